@@ -20,7 +20,7 @@ from vmmetrics.errors import SetupError
 from vmmetrics.models.frames import NO_FRAMES, Frames
 from vmmetrics.models.local import LocalModel
 from vmmetrics.models.questions import Question, Shown
-from vmmetrics.utils.endpoint import RejectedError, Turn
+from vmmetrics.utils.endpoint.messages import RejectedError, Turn
 
 QUESTION = Question("1", "v", "Which way?", ("left", "right"), 0)
 TURNS = (Turn("system", "You see clips."), Turn("user", "Which way?\nA. left\nB. right"))

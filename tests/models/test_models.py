@@ -22,7 +22,8 @@ from vmmetrics.models.protocol import Model
 from vmmetrics.models.questions import Question, Shown
 from vmmetrics.models.recorded import RecordedModel, answers_in
 from vmmetrics.understanding.harness.models import ModelSettings, open_model
-from vmmetrics.utils.endpoint import CostLimitError, NoAnswerError, RejectedError, Turn, wire
+from vmmetrics.utils.endpoint import wire
+from vmmetrics.utils.endpoint.messages import CostLimitError, NoAnswerError, RejectedError, Turn
 
 QUESTION = Question("q1", "v", "Which way?", ("left", "right"), 1)
 TURNS = (Turn("system", "Look."), Turn("user", "Which way?\nA. left\nB. right"))

@@ -10,7 +10,7 @@ import fake_suite as fakes
 import pytest
 
 from vmmetrics.scoring.settings import Settings
-from vmmetrics.scoring.work import Scorer, Task, _Ahead
+from vmmetrics.scoring.work import Scorer, Task
 from vmmetrics.types import MetricResult
 
 pytestmark = pytest.mark.usefixtures("fake_suite")
@@ -43,6 +43,6 @@ class Unread(Future[Any]):
 def test_a_clip_read_ahead_that_is_not_wanted_is_not_waited_for(make_clips: Any) -> None:
     clips = make_clips("a", "b")
     scorer = Scorer(Settings(metrics=("mss",)))
-    scorer._ahead = _Ahead(task(clips, "b"), None, Unread())
+    scorer._ahead = (task(clips, "b"), None, Unread())
     assert scorer.score(task(clips, "a")).record.scores
     assert scorer._ahead is None

@@ -17,7 +17,7 @@ from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import LETTERS, Answered, LoadedBenchmark, Question
 from vmmetrics.understanding.harness.benchmark import Benchmark, Figure, Reference, Scored, Scoring
 from vmmetrics.understanding.harness.statistics import accuracy_figures
-from vmmetrics.utils.endpoint import Turn
+from vmmetrics.utils.endpoint.messages import Turn
 
 
 class Tiny(Benchmark):

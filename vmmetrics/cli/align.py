@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vmmetrics.cli.options import count_option, number_option, seed_option, share_option
+from vmmetrics.cli.options import argument, count_option, number_option, option, seed_option, share_option
 from vmmetrics.cli.tables import number, table
 from vmmetrics.cli.terminal import open_consoles, usage
 
@@ -22,19 +22,18 @@ _NAMED = 5  # clips that the report names of those that only one side knows
 
 Sources = Annotated[
     list[str],
-    typer.Argument(
-        metavar="SCORES... RATINGS",
-        help="Run directories or tables with a clip column (NAME=PATH names one), then the ratings: a table, a "
+    argument(
+        "Run directories or tables with a clip column (NAME=PATH names one), then the ratings: a table, a "
         "released set, or 'vmbench' for VMBench's published scores.",
-        show_default=False,
+        metavar="SCORES... RATINGS",
     ),
 ]
 RatingsFormat = Annotated[
     str | None,
-    typer.Option(
-        "--format",
-        help="Form of the ratings: long, cells, wide, averaged, pairs, fetv, video-bench, videofeedback, "
+    option(
+        "Form of the ratings: long, cells, wide, averaged, pairs, fetv, video-bench, videofeedback, "
         "videofeedback2, visionreward, vmbench. Default: told from the columns.",
+        "--format",
     ),
 ]
 
@@ -43,33 +42,26 @@ def align(
     sources: Sources,
     face: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="METRIC=DIMENSION[,...]", help="Hold a score against a dimension. Default: guessed from the names."
-        ),
+        option("Hold a score against a dimension. Default: guessed from the names.", metavar="METRIC=DIMENSION[,...]"),
     ] = None,
-    metric: Annotated[list[str] | None, typer.Option(help="Only this score; repeatable.")] = None,
+    metric: Annotated[list[str] | None, option("Only this score; repeatable.")] = None,
     dimension: Annotated[
         list[str] | None,
-        typer.Option(help="Evaluate only this column of ratings, even one that is skipped by its name; repeatable."),
+        option("Evaluate only this column of ratings, even one that is skipped by its name; repeatable."),
     ] = None,
-    lower: Annotated[list[str] | None, typer.Option(help="Lower is better for this score; repeatable.")] = None,
-    exclude_model: Annotated[
-        list[str] | None, typer.Option(help="Leave out a model, such as real footage; repeatable.")
-    ] = None,
-    against: Annotated[str | None, typer.Option(metavar="METRIC", help="Compare every score with this one.")] = None,
+    lower: Annotated[list[str] | None, option("Lower is better for this score; repeatable.")] = None,
+    exclude_model: Annotated[list[str] | None, option("Leave out a model, such as real footage; repeatable.")] = None,
+    against: Annotated[str | None, option("Compare every score with this one.", metavar="METRIC")] = None,
     ratings_format: RatingsFormat = None,
     clip_column: Annotated[
-        str | None, typer.Option(help="Column that names the clip. Default: clip, video, file, path, ...")
+        str | None, option("Column that names the clip. Default: clip, video, file, path, ...")
     ] = None,
     scale: Annotated[
-        tuple[float, float] | None,
-        number_option("Lowest and highest rating there can be; others are an error."),
+        tuple[float, float] | None, number_option("Lowest and highest rating there can be; others are an error.")
     ] = None,
     resamples: Annotated[int | None, count_option("Bootstrap samples of prompts. Default: 1000.")] = None,
     seed: Annotated[int | None, seed_option("Of all random numbers. Default: always the same.")] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for the report: HTML, JSON, CSV, Markdown, LaTeX and pictures.")
-    ] = None,
+    out: Annotated[Path | None, option("Folder for the report: HTML, JSON, CSV, Markdown, LaTeX and pictures.")] = None,
 ) -> None:
     """Print how far people agree with scores: pooled, within prompt, within model, and against what a person reaches.
 

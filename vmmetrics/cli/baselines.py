@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from vmmetrics.cli import options
-from vmmetrics.cli.options import count_option, jobs_option, number_option
+from vmmetrics.cli.options import count_option, jobs_option, number_option, option
 from vmmetrics.cli.running import parse_names, parse_shard, reading_of, run_clips
 from vmmetrics.cli.tables import number
 from vmmetrics.cli.tables import table as grid_of
@@ -28,30 +28,28 @@ def baselines(
     clips: options.Clips,
     out: options.RunFolder = None,
     only: Annotated[
-        list[str] | None, typer.Option(help="Names with commas between them. Default: those that need no download.")
+        list[str] | None, option("Names with commas between them. Default: those that need no download.")
     ] = None,
     weights: Annotated[
         list[str] | None,
-        typer.Option(help="NAME=PATH: weights for raft, clip_consistency, dino_consistency, film_smoothness or dover."),
+        option("NAME=PATH: weights for raft, clip_consistency, dino_consistency, film_smoothness or dover."),
     ] = None,
     judge: Annotated[
-        str | None, typer.Option(help="Model for vlm_judge: its name at --judge-url, or a folder for transformers.")
+        str | None, option("Model for vlm_judge: its name at --judge-url, or a folder for transformers.")
     ] = None,
-    judge_url: Annotated[
-        str | None, typer.Option(help="OpenAI-compatible endpoint, such as http://localhost:8000/v1.")
-    ] = None,
+    judge_url: Annotated[str | None, option("OpenAI-compatible endpoint, such as http://localhost:8000/v1.")] = None,
     judge_frames: Annotated[int | None, count_option("Frames the judge is shown. Default: 12.")] = None,
     judge_per_minute: Annotated[
         float | None,
         number_option("Most requests a minute to the endpoint. Default: no bound.", 0.01, options.MAX_COUNT),
     ] = None,
     judge_key_env: Annotated[
-        str | None, typer.Option(help="Environment variable with the endpoint's key. Default: VMMETRICS_JUDGE_KEY.")
+        str | None, option("Environment variable with the endpoint's key. Default: VMMETRICS_JUDGE_KEY.")
     ] = None,
     prompts: options.PromptsBeside = None,
     jobs: Annotated[int | None, jobs_option("Worker processes. Values do not depend on it.")] = None,
     timeout: options.Timeout = None,
-    shard: Annotated[str | None, typer.Option(help="Part i of n, as i/n; join with 'vmmetrics merge'.")] = None,
+    shard: Annotated[str | None, option("Part i of n, as i/n; join with 'vmmetrics merge'.")] = None,
     assume_fps: options.AssumeFps = None,
     max_memory: options.MaxMemory = None,
     follow_links: options.FollowLinks = True,

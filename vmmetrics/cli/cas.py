@@ -8,31 +8,31 @@ from typing import Annotated, Literal
 
 import typer
 
-from vmmetrics.cli.options import PromptsFound, seed_option
+from vmmetrics.cli.options import PromptsFound, argument, option, seed_option
 from vmmetrics.cli.terminal import EXIT_FAILURES, count, open_consoles
 from vmmetrics.utils.storage.atomic import write_atomically
 from vmmetrics.utils.storage.journal import encode
 
 
 def reward(
-    clips: Annotated[list[Path], typer.Argument(help="Files and folders of clips.", show_default=False)],
-    model: Annotated[Path, typer.Option(help="Folder with KwaiVGI/VideoReward.", show_default=False)],
-    base: Annotated[Path, typer.Option(help="Folder with Qwen/Qwen2-VL-2B-Instruct.", show_default=False)],
-    out: Annotated[Path, typer.Option(help="Comparisons to write (JSONL).", show_default=False)],
+    clips: Annotated[list[Path], argument("Files and folders of clips.")],
+    model: Annotated[Path, option("Folder with KwaiVGI/VideoReward.", show_default=False)],
+    base: Annotated[Path, option("Folder with Qwen/Qwen2-VL-2B-Instruct.", show_default=False)],
+    out: Annotated[Path, option("Comparisons to write (JSONL).", show_default=False)],
     instruction: Annotated[
-        Path | None, typer.Option(help="VideoAlign's prompt_template.py. Default: looked for in and above --model.")
+        Path | None, option("VideoAlign's prompt_template.py. Default: looked for in and above --model.")
     ] = None,
     prompts: PromptsFound = None,
     rewards: Annotated[
-        Path | None, typer.Option(help="Rewards (JSONL); resumes what is there. Default: OUT.rewards.jsonl.")
+        Path | None, option("Rewards (JSONL); resumes what is there. Default: OUT.rewards.jsonl.")
     ] = None,
-    across_prompts: Annotated[bool, typer.Option(help="Compare clips of different prompts too.")] = False,
+    across_prompts: Annotated[bool, option("Compare clips of different prompts too.")] = False,
     sampled: Annotated[
-        bool, typer.Option(help="One drawn outcome per pair, not three weighted with their probabilities.")
+        bool, option("One drawn outcome per pair, not three weighted with their probabilities.")
     ] = False,
     seed: Annotated[int, seed_option("For drawing.")] = 0,
-    device: Annotated[str, typer.Option(help="Where to run, as torch names it.")] = "cpu",
-    dtype: Annotated[Literal["bfloat16", "float16", "float32"], typer.Option(help="Precision.")] = "bfloat16",
+    device: Annotated[str, option("Where to run, as torch names it.")] = "cpu",
+    dtype: Annotated[Literal["bfloat16", "float16", "float32"], option("Precision.")] = "bfloat16",
 ) -> None:
     """Score motion quality with VideoReward and write what it says of every pair, for 'vmmetrics cas label'.
 

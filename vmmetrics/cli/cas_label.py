@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from rich.console import Console
 
-from vmmetrics.cli.options import count_option, number_option, numbers, seed_option
+from vmmetrics.cli.options import argument, count_option, number_option, numbers, option, seed_option
 from vmmetrics.cli.tables import name, table, whole
 from vmmetrics.cli.terminal import count, open_consoles
 
@@ -23,37 +23,32 @@ SHOWN_COMPONENTS = 5
 
 def label(
     comparisons: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            help="JSONL, CSV or TSV: a, b, winner (a, b or tie), or winner, loser, tie.", show_default=False
-        ),
+        list[Path] | None, argument("JSONL, CSV or TSV: a, b, winner (a, b or tie), or winner, loser, tie.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Labels to write (JSONL).", show_default=False)] = None,
+    out: Annotated[Path | None, option("Labels to write (JSONL).", show_default=False)] = None,
     clips: Annotated[
-        Path | None, typer.Option(help="The pool: clip, and prompt and group (model). Default: the clips compared.")
+        Path | None, option("The pool: clip, and prompt and group (model). Default: the clips compared.")
     ] = None,
-    ties: Annotated[Literal["davidson", "rao-kupper"], typer.Option(help="Model of ties.")] = "davidson",
+    ties: Annotated[Literal["davidson", "rao-kupper"], option("Model of ties.")] = "davidson",
     prior: Annotated[
         Literal["auto", "none", "always"],
-        typer.Option(help="Normal prior on strengths: auto is only where the data do not pin them down."),
+        option("Normal prior on strengths: auto is only where the data do not pin them down."),
     ] = "auto",
     prior_sd: Annotated[float | None, number_option("Its standard deviation, log odds. Default: 1.5.")] = None,
     cut: Annotated[
-        Literal["quantile", "normal", "fixed"],
-        typer.Option(help="quantile: equal shares; normal: quintiles; fixed: --at."),
+        Literal["quantile", "normal", "fixed"], option("quantile: equal shares; normal: quintiles; fixed: --at.")
     ] = "quantile",
-    at: Annotated[str | None, typer.Option(help="The four strengths to cut at, such as -1.5,-0.5,0.5,1.5.")] = None,
+    at: Annotated[str | None, option("The four strengths to cut at, such as -1.5,-0.5,0.5,1.5.")] = None,
     scope: Annotated[
         Literal["auto", "pooled", "prompt", "component"],
-        typer.Option(help="What is cut together: auto is all where linked, else each component."),
+        option("What is cut together: auto is all where linked, else each component."),
     ] = "auto",
     repeats: Annotated[
-        Literal["share", "keep"],
-        typer.Option(help="A rater's judgements of one pair share one voice, or each count."),
+        Literal["share", "keep"], option("A rater's judgements of one pair share one voice, or each count.")
     ] = "share",
     ask: Annotated[int, count_option("How many pairs to ask next.", 0)] = 0,
-    pairs_out: Annotated[Path | None, typer.Option(help="Where to write them (JSONL).", show_default=False)] = None,
-    across_prompts: Annotated[bool, typer.Option(help="Also ask about clips of different prompts.")] = False,
+    pairs_out: Annotated[Path | None, option("Where to write them (JSONL).", show_default=False)] = None,
+    across_prompts: Annotated[bool, option("Also ask about clips of different prompts.")] = False,
     seed: Annotated[int, seed_option("For sides and order of the pairs asked.")] = 0,
 ) -> None:
     """Turn pairwise comparisons into five levels, Bad to Perfect, with their certainty.

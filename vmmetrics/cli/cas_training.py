@@ -9,14 +9,22 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich.console import Console
 
-from vmmetrics.cli.options import MAX_JOBS, ClipFolder, Device, count_option, number_option, seed_option, share_option
+from vmmetrics.cli.options import (
+    MAX_JOBS,
+    ClipFolder,
+    Device,
+    argument,
+    count_option,
+    number_option,
+    option,
+    seed_option,
+    share_option,
+)
 from vmmetrics.cli.tables import name, number, table
-from vmmetrics.cli.terminal import count, open_consoles, until_stopped, usage
+from vmmetrics.cli.terminal import Bar, count, open_consoles, until_stopped, usage
 from vmmetrics.utils.storage.atomic import write_json
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
-
     from vmmetrics.cas.evaluate.evaluation import EvaluationReport
     from vmmetrics.cas.train.settings import Epoch
 
@@ -27,19 +35,15 @@ Precision = Literal["fp32", "fp16", "bf16"]
 
 
 def evaluate(
-    classifier: Annotated[
-        str, typer.Argument(help="best.pt of a training run, VMBench's checkpoint, or 'embedded'.", show_default=False)
-    ],
+    classifier: Annotated[str, argument("best.pt of a training run, VMBench's checkpoint, or 'embedded'.")],
     clips: ClipFolder,
-    labels: Annotated[Path, typer.Argument(help="JSONL, CSV or TSV: clip, level, prompt, group.", show_default=False)],
-    out: Annotated[Path | None, typer.Option(help="JSON with all figures and every clip's probabilities.")] = None,
+    labels: Annotated[Path, argument("JSONL, CSV or TSV: clip, level, prompt, group.")],
+    out: Annotated[Path | None, option("JSON with all figures and every clip's probabilities.")] = None,
     include_seen: Annotated[
-        bool, typer.Option("--include-seen", help="Also clips of prompts that the checkpoint was trained on.")
+        bool, option("Also clips of prompts that the checkpoint was trained on.", "--include-seen")
     ] = False,
     device: Device = None,
-    precision: Annotated[
-        Precision | None, typer.Option(help="Default: fp16 on a GPU, as the released code, else fp32.")
-    ] = None,
+    precision: Annotated[Precision | None, option("Default: fp16 on a GPU, as the released code, else fp32.")] = None,
 ) -> None:
     """Print accuracy, error in levels, rank correlation and calibration error, for all clips and by group."""
     from vmmetrics.cas.evaluate.evaluation import hold_against, load_judge
@@ -47,9 +51,10 @@ def evaluate(
 
     output, messages = open_consoles()
     data = read_labelled_clips([clips], labels)
-    with _TrainingProgress(messages) as progress:
+    with Bar(messages) as bar:
         judge = load_judge(classifier, device, precision)
-        found = hold_against(judge, data, include_seen=include_seen, progress=progress.judging)
+        progress = _TrainingProgress(messages, bar).judging
+        found = hold_against(judge, data, include_seen=include_seen, progress=progress)
     for clip, reason in found.failed:
         messages.print(f"left out: {clip}: {reason}", soft_wrap=True)
     if found.seen:
@@ -75,16 +80,14 @@ def _print_report(report: EvaluationReport, output: Console) -> None:
 
 def train(
     clips: ClipFolder,
-    labels: Annotated[
-        Path, typer.Argument(help="JSONL, CSV or TSV: clip, level, prompt, group; what 'cas label' writes.")
-    ],
-    out: Annotated[Path, typer.Option(help="Directory of the run; goes on with what is there.", show_default=False)],
+    labels: Annotated[Path, argument("JSONL, CSV or TSV: clip, level, prompt, group; what 'cas label' writes.")],
+    out: Annotated[Path, option("Directory of the run; goes on with what is there.", show_default=False)],
     start: Annotated[
-        Path | None, typer.Option("--from", help="Checkpoint, pre-trained or fine-tuned. Default: from scratch.")
+        Path | None, option("Checkpoint, pre-trained or fine-tuned. Default: from scratch.", "--from")
     ] = None,
     size: Annotated[
         Literal["small", "base", "large", "huge", "giant"] | None,
-        typer.Option(help="Size of a network from scratch. Default: small."),
+        option("Size of a network from scratch. Default: small."),
     ] = None,
     epochs: Annotated[int | None, count_option("Passes over the clips, at most. Default: 30.")] = None,
     batch: Annotated[int | None, count_option("Views per step and process. Default: 8.")] = None,
@@ -101,16 +104,12 @@ def train(
     held_out: Annotated[float | None, share_option("Share of clips held out by prompt. Default: 0.2.")] = None,
     patience: Annotated[int | None, count_option("Epochs to wait for a better one. Default: 8.")] = None,
     rate: Annotated[int | None, count_option("Every how many frames one is taken. Default: 4.")] = None,
-    precision: Annotated[Precision | None, typer.Option(help="Of matrix products. Default: fp32.")] = None,
-    checkpointing: Annotated[
-        bool | None, typer.Option("--checkpointing", help="Save memory, at a third more time.")
-    ] = None,
+    precision: Annotated[Precision | None, option("Of matrix products. Default: fp32.")] = None,
+    checkpointing: Annotated[bool | None, option("Save memory, at a third more time.", "--checkpointing")] = None,
     save_every: Annotated[int | None, count_option("Steps between saves. Default: 200.")] = None,
     seed: Annotated[int | None, seed_option("Of everything drawn. Default: 0.")] = None,
     device: Device = None,
-    workers: Annotated[
-        int, typer.Option(min=0, max=MAX_JOBS, help="Processes that read clips, per process that trains.")
-    ] = 2,
+    workers: Annotated[int, option("Processes that read clips, per process that trains.", min=0, max=MAX_JOBS)] = 2,
 ) -> None:
     """Train the commonsense classifier on clips with levels.
 
@@ -136,7 +135,8 @@ def train(
     data = read_labelled_clips([clips], labels)
     origin = start or size or "small"
     kept = f"stopped; the same command goes on with what was saved in {out}"
-    with until_stopped(messages, kept), _TrainingProgress(messages) as progress:
+    with until_stopped(messages, kept), Bar(messages) as bar:
+        progress = _TrainingProgress(messages, bar)
         trained = train_classifier(data, out, settings, origin, device=device, workers=workers, watcher=progress)
     if trained is not None:
         output.print(f"epoch {trained.best.number} of {len(trained.history)} kept, on prompts held out:")
@@ -145,28 +145,10 @@ def train(
 
 
 class _TrainingProgress:
-    """Shows clips tried, steps done and what each epoch came to.
+    """Shows clips tried, steps done and what each epoch came to."""
 
-    Args:
-        console: Where.
-    """
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self._bar: Progress | None = None
-
-    def __enter__(self) -> _TrainingProgress:
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-        if self._console.is_terminal:
-            columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-            self._bar = Progress(*columns, console=self._console, transient=True)
-            self._bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+    def __init__(self, console: Console, bar: Bar) -> None:
+        self._console, self._bar = console, bar
 
     def notice(self, text: str) -> None:
         """Print a line."""
@@ -193,8 +175,8 @@ class _TrainingProgress:
         )
 
     def _show(self, what: str, done: int, total: int) -> None:
-        if self._bar is None:
-            return
-        if not self._bar.task_ids:
-            self._bar.add_task(what, total=total)
-        self._bar.update(self._bar.task_ids[0], description=what, completed=done, total=total)
+        if not self._bar.show(description=what, completed=done, total=total):
+            from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+
+            described = TextColumn("{task.description}")
+            self._bar.start(total, done, described, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vmmetrics.cli.options import MAX_FPS, MAX_SECONDS, count_option, number_option, seed_option
-from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, count, open_consoles, until_stopped, usage, warn
+from vmmetrics.cli.options import MAX_FPS, MAX_SECONDS, count_option, number_option, option, seed_option
+from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, count, open_consoles, until_stopped, usage
 
 if TYPE_CHECKING:
     from vmmetrics.prompts.clips.loop import Maker
@@ -19,39 +19,35 @@ if TYPE_CHECKING:
 
 
 def generate_clips(
-    prompts: Annotated[str, typer.Option(help="Prompt list: library, mini or a file.", show_default=False)],
-    out: Annotated[Path, typer.Option(help="Folder for the clips; goes on with what is there.", show_default=False)],
+    prompts: Annotated[str, option("Prompt list: library, mini or a file.", show_default=False)],
+    out: Annotated[Path, option("Folder for the clips; goes on with what is there.", show_default=False)],
     pipeline: Annotated[
-        str | None,
-        typer.Option(help="Diffusers text-to-video pipeline: a folder, or a name that is in the local cache."),
+        str | None, option("Diffusers text-to-video pipeline: a folder, or a name that is in the local cache.")
     ] = None,
     command: Annotated[
         str | None,
-        typer.Option(
-            help="Any program instead: 'python gen.py --prompt={prompt} --seed {seed} --out {out}'. Run without a "
+        option(
+            "Any program instead: 'python gen.py --prompt={prompt} --seed {seed} --out {out}'. Run without a "
             "shell. Also {index}, {sample}, {subject}, {action}, {place}, {pattern}."
         ),
     ] = None,
     fps: Annotated[float | None, number_option("With --pipeline: the rate its model makes.", 0.1, MAX_FPS)] = None,
     frames: Annotated[int | None, count_option("With --pipeline: frames per clip.", 2)] = None,
-    size: Annotated[str | None, typer.Option(help="With --pipeline: WIDTHxHEIGHT.")] = None,
+    size: Annotated[str | None, option("With --pipeline: WIDTHxHEIGHT.")] = None,
     steps: Annotated[int | None, count_option("With --pipeline: denoising steps.")] = None,
     options: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="With --pipeline: further arguments of its call; repeatable."),
+        option("With --pipeline: further arguments of its call; repeatable.", "--set", metavar="NAME=VALUE"),
     ] = None,
-    device: Annotated[str | None, typer.Option(help="With --pipeline. Default: cuda where there is one.")] = None,
-    dtype: Annotated[
-        str | None, typer.Option(help="With --pipeline. Default: bfloat16 on cuda, float32 elsewhere.")
-    ] = None,
+    device: Annotated[str | None, option("With --pipeline. Default: cuda where there is one.")] = None,
+    dtype: Annotated[str | None, option("With --pipeline. Default: bfloat16 on cuda, float32 elsewhere.")] = None,
     timeout: Annotated[
         float | None, number_option("With --command: seconds a clip may take.", 0.1, MAX_SECONDS)
     ] = None,
     samples: Annotated[int, count_option("Clips per prompt.")] = 1,
     seed: Annotated[int, seed_option("What the seed of every clip is derived from.")] = 0,
     only: Annotated[
-        list[str] | None,
-        typer.Option(help="Only prompts of a motion pattern, or NAME=VALUE with a tag or index; repeatable."),
+        list[str] | None, option("Only prompts of a motion pattern, or NAME=VALUE with a tag or index; repeatable.")
     ] = None,
     limit: Annotated[int | None, count_option("Only the first so many prompts of those.")] = None,
 ) -> None:
@@ -134,10 +130,6 @@ class _ClipProgress(Bar):
         before = f", {made} of them there already" if made else ""
         self._console.print(f"{count(total, 'clip')}{before}")
         self.start(total, made)
-
-    def warn(self, warnings: Sequence[str]) -> None:
-        """Say what was found damaged."""
-        warn(self._console, warnings)
 
     def advance(self, line: Line) -> None:
         """Count a clip, and say why it failed."""

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
-from vmmetrics.cli.options import CsvFile, LatexFile, MarkdownFile
+from vmmetrics.cli.options import CsvFile, LatexFile, MarkdownFile, argument, option
 from vmmetrics.cli.terminal import open_consoles
 
 
 def leaderboard(
-    runs: Annotated[
-        list[str], typer.Argument(help="Run directories; NAME=DIRECTORY names the model of one.", show_default=False)
-    ],
-    by: Annotated[str, typer.Option(help="Column to rank by: average, or a metric.")] = "average",
-    published: Annotated[bool, typer.Option(help="VMBench's published rows below ours.")] = True,
+    runs: Annotated[list[str], argument("Run directories; NAME=DIRECTORY names the model of one.")],
+    by: Annotated[str, option("Column to rank by: average, or a metric.")] = "average",
+    published: Annotated[bool, option("VMBench's published rows below ours.")] = True,
     csv: CsvFile = None,
     markdown: MarkdownFile = None,
     latex: LatexFile = None,

@@ -12,7 +12,7 @@ import typer
 from vmmetrics.cli.terminal import usage
 
 if TYPE_CHECKING:
-    from vmmetrics.utils.endpoint import Client
+    from vmmetrics.utils.endpoint.client import Client
 
 
 # Bounds of the numbers that options take: nothing larger is meant, and what counts by them must not overflow.
@@ -58,6 +58,16 @@ def numbers(parts: Iterable[str], text: str, expected: str) -> tuple[float, ...]
         raise typer.BadParameter(f"expected {expected} but got {text!r}") from error
 
 
+def option(text: str, *names: str, **more: Any) -> Any:
+    """Return an option with this help."""
+    return typer.Option(*names, help=text, **more)
+
+
+def argument(text: str, **more: Any) -> Any:
+    """Return an argument with this help, which says its default where it has one."""
+    return typer.Argument(help=text, show_default=False, **more)
+
+
 def _run_plugins(paths: list[Path] | None) -> list[Path] | None:
     from vmmetrics.utils.plugins import run_plugins
 
@@ -67,7 +77,7 @@ def _run_plugins(paths: list[Path] | None) -> list[Path] | None:
 
 def _plugin_option(what: str, callback: Callable[..., Any] | None = None) -> Any:
     text = f"Python file that registers {what} of your own; it is run. May be given again."
-    return typer.Option("--plugin", callback=callback, show_default=False, help=text)
+    return option(text, "--plugin", callback=callback, show_default=False)
 
 
 Plugins = Annotated[list[Path] | None, _plugin_option("something")]
@@ -102,30 +112,26 @@ def share_option(text: str) -> Any:
 # Options of the commands that ask a model behind an endpoint, and the client that they describe.
 
 KEY_VARIABLE = "VMMETRICS_ENDPOINT_KEY"
-"""As :data:`vmmetrics.utils.endpoint.KEY_VARIABLE`, which would load the client into every command."""
+"""As :data:`vmmetrics.utils.endpoint.messages.KEY_VARIABLE`, which would load the client into every command."""
 
-Url = Annotated[str | None, typer.Option(help="OpenAI-compatible endpoint (http://localhost:8000/v1).")]
-ModelThere = Annotated[str | None, typer.Option(help="Name of the model there.")]
+Url = Annotated[str | None, option("OpenAI-compatible endpoint (http://localhost:8000/v1).")]
+ModelThere = Annotated[str | None, option("Name of the model there.")]
 Tokens = Annotated[int, count_option("Most tokens of an answer.")]
 PerMinute = Annotated[float | None, number_option("Most requests a minute, to each endpoint.", 0.01, MAX_COUNT)]
 Threads = Annotated[int, jobs_option("Questions in the air at once.")]
 Prices = Annotated[
-    tuple[float, float] | None,
-    typer.Option(callback=finite, metavar="IN OUT", help="Of a million tokens sent, and answered."),
+    tuple[float, float] | None, option("Of a million tokens sent, and answered.", callback=finite, metavar="IN OUT")
 ]
 MaxCost = Annotated[float | None, number_option("Stop before more than this is spent.", 0, MAX_PRICE)]
-KeyEnv = Annotated[str, typer.Option(help="Environment variable with the endpoint's key.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask whether the cost is fine.")]
+KeyEnv = Annotated[str, option("Environment variable with the endpoint's key.")]
+Yes = Annotated[bool, option("Do not ask whether the cost is fine.", "--yes")]
 
 
-Clips = Annotated[list[Path], typer.Argument(help="Files, folders of clips, or folders of frames.", show_default=False)]
+Clips = Annotated[list[Path], argument("Files, folders of clips, or folders of frames.")]
 RunFolder = Annotated[
-    Path | None,
-    typer.Option(help="Run directory; resumes what is there. Default: a folder of its own below vmmetrics-runs/."),
+    Path | None, option("Run directory; resumes what is there. Default: a folder of its own below vmmetrics-runs/.")
 ]
-PromptsBeside = Annotated[
-    Path | None, typer.Option(help="Prompt list (JSON, JSONL, CSV). Default: looked for beside the clips.")
-]
+PromptsBeside = Annotated[Path | None, option("Prompt list (JSON, JSONL, CSV). Default: looked for beside the clips.")]
 AssumeFps = Annotated[
     float | None, number_option("Frames per second where a clip states none. Default: 8.", 0.01, MAX_FPS)
 ]
@@ -134,32 +140,30 @@ Timeout = Annotated[
     number_option("Seconds a clip may take, then it fails; the others go on. Default: 3600.", 0.1, MAX_SECONDS),
 ]
 MaxMemory = Annotated[
-    str | None, typer.Option(help="Bound on one clip's memory, such as 2GB; larger clips are downscaled. Default: 4GB.")
+    str | None, option("Bound on one clip's memory, such as 2GB; larger clips are downscaled. Default: 4GB.")
 ]
 FollowLinks = Annotated[
-    bool, typer.Option(help="Follow symlinks that point outside the given folders; without it such a clip fails.")
+    bool, option("Follow symlinks that point outside the given folders; without it such a clip fails.")
 ]
-AllowFailures = Annotated[bool, typer.Option(help="Exit with 0 even if clips failed.")]
-PromptsFound = Annotated[Path | None, typer.Option(help="Prompt list. Default: looked for beside the clips.")]
-ClipFolder = Annotated[Path, typer.Argument(help="Folder of the clips.", show_default=False)]
-Device = Annotated[str | None, typer.Option(help="cuda or cpu. Default: a GPU where there is one.")]
-CsvFile = Annotated[Path | None, typer.Option(help="Write a CSV with everything.")]
-MarkdownFile = Annotated[Path | None, typer.Option(help="Write a Markdown table.")]
-LatexFile = Annotated[Path | None, typer.Option(help="Write a LaTeX table (booktabs).")]
+AllowFailures = Annotated[bool, option("Exit with 0 even if clips failed.")]
+PromptsFound = Annotated[Path | None, option("Prompt list. Default: looked for beside the clips.")]
+ClipFolder = Annotated[Path, argument("Folder of the clips.")]
+Device = Annotated[str | None, option("cuda or cpu. Default: a GPU where there is one.")]
+CsvFile = Annotated[Path | None, option("Write a CSV with everything.")]
+MarkdownFile = Annotated[Path | None, option("Write a Markdown table.")]
+LatexFile = Annotated[Path | None, option("Write a LaTeX table (booktabs).")]
 Seed = Annotated[int, seed_option("Everything random.")]
-PromptList = Annotated[
-    str, typer.Argument(metavar="LIST", help="'library', 'mini', or a list (.json, .jsonl).", show_default=False)
-]
-PictureFile = Annotated[Path | None, typer.Option(help="File for the picture (.png, .svg).")]
-FiguresFile = Annotated[Path | None, typer.Option("--json", help="File for the figures.")]
-Parse = Annotated[bool, typer.Option(help="Parts of speech, where spaCy is installed.")]
-Embedding = Annotated[bool, typer.Option(help="Nearest neighbours, where the embedding is installed.")]
+PromptList = Annotated[str, argument("'library', 'mini', or a list (.json, .jsonl).", metavar="LIST")]
+PictureFile = Annotated[Path | None, option("File for the picture (.png, .svg).")]
+FiguresFile = Annotated[Path | None, option("File for the figures.", "--json")]
+Parse = Annotated[bool, option("Parts of speech, where spaCy is installed.")]
+Embedding = Annotated[bool, option("Nearest neighbours, where the embedding is installed.")]
 Temperature = Annotated[float, number_option("Of the writing.", 0, 2)]
-ScoredBy = Annotated[str, typer.Option(help="Scores of which protocol: vmmetrics or upstream.")]
-RunArgument = Annotated[Path, typer.Argument(help="Folder of a run.")]
-DataOfRun = Annotated[Path | None, typer.Option(help="The benchmark's data. Default: where the run had them.")]
-BenchmarkName = Annotated[str, typer.Argument(help="The benchmark; 'vmmetrics understand list' has them.")]
-Videos = Annotated[Path | None, typer.Option(help="Folder of the videos. Default: with the data.")]
+ScoredBy = Annotated[str, option("Scores of which protocol: vmmetrics or upstream.")]
+RunArgument = Annotated[Path, argument("Folder of a run.")]
+DataOfRun = Annotated[Path | None, option("The benchmark's data. Default: where the run had them.")]
+BenchmarkName = Annotated[str, argument("The benchmark; 'vmmetrics understand list' has them.")]
+Videos = Annotated[Path | None, option("Folder of the videos. Default: with the data.")]
 
 
 def open_client(
@@ -178,12 +182,13 @@ def open_client(
         replies: Folder where replies are kept.
         prices: Of a million tokens sent, and answered.
         max_cost: Most that may be spent.
-        asking: Other fields of :class:`~vmmetrics.utils.endpoint.EndpointSettings`.
+        asking: Other fields of :class:`~vmmetrics.utils.endpoint.messages.EndpointSettings`.
 
     Raises:
         typer.BadParameter: The options do not go together, or one cannot be.
     """
-    from vmmetrics.utils.endpoint import Client, EndpointSettings
+    from vmmetrics.utils.endpoint.client import Client
+    from vmmetrics.utils.endpoint.messages import EndpointSettings
 
     if (url is None) != (model is None):
         raise typer.BadParameter("--url and --model go together")

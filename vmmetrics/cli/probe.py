@@ -12,7 +12,7 @@ from rich.table import Column
 from rich.text import Text
 
 from vmmetrics.cli import options
-from vmmetrics.cli.options import count_option, jobs_option, number_option, numbers
+from vmmetrics.cli.options import argument, count_option, jobs_option, number_option, numbers, option
 from vmmetrics.cli.running import parse_names
 from vmmetrics.cli.tables import name, table
 from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, open_consoles, until_stopped, usage
@@ -27,26 +27,18 @@ FOLDER = "vmmetrics-probe"
 
 
 def probe(
-    clips: Annotated[
-        list[Path],
-        typer.Argument(help="Files, folders of clips, or folders of frames: good clips.", show_default=False),
-    ],
-    metrics: Annotated[
-        str, typer.Option(help=f"Some of {OURS}, baselines by name, 'baselines' for all of them, or none.")
-    ] = OURS,
+    clips: Annotated[list[Path], argument("Files, folders of clips, or folders of frames: good clips.")],
+    metrics: Annotated[str, option(f"Some of {OURS}, baselines by name, 'baselines' for all of them, or none.")] = OURS,
     function: Annotated[
-        list[str] | None,
-        typer.Option(help="A metric of your own, as module:name, from a Clip to a score; may be given again."),
+        list[str] | None, option("A metric of your own, as module:name, from a Clip to a score; may be given again.")
     ] = None,
-    defects: Annotated[str | None, typer.Option(help="Some of the defects, or none. Default: all.")] = None,
-    strengths: Annotated[str, typer.Option(help="Of the defects, each above 0 and up to 1.")] = "0.25,0.5,1",
-    invariances: Annotated[
-        str | None, typer.Option(help="Some of the harmless changes, or none. Default: all.")
-    ] = None,
+    defects: Annotated[str | None, option("Some of the defects, or none. Default: all.")] = None,
+    strengths: Annotated[str, option("Of the defects, each above 0 and up to 1.")] = "0.25,0.5,1",
+    invariances: Annotated[str | None, option("Some of the harmless changes, or none. Default: all.")] = None,
     harmless_strengths: Annotated[
-        str | None, typer.Option(help="Of the harmless changes. Default: 1/3, 2/3 and 1, x264 at CRF 18, 23 and 28.")
+        str | None, option("Of the harmless changes. Default: 1/3, 2/3 and 1, x264 at CRF 18, 23 and 28.")
     ] = None,
-    rates: Annotated[bool, typer.Option(help="Look for the lowest frame rate of each metric.")] = True,
+    rates: Annotated[bool, option("Look for the lowest frame rate of each metric.")] = True,
     seconds: Annotated[
         float | None, number_option("Taken from the middle of every clip. Default: all.", 0.01, options.MAX_SECONDS)
     ] = None,
@@ -58,15 +50,15 @@ def probe(
         0.03,
         0.10,
     ),
-    preset: Annotated[str, typer.Option(help="Which models.")] = "embedded",
+    preset: Annotated[str, option("Which models.")] = "embedded",
     prompts: options.PromptsFound = None,
-    subject: Annotated[str | None, typer.Option(help="What every clip is about.")] = None,
+    subject: Annotated[str | None, option("What every clip is about.")] = None,
     seed: options.Seed = 0,
     jobs: Annotated[int, jobs_option("Worker processes. Scores do not depend on it.")] = 1,
     timeout: options.Timeout = None,
     plugin: options.Plugins = None,
-    out: Annotated[Path, typer.Option(help="Directory for everything found; resumes what is there.")] = Path(FOLDER),
-    charts: Annotated[bool, typer.Option(help="Draw the pictures.")] = True,
+    out: Annotated[Path, option("Directory for everything found; resumes what is there.")] = Path(FOLDER),
+    charts: Annotated[bool, option("Draw the pictures.")] = True,
 ) -> None:
     """Put defects into good clips, one at a time and stronger and stronger, and see which metric notices.
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 
-from vmmetrics.cli.terminal import Bar, warn
+from vmmetrics.cli.terminal import Bar
 from vmmetrics.scoring.record import Record
 from vmmetrics.scoring.table import cell
 
@@ -30,10 +30,6 @@ class LiveProgress(Bar):
         self._failed = self._scored = 0
         self._slow = ""  # what the bar shows to have been at work for long
         self._announced: set[str] = set()
-
-    def warn(self, warnings: Sequence[str]) -> None:
-        """Say what was found damaged."""
-        warn(self._console, warnings)
 
     def begin(self, total: int, settled: int) -> None:
         """Start the bar; ``settled`` clips were done before."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
 from rich.console import Console
 
 from vmmetrics.cli import options
-from vmmetrics.cli.options import check_outputs, check_picture, count_option, seed_option
+from vmmetrics.cli.options import argument, check_outputs, check_picture, count_option, option, seed_option
 from vmmetrics.cli.terminal import open_consoles
 from vmmetrics.utils.storage.atomic import write_json
 
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 def stats(
     prompts: options.PromptList,
     metadata: Annotated[
-        Path | None, typer.Option(help="Folder of metadata to hold the list against. Default: the library's.")
+        Path | None, option("Folder of metadata to hold the list against. Default: the library's.")
     ] = None,
     picture: options.PictureFile = None,
     json_file: options.FiguresFile = None,
@@ -91,19 +90,12 @@ def _save(found: ListStatistics | ListComparison, picture: Path | None, file: Pa
 
 
 def compare(
-    first: Annotated[
-        str, typer.Argument(metavar="A", help="'library', 'mini', or a list (.json, .jsonl).", show_default=False)
-    ],
-    second: Annotated[str, typer.Argument(metavar="B", help="Another.", show_default=False)],
-    metadata: Annotated[
-        Path | None, typer.Option(help="Folder of metadata to hold both against. Default: the library's.")
-    ] = None,
+    first: Annotated[str, argument("'library', 'mini', or a list (.json, .jsonl).", metavar="A")],
+    second: Annotated[str, argument("Another.", metavar="B")],
+    metadata: Annotated[Path | None, option("Folder of metadata to hold both against. Default: the library's.")] = None,
     picture: options.PictureFile = None,
     json_file: options.FiguresFile = None,
-    size: Annotated[
-        int | None,
-        count_option("Prompts to compare variety at. Default: the smaller list's.", 2),
-    ] = None,
+    size: Annotated[int | None, count_option("Prompts to compare variety at. Default: the smaller list's.", 2)] = None,
     draws: Annotated[int, count_option("Random subsets of that size.")] = 200,
     parse: options.Parse = True,
     embedding: options.Embedding = True,
@@ -139,11 +131,11 @@ def compare(
 def select(
     prompts: options.PromptList,
     size: Annotated[int, count_option("Prompts to choose.")],
-    out: Annotated[Path, typer.Option(help="File for the subset (.json, .jsonl), in the list's order.")],
+    out: Annotated[Path, option("File for the subset (.json, .jsonl), in the list's order.")],
     seed: Annotated[int, seed_option("Of ties and of the random subsets.")] = 0,
-    balance: Annotated[bool, typer.Option(help="Give every pattern as many prompts.")] = True,
+    balance: Annotated[bool, option("Give every pattern as many prompts.")] = True,
     embedding: Annotated[
-        bool, typer.Option(help="Also come near every prompt of the list (facility location on sentence embeddings).")
+        bool, option("Also come near every prompt of the list (facility location on sentence embeddings).")
     ] = False,
     random: Annotated[int, count_option("Random subsets to hold it against.")] = 1000,
     json_file: options.FiguresFile = None,

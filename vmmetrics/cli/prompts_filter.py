@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from vmmetrics.cli import options
-from vmmetrics.cli.options import check_outputs, count_option, number_option, open_client, share_option
+from vmmetrics.cli.options import check_outputs, count_option, number_option, open_client, option, share_option
 from vmmetrics.cli.tables import name, number, table
 from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, agree, open_consoles, until_stopped, usage
 from vmmetrics.utils.display.markup import shortened
@@ -26,26 +26,25 @@ if TYPE_CHECKING:
     from vmmetrics.prompts.entry import PromptEntry
     from vmmetrics.prompts.filter.filtering import Embed, FilterDecision
     from vmmetrics.prompts.filter.verdicts import Verdict
-    from vmmetrics.utils.endpoint import CostEstimate
+    from vmmetrics.utils.endpoint.messages import CostEstimate
 
     _Decided = Sequence[tuple[PromptEntry, FilterDecision]]
 
 
 def filter_prompts(
     prompts: options.PromptList,
-    out: Annotated[Path, typer.Option(help="File for what is kept (.json, .jsonl), in the list's order.")],
+    out: Annotated[Path, option("File for what is kept (.json, .jsonl), in the list's order.")],
     decisions: Annotated[
-        Path | None,
-        typer.Option(help="File for what became of every prompt (JSONL). Default: OUT with .decisions.jsonl."),
+        Path | None, option("File for what became of every prompt (JSONL). Default: OUT with .decisions.jsonl.")
     ] = None,
     against: Annotated[
-        list[str] | None, typer.Option(metavar="LIST", help="None may repeat a prompt of this list; repeatable.")
+        list[str] | None, option("None may repeat a prompt of this list; repeatable.", metavar="LIST")
     ] = None,
     embedding: Annotated[
-        bool, typer.Option(help="Look for near-duplicates by sentence embeddings too, where they are installed.")
+        bool, option("Look for near-duplicates by sentence embeddings too, where they are installed.")
     ] = True,
     embedding_folder: Annotated[
-        Path | None, typer.Option(help="Folder of the embedding's files. Default: the installed package.")
+        Path | None, option("Folder of the embedding's files. Default: the installed package.")
     ] = None,
     cosine: Annotated[float | None, share_option("From which two prompts are the same. Default: 0.9.")] = None,
     overlap: Annotated[
@@ -53,7 +52,7 @@ def filter_prompts(
     ] = None,
     ease: Annotated[float | None, number_option("Least reading ease (Flesch). Default: 30.")] = None,
     openings: Annotated[int | None, count_option("Most prompts with the same first three words.")] = None,
-    without: Annotated[list[str] | None, typer.Option(help="Leave out this check; repeatable.")] = None,
+    without: Annotated[list[str] | None, option("Leave out this check; repeatable.")] = None,
     url: options.Url = None,
     model: options.ModelThere = None,
     tokens: options.Tokens = 1024,
@@ -63,7 +62,7 @@ def filter_prompts(
     prices: options.Prices = None,
     max_cost: options.MaxCost = None,
     yes: options.Yes = False,
-    json_file: Annotated[Path | None, typer.Option("--json", help="File for settings and counts.")] = None,
+    json_file: Annotated[Path | None, option("File for settings and counts.", "--json")] = None,
 ) -> None:
     """Drop near-duplicates and what is unsafe, hard to read or badly made; have a second model judge the rest.
 
@@ -112,13 +111,7 @@ def filter_prompts(
         raise typer.Exit(EXIT_FAILURES)
 
 
-def _write(
-    pairs: Sequence[tuple[PromptEntry, FilterDecision]],
-    out: Path,
-    path: Path,
-    json_file: Path | None,
-    about: dict[str, Any],
-) -> dict[str, int]:
+def _write(pairs: _Decided, out: Path, path: Path, json_file: Path | None, about: dict[str, Any]) -> dict[str, int]:
     """Write what is kept, every decision, and where it was asked for the counts, which are returned."""
     from vmmetrics.prompts.files import write_entries
     from vmmetrics.prompts.filter.filtering import decision_line

@@ -10,13 +10,13 @@ import typer
 from rich.console import Console
 
 from vmmetrics.cli import options
-from vmmetrics.cli.options import count_option, jobs_option, open_client, share_option
+from vmmetrics.cli.options import count_option, jobs_option, open_client, option, share_option
 from vmmetrics.cli.tables import number, table
 from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, agree, count, open_consoles, until_stopped, usage, warn
 
 if TYPE_CHECKING:
     from vmmetrics.prompts.generate.generation import Candidates, GenerationPlan
-    from vmmetrics.utils.endpoint import Client
+    from vmmetrics.utils.endpoint.client import Client
     from vmmetrics.utils.storage.journal import Line
 
 FOLDER = "vmmetrics-prompts"
@@ -24,11 +24,11 @@ FOLDER = "vmmetrics-prompts"
 
 
 def generate(
-    out: Annotated[Path, typer.Option(help="Folder for the candidates; goes on with what is there.")] = Path(FOLDER),
-    metadata: Annotated[Path | None, typer.Option(help="Folder of metadata. Default: the library's.")] = None,
+    out: Annotated[Path, option("Folder for the candidates; goes on with what is there.")] = Path(FOLDER),
+    metadata: Annotated[Path | None, option("Folder of metadata. Default: the library's.")] = None,
     count: Annotated[int, count_option("Combinations in all; may grow from start to start.")] = 60,
     candidates: Annotated[int, count_option("Prompts written for each.")] = 3,
-    pattern: Annotated[list[str] | None, typer.Option(help="Only this motion pattern; repeatable.")] = None,
+    pattern: Annotated[list[str] | None, option("Only this motion pattern; repeatable.")] = None,
     camera_share: Annotated[float, share_option("Share of the combinations that ask for a camera motion.")] = 0.06,
     seed: options.Seed = 0,
     url: options.Url = None,

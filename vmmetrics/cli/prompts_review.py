@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from vmmetrics.cli.options import count_option, seed_option
+from vmmetrics.cli.options import argument, count_option, option, seed_option
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 from vmmetrics.cli.tables import name, table, whole
 from vmmetrics.cli.terminal import count, open_consoles
@@ -24,37 +24,35 @@ SHOWN_DIFFERENCES = 20
 
 
 def review(
-    prompts: Annotated[
-        str | None, typer.Argument(metavar="LIST", help="Prompt list to review: library, mini or a file.")
-    ] = None,
-    reviewer: Annotated[str | None, typer.Option(help="Who decides.", show_default=False)] = None,
+    prompts: Annotated[str | None, argument("Prompt list to review: library, mini or a file.", metavar="LIST")] = None,
+    reviewer: Annotated[str | None, option("Who decides.", show_default=False)] = None,
     decisions: Annotated[
         list[Path] | None,
-        typer.Option(
-            help="File of decisions (JSONL), appended to; may be one file for all reviewers. Beside it stays a lock, "
+        option(
+            "File of decisions (JSONL), appended to; may be one file for all reviewers. Beside it stays a lock, "
             ".NAME.lock, by which they take turns; delete it when no review runs, if you like.",
             show_default=False,
         ),
     ] = None,
     seed: Annotated[int, seed_option("Of the order.")] = 0,
     show_others: Annotated[
-        bool, typer.Option("--show-others", help="Show what other reviewers decided. Default: blind to them.")
+        bool, option("Show what other reviewers decided. Default: blind to them.", "--show-others")
     ] = False,
     agreement: Annotated[
         list[Path] | None,
-        typer.Option(metavar="D.jsonl", help="Print how far the reviewers of a file of decisions agree; repeatable."),
+        option("Print how far the reviewers of a file of decisions agree; repeatable.", metavar="D.jsonl"),
     ] = None,
     apply: Annotated[
-        str | None, typer.Option(metavar="LIST", help="Apply the decisions to this list and write it to --out.")
+        str | None, option("Apply the decisions to this list and write it to --out.", metavar="LIST")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="List to write (.json or .jsonl).", show_default=False)] = None,
+    out: Annotated[Path | None, option("List to write (.json or .jsonl).", show_default=False)] = None,
     rule: Annotated[
-        Literal["unanimous", "any-drop", "majority"], typer.Option(help="What decides where reviewers differ.")
+        Literal["unanimous", "any-drop", "majority"], option("What decides where reviewers differ.")
     ] = "unanimous",
     reviewers: Annotated[int, count_option("Decisions that an entry must have to be taken over.")] = 1,
     conflicts: Annotated[
         Path | None,
-        typer.Option(help="List of what they differ on, for a third person. Default: OUT with .conflicts in its name."),
+        option("List of what they differ on, for a third person. Default: OUT with .conflicts in its name."),
     ] = None,
 ) -> None:
     """Read prompts one a screen and keep, edit or drop them with single keys; ? explains them.

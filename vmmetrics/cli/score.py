@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from vmmetrics.cli import options
-from vmmetrics.cli.options import jobs_option
+from vmmetrics.cli.options import argument, jobs_option, option
 from vmmetrics.cli.running import parse_names, parse_shard, reading_of, run_clips
 from vmmetrics.cli.terminal import EXIT_FAILURES, open_consoles, usage
 from vmmetrics.metrics.registry import METRICS, load_plugins
@@ -19,24 +19,19 @@ def score(
     clips: options.Clips,
     out: options.RunFolder = None,
     prompts: options.PromptsBeside = None,
-    subject: Annotated[str | None, typer.Option(help="What every clip is about, such as 'a black horse'.")] = None,
-    metrics: Annotated[
-        str | None, typer.Option(help=f"Some of {','.join(METRICS)}, and of plugins. Default: all.")
-    ] = None,
-    preset: Annotated[
-        str | None, typer.Option(help="Which models. Default: embedded, which needs no download.")
-    ] = None,
+    subject: Annotated[str | None, option("What every clip is about, such as 'a black horse'.")] = None,
+    metrics: Annotated[str | None, option(f"Some of {','.join(METRICS)}, and of plugins. Default: all.")] = None,
+    preset: Annotated[str | None, option("Which models. Default: embedded, which needs no download.")] = None,
     protocol: Annotated[
-        str | None, typer.Option(help="Which definition: vmmetrics, or vmbench for that of VMBench's code.")
+        str | None, option("Which definition: vmmetrics, or vmbench for that of VMBench's code.")
     ] = None,
     cas_model: Annotated[
-        Path | None,
-        typer.Option(help="Checkpoint of a classifier for CAS, such as 'vmmetrics cas train' writes. Needs torch."),
+        Path | None, option("Checkpoint of a classifier for CAS, such as 'vmmetrics cas train' writes. Needs torch.")
     ] = None,
     jobs: Annotated[int | None, jobs_option("Worker processes. Scores do not depend on it.")] = None,
     timeout: options.Timeout = None,
     plugin: options.Plugins = None,
-    shard: Annotated[str | None, typer.Option(help="Score part i of n, as i/n; join with 'vmmetrics merge'.")] = None,
+    shard: Annotated[str | None, option("Score part i of n, as i/n; join with 'vmmetrics merge'.")] = None,
     assume_fps: options.AssumeFps = None,
     max_memory: options.MaxMemory = None,
     follow_links: options.FollowLinks = True,
@@ -83,8 +78,8 @@ def score(
 
 
 def merge(
-    runs: Annotated[list[Path], typer.Argument(help="Run directories.", show_default=False)],
-    out: Annotated[Path, typer.Option(help="New run directory.", show_default=False)],
+    runs: Annotated[list[Path], argument("Run directories.")],
+    out: Annotated[Path, option("New run directory.", show_default=False)],
 ) -> None:
     """Join run directories of one configuration, such as the shards of a large set."""
     from vmmetrics.cli.results import print_results
@@ -105,11 +100,9 @@ def merge(
 
 
 def show(
-    run: Annotated[Path, typer.Argument(help="Run directory.", show_default=False)],
-    clip: Annotated[
-        str, typer.Argument(help="Name of the clip, as the table has it, or its path.", show_default=False)
-    ],
-    out: Annotated[Path, typer.Option(help="Picture (.png) or film (.mp4) to write.", show_default=False)],
+    run: Annotated[Path, argument("Run directory.")],
+    clip: Annotated[str, argument("Name of the clip, as the table has it, or its path.")],
+    out: Annotated[Path, option("Picture (.png) or film (.mp4) to write.", show_default=False)],
 ) -> None:
     """Draw what cost a clip its points: masks, tracks, skeletons, and the curves with the frames at fault."""
     if out.suffix.lower() not in (".png", ".mp4"):

@@ -138,6 +138,10 @@ class Bar:
             self._bar.add_task("", total=total, completed=done, status="")
             self._bar.start()
 
+    def warn(self, warnings: Iterable[str]) -> None:
+        """Say what was found damaged."""
+        warn(self._console, warnings)
+
     def stop(self) -> None:
         """Take the bar off the screen."""
         if self._bar is not None:

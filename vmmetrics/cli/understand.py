@@ -6,11 +6,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from rich.table import Column
 
 from vmmetrics.cli import options
-from vmmetrics.cli.options import check_picture, count_option, seed_option
+from vmmetrics.cli.options import argument, check_picture, count_option, option, seed_option
 from vmmetrics.cli.tables import table
 from vmmetrics.cli.terminal import agree, open_consoles, until_stopped
 from vmmetrics.cli.understand_run import judge_of, print_notes, print_result, print_rows, reopen, scoring
@@ -38,10 +37,10 @@ def list_benchmarks(_plugin: options.BenchmarkPlugins = None) -> None:
 
 
 def compare(
-    first: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.", show_default=False)],
-    second: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of another.", show_default=False)],
+    first: Annotated[Path, argument("Folder of a run.", metavar="RUN")],
+    second: Annotated[Path, argument("Folder of another.", metavar="RUN")],
     protocol: options.ScoredBy = "vmmetrics",
-    json_file: Annotated[Path | None, typer.Option("--json", help="File for the differences.")] = None,
+    json_file: Annotated[Path | None, option("File for the differences.", "--json")] = None,
     _plugin: options.BenchmarkPlugins = None,
 ) -> None:
     """Hold two models against each other on the questions both were asked.
@@ -68,12 +67,12 @@ def compare(
 
 
 def leaderboard(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of runs.", show_default=False)],
+    runs: Annotated[list[Path], argument("Folders of runs.", metavar="RUN...")],
     protocol: options.ScoredBy = "vmmetrics",
     by: Annotated[
-        str | None, typer.Option(help="Grouping for the columns (task, minFPS, ...). Default: the benchmark's first.")
+        str | None, option("Grouping for the columns (task, minFPS, ...). Default: the benchmark's first.")
     ] = None,
-    picture: Annotated[Path | None, typer.Option(help="Chart, PNG or SVG; a file for each benchmark.")] = None,
+    picture: Annotated[Path | None, option("Chart, PNG or SVG; a file for each benchmark.")] = None,
     csv: options.CsvFile = None,
     markdown: options.MarkdownFile = None,
     latex: options.LatexFile = None,
@@ -123,11 +122,9 @@ def leaderboard(
 
 def score(
     folder: options.RunArgument,
-    protocol: Annotated[str, typer.Option(help="vmmetrics, or upstream as the released code does.")] = "vmmetrics",
+    protocol: Annotated[str, option("vmmetrics, or upstream as the released code does.")] = "vmmetrics",
     data: options.DataOfRun = None,
-    judge: Annotated[
-        str | None, typer.Option(help="endpoint:MODEL@URL, or a file with what a judge said before.")
-    ] = None,
+    judge: Annotated[str | None, option("endpoint:MODEL@URL, or a file with what a judge said before.")] = None,
     tokens: Annotated[int, count_option("Most tokens of a judge's answer.")] = 8192,
     prices: options.Prices = None,
     max_cost: options.MaxCost = None,
@@ -138,7 +135,7 @@ def score(
     """Score the answers of a run; nothing is asked of the model. The benchmark's data must be those of the run."""
     from vmmetrics.understanding.harness import scoring as work
     from vmmetrics.understanding.harness.running import asked_of
-    from vmmetrics.utils.endpoint import Client
+    from vmmetrics.utils.endpoint.client import Client
 
     output, messages = open_consoles()
     way = scoring(protocol)
@@ -164,9 +161,9 @@ def score(
 
 def submission(
     folder: options.RunArgument,
-    out: Annotated[Path, typer.Option(help="File to write.")],
+    out: Annotated[Path, option("File to write.")],
     protocol: Annotated[
-        str, typer.Option(help="How answers are read: vmmetrics, or upstream as the released code does.")
+        str, option("How answers are read: vmmetrics, or upstream as the released code does.")
     ] = "vmmetrics",
     data: options.DataOfRun = None,
     _plugin: options.BenchmarkPlugins = None,
@@ -191,10 +188,8 @@ def submission(
 
 
 def synthetic(
-    out: Annotated[Path, typer.Option(help="Folder for clips and questions; new, empty, or of an earlier suite.")],
-    count: Annotated[
-        int, typer.Option("--n", min=1, max=options.MAX_COUNT, help="Questions, each with a clip of its own.")
-    ] = 120,
+    out: Annotated[Path, option("Folder for clips and questions; new, empty, or of an earlier suite.")],
+    count: Annotated[int, option("Questions, each with a clip of its own.", "--n", min=1, max=options.MAX_COUNT)] = 120,
     seed: Annotated[int, seed_option("Of everything random.")] = 0,
 ) -> None:
     """Render clips with exact answers, whose lowest sufficient frame rate is known by construction.

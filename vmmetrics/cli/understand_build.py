@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from vmmetrics.cli import options
-from vmmetrics.cli.options import count_option, jobs_option
+from vmmetrics.cli.options import argument, count_option, jobs_option, option
 from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, agree, count, open_consoles, until_stopped, usage, warn
 
 if TYPE_CHECKING:
@@ -23,22 +23,22 @@ _TELLING_Z = 3.0
 
 
 def build(
-    recipe: Annotated[str, typer.Argument(help="motionbench, favor or tuna, which write; fpsbench, which filters.")],
-    source: Annotated[Path, typer.Argument(metavar="INPUT", help="Captions, annotations or questions; JSON lines.")],
-    out: Annotated[Path, typer.Option(help="Folder for the questions; goes on with what is there.")] = Path(FOLDER),
-    videos: Annotated[Path | None, typer.Option(help="Folder of the videos. Default: beside INPUT.")] = None,
+    recipe: Annotated[str, argument("motionbench, favor or tuna, which write; fpsbench, which filters.")],
+    source: Annotated[Path, argument("Captions, annotations or questions; JSON lines.", metavar="INPUT")],
+    out: Annotated[Path, option("Folder for the questions; goes on with what is there.")] = Path(FOLDER),
+    videos: Annotated[Path | None, option("Folder of the videos. Default: beside INPUT.")] = None,
     url: options.Url = None,
-    model: Annotated[str | None, typer.Option(help="Model there that writes; for fpsbench, that proofreads.")] = None,
+    model: Annotated[str | None, option("Model there that writes; for fpsbench, that proofreads.")] = None,
     filter_model: Annotated[
-        list[str] | None, typer.Option(help="Model that filters: MODEL[@URL] or hf:FOLDER. fpsbench: answers blind.")
+        list[str] | None, option("Model that filters: MODEL[@URL] or hf:FOLDER. fpsbench: answers blind.")
     ] = None,
-    video_model: Annotated[str | None, typer.Option(help="tuna: MODEL[@URL] that misreads the video.")] = None,
-    reviewer: Annotated[list[str] | None, typer.Option(help="fpsbench: model that reviews, named likewise.")] = None,
-    answers: Annotated[Path | None, typer.Option(help="fpsbench: rows of id, reviewer, answer, by people.")] = None,
-    read_as: Annotated[str, typer.Option(help="fpsbench: benchmark in whose form INPUT is.")] = "custom",
-    keep_single: Annotated[bool, typer.Option("--keep-single", help="tuna: keep what one frame tells.")] = False,
+    video_model: Annotated[str | None, option("tuna: MODEL[@URL] that misreads the video.")] = None,
+    reviewer: Annotated[list[str] | None, option("fpsbench: model that reviews, named likewise.")] = None,
+    answers: Annotated[Path | None, option("fpsbench: rows of id, reviewer, answer, by people.")] = None,
+    read_as: Annotated[str, option("fpsbench: benchmark in whose form INPUT is.")] = "custom",
+    keep_single: Annotated[bool, option("tuna: keep what one frame tells.", "--keep-single")] = False,
     require_multi: Annotated[int | None, count_option("tuna: drop what so many frames do not tell.", 2)] = None,
-    apply: Annotated[list[Path] | None, typer.Option(help="Review file whose decisions (keep, drop) to apply.")] = None,
+    apply: Annotated[list[Path] | None, option("Review file whose decisions (keep, drop) to apply.")] = None,
     seed: options.Seed = 0,
     temperature: options.Temperature = 0.7,
     tokens: Annotated[int, count_option("Most tokens of what is written.")] = 4096,

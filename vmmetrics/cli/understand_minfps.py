@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from vmmetrics.cli import options
-from vmmetrics.cli.options import check_picture, count_option
+from vmmetrics.cli.options import check_picture, count_option, option
 from vmmetrics.cli.tables import number, table
 from vmmetrics.cli.terminal import EXIT_FAILURES, agree, open_consoles, until_stopped
 from vmmetrics.errors import ClipError
@@ -34,17 +34,15 @@ _SAMPLE = 20
 
 def minfps(
     name: options.BenchmarkName,
-    data: Annotated[Path, typer.Option(help="Folder or file of the benchmark.")],
-    by: Annotated[str, typer.Option(help="Who says: person:NAME, oracle (synthetic suite), or a model as for 'run'.")],
+    data: Annotated[Path, option("Folder or file of the benchmark.")],
+    by: Annotated[str, option("Who says: person:NAME, oracle (synthetic suite), or a model as for 'run'.")],
     videos: options.Videos = None,
-    out: Annotated[Path, typer.Option(help="Folder of what was said; goes on with it.")] = Path("vmmetrics-minfps"),
+    out: Annotated[Path, option("Folder of what was said; goes on with it.")] = Path("vmmetrics-minfps"),
     asks: Annotated[int, count_option("Times a model must be right, options shuffled.")] = 4,
     limit: Annotated[int | None, count_option("The first so many questions only.")] = None,
-    group: Annotated[str, typer.Option(help="Grouping of the table.")] = "task",
-    play: Annotated[bool, typer.Option("--play", help="Open each clip for the person at the terminal.")] = False,
-    page: Annotated[
-        bool, typer.Option("--page", help="Ask the person on a page in a browser of this machine.")
-    ] = False,
+    group: Annotated[str, option("Grouping of the table.")] = "task",
+    play: Annotated[bool, option("Open each clip for the person at the terminal.", "--play")] = False,
+    page: Annotated[bool, option("Ask the person on a page in a browser of this machine.", "--page")] = False,
     picture: options.PictureFile = None,
     prices: options.Prices = None,
     max_cost: options.MaxCost = None,

@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 
 from vmmetrics.cli import options
-from vmmetrics.cli.options import count_option, jobs_option, number_option, seed_option
+from vmmetrics.cli.options import count_option, jobs_option, number_option, option, seed_option
 from vmmetrics.cli.tables import number, table
 from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, agree, count, open_consoles, until_stopped, usage, warn
 from vmmetrics.errors import SetupError
@@ -98,7 +98,7 @@ def print_rows(output: Console, title: str, heads: Sequence[str], rows: Sequence
 def judge_of(text: str | None, folder: Path, messages: Console, max_cost: float | None, **asking: Any) -> Any:
     """The judge that a command names: an endpoint's client, which shows how far it is, or what one said before."""
     from vmmetrics.understanding.harness.models import ModelSettings
-    from vmmetrics.utils.endpoint import THREADS, Client
+    from vmmetrics.utils.endpoint.client import THREADS, Client
 
     class Judge(Client):
         def work_through(self, work: Any, items: Iterable[Any], threads: int = THREADS) -> Generator[tuple[Any, Any]]:
@@ -126,19 +126,18 @@ _LETTER_TOKENS, _WORDS_TOKENS = 8, 250  # of a usual answer: to a question with 
 def run(
     name: options.BenchmarkName,
     model: Annotated[
-        str, typer.Option(help="endpoint:MODEL@URL, hf:FOLDER, recorded:FILE, random, random:SEED, majority or oracle.")
+        str, option("endpoint:MODEL@URL, hf:FOLDER, recorded:FILE, random, random:SEED, majority or oracle.")
     ],
-    data: Annotated[Path, typer.Option(help="Folder or file of the benchmark, as it was released.")],
+    data: Annotated[Path, option("Folder or file of the benchmark, as it was released.")],
     videos: options.Videos = None,
-    out: Annotated[Path | None, typer.Option(help="Folder of the run; goes on with what is there.")] = None,
+    out: Annotated[Path | None, option("Folder of the run; goes on with what is there.")] = None,
     frames: Annotated[
-        str | None,
-        typer.Option(help="'8 uniform', '2 fps', adaptive, native, single, first, none; 'slowed 4', 'at most 64'."),
+        str | None, option("'8 uniform', '2 fps', adaptive, native, single, first, none; 'slowed 4', 'at most 64'.")
     ] = None,
-    control: Annotated[str | None, typer.Option(help="blind: words alone; single-frame: the middle frame.")] = None,
+    control: Annotated[str | None, option("blind: words alone; single-frame: the middle frame.")] = None,
     side: Annotated[int, count_option("Longer side of the frames, pixels.", 16)] = 448,
-    form: Annotated[str, typer.Option(help="Frames as images or video; auto: as the model takes them best.")] = "auto",
-    protocol: Annotated[str, typer.Option(help="Words and scoring: vmmetrics, or upstream as released.")] = "vmmetrics",
+    form: Annotated[str, option("Frames as images or video; auto: as the model takes them best.")] = "auto",
+    protocol: Annotated[str, option("Words and scoring: vmmetrics, or upstream as released.")] = "vmmetrics",
     limit: Annotated[int | None, count_option("Ask so many questions only; may grow.")] = None,
     tokens: options.Tokens = 512,
     temperature: Annotated[float, number_option("Of an endpoint.", 0, 2)] = 0.0,
@@ -148,7 +147,7 @@ def run(
     prices: options.Prices = None,
     max_cost: options.MaxCost = None,
     key_env: options.KeyEnv = options.KEY_VARIABLE,
-    again: Annotated[bool, typer.Option("--again", help="Ask anew where there was an error.")] = False,
+    again: Annotated[bool, option("Ask anew where there was an error.", "--again")] = False,
     yes: options.Yes = False,
     _plugin: options.BenchmarkPlugins = None,
 ) -> None:

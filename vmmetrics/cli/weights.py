@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Column
 from rich.text import Text
 
+from vmmetrics.cli.options import argument, option
 from vmmetrics.cli.tables import name as long
 from vmmetrics.cli.tables import table, whole
 from vmmetrics.cli.terminal import open_consoles
@@ -47,9 +48,7 @@ def doctor() -> None:
 EXIT_DAMAGED = 1
 
 
-def list_weights(
-    names: Annotated[list[str] | None, typer.Argument(help="Checkpoints and sets. Default: all.")] = None,
-) -> None:
+def list_weights(names: Annotated[list[str] | None, argument("Checkpoints and sets. Default: all.")] = None) -> None:
     """List the published checkpoints, what needs them, and what is here."""
     from vmmetrics.utils.weights.fetch import gigabytes
     from vmmetrics.utils.weights.folder import inspect, weights_home
@@ -77,19 +76,16 @@ def list_weights(
 
 
 def fetch(
-    names: Annotated[list[str], typer.Argument(help="Checkpoints and sets, such as vmbench.", show_default=False)],
-    copies: Annotated[
-        Path | None, typer.Option("--from", help="Take them from a folder with copies; no network.")
-    ] = None,
+    names: Annotated[list[str], argument("Checkpoints and sets, such as vmbench.")],
+    copies: Annotated[Path | None, option("Take them from a folder with copies; no network.", "--from")] = None,
     mirror: Annotated[
-        str | None,
-        typer.Option(help="Address of a web server with a weights folder. (A mirror of the hub: set HF_ENDPOINT.)"),
+        str | None, option("Address of a web server with a weights folder. (A mirror of the hub: set HF_ENDPOINT.)")
     ] = None,
     offline: Annotated[
-        bool, typer.Option("--offline", help="Never touch the network; say what is missing and where to put it.")
+        bool, option("Never touch the network; say what is missing and where to put it.", "--offline")
     ] = False,
     accept_licence: Annotated[
-        bool, typer.Option("--accept-licence", help="Agree to the licences that have to be agreed to.")
+        bool, option("Agree to the licences that have to be agreed to.", "--accept-licence")
     ] = False,
 ) -> None:
     """Fetch published weights; what was cut off goes on, what is here and whole is left alone."""
@@ -104,7 +100,7 @@ def fetch(
 
 
 def verify(
-    names: Annotated[list[str] | None, typer.Argument(help="Checkpoints and sets. Default: all that are here.")] = None,
+    names: Annotated[list[str] | None, argument("Checkpoints and sets. Default: all that are here.")] = None,
 ) -> None:
     """Hash every file anew and hold it against the published and the recorded hash. Exit code 1 if one is wrong."""
     from vmmetrics.utils.weights.folder import inspect, weights_home
@@ -125,7 +121,7 @@ def verify(
         raise typer.Exit(EXIT_DAMAGED)
 
 
-def path(name: Annotated[str | None, typer.Argument(help="Checkpoint. Default: the weights folder.")] = None) -> None:
+def path(name: Annotated[str | None, argument("Checkpoint. Default: the weights folder.")] = None) -> None:
     """Print where a checkpoint lies, checked, or where the weights folder is."""
     from vmmetrics.utils.weights.folder import resolve, weights_home
 

@@ -11,7 +11,8 @@ from typing import Any
 from vmmetrics.models.frames import Frames
 from vmmetrics.models.protocol import Form, R, S, Said, before_last, said
 from vmmetrics.models.questions import Question
-from vmmetrics.utils.endpoint import Client, CostEstimate, EndpointSettings, Turn, Video, estimated_tokens
+from vmmetrics.utils.endpoint.client import Client
+from vmmetrics.utils.endpoint.messages import CostEstimate, EndpointSettings, Turn, Video, estimate, estimated_tokens
 from vmmetrics.video.encoding import TICKS, write_h264
 
 _CODING = {"crf": "16", "preset": "fast", "bf": "0"}  # of x264; at 16 the eye hardly finds a difference
@@ -76,13 +77,8 @@ class EndpointModel:
             pictures: Frames shown of each, on average.
             expected: Tokens of a usual answer.
         """
-        settings = self.client.settings
-        words = sum(estimated_tokens(turns) for turns in conversations)
         shown = estimated_tokens([Turn("user", "", video=Video(b"", 1))]) - estimated_tokens([Turn("user", "")])
-        tokens = words + round(shown * pictures * len(conversations))
-        out = min(expected, settings.tokens) * len(conversations)
-        most = settings.cost(tokens, settings.tokens * len(conversations))
-        return CostEstimate(len(conversations), tokens, out, settings.cost(tokens, out), most)
+        return estimate(self.client.settings, conversations, expected, round(shown * pictures * len(conversations)))
 
 
 def encoded(frames: Frames) -> Video:

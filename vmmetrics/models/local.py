@@ -13,7 +13,7 @@ from vmmetrics.errors import SetupError
 from vmmetrics.models.frames import Frames
 from vmmetrics.models.protocol import Form, OneByOne, Said, said
 from vmmetrics.models.questions import Question
-from vmmetrics.utils.endpoint import RejectedError, Reply, Turn
+from vmmetrics.utils.endpoint.messages import RejectedError, Reply, Turn
 from vmmetrics.utils.storage.provenance import version_of
 from vmmetrics.utils.tables import sha256_of
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from vmmetrics.models.frames import Frames
 from vmmetrics.models.questions import Question
-from vmmetrics.utils.endpoint import Reply, Turn
+from vmmetrics.utils.endpoint.messages import Reply, Turn
 
 S = TypeVar("S")
 R = TypeVar("R")

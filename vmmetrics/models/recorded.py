@@ -15,7 +15,7 @@ from vmmetrics.errors import SetupError
 from vmmetrics.models.frames import Frames
 from vmmetrics.models.protocol import OneByOne, Said
 from vmmetrics.models.questions import LETTERS, NOT_RECORDED, Answered, EntriesByQuestion, Question
-from vmmetrics.utils.endpoint import Turn
+from vmmetrics.utils.endpoint.messages import Turn
 from vmmetrics.utils.tables import SEPARATORS, read_rows
 
 # Answers that need no model: at random, and the letter that is right most often.

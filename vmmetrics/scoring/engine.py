@@ -30,20 +30,18 @@ class InProcess:
         self._task: Task | None = None
         self._following: Task | None = None
 
+    slowest = None
+    """Not known while scoring in this process."""
+
     @property
     def free(self) -> int:
         """One, unless a task was submitted and not collected."""
-        return 0 if self._task else 1
+        return 1 - self.busy
 
     @property
     def busy(self) -> int:
         """One, if a task was submitted and not collected."""
-        return 1 if self._task else 0
-
-    @property
-    def slowest(self) -> None:
-        """None: not known while scoring in this process."""
-        return None
+        return int(self._task is not None)
 
     def submit(self, task: Task, following: Task | None = None) -> None:
         """Keep the task until it is collected."""
@@ -98,7 +96,8 @@ class Workers:
     ) -> None:
         self._settings = settings
         self._ahead = ahead and jobs == 1
-        self._pool: Pool[_Item, _Answer] = Pool(partial(_ClipHandler, settings), jobs, timeout, log, _metrics)
+        start = partial(_ClipHandler, settings)
+        self._pool: Pool[_Item, _Answer] = Pool(start, jobs, timeout, log, needs=lambda item: item[0].metrics)
 
     @property
     def free(self) -> int:
@@ -120,7 +119,7 @@ class Workers:
         return "loading models" if loading else task.clip, seconds
 
     def submit(self, task: Task, following: Task | None = None) -> None:
-        """Hand a task to a free worker."""
+        """Hand a task, of which ``following`` most likely comes after, to a free worker."""
         self._pool.submit((task, following if self._ahead else None))
 
     def collect(self, timeout: float | None = None) -> Sequence[Outcome]:
@@ -147,5 +146,5 @@ class Workers:
         self._pool.close()
 
 
-def _metrics(item: _Item) -> tuple[str, ...]:
-    return item[0].metrics
+Engine = InProcess | Workers
+"""Takes tasks while one is :attr:`free`, and hands back outcomes in whatever order they are done."""

@@ -5,7 +5,6 @@ Models are put into one table only if the same networks and the same definition 
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 from collections import Counter
@@ -160,7 +159,9 @@ def make_boards(runs: Sequence[str], by: str = AVERAGE) -> list[Board]:
 
 def _models(run: str) -> Iterator[_Model]:
     """The models of a run: one per folder, or one in all."""
-    name, path = _split(run)
+    name, equals, folder = run.partition("=")
+    named = bool(equals) and not Path(run).exists()
+    name, path = (name, Path(folder)) if named else ("", Path(run))
     header = read_run_json(path)
     configuration = header["configuration"]
     own = {key: part for key, part in header.get("parts", {}).items() if "range" in part}
@@ -175,13 +176,6 @@ def _models(run: str) -> Iterator[_Model]:
     for model, records in by_model.items():
         shown = f"{name}/{model}" if name and model else model or name or path.resolve().name
         yield _Model(shown, path, configuration, own, tuple(records), tuple(warnings))
-
-
-def _split(run: str) -> tuple[str | None, Path]:
-    name, equals, path = run.partition("=")
-    if not equals or Path(run).exists():
-        return None, Path(run)
-    return name, Path(path)
 
 
 def _board(models: list[_Model], by: str) -> Board:
@@ -214,9 +208,8 @@ def _board(models: list[_Model], by: str) -> Board:
         rank = None if m not in values else 1 + sum(values[o] > values[m] for o in order)
         share = tuple(shares[order.index(m)].tolist()) if m in values else ()
         rows.append(Row(models[m].name, cells[m], len(keyed[m]), len(models[m].records), rank, share))
-    steps = _steps([models[index].name for index in order], scores[order][:, :, ranked])
     first = models[0].configuration
-    warnings = {model.run: model.warnings for model in models}
+    damaged = {model.run: model.warnings for model in models}
     return Board(
         label=str(first.get("label", f"preset {first['preset']}, protocol {first['protocol']}")),
         preset=str(first["preset"]),
@@ -225,11 +218,11 @@ def _board(models: list[_Model], by: str) -> Board:
         columns=(AVERAGE, *keys),
         by=by,
         rows=tuple(rows),
-        steps=steps,
+        steps=_steps([models[index].name for index in order], scores[order][:, :, ranked]),
         prompts=len(prompts),
         notes=(
             *_configuration_notes(models),
-            *(f"{run}: {text}" for run, texts in warnings.items() for text in texts),
+            *(f"{run}: {text}" for run, texts in damaged.items() for text in texts),
             note,
             *_missing_notes(rows, keys),
             *_rank_notes(rows, by),
@@ -276,8 +269,7 @@ def _cells(records: Sequence[Record], scores: FloatArray, means: FloatArray, key
         known = scores[~np.isnan(scores[:, column]), column]
         low, high = percentile_interval(means[:, column]) if known.size > 1 else (None, None)
         mean = float(known.mean()) if known.size else None
-        reasons = Counter(_reason(record, metric) for record in records if record.error or metric not in record.scores)
-        cells[metric] = Cell(mean, low, high, int(known.size), dict(reasons.most_common()))
+        cells[metric] = Cell(mean, low, high, int(known.size), _reasons(records, metric))
     found = [cells[metric].mean for metric in METRICS]
     absent = [label(metric) for metric in METRICS if cells[metric].mean is None]
     mean = None if absent else float(np.mean([value for value in found if value is not None]))
@@ -289,11 +281,16 @@ def _cells(records: Sequence[Record], scores: FloatArray, means: FloatArray, key
     return {AVERAGE: Cell(mean, low, high, any_score, without), **cells}
 
 
-def _reason(record: Record, metric: str) -> str:
-    if record.error is not None or metric in record.errors:
-        return "failed"
-    why = record.missing.get(metric, "not scored")
-    return f"does not apply ({why})" if metric in record.not_applicable else why
+def _reasons(records: Sequence[Record], metric: str) -> dict[str, int]:
+    """Why clips have no score, most frequent first."""
+    reasons: Counter[str] = Counter()
+    for record in records:
+        if record.error is not None or metric in record.errors:
+            reasons["failed"] += 1
+        elif metric not in record.scores:
+            why = record.missing.get(metric, "not scored")
+            reasons[f"does not apply ({why})" if metric in record.not_applicable else why] += 1
+    return dict(reasons.most_common())
 
 
 def _steps(names: list[str], scores: FloatArray) -> tuple[Step, ...]:
@@ -302,10 +299,7 @@ def _steps(names: list[str], scores: FloatArray) -> tuple[Step, ...]:
         return ()
     differences = scores[:-1] - scores[1:]
     samples = resampled_means(differences).mean(axis=2)
-    steps = [
-        _step(above, below, differences[number], samples[:, number])
-        for number, (above, below) in enumerate(itertools.pairwise(names))
-    ]
+    steps = [_step(names[m], names[m + 1], differences[m], samples[:, m]) for m in range(len(names) - 1)]
     raised = iter(holm([step.p for step in steps if step.p is not None]))
     return tuple(step if step.p is None else replace(step, p_holm=next(raised)) for step in steps)
 

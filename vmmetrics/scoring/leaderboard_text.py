@@ -10,18 +10,9 @@ from pathlib import Path
 
 from vmmetrics.metrics.registry import in_order, label, registered
 from vmmetrics.scoring.leaderboard import AVERAGE, Board, Cell, Row, Step
+from vmmetrics.utils.display import tables
 from vmmetrics.utils.display.markup import csv_text
-from vmmetrics.utils.display.tables import (
-    NONE,
-    DisplayCell,
-    DisplayTable,
-    Lines,
-    Part,
-    bounds,
-    heads,
-    number,
-    p_value,
-)
+from vmmetrics.utils.display.tables import DisplayCell, DisplayTable, Lines, Part, bounds, p_value
 
 # The table that VMBench's authors published (arXiv 2503.10076 and the README of AMAP-ML/VMBench), times 100.
 
@@ -70,6 +61,7 @@ def published_rows() -> list[PublishedRow]:
 
 SOURCES = ("scored", "published")
 """What stands in the column ``source`` of the CSV."""
+_ENDS = ("low", "high", "prompts", "clips_without")  # of columns beside that of a mean
 
 
 def board_parts(board: Board, published: Sequence[PublishedRow]) -> list[Part]:
@@ -77,10 +69,10 @@ def board_parts(board: Board, published: Sequence[PublishedRow]) -> list[Part]:
     caption = f"× 100 [95 % interval over {board.prompts} prompts], ranked by {board.by}."
     if published:
         caption += f" Below the rule, {_published_title(board)}."
-    table = DisplayTable("leaderboard", board.label, caption, heads("model", *map(label, board.columns)))
+    table = DisplayTable("leaderboard", board.label, caption, tables.heads("model", *map(label, board.columns)))
     for row in board.rows:
         cells = [_cell(row.cells[column], row.prompts) for column in board.columns]
-        table.add(f"{row.rank or NONE}. {row.model}", *cells)
+        table.add(f"{row.rank or tables.NONE}. {row.model}", *cells)
     for known in published:
         why = None if known.adds_up else f"As printed: not the mean of its columns, which is {known.mean:.1f}."
         scores = [f"{known.scores[key]:.1f}" if key in known.scores else "" for key in board.columns[1:]]
@@ -93,7 +85,7 @@ def board_parts(board: Board, published: Sequence[PublishedRow]) -> list[Part]:
 def _cell(cell: Cell, prompts: int) -> DisplayCell:
     """Mean, interval where there is one, and number of prompts where it is not all of them."""
     few = f"n={cell.prompts}" if cell.mean is not None and cell.prompts < prompts else ""
-    return DisplayCell(number(cell.mean, 1), "\n".join(filter(None, (bounds(cell.low, cell.high, 1), few))))
+    return DisplayCell(tables.number(cell.mean, 1), "\n".join(filter(None, (bounds(cell.low, cell.high, 1), few))))
 
 
 def _published_title(board: Board) -> str:
@@ -122,11 +114,10 @@ def _share_text(row: Row) -> str:
 
 def to_csv(boards: Sequence[Board], published: Sequence[PublishedRow]) -> str:
     """One row per model and table; numbers in full, times 100."""
-    ends = ("low", "high", "prompts", "clips_without")
     columns = list(dict.fromkeys(column for board in boards for column in board.columns))
     names = [
         "table", "source", "preset", "protocol", "comparable", "rank", "model", "prompts", "clips",
-        *(name for c in columns for name in (c, *(f"{c}_{end}" for end in ends))),
+        *(name for c in columns for name in (c, *(f"{c}_{end}" for end in _ENDS))),
         "rank_shares", "next", "difference", "difference_low", "difference_high", "common_prompts", "p", "p_holm",
     ]  # fmt: skip
     rows: list[dict[str, object]] = []
@@ -143,13 +134,8 @@ def to_csv(boards: Sequence[Board], published: Sequence[PublishedRow]) -> str:
 def _csv_row(row: Row, step: Step | None) -> dict[str, object]:
     values: dict[str, object] = {"rank": row.rank, "model": row.model, "prompts": row.prompts, "clips": row.clips}
     for column, cell in row.cells.items():
-        values |= {
-            column: cell.mean,
-            f"{column}_low": cell.low,
-            f"{column}_high": cell.high,
-            f"{column}_prompts": cell.prompts,
-            f"{column}_clips_without": sum(cell.without.values()),
-        }
+        figures = (cell.mean, cell.low, cell.high, cell.prompts, sum(cell.without.values()))
+        values |= zip((column, *(f"{column}_{end}" for end in _ENDS)), figures, strict=True)
     values["rank_shares"] = " ".join(f"{place}:{share:.4f}" for place, share in enumerate(row.shares, 1))
     if step is not None:
         values |= {"next": step.below, "difference": step.difference, "common_prompts": step.prompts}

@@ -15,7 +15,7 @@ from typing import Any
 from vmmetrics.engines.pool import checked_timeout
 from vmmetrics.errors import VMMetricsError
 from vmmetrics.scoring.directory import RunDirectory
-from vmmetrics.scoring.engine import InProcess, Workers
+from vmmetrics.scoring.engine import Engine, InProcess, Workers
 from vmmetrics.scoring.session import Listener, MemoryStore, Session
 from vmmetrics.scoring.settings import Settings
 from vmmetrics.scoring.table import Table, export
@@ -112,20 +112,15 @@ def default_directory(setup: Setup, paths: Sequence[Path]) -> Path:
 
 
 @contextlib.contextmanager
-def _engine(setup: Setup, jobs: int, log: Path | None, timeout: float | None) -> Iterator[InProcess | Workers]:
+def _engine(setup: Setup, jobs: int, log: Path | None, timeout: float | None) -> Iterator[Engine]:
     ahead = setup.scorer.suite(setup.settings.metrics).reads_ahead
-    settings = _shared(setup.settings, jobs)
+    settings = setup.settings
+    if jobs > 1 and settings.threads is None:  # several workers divide the processors among themselves
+        here = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        settings = replace(settings, threads=max(1, here // jobs))
     local = InProcess(setup.scorer, ahead) if timeout is None else Workers(settings, jobs, log, ahead, timeout)
     with contextlib.closing(local) as engine:
         yield engine
-
-
-def _shared(settings: Settings, jobs: int) -> Settings:
-    """Settings for one of several workers: they divide the processors among themselves."""
-    if jobs <= 1 or settings.threads is not None:
-        return settings
-    here = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return replace(settings, threads=max(1, here // jobs))
 
 
 def _session(settings: Settings, jobs: int, timeout: float | None) -> dict[str, Any]:

@@ -54,11 +54,13 @@ def merge(runs: Sequence[Path], out: Path) -> Merged:
         raise SetupError(f"{out} is taken; choose a new folder for --out")
     headers = [read_run_json(run) for run in runs]
     for run, header in zip(runs[1:], headers[1:], strict=True):
-        different = [
-            line
-            for ours, theirs in _comparable(header, headers[0])
-            for line in provenance.differences(ours, theirs, names=(str(run), str(runs[0])))
-        ]
+        # they must agree in the configuration, and in what the scores that both have depend on
+        names = (str(run), str(runs[0]))
+        different = provenance.differences(header["configuration"], headers[0]["configuration"], names=names)
+        ours, theirs = header.get("parts", {}), headers[0].get("parts", {})
+        shared = ours.keys() & theirs.keys()
+        both = [{name: part[name] for name in shared} for part in (ours, theirs)]
+        different += provenance.differences(both[0], both[1], names=names)
         if different:
             lines = (f"  {line}" for line in different)
             raise SetupError("The runs have different configurations and cannot be merged:", *lines)
@@ -66,14 +68,6 @@ def merge(runs: Sequence[Path], out: Path) -> Merged:
     kept, duplicates, conflicts = _join(runs, warnings)
     table = _write(out, headers, runs, kept, warnings)
     return Merged(table, duplicates, conflicts, tuple(warnings))
-
-
-def _comparable(header: dict[str, Any], first: dict[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """What two runs must agree in: the configuration, and what the scores that both have depend on."""
-    yield header["configuration"], first["configuration"]
-    ours, theirs = header.get("parts", {}), first.get("parts", {})
-    shared = ours.keys() & theirs.keys()
-    yield {name: ours[name] for name in shared}, {name: theirs[name] for name in shared}
 
 
 _Key = tuple[str, str | None]

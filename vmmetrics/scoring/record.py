@@ -100,17 +100,15 @@ class Record:
         """The metrics that need no more work: scored or missing."""
         return set() if self.error is not None else {*self.scores, *self.missing}
 
-    def same_input(self, other: Record) -> bool:
-        """Whether both were scored from the same pixels, prompt, subject and tags."""
-        ours, theirs = (self.sha256, self.prompt, self.subject), (other.sha256, other.prompt, other.subject)
-        return ours == theirs and self.tags == other.tags
-
     def over(self, older: Record | None) -> Record:
         """This record with what ``older`` knows about metrics that this one says nothing about.
 
         An older record of another input (changed file, prompt, subject or tags) adds nothing.
         """
-        if older is None or self.error is not None or older.error is not None or not self.same_input(older):
+        same = ("sha256", "prompt", "subject", "tags")
+        if older is None or any(getattr(self, name) != getattr(older, name) for name in same):
+            return self
+        if self.error is not None or older.error is not None:
             return self
         ours = {*self.scores, *self.missing, *self.errors}
         anew = {name for key in ours if (metric := registry.find(key)) for name in metric.numbers}

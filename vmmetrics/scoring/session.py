@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from vmmetrics.scoring.directory import RunDirectory
-from vmmetrics.scoring.engine import InProcess, Workers
+from vmmetrics.scoring.engine import Engine
 from vmmetrics.scoring.record import Record
 from vmmetrics.scoring.work import Task, identify
 
@@ -54,6 +54,9 @@ class MemoryStore:
         return record
 
 
+Store = RunDirectory | MemoryStore
+
+
 class Session:
     """Works through tasks with an engine and keeps every outcome.
 
@@ -71,7 +74,7 @@ class Session:
     def __init__(
         self,
         tasks: Sequence[Task],
-        engine: InProcess | Workers,
+        engine: Engine,
         store: MemoryStore | RunDirectory,
         listener: Listener | None = None,
     ) -> None:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Any, get_args
 
 from vmmetrics.clip import Clip, Subject
 from vmmetrics.errors import ClipError, SetupError
 from vmmetrics.functional.motion_index import VERSION as INDEX_VERSION
-from vmmetrics.metrics import METRICS, Metric
+from vmmetrics.metrics import METRICS
 from vmmetrics.metrics.registry import in_order, load_plugins, registered
 from vmmetrics.perception.presets import Wanted, load_preset, with_cas_model
 from vmmetrics.perception.scene import Scene
@@ -127,7 +126,11 @@ class Suite:
         self.preset = preset
         self.protocol: Protocol = protocol
         self.metrics = in_order(metrics)
-        self._computed = _with_those_before(self.metrics, known)
+        wanted = set(self.metrics)
+        for metric in reversed(list(known.values())):  # a metric is registered after those whose results it reads
+            if metric.key in wanted:
+                wanted.update(metric.after)
+        self._computed = tuple(metric for key, metric in known.items() if key in wanted)  # in an order that can be
         needs = {need for metric in self._computed for need in metric.needs}
         if cas_model is not None:
             needs.discard("plausibility")
@@ -206,9 +209,8 @@ class Suite:
         errors: dict[str, str] = {}
         with ThreadPoolExecutor(max_workers=1) as pool:
             if self._preset.side_by_side:
-                # what needs little of what the metrics ask first
-                beside = (metric.beside_others(scene.clip, self.protocol) for metric in self._computed)
-                pool.submit(_ask, scene, list(chain.from_iterable(beside)))
+                beside = [metric.beside_others(scene.clip, self.protocol) for metric in self._computed]
+                pool.submit(_ask, scene, [name for names in beside for name in names])
             for metric in self._computed:
                 earlier = {key: results.get(key) for key in metric.after}
                 attempt(metric.key, partial(metric.compute, scene, self.protocol, **earlier), results, errors)
@@ -219,12 +221,3 @@ class Suite:
             seconds=time.perf_counter() - start,
             notes=(*scene.clip.notes, *scene.models.notes, *_too_short(scene.clip)),
         )
-
-
-def _with_those_before(keys: Sequence[str], known: Mapping[str, Metric]) -> tuple[Metric, ...]:
-    """Return the metrics of these keys and those whose results they read, in an order to compute them in."""
-    wanted = set(keys)
-    for metric in reversed(list(known.values())):  # a metric is registered after those whose results it reads
-        if metric.key in wanted:
-            wanted.update(metric.after)
-    return tuple(metric for key, metric in known.items() if key in wanted)

@@ -32,6 +32,10 @@ NUMBERS = (*METRICS, "motion_index", "average", "amplitude", "fps", "seconds")
 """Columns of numbers among them."""
 COUNTS = ("frames", "width", "height")
 """Columns of whole numbers among them."""
+_AS_THEY_ARE = (
+    "clip", "model", "motion_index", "amplitude", "frames", "fps", "seconds", "preset", "protocol", "prompt", "path",
+    "sha256",
+)  # fmt: skip
 _SHOWN_ROWS = 30  # clips in a repr; beyond them it says how many more there are
 
 
@@ -78,9 +82,8 @@ class Table(Sequence[Record]):
     @property
     def tags(self) -> tuple[str, ...]:
         """Names of the tags that any record has, its pattern first."""
-        return tuple(
-            sorted({name for r in self.records for name in r.tags}, key=lambda name: (name != "pattern", name))
-        )
+        names = {name for record in self.records for name in record.tags}
+        return tuple(sorted(names, key=lambda name: (name != "pattern", name)))
 
     @property
     def failed(self) -> list[Record]:
@@ -183,10 +186,6 @@ def why(record: Record, metric: str) -> str:
     return record.error or record.errors.get(metric) or record.missing.get(metric) or ""
 
 
-def _missing(record: Record, metric: str) -> str:
-    return ("not applicable, " if metric in record.not_applicable else "") + record.missing[metric]
-
-
 def _interval(mean: Mean | None) -> str:
     if mean is None:
         return "-"
@@ -204,13 +203,17 @@ _AS_THEY_ARE = (
 
 
 def _row(record: Record) -> dict[str, Any]:
+    from vmmetrics.functional.motion_index import PARTS, average  # only where all five are there
+
     errors = [record.error] if record.error else [f"{m}: {text}" for m, text in record.errors.items()]
+    foreign = dict.fromkeys(record.not_applicable, "not applicable, ")
+    missing = [f"{metric}: {foreign.get(metric, '')}{reason}" for metric, reason in record.missing.items()]
     width, height = record.size or (None, None)
     return {
         **record.scores,
         **{name: getattr(record, name) for name in _AS_THEY_ARE},
-        "average": _average(record),
-        "missing": "; ".join(f"{m}: {_missing(record, m)}" for m in record.missing) or None,
+        "average": average({metric: score for metric, score in record.scores.items() if metric in PARTS}).score,
+        "missing": "; ".join(missing) or None,
         "error": "; ".join(errors) or None,
         "width": width,
         "height": height,
@@ -218,13 +221,6 @@ def _row(record: Record) -> dict[str, Any]:
         **{_tag_column(name): value for name, value in record.tags.items()},
         "notes": "; ".join(record.notes) or None,
     }
-
-
-def _average(record: Record) -> float | None:
-    """Mean of the five metrics, only where all five are there."""
-    from vmmetrics.functional.motion_index import PARTS, average
-
-    return average({metric: score for metric, score in record.scores.items() if metric in PARTS}).score
 
 
 # The tables of a run directory, made anew from its records and put in place in one step.
@@ -254,9 +250,8 @@ def breakdown(table: Table) -> str:
 
     ``low`` and ``high`` end the 95 % bootstrap interval. A value without any score in a metric has a line without mean.
     """
-    rows: list[tuple[object, ...]] = [
-        ("tag", "value", "clips", "metric", "scored", "not_applicable", "mean", "low", "high")
-    ]
+    heads = ("tag", "value", "clips", "metric", "scored", "not_applicable", "mean", "low", "high")
+    rows: list[tuple[object, ...]] = [heads]
     for tag in table.tags:
         for value, part in table.by_tag(tag).items():
             means = part.mean()

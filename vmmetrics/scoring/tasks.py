@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -81,25 +81,16 @@ def tasks_of_arrays(
     """
     clips: list[Clip] = []
     for number, array in enumerate(arrays, 1):
-        clips += [array] if isinstance(array, Clip) else _read(array, f"clip-{number:04d}", reading)
+        name = f"clip-{number:04d}"
+        batch = [array] if isinstance(array, Clip) else read_batch(array, name=name, **reading)
+        clips += batch if len(batch) > 1 or batch[0] is array else [replace(batch[0], name=name)]
+    about = None
+    if subject is not None:
+        about = subject_of_phrase(subject, "option") or Subject(subject, subject, "option")
     return [
-        Task(
-            clip.name,
-            None,
-            None,
-            metrics,
-            prompt=clip.prompt,
-            subject=_subject(subject, clip),
-            tags=dict(clip.tags),
-            frames=clip,
-        )
+        Task(clip.name, None, None, metrics, clip.prompt, None, about or clip.subject, dict(clip.tags), clip)
         for clip in _distinct(clips)
     ]
-
-
-def _read(array: Any, name: str, reading: Mapping[str, Any]) -> list[Clip]:
-    clips = read_batch(array, name=name, **reading)
-    return [replace(clips[0], name=name)] if len(clips) == 1 else clips
 
 
 def shard(tasks: Sequence[Task], index: int, count: int) -> list[Task]:
@@ -117,15 +108,8 @@ def shard(tasks: Sequence[Task], index: int, count: int) -> list[Task]:
     """
     if not 1 <= index <= count:
         raise ValueError(f"Expected shard (i, n) with 1 <= i <= n but got {(index, count)}")
-    return [task for task in tasks if _hash(task.clip) % count == index - 1]
-
-
-def _hash(name: str) -> int:
-    return int.from_bytes(hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()[:8], "big")
-
-
-def _subject(option: str | None, clip: Clip) -> Subject | None:
-    return clip.subject if option is None else subject_of_phrase(option, "option") or Subject(option, option, "option")
+    hashes = (hashlib.sha256(task.clip.encode("utf-8", "surrogatepass")).digest()[:8] for task in tasks)
+    return [task for task, found in zip(tasks, hashes, strict=True) if int.from_bytes(found) % count == index - 1]
 
 
 def _distinct(clips: Sequence[Clip]) -> list[Clip]:

@@ -90,15 +90,6 @@ class Outcome:
     events: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class _Ahead:
-    """A clip that is being read before its turn."""
-
-    task: Task
-    before: object
-    clip: Future[Clip]
-
-
 class Scorer:
     """Scores tasks with one configuration; models are loaded once per set of metrics."""
 
@@ -106,7 +97,7 @@ class Scorer:
         self._settings = settings
         self._suite = lru_cache(maxsize=None)(settings.build)
         self._reader = ThreadPoolExecutor(max_workers=1, thread_name_prefix="read ahead")
-        self._ahead: _Ahead | None = None
+        self._ahead: tuple[Task, object, Future[Clip]] | None = None  # read before its turn; the file's state then
 
     def suite(self, metrics: tuple[str, ...]) -> Scoring:
         """The suite for these metrics.
@@ -156,9 +147,9 @@ class Scorer:
                 size=(int(clip.size[0]), int(clip.size[1])),
                 notes=tuple(dict.fromkeys((*clip.notes, *scores.notes))),
                 seconds=round(time.perf_counter() - start, 3),
-                scores={m: float(score) for m, score in scores.scores.items()},
+                scores={metric: float(score) for metric, score in scores.scores.items()},
                 missing=scores.missing,
-                not_applicable=tuple(m for m, r in scores.results.items() if not r.applicable),
+                not_applicable=tuple(metric for metric, result in scores.results.items() if not result.applicable),
                 errors=dict(scores.errors),
                 amplitude=scores.amplitude,
             )
@@ -172,31 +163,23 @@ class Scorer:
         if task.path is None or task.broken is not None:
             return
         with contextlib.suppress(OSError):
-            self._ahead = _Ahead(task, state(task.path), self._reader.submit(self._read, task))
+            self._ahead = (task, state(task.path), self._reader.submit(self._read, task))
 
     def _taken(self, task: Task, before: object) -> Clip | None:
         """The clip of ``task`` if it was read ahead and its file is what it was then; at most one is ever kept."""
         ahead, self._ahead = self._ahead, None
-        if ahead is None or ahead.task.only(task.metrics) != task or ahead.before != before:
+        if ahead is None or ahead[0].only(task.metrics) != task or ahead[1] != before:
             return None
         try:
-            return ahead.clip.result()
+            return ahead[2].result()
         except Exception:  # reading it again tells why
             return None
 
     def _read(self, task: Task) -> Clip:
         if task.frames is not None:
             return task.frames
-        options = dict(self._settings.reading)
-        return read_clip(
-            task.path,
-            name=task.clip,
-            prompt=task.prompt,
-            subject=task.subject,
-            tags=task.tags,
-            root=task.root,
-            **options,
-        )
+        about: dict[str, Any] = {"prompt": task.prompt, "subject": task.subject, "tags": task.tags}
+        return read_clip(task.path, name=task.clip, root=task.root, **about, **dict(self._settings.reading))
 
 
 def identify(task: Task) -> str:

@@ -138,15 +138,9 @@ def opener(redirects: urllib.request.HTTPRedirectHandler) -> urllib.request.Open
         redirects: Follows redirects, or does not.
     """
     director = urllib.request.OpenerDirector()
-    for handler in (
-        urllib.request.ProxyHandler(),
-        urllib.request.UnknownHandler(),
-        urllib.request.HTTPDefaultErrorHandler(),
-        urllib.request.HTTPErrorProcessor(),
-        _HTTP(),
-        _HTTPS(),
-        redirects,
-    ):
+    request = urllib.request
+    words = (request.ProxyHandler(), request.UnknownHandler(), request.HTTPDefaultErrorHandler())
+    for handler in (*words, request.HTTPErrorProcessor(), _HTTP(), _HTTPS(), redirects):
         director.add_handler(handler)
     return director
 

@@ -281,7 +281,12 @@ class Decoder:
         if matrix is not None:
             numbers = np.frombuffer(cast(bytes, matrix), np.int32).reshape(3, 3)
             self._orientation = Orientation.from_display_matrix(numbers)
-        width, height = _square_pixels(*self.size, self._aspect)
+        width, height = self.size
+        if abs(self._aspect - 1) > _SQUARE_TOLERANCE and 1 / _MAX_ASPECT <= self._aspect <= _MAX_ASPECT:
+            if self._aspect > 1:  # the longer way, so that no detail is lost
+                width = round(width * self._aspect)
+            else:
+                height = round(height / self._aspect)
         if (width, height) != self.size:
             self._notes.append(f"resampled from {frame.width}x{frame.height} to square pixels, {width}x{height}")
         elif abs(self._aspect - 1) > _SQUARE_TOLERANCE:
@@ -345,10 +350,3 @@ def _decoder_for(stream: VideoStream) -> tuple[av.VideoCodecContext, bool]:
             context = cast("av.VideoCodecContext", kept)
     context.options = _DECODER_OPTIONS
     return context, alpha_lost
-
-
-def _square_pixels(width: int, height: int, aspect: float) -> tuple[int, int]:
-    """Size with square pixels; the longer way, so that no detail is lost."""
-    if abs(aspect - 1) <= _SQUARE_TOLERANCE or not 1 / _MAX_ASPECT <= aspect <= _MAX_ASPECT:
-        return width, height
-    return (round(width * aspect), height) if aspect > 1 else (width, round(height / aspect))

@@ -95,10 +95,8 @@ def _rows_of_json(text: str, suffix: str) -> list[Mapping[str, Any]]:
     else:
         loaded = parse_json(text, gaps=True)
     if isinstance(loaded, Mapping):
-        loaded = [
-            {**(value if isinstance(value, Mapping) else {"prompt": value}), "clip": key}
-            for key, value in loaded.items()
-        ]
+        entries = ((key, value if isinstance(value, Mapping) else {"prompt": value}) for key, value in loaded.items())
+        loaded = [{**entry, "clip": key} for key, entry in entries]
     if not isinstance(loaded, list) or not all(isinstance(row, Mapping) for row in loaded):
         raise ValueError("expected a list of objects, each with clip (or index) and prompt")
     return loaded
@@ -113,9 +111,9 @@ def _entry(row: Mapping[str, Any], where: str) -> ListEntry:
         raise SetupError(f"{where}: expected a column clip (or video, file, path, index) but got {', '.join(named)}")
     if prompt is None and phrase is None and noun is None:
         raise SetupError(f"{where}: expected a prompt or a subject for {clip} but got {', '.join(named)}")
-    subject = None if noun is None else Subject(noun, phrase or noun, "list")
-    if noun is None and phrase is not None:
-        subject = _subject(phrase, "list")
+    subject = None if phrase is None else _subject(phrase, "list")
+    if noun is not None:
+        subject = Subject(noun, phrase or noun, "list")
     return ListEntry(clip, prompt, subject, where, _tags(named, where))
 
 

@@ -216,7 +216,6 @@ def sample_clip(
     choose: Callable[[FloatArray, float], Sequence[int]],
     *,
     side: int | None = None,
-    assume_fps: float = ASSUME_FPS,
     max_memory: int | None = None,
 ) -> Clip:
     """Read some frames of a clip, decoded as :func:`read_clip` does; a long video file is not held as a whole.
@@ -226,7 +225,6 @@ def sample_clip(
         choose: From the times of all frames, (T,) float64 seconds from the first, and the time at which the last one
             ends, to the indices of those that are wanted: at least one.
         side: Longer side in pixels that larger frames are made smaller to; None keeps their size.
-        assume_fps: Frames per second where the source states none.
         max_memory: Bytes that the wanted frames may take; they are made smaller to fit. Default 4 GiB.
 
     Returns:
@@ -236,7 +234,7 @@ def sample_clip(
         ClipError: The source cannot be read; the text says why.
         SetupError: Something must be installed to read this kind of source.
     """
-    limits = replace(_limits(None, assume_fps, max_memory), sampling=Sampling(choose, side))
+    limits = replace(_limits(None, ASSUME_FPS, max_memory), sampling=Sampling(choose, side))
     return _clip(_read_path(path, None, limits, None), path.name, None, None)
 
 

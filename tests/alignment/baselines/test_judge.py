@@ -27,7 +27,9 @@ from vmmetrics.clip import Clip
 from vmmetrics.errors import SetupError
 from vmmetrics.metrics import METRICS
 from vmmetrics.scoring.directory import read_records
-from vmmetrics.utils.endpoint import Pace, Reply, Turn, wire
+from vmmetrics.utils.endpoint import wire
+from vmmetrics.utils.endpoint.messages import Reply, Turn
+from vmmetrics.utils.endpoint.wire import Pace
 
 _spec = importlib.util.spec_from_file_location("judge_server", Path(__file__).with_name("judge_server.py"))
 server = importlib.util.module_from_spec(_spec)

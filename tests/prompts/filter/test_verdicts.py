@@ -16,7 +16,9 @@ from vmmetrics.prompts.entry import PromptEntry
 from vmmetrics.prompts.files import read_entries, write_entries
 from vmmetrics.prompts.filter.filtering import filter_entries
 from vmmetrics.prompts.filter.verdicts import VerdictJudge
-from vmmetrics.utils.endpoint import Client, EndpointSettings, wire
+from vmmetrics.utils.endpoint import wire
+from vmmetrics.utils.endpoint.client import Client
+from vmmetrics.utils.endpoint.messages import EndpointSettings
 
 _spec = importlib.util.spec_from_file_location("endpoint_server", Path(__file__).parents[2] / "endpoint_server.py")
 assert _spec and _spec.loader

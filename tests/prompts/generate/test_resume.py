@@ -17,7 +17,7 @@ from vmmetrics.cli.main import main
 from vmmetrics.prompts.checks import faults
 from vmmetrics.prompts.entry import PATTERNS
 from vmmetrics.prompts.files import read_entries
-from vmmetrics.utils.endpoint import GIVE_UP
+from vmmetrics.utils.endpoint.client import GIVE_UP
 
 _spec = importlib.util.spec_from_file_location("generate_model", Path(__file__).with_name("generate_model.py"))
 _model = sys.modules["generate_model"] = importlib.util.module_from_spec(_spec)

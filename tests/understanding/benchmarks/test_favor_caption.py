@@ -18,7 +18,8 @@ from vmmetrics.understanding.benchmarks.favor.released_lists import FILE
 from vmmetrics.understanding.benchmarks.favor.similarity import Similarity, installed_similarity
 from vmmetrics.understanding.benchmarks.favor_caption import BENCHMARK
 from vmmetrics.understanding.harness.leaderboard import compare_runs, make_boards
-from vmmetrics.utils.endpoint import Client, EndpointSettings
+from vmmetrics.utils.endpoint.client import Client
+from vmmetrics.utils.endpoint.messages import EndpointSettings
 
 ANNOTATIONS = {
     "AB123": {

@@ -13,7 +13,8 @@ from tests.understanding.benchmarks import tuna_files as files
 from tests.understanding.benchmarks.tuna_files import F1, said
 from vmmetrics.cli.app import understand as app
 from vmmetrics.understanding.benchmarks.tuna_cap import BENCHMARK
-from vmmetrics.utils.endpoint import Client, EndpointSettings
+from vmmetrics.utils.endpoint.client import Client
+from vmmetrics.utils.endpoint.messages import EndpointSettings
 from vmmetrics.utils.tables import sha256_of
 
 Answer = Callable[[dict[str, Any]], Any]

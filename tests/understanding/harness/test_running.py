@@ -21,7 +21,8 @@ from vmmetrics.cli import options
 from vmmetrics.cli.main import main
 from vmmetrics.understanding import registry
 from vmmetrics.understanding.harness.running import asked_of
-from vmmetrics.utils.endpoint import KEY_VARIABLE, Turn, wire
+from vmmetrics.utils.endpoint import wire
+from vmmetrics.utils.endpoint.messages import KEY_VARIABLE, Turn
 
 HERE = Path(__file__).parents[1]
 KEY = "sk-never-to-be-written-0123456789"

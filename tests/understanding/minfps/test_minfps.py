@@ -43,7 +43,8 @@ from vmmetrics.understanding.minfps.asking import (
 )
 from vmmetrics.understanding.report import minfps_chart
 from vmmetrics.understanding.synthetic import suite
-from vmmetrics.utils.endpoint import RejectedError, Turn, wire
+from vmmetrics.utils.endpoint import wire
+from vmmetrics.utils.endpoint.messages import RejectedError, Turn
 from vmmetrics.video import read_clip
 
 CUSTOM = registry.find("custom")

@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
-from vmmetrics.utils.endpoint import Client, EndpointSettings, wire
+from vmmetrics.utils.endpoint import wire
+from vmmetrics.utils.endpoint.client import Client
+from vmmetrics.utils.endpoint.messages import EndpointSettings
 
 _spec = importlib.util.spec_from_file_location("endpoint_server", Path(__file__).parents[2] / "endpoint_server.py")
 assert _spec and _spec.loader

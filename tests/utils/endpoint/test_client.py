@@ -13,18 +13,10 @@ from pathlib import Path
 import pytest
 
 from vmmetrics.errors import SetupError
-from vmmetrics.utils.endpoint import (
-    GIVE_UP,
-    AskedQuestion,
-    Client,
-    CostLimitError,
-    EndpointSettings,
-    NoAnswerError,
-    Turn,
-    estimated_tokens,
-    in_words,
-    wire,
-)
+from vmmetrics.utils.endpoint import wire
+from vmmetrics.utils.endpoint.asking import in_words
+from vmmetrics.utils.endpoint.client import GIVE_UP, AskedQuestion, Client
+from vmmetrics.utils.endpoint.messages import CostLimitError, EndpointSettings, NoAnswerError, Turn, estimated_tokens
 
 SHAPE = {
     "type": "object",
@@ -348,7 +340,8 @@ def test_replies_survive_kill_9_of_several_processes(served, server, tmp_path):
     code = textwrap.dedent(f"""
         import sys
         from pathlib import Path
-        from vmmetrics.utils.endpoint import Client, EndpointSettings, AskedQuestion, Turn
+        from vmmetrics.utils.endpoint.client import AskedQuestion, Client
+        from vmmetrics.utils.endpoint.messages import EndpointSettings, Turn
         client = Client(EndpointSettings({client.settings.url!r}, "some-model"), Path({str(tmp_path / "replies")!r}))
         asked = (AskedQuestion(n, (Turn("user", str(n)),), {SHAPE!r}) for n in range(100000))
         for n, answer in client.ask_all(asked):

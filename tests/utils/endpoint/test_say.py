@@ -6,8 +6,8 @@ import base64
 
 import pytest
 
-from vmmetrics.utils.endpoint import RejectedError, Turn, Video, estimated_tokens
 from vmmetrics.utils.endpoint.client import key_of
+from vmmetrics.utils.endpoint.messages import RejectedError, Turn, Video, estimated_tokens
 
 
 def test_free_text_is_asked_without_a_schema_and_kept(served, server):

@@ -18,15 +18,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from vmmetrics.errors import SetupError
-from vmmetrics.utils.endpoint import (
-    AskedQuestion,
-    Endpoint,
-    EndpointSettings,
-    NoAnswerError,
-    Turn,
-    estimated_tokens,
-    wire,
-)
+from vmmetrics.utils.endpoint import wire
+from vmmetrics.utils.endpoint.client import AskedQuestion
+from vmmetrics.utils.endpoint.messages import EndpointSettings, NoAnswerError, Turn, estimated_tokens
+from vmmetrics.utils.endpoint.wire import Endpoint
 
 KEY = "sk-never-to-be-written-0123456789"
 ANSWER = b'{"choices": [{"message": {"content": "{}"}}]}'

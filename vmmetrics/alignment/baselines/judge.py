@@ -18,8 +18,10 @@ from vmmetrics.clip import Clip
 from vmmetrics.errors import ClipError, SetupError
 from vmmetrics.metrics.registry import METRICS, registered
 from vmmetrics.perception.scene import Scene
-from vmmetrics.utils import endpoint
-from vmmetrics.utils.endpoint import Endpoint, EndpointSettings, Reply, ReplyCache, Turn
+from vmmetrics.utils.endpoint.asking import converse, object_shape, objects_in, refuses
+from vmmetrics.utils.endpoint.client import ReplyCache, default_folder, key_of
+from vmmetrics.utils.endpoint.messages import EndpointSettings, NoAnswerError, Reply, Turn
+from vmmetrics.utils.endpoint.wire import Endpoint
 
 VERSION = 1
 """Changes with any change of what is asked: answers to other questions are other answers."""
@@ -63,7 +65,7 @@ def question(times: Sequence[float], prompt: str | None) -> str:
 def schema() -> dict[str, Any]:
     """The JSON schema of an answer."""
     level = {"type": ["integer", "null"], "minimum": LEVELS[0], "maximum": LEVELS[1]}
-    return endpoint.object_shape(dict.fromkeys(DIMENSIONS, level))
+    return object_shape(dict.fromkeys(DIMENSIONS, level))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +92,8 @@ def read_answer(text: str) -> JudgeAnswer:
     >>> read_answer('{"cas": 4}').missing
     "the judge's answer was unusable: a dimension is missing"
     """
-    if (found := next(endpoint.objects_in(text), None)) is None:
-        return REFUSED if endpoint.refuses(text) else _unusable("no JSON object" if text.strip() else "it was empty")
+    if (found := next(objects_in(text), None)) is None:
+        return REFUSED if refuses(text) else _unusable("no JSON object" if text.strip() else "it was empty")
     levels: dict[str, int | None] = {}
     for key in DIMENSIONS:
         if key not in found:
@@ -192,7 +194,7 @@ class Panel:
 
     def __init__(self, judge: EndpointJudge | LocalJudge, settings: JudgeSettings) -> None:
         self.judge, self.settings = judge, settings
-        self._cache = ReplyCache(endpoint.default_folder("judge") if settings.cache is None else Path(settings.cache))
+        self._cache = ReplyCache(default_folder("judge") if settings.cache is None else Path(settings.cache))
 
     def rate(self, clip: Clip) -> JudgeAnswer:
         """Have a clip rated, asking again a few times while the answer cannot be used.
@@ -202,7 +204,7 @@ class Panel:
         """
         times, pictures = show(clip, self.settings.frames, self.settings.side)
         turns = [Turn("system", SYSTEM), Turn("user", question(times, clip.prompt), pictures)]
-        return _read(endpoint.converse(self._reply, turns, _fault, AGAIN))
+        return _read(converse(self._reply, turns, _fault, AGAIN))
 
     def _reply(self, turns: Sequence[Turn]) -> Reply:
         key = self.key(turns)
@@ -213,7 +215,7 @@ class Panel:
 
     def key(self, turns: Sequence[Turn]) -> str:
         """Hash of everything that a reply depends on."""
-        return endpoint.key_of(self.settings.part(), dict(self.judge.identity), schema(), turns=turns)
+        return key_of(self.settings.part(), dict(self.judge.identity), schema(), turns=turns)
 
 
 def _fault(reply: Reply) -> str | None:
@@ -250,7 +252,7 @@ class EndpointJudge:
         """
         try:
             return self._endpoint.reply(turns, schema())
-        except endpoint.NoAnswerError as error:
+        except NoAnswerError as error:
             raise ClipError(f"The judge gave {error}") from error
 
 

@@ -19,7 +19,7 @@ from vmmetrics.alignment.baselines.catalogue import Loaded, in_grey, resized_fra
 from vmmetrics.alignment.baselines.files import find, identity, model_from_folder, prepare_device, read_state, require
 from vmmetrics.alignment.baselines.formulas import consistency, interpolation_smoothness
 from vmmetrics.errors import SetupError
-from vmmetrics.perception.embedded.flow import DISFlow, pixel_grid, working_size
+from vmmetrics.perception.embedded.flow import agree, pixel_grid, working_size
 from vmmetrics.perception.scene import Flow, Scene
 from vmmetrics.perception.views import IMAGENET_MEAN, IMAGENET_STD
 from vmmetrics.types import FloatArray
@@ -233,7 +233,7 @@ def _flow(network: Any, device: Any, scene: Scene) -> Flow:
         return np.ascontiguousarray(np.concatenate(found), np.float32)
 
     forward, backward = estimated(frames[:-1], frames[1:]), estimated(frames[1:], frames[:-1])
-    grid, agree = pixel_grid(width, height), DISFlow().agree
+    grid = pixel_grid(width, height)
     ways = ((forward, backward), (backward, forward))
     fine_there, fine_back = (np.stack([agree(f, b, grid) for f, b in zip(*way, strict=True)]) for way in ways)
     return Flow(in_grey(frames), forward, backward, fine_there, fine_back, (clip.width / width, clip.height / height))

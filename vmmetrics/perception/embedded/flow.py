@@ -78,13 +78,13 @@ class DISFlow:
                 continue
             forward[t] = dis.calc(images[t], images[t + 1], None)
             backward[t] = dis.calc(images[t + 1], images[t], None)
-            forward_valid[t] = _agree(forward[t], backward[t], grid)
-            backward_valid[t] = _agree(backward[t], forward[t], grid)
+            forward_valid[t] = agree(forward[t], backward[t], grid)
+            backward_valid[t] = agree(backward[t], forward[t], grid)
         scale = (clip.width / width, clip.height / height)
         return Flow(images, forward, backward, forward_valid, backward_valid, scale)
 
 
-def _agree(there: FloatArray, back: FloatArray, grid: FloatArray) -> BoolArray:
+def agree(there: FloatArray, back: FloatArray, grid: FloatArray) -> BoolArray:
     """Whether going ``there`` and ``back`` again ends where it began, inside the picture all the way."""
     height, width = there.shape[:2]
     target = grid + there

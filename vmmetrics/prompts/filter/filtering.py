@@ -23,7 +23,7 @@ from vmmetrics.prompts.entry import PromptEntry
 from vmmetrics.prompts.filter.safety import find_unsafe
 from vmmetrics.prompts.filter.verdicts import Verdict, VerdictJudge
 from vmmetrics.prompts.statistics.diversity import NEAR_DUPLICATE
-from vmmetrics.utils.endpoint import CostLimitError, NoAnswerError
+from vmmetrics.utils.endpoint.messages import CostLimitError, NoAnswerError
 from vmmetrics.utils.schema import plain
 from vmmetrics.utils.text.similarity import Measure, TextMatch, containment, cosine, take_distinct
 

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol
 
 from vmmetrics.prompts.entry import PromptEntry
-from vmmetrics.utils.endpoint import THREADS, AskedQuestion, Client, CostEstimate, Turn, in_words, object_shape
+from vmmetrics.utils.endpoint.asking import in_words, object_shape
+from vmmetrics.utils.endpoint.client import THREADS, AskedQuestion, Client
+from vmmetrics.utils.endpoint.messages import CostEstimate, Turn
 
 FAULTS: Final[Mapping[str, str]] = {
     "none": "nothing is wrong",
@@ -58,7 +60,8 @@ class Verdict:
         decision: "keep", "drop", or "undecided" where no usable answer came.
         why: Its reason; for "undecided" why there is no answer.
         fault: Of :data:`FAULTS`; empty for "undecided".
-        kind: As :class:`vmmetrics.utils.endpoint.Answer` has it: "answered", "refused", "unusable" or "unreachable".
+        kind: As :class:`vmmetrics.utils.endpoint.asking.Answer` has it: "answered", "refused", "unusable",
+            "unreachable".
     """
 
     decision: Literal["keep", "drop", "undecided"]

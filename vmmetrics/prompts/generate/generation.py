@@ -18,7 +18,8 @@ from vmmetrics.prompts.generate import writing
 from vmmetrics.prompts.generate.combine import Combination, Combiner
 from vmmetrics.prompts.generate.rules import conform
 from vmmetrics.prompts.metadata import Metadata
-from vmmetrics.utils.endpoint import THREADS, AskedQuestion, Client, CostEstimate
+from vmmetrics.utils.endpoint.client import THREADS, AskedQuestion, Client
+from vmmetrics.utils.endpoint.messages import CostEstimate
 from vmmetrics.utils.schema import plain
 from vmmetrics.utils.storage.job_folder import SoleFolder
 from vmmetrics.utils.storage.journal import Journal
@@ -239,7 +240,7 @@ class GenerationPlan:
             threads: Combinations in hand at once, where a model is asked.
 
         Raises:
-            VMMetricsError: As :meth:`vmmetrics.utils.endpoint.Client.ask`; what was done before is kept.
+            VMMetricsError: As :meth:`vmmetrics.utils.endpoint.client.Client.ask`; what was done before is kept.
         """
         todo = self.remaining(kept)
         if client is None:

@@ -12,7 +12,9 @@ from vmmetrics.prompts.checks import LONGEST, SHORTEST, form, length, repeats, w
 from vmmetrics.prompts.entry import CHOICES, LONGEST_SECONDS, Tags
 from vmmetrics.prompts.generate.combine import Combination
 from vmmetrics.prompts.generate.rules import conform
-from vmmetrics.utils.endpoint import AskedQuestion, Turn, in_words, list_shape, object_shape
+from vmmetrics.utils.endpoint.asking import in_words, list_shape, object_shape
+from vmmetrics.utils.endpoint.client import AskedQuestion
+from vmmetrics.utils.endpoint.messages import Turn
 from vmmetrics.utils.text.inflection import article, ing_form, third_person
 
 # Our instructions for a language model that writes prompts, and for the second pass that looks over them.

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from vmmetrics.prompts.checks import LONGEST, SHORTEST
@@ -135,9 +135,8 @@ def _print_notes(notes: Iterable[str], console: Console) -> None:
 
 
 def _grid(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> Table:
-    grid = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
-    for place, head in enumerate(heads):
-        grid.add_column(Text(head), justify="left" if place < left else "right")
+    columns = (Column(Text(head), justify="left" if place < left else "right") for place, head in enumerate(heads))
+    grid = Table(*columns, title=title, title_justify="left", box=SIMPLE_HEAD)
     for row in rows:
         grid.add_row(*map(Text, row))
     return grid

@@ -32,7 +32,9 @@ def write_film(path: Path, clip: Clip, findings: Findings, perceived: Perceived)
         findings: Its results.
         perceived: What the models saw of it.
     """
-    width, size = _layout(clip)
+    wanted = float(min(MOST_WIDTH, max(LEAST_WIDTH, clip.width)))
+    scale = min(wanted / clip.width, MOST_HEIGHT / clip.height)
+    width, size = _even(wanted), (max(2, round(clip.width * scale)), max(2, round(clip.height * scale)))
     plot = draw_plot(strips_of(findings, len(clip)), len(clip), clip.fps, width)
     height = _even(_TITLE + size[1] + plot.height + 8)
     pages = (
@@ -41,13 +43,6 @@ def write_film(path: Path, clip: Clip, findings: Findings, perceived: Perceived)
     )
     times = [round(float(moment) * TICKS) for moment in clip.timestamps]
     write_h264(path, pages, clip.fps, {"crf": "18", "preset": "veryfast"}, times=times)
-
-
-def _layout(clip: Clip) -> tuple[int, tuple[int, int]]:
-    """Width of the page, and the size of the picture in it."""
-    width = float(min(MOST_WIDTH, max(LEAST_WIDTH, clip.width)))
-    scale = min(width / clip.width, MOST_HEIGHT / clip.height)
-    return _even(width), (max(2, round(clip.width * scale)), max(2, round(clip.height * scale)))
 
 
 def _page(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from vmmetrics.errors import VMMetricsError
@@ -80,13 +81,9 @@ def perceive(scene: Scene, findings: Findings) -> Perceived:
     objects, poses = None, None
     tracks: Mapping[int, PointTracks] = {}
     if needs & {"objects", "subject"}:
-        try:
+        with suppress(VMMetricsError):
             objects, tracks = scene.objects, object_tracks(scene)
-        except VMMetricsError:
-            objects = None
     if "poses" in needs:
-        try:
+        with suppress(VMMetricsError):
             poses = scene.poses
-        except VMMetricsError:
-            poses = None
     return Perceived(objects, tracks, poses)

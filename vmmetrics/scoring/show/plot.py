@@ -51,11 +51,6 @@ def strips_of(findings: Findings, num_frames: int) -> list[Strip]:
     return strips
 
 
-def plot_height(strips: list[Strip]) -> int:
-    """Pixels that :func:`draw_plot` needs."""
-    return len(strips) * (STRIP_HEIGHT + GAP) + (24 if strips else 0)
-
-
 def frame_x(frame: float, num_frames: int, width: int) -> float:
     """Where a frame stands on the axis, in pixels."""
     return MARGIN + (width - 2 * MARGIN) * (frame / max(1, num_frames - 1))
@@ -71,7 +66,7 @@ def draw_plot(strips: list[Strip], num_frames: int, fps: float, width: int, mark
         width: Width of the picture.
         marks: Frames shown elsewhere; they get a small triangle.
     """
-    plot = Image.new("RGB", (width, plot_height(strips)), PAPER)
+    plot = Image.new("RGB", (width, len(strips) * (STRIP_HEIGHT + GAP) + (24 if strips else 0)), PAPER)
     draw = ImageDraw.Draw(plot)
     for row, strip in enumerate(strips):
         top = row * (STRIP_HEIGHT + GAP) + GAP
@@ -128,10 +123,8 @@ def _polyline(draw: ImageDraw.ImageDraw, xs: list[float], heights: FloatArray, c
         if frame + 1 < len(xs) and there[frame + 1]:
             ends = (xs[frame], heights[frame], xs[frame + 1], heights[frame + 1])
             draw.line(ends, fill=colour, width=2 * _FINE, joint="curve")
-        radius = 1.4 * _FINE
-        draw.ellipse(
-            (xs[frame] - radius, heights[frame] - radius, xs[frame] + radius, heights[frame] + radius), fill=colour
-        )
+        x, y, radius = xs[frame], heights[frame], 1.4 * _FINE
+        draw.ellipse((x - radius, y - radius, x + radius, y + radius), fill=colour)
 
 
 def _range(strip: Strip) -> tuple[float, float]:
@@ -149,14 +142,10 @@ def _axis(draw: ImageDraw.ImageDraw, num_frames: int, fps: float, width: int, to
     for mark in marks:
         x = frame_x(mark, num_frames, width)
         draw.polygon([(x, top - 7), (x - 5, top + 1), (x + 5, top + 1)], fill=INK)
-    step = _nice_step(num_frames)
+    # 1, 2 or 5 times a power of ten, so that at most twelve frames are numbered
+    steps = [m * int(10**p) for p in range(9) for m in (1, 2, 5)]
+    step = next((step for step in steps if 12 * step >= num_frames), steps[-1])
     for frame in range(0, num_frames, step):
         x = frame_x(frame, num_frames, width)
         write(draw, (x, top + 4), f"{frame}", 12, FAINT, anchor="ma")
     write(draw, (width - MARGIN + 8, top + 4), f"{num_frames / fps:.1f} s", 12, FAINT)
-
-
-def _nice_step(num_frames: int) -> int:
-    """1, 2 or 5 times a power of ten, so that at most twelve frames are numbered."""
-    steps = [m * int(10**p) for p in range(9) for m in (1, 2, 5)]
-    return next((step for step in steps if 12 * step >= num_frames), steps[-1])

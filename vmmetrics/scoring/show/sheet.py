@@ -15,20 +15,8 @@ from vmmetrics.perception.scene import Objects, PointTracks, Poses
 from vmmetrics.scoring.show.findings import Findings, Perceived
 from vmmetrics.scoring.show.plot import draw_plot, strips_of
 from vmmetrics.types import Event
-from vmmetrics.utils.display.style import (
-    FAINT,
-    FAULT,
-    INK,
-    OBJECTS,
-    PAPER,
-    RULE,
-    Colour,
-    face,
-    legible,
-    text_width,
-    wrapped,
-    write,
-)
+from vmmetrics.utils.display import style
+from vmmetrics.utils.display.style import FAINT, FAULT, INK, OBJECTS, PAPER, RULE, Colour, write
 
 # One frame with what the models saw in it, and what cost points there.
 
@@ -132,23 +120,21 @@ def _boxes(picture: Picture, events: list[Event], scale: tuple[float, float]) ->
     draw = ImageDraw.Draw(image)
     width, height = image.size
     size = max(12, min(20, width // 32))
-    whole = [event for event in events if event.box is None]
-    if whole:
+    if any(event.box is None for event in events):
         draw.rectangle((0, 0, width - 1, height - 1), outline=FAULT, width=4)
     rim = (0.0, 0.0, float(width), float(height))
     labelled: list[tuple[float, float]] = []
-    grouped = itertools.groupby(sorted(events, key=_place), key=_place)
-    for box, group in grouped:
+    for box, group in itertools.groupby(sorted(events, key=_place), key=_place):
         text = ", ".join(dict.fromkeys(_name(event) for event in group))
         x0, y0, x1, y1 = _scaled(box, scale) if box else rim
         if box:
             draw.rectangle((x0, y0, max(x0 + 1, x1), max(y0 + 1, y1)), outline=FAULT, width=3)
         top = y0 - size - 6 if box and y0 > size + 6 else y0
         top = _free_row(top, x0, labelled, size + 7, height)
-        left = min(max(0.0, x0), max(0.0, width - text_width(text, size) - 10))
+        left = min(max(0.0, x0), max(0.0, width - style.text_width(text, size) - 10))
         labelled.append((left, top))
-        draw.rectangle((left, top, left + text_width(text, size) + 10, top + size + 6), fill=FAULT)
-        draw.text((left + 5, top + 2), legible(text, size), font=face(size).font, fill=PAPER)
+        draw.rectangle((left, top, left + style.text_width(text, size) + 10, top + size + 6), fill=FAULT)
+        draw.text((left + 5, top + 2), style.legible(text, size), font=style.face(size).font, fill=PAPER)
     return np.asarray(image).copy()
 
 
@@ -157,11 +143,7 @@ def _place(event: Event) -> tuple[float, ...]:
 
 
 def _name(event: Event) -> str:
-    return (
-        f"{event.metric.upper()} {event.target}: {event.reason}"
-        if event.target
-        else f"{event.metric.upper()} {event.reason}"
-    )
+    return f"{event.metric.upper()} {event.target + ': ' if event.target else ''}{event.reason}"
 
 
 def _free_row(top: float, left: float, taken: list[tuple[float, float]], step: float, height: int) -> float:
@@ -275,7 +257,7 @@ def draw_header(draw: ImageDraw.ImageDraw, findings: Findings, left: int, width:
         write(draw, (x + 16, y + 8), metric.upper(), 14, FAINT)
         if value is not None:
             write(draw, (x + 16, y + 27), value, 20, INK)
-        for row, line in enumerate(wrapped(reason, 12, chip - 24, 2) if value is None else []):
+        for row, line in enumerate(style.wrapped(reason, 12, chip - 24, 2) if value is None else []):
             write(draw, (x + 16, y + 24 + 15 * row), line, 12, FAINT)
 
 

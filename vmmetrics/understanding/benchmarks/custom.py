@@ -20,7 +20,7 @@ from vmmetrics.understanding.benchmarks import data_file
 from vmmetrics.understanding.harness.benchmark import Figure, Scored, Scoring
 from vmmetrics.understanding.harness.choices import MultipleChoice, QuestionFile
 from vmmetrics.understanding.harness.statistics import accuracy_figures
-from vmmetrics.utils.endpoint import Turn
+from vmmetrics.utils.endpoint.messages import Turn
 from vmmetrics.utils.tables import seconds
 from vmmetrics.video.folders import frame_files
 

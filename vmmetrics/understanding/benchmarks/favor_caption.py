@@ -37,8 +37,10 @@ from vmmetrics.understanding.benchmarks.favor.similarity import Similarity, inst
 from vmmetrics.understanding.benchmarks.files import favor as files
 from vmmetrics.understanding.harness.benchmark import Benchmark, Figure, Reference, Scored, Scoring
 from vmmetrics.understanding.harness.statistics import figure, grouped, part
-from vmmetrics.utils.endpoint import Answer, Client, CostEstimate, Turn, in_words, object_shape
-from vmmetrics.utils.endpoint import AskedQuestion as Ask
+from vmmetrics.utils.endpoint.asking import Answer, in_words, object_shape
+from vmmetrics.utils.endpoint.client import AskedQuestion as Ask
+from vmmetrics.utils.endpoint.client import Client
+from vmmetrics.utils.endpoint.messages import CostEstimate, Turn
 from vmmetrics.utils.tables import find_file, read_rows, sha256_of
 
 _REASONS: Final = {"type": "string", "minLength": 1}
@@ -151,7 +153,7 @@ class FavorCaption(Benchmark):
 
         Raises:
             SetupError: The released word lists were found and cannot be read.
-            VMMetricsError: As :meth:`vmmetrics.utils.endpoint.Client.ask_all`.
+            VMMetricsError: As :meth:`vmmetrics.utils.endpoint.client.Client.ask_all`.
         """
         said, similarity = _said(questions, answers), installed_similarity()
         fields = {key: _fields_of(text) for key, text in said.items()}

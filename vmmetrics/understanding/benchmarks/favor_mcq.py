@@ -17,7 +17,7 @@ from vmmetrics.understanding.benchmarks import data_file
 from vmmetrics.understanding.benchmarks.files import count, favor, listed
 from vmmetrics.understanding.harness.benchmark import Figure, Reference, Scored, Scoring
 from vmmetrics.understanding.harness.choices import MultipleChoice, QuestionFile, score_choice
-from vmmetrics.utils.endpoint import Turn
+from vmmetrics.utils.endpoint.messages import Turn
 
 # Which answers FAVOR-Bench's released runner calls right.
 

@@ -26,7 +26,7 @@ from vmmetrics.understanding.benchmarks import data_file
 from vmmetrics.understanding.benchmarks.files.fpsbench import DATA, NONE, cache_folder, each_question
 from vmmetrics.understanding.harness.benchmark import Figure, Scored, Scoring
 from vmmetrics.understanding.harness.choices import MultipleChoice, QuestionFile, score_choice
-from vmmetrics.utils.endpoint import Turn
+from vmmetrics.utils.endpoint.messages import Turn
 from vmmetrics.utils.tables import read_rows
 
 # FPS-Bench's scoring as released: letters, accuracy over what was understood, its interval and groups.

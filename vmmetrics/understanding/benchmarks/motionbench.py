@@ -19,7 +19,7 @@ from vmmetrics.models.questions import LETTERS, Answered, Question, said_of
 from vmmetrics.understanding.benchmarks.files.motionbench import DATA, HIDDEN, each_question, source_names
 from vmmetrics.understanding.harness.benchmark import Figure, Scored, Scoring
 from vmmetrics.understanding.harness.choices import MultipleChoice, QuestionFile, chosen_option, score_choice
-from vmmetrics.utils.endpoint import Turn
+from vmmetrics.utils.endpoint.messages import Turn
 
 # MotionBench's scoring as released: how an answer becomes a letter, repeats are merged, and accuracies counted.
 #

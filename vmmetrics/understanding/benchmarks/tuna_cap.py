@@ -46,7 +46,8 @@ from vmmetrics.understanding.benchmarks.tuna.scoring import (
 )
 from vmmetrics.understanding.harness.benchmark import Benchmark, Figure, Reference, Scored, Scoring
 from vmmetrics.understanding.harness.statistics import ALL, figure, grouped, part
-from vmmetrics.utils.endpoint import Client, CostEstimate, Turn
+from vmmetrics.utils.endpoint.client import Client
+from vmmetrics.utils.endpoint.messages import CostEstimate, Turn
 from vmmetrics.utils.tables import nothing_found, read_rows, sha256_of
 
 # From what a judge made of a caption to what the caption gets.
@@ -205,7 +206,7 @@ class TunaCap(Benchmark):
 
         Raises:
             SetupError: There is no judge.
-            VMMetricsError: As :meth:`vmmetrics.utils.endpoint.Client.ask_all`.
+            VMMetricsError: As :meth:`vmmetrics.utils.endpoint.client.Client.ask_all`.
         """
         released = protocol == "upstream"
         judge = judge_of(judge, questions, as_it_is=released)

@@ -21,7 +21,7 @@ from vmmetrics.models.questions import LETTERS, Answered, EntriesByQuestion, Que
 from vmmetrics.understanding.benchmarks.files import count, listed, tuna
 from vmmetrics.understanding.harness.benchmark import Figure, Reference, Scored, Scoring
 from vmmetrics.understanding.harness.choices import MultipleChoice, QuestionFile, score_choice
-from vmmetrics.utils.endpoint import Turn
+from vmmetrics.utils.endpoint.messages import Turn
 
 # Which option an answer to one of TUNA's questions chooses, as the released scorer reads it.
 

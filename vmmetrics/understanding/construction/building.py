@@ -24,7 +24,8 @@ from vmmetrics.understanding.construction.units import (
     first_of_each,
     read_outcome,
 )
-from vmmetrics.utils.endpoint import GIVE_UP, NoAnswerError
+from vmmetrics.utils.endpoint.client import GIVE_UP
+from vmmetrics.utils.endpoint.messages import NoAnswerError
 from vmmetrics.utils.storage.atomic import write_atomically, write_json
 from vmmetrics.utils.storage.job_folder import SoleFolder
 from vmmetrics.utils.storage.journal import Journal, Line, encode

@@ -19,8 +19,10 @@ from vmmetrics.understanding.construction.options import with_items
 from vmmetrics.understanding.construction.question_checks import DYNAMICS, WRITTEN
 from vmmetrics.understanding.construction.recipe import WritingRecipe, Written, questions_shape, seen, viewed, views_of
 from vmmetrics.understanding.construction.units import RejectedQuestion, SourceClip, noted
-from vmmetrics.utils.endpoint import AskedQuestion as Asked
-from vmmetrics.utils.endpoint import Client, CostEstimate, Turn, estimate, in_words, list_shape, object_shape
+from vmmetrics.utils.endpoint.asking import in_words, list_shape, object_shape
+from vmmetrics.utils.endpoint.client import AskedQuestion as Asked
+from vmmetrics.utils.endpoint.client import Client
+from vmmetrics.utils.endpoint.messages import CostEstimate, Turn, estimate
 
 # MotionBench's recipe: captions of dynamics become questions; what image models tell from the first frame goes.
 #

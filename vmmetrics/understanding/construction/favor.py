@@ -20,8 +20,8 @@ from vmmetrics.understanding.construction.options import reorderings, stems
 from vmmetrics.understanding.construction.question_checks import DYNAMICS
 from vmmetrics.understanding.construction.recipe import Stop, WritingRecipe, Written, questions_shape
 from vmmetrics.understanding.construction.units import LEFT_OUT, UNREACHABLE, SourceClip, UnitOutcome, noted
-from vmmetrics.utils.endpoint import AskedQuestion as Asked
-from vmmetrics.utils.endpoint import CostEstimate
+from vmmetrics.utils.endpoint.client import AskedQuestion as Asked
+from vmmetrics.utils.endpoint.messages import CostEstimate
 from vmmetrics.utils.tables import seconds
 
 # Structured annotations of motion, in a form of ours or as FAVOR-Bench releases them.

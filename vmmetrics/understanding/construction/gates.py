@@ -19,8 +19,10 @@ from vmmetrics.understanding.construction.options import generator, shuffles, wi
 from vmmetrics.understanding.construction.question_checks import faults
 from vmmetrics.understanding.construction.recipe import FilterAnswer, FilterModel, QuestionRecipe, viewed, views_of
 from vmmetrics.understanding.construction.units import RejectedQuestion, UnitOutcome, noted
-from vmmetrics.utils.endpoint import AskedQuestion as Asked
-from vmmetrics.utils.endpoint import Client, CostEstimate, NoAnswerError, Turn, in_words, object_shape
+from vmmetrics.utils.endpoint.asking import in_words, object_shape
+from vmmetrics.utils.endpoint.client import AskedQuestion as Asked
+from vmmetrics.utils.endpoint.client import Client
+from vmmetrics.utils.endpoint.messages import CostEstimate, NoAnswerError, Turn
 
 SHUFFLES: Final = 4
 MOST_RIGHT: Final = 3

@@ -29,9 +29,9 @@ from vmmetrics.understanding.construction.units import (
     noted,
 )
 from vmmetrics.understanding.harness.choices import chosen_option
-from vmmetrics.utils.endpoint import Client, CostEstimate, NoAnswerError, RejectedError, Turn
 from vmmetrics.utils.endpoint.asking import Answer, in_words, list_shape, object_shape
-from vmmetrics.utils.endpoint.client import AskedQuestion, Check
+from vmmetrics.utils.endpoint.client import AskedQuestion, Check, Client
+from vmmetrics.utils.endpoint.messages import CostEstimate, NoAnswerError, RejectedError, Turn
 
 # The filters' eyes: what models answer to made questions when they are shown little, or nothing.
 

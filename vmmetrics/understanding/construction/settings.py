@@ -16,7 +16,8 @@ from vmmetrics.understanding.construction.gates import GateRecipe
 from vmmetrics.understanding.construction.recipe import FilterModel, QuestionRecipe
 from vmmetrics.understanding.construction.units import read_clips, read_people
 from vmmetrics.understanding.harness.models import ModelSettings, open_model
-from vmmetrics.utils.endpoint import KEY_VARIABLE, Client, EndpointSettings, Ledger
+from vmmetrics.utils.endpoint.client import Client
+from vmmetrics.utils.endpoint.messages import KEY_VARIABLE, EndpointSettings, Ledger
 
 RECIPES: Final = ("motionbench", "favor", "tuna", "fpsbench")
 _UNABLE: Final = ("recorded:", "majority")

@@ -12,7 +12,8 @@ from types import MappingProxyType
 from typing import Any, Final, Literal
 
 from vmmetrics.models.questions import Answered, LoadedBenchmark, Question
-from vmmetrics.utils.endpoint import Client, CostEstimate, Turn
+from vmmetrics.utils.endpoint.client import Client
+from vmmetrics.utils.endpoint.messages import CostEstimate, Turn
 
 Scoring = Literal["vmmetrics", "upstream"]
 """Ours, the released code's traps mended one by one; or the released code's, decision for decision (but for the first

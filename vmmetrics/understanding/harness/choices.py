@@ -21,7 +21,7 @@ from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import LETTERS, Answered, LoadedBenchmark, Question, said_of
 from vmmetrics.understanding.harness.benchmark import Benchmark, Figure, Scored, Scoring
 from vmmetrics.understanding.harness.statistics import accuracy_figures
-from vmmetrics.utils.endpoint import Turn
+from vmmetrics.utils.endpoint.messages import Turn
 from vmmetrics.utils.tables import find_file, nothing_found, read_rows, sha256_of
 
 _ARTICLE: Final = r"(?!\s+(?!because\b|since\b|as\b|is\b|for\b|and\b|or\b)[a-z])"

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from vmmetrics.models.protocol import Form, Model
 from vmmetrics.models.questions import Question
-from vmmetrics.utils.endpoint import KEY_VARIABLE, THREADS, EndpointSettings
+from vmmetrics.utils.endpoint.client import THREADS
+from vmmetrics.utils.endpoint.messages import KEY_VARIABLE, EndpointSettings
 
 if TYPE_CHECKING:
     from vmmetrics.models.recorded import Released

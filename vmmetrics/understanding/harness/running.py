@@ -17,7 +17,8 @@ from vmmetrics.models.frames import NO_FRAMES, SIDE, FramePolicy, frames_wanted,
 from vmmetrics.models.protocol import Model
 from vmmetrics.models.questions import Answered, LoadedBenchmark, Question
 from vmmetrics.understanding.harness.benchmark import Benchmark, Scoring
-from vmmetrics.utils.endpoint import GIVE_UP, NoAnswerError, RejectedError, Turn
+from vmmetrics.utils.endpoint.client import GIVE_UP
+from vmmetrics.utils.endpoint.messages import NoAnswerError, RejectedError, Turn
 from vmmetrics.utils.schema import check, read_json
 from vmmetrics.utils.storage.job_folder import SoleFolder
 from vmmetrics.utils.storage.journal import Journal
@@ -246,7 +247,7 @@ class Asking:
             Each outcome, once it is on the disk.
 
         Raises:
-            NoAnswerError: :data:`vmmetrics.utils.endpoint.GIVE_UP` questions in a row got no answer.
+            NoAnswerError: :data:`vmmetrics.utils.endpoint.client.GIVE_UP` questions in a row got no answer.
             VMMetricsError: Whatever else stops a run; answers that were on their way are kept before.
         """
         silent = 0

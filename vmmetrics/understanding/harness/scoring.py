@@ -14,7 +14,7 @@ from vmmetrics.understanding.harness.running import usage_of
 from vmmetrics.understanding.harness.statistics import ModelDifference
 from vmmetrics.utils.display.markup import csv_text, markdown
 from vmmetrics.utils.display.tables import NONE, pipe_table
-from vmmetrics.utils.endpoint import Client
+from vmmetrics.utils.endpoint.client import Client
 from vmmetrics.utils.schema import check, plain, read_json
 from vmmetrics.utils.storage.atomic import write_atomically, write_json, write_text
 from vmmetrics.utils.storage.journal import Journal, encode

@@ -24,7 +24,7 @@ from vmmetrics.understanding.harness.benchmark import Benchmark
 from vmmetrics.understanding.harness.choices import chosen_option
 from vmmetrics.understanding.minfps import QuestionRate, known_of, search
 from vmmetrics.understanding.synthetic.oracle import look_up, seconds_of
-from vmmetrics.utils.endpoint import RejectedError
+from vmmetrics.utils.endpoint.messages import RejectedError
 from vmmetrics.utils.storage.journal import Journal, iterate_lines
 from vmmetrics.utils.storage.lock import ByteLocks, Locked
 from vmmetrics.video import sample_clip

@@ -21,7 +21,7 @@ from vmmetrics.models.questions import LETTERS, Question
 from vmmetrics.types import FloatArray
 from vmmetrics.understanding.synthetic.figures import MARKERS, Picture
 from vmmetrics.understanding.synthetic.scenes import Reading, Tracks, reading_of
-from vmmetrics.utils.endpoint import Turn
+from vmmetrics.utils.endpoint.messages import Turn
 
 _NEAR: Final = 40
 """Steps of each of red, green and blue by which a pixel of a marker's colour may differ: no two colours that are drawn

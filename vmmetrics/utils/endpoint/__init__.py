@@ -3,7 +3,9 @@
 Pure standard library. One request or thousands: retries, pace, cost, a cache that survives ``kill -9``, answers
 checked against a JSON schema and asked for again with what was wrong::
 
-    from vmmetrics.utils.endpoint import Client, EndpointSettings, Question, Turn, in_words
+    from vmmetrics.utils.endpoint.asking import in_words
+    from vmmetrics.utils.endpoint.client import AskedQuestion, Client
+    from vmmetrics.utils.endpoint.messages import EndpointSettings, Turn
 
     shape = {
         "type": "object",
@@ -14,7 +16,7 @@ checked against a JSON schema and asked for again with what was wrong::
     settings = EndpointSettings("http://localhost:8000/v1", "some-model", tokens=300)
     client = Client(settings, folder=out / "replies")  # where replies are kept
     told = Turn("system", "You review prompts. " + in_words(shape))
-    questions = [Question(entry.index, (told, Turn("user", entry.prompt)), shape) for entry in entries]
+    questions = [AskedQuestion(entry.index, (told, Turn("user", entry.prompt)), shape) for entry in entries]
     print(client.estimate(questions, expected=80))  # before anything is sent: "120 requests, about 25,000 tokens ..."
     for index, answer in client.ask_all(questions):  # several at once, as answers come
         if answer.kind == "answered":
@@ -32,52 +34,3 @@ What stops everything, :class:`~vmmetrics.errors.SetupError` (401, 404, a redire
 :class:`~vmmetrics.errors.VMMetricsError`, whose text is for the user. The key is read from the environment variable
 that ``EndpointSettings.key_variable`` names, and written nowhere.
 """
-
-from vmmetrics.utils.endpoint.asking import Answer, converse, in_words, list_shape, object_shape, objects_in, refuses
-from vmmetrics.utils.endpoint.client import GIVE_UP, THREADS, AskedQuestion, Client, ReplyCache, default_folder, key_of
-from vmmetrics.utils.endpoint.messages import (
-    KEY_VARIABLE,
-    CostEstimate,
-    CostLimitError,
-    EndpointSettings,
-    Ledger,
-    NoAnswerError,
-    RejectedError,
-    Reply,
-    Turn,
-    Video,
-    estimate,
-    estimated_tokens,
-)
-from vmmetrics.utils.endpoint.wire import Endpoint, Pace
-
-__all__ = [
-    "GIVE_UP",
-    "KEY_VARIABLE",
-    "THREADS",
-    "Answer",
-    "AskedQuestion",
-    "Client",
-    "CostEstimate",
-    "CostLimitError",
-    "Endpoint",
-    "EndpointSettings",
-    "Ledger",
-    "NoAnswerError",
-    "Pace",
-    "RejectedError",
-    "Reply",
-    "ReplyCache",
-    "Turn",
-    "Video",
-    "converse",
-    "default_folder",
-    "estimate",
-    "estimated_tokens",
-    "in_words",
-    "key_of",
-    "list_shape",
-    "object_shape",
-    "objects_in",
-    "refuses",
-]  # fmt: skip

@@ -47,7 +47,11 @@ def problem(value: Any, shape: Mapping[str, Any], where: str = "the answer") -> 
     if isinstance(value, int | float) and not isinstance(value, bool):
         return _bounded(value, shape.get("minimum"), shape.get("maximum"), where, "")
     if isinstance(value, list):
-        return _list_problem(value, shape, where)
+        wrong = _bounded(len(value), shape.get("minItems"), shape.get("maxItems"), where, "items")
+        if wrong or "items" not in shape:
+            return wrong
+        found = (problem(item, shape["items"], f"{where}[{number}]") for number, item in enumerate(value))
+        return next(filter(None, found), None)
     if isinstance(value, dict):
         return _object_problem(value, shape, "" if where == "the answer" else f"{where}.")
     return None
@@ -61,25 +65,16 @@ def _is(value: Any, kind: str) -> bool:
     return isinstance(value, _TYPES[kind])
 
 
-def _list_problem(value: Sequence[Any], shape: Mapping[str, Any], where: str) -> str | None:
-    wrong = _bounded(len(value), shape.get("minItems"), shape.get("maxItems"), where, "items")
-    if wrong or "items" not in shape:
-        return wrong
-    found = (problem(item, shape["items"], f"{where}[{number}]") for number, item in enumerate(value))
-    return next((wrong for wrong in found if wrong), None)
-
-
 def _object_problem(value: Mapping[str, Any], shape: Mapping[str, Any], prefix: str) -> str | None:
     known = shape.get("properties", {})
     for name in shape.get("required", ()):
         if name not in value:
             return f"{prefix}{name} is missing"
-    if shape.get("additionalProperties") is False:
-        unknown = [name for name in value if name not in known]
-        if unknown:
-            return f"{prefix}{unknown[0]} was not asked for"
+    for name in value:
+        if name not in known and shape.get("additionalProperties") is False:
+            return f"{prefix}{name} was not asked for"
     found = (problem(value[name], part, f"{prefix}{name}") for name, part in known.items() if name in value)
-    return next((wrong for wrong in found if wrong), None)
+    return next(filter(None, found), None)
 
 
 def _bounded(number: float, least: float | None, most: float | None, where: str, unit: str) -> str | None:
@@ -221,9 +216,8 @@ def converse(
     turns: Sequence[Turn],
     fault: Callable[[Reply], str | None],
     again: str = AGAIN,
-    asked: int = ASKED,
 ) -> Reply:
-    """Ask until a reply can be used, at most ``asked`` times; each time the model is told what was wrong.
+    """Ask until a reply can be used, at most :data:`ASKED` times; each time the model is told what was wrong.
 
     Args:
         say: Replies to a conversation.
@@ -231,14 +225,13 @@ def converse(
         fault: What is wrong with a reply, in words for the model; None where nothing is, or where
             asking again is no use.
         again: What is said to a reply at fault, with ``{why}``.
-        asked: How often in all.
 
     Returns:
         The last reply.
     """
     said = list(turns)
     reply = say(said)
-    for _ in range(asked - 1):
+    for _ in range(ASKED - 1):
         why = fault(reply)
         if why is None:
             break

@@ -46,12 +46,11 @@ def key_of(*dependencies: Any, turns: Sequence[Turn]) -> str:
         dependencies: Ready for JSON: settings, shape, seed.
         turns: What was said.
     """
-    said = [[turn.role, turn.text, [hashlib.sha256(p).hexdigest() for p in _seen(turn)]] for turn in turns]
+    said = []
+    for turn in turns:
+        video = () if turn.video is None else (turn.video.kind.encode(), turn.video.data)
+        said.append([turn.role, turn.text, [hashlib.sha256(part).hexdigest() for part in (*turn.pictures, *video)]])
     return hashlib.sha256(json.dumps([*dependencies, said], sort_keys=True).encode()).hexdigest()
-
-
-def _seen(turn: Turn) -> tuple[bytes, ...]:
-    return turn.pictures if turn.video is None else (*turn.pictures, turn.video.kind.encode(), turn.video.data)
 
 
 class ReplyCache:
@@ -68,7 +67,9 @@ class ReplyCache:
     def get(self, key: str) -> Reply | None:
         """The reply kept under a key; None where there is none, or where its file is damaged."""
         try:
-            return _reply(parse_json((self.folder / f"{key}.json").read_bytes()))
+            kept = parse_json((self.folder / f"{key}.json").read_bytes())
+            counts = {name: tokens(kept.get(name)) for name in ("input_tokens", "output_tokens")}
+            return Reply(str(kept["text"]), bool(kept["refused"]), bool(kept["cut"]), **counts)
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
 
@@ -84,11 +85,6 @@ class ReplyCache:
                 write_json(self.folder / f"{key}.json", asdict(reply))
         except OSError as error:
             raise cannot("write", f"replies to {self.folder}", error) from error
-
-
-def _reply(kept: Mapping[str, Any]) -> Reply:
-    counts = {name: tokens(kept.get(name)) for name in ("input_tokens", "output_tokens")}
-    return Reply(str(kept["text"]), bool(kept["refused"]), bool(kept["cut"]), **counts)
 
 
 THREADS = 4
@@ -110,7 +106,7 @@ class AskedQuestion(Generic[T]):
         about: Whatever tells the caller which question this is; it is handed back beside the answer.
         turns: What is said.
         shape: JSON schema of the answer, an object at its root. Name it in the words too
-            (:func:`vmmetrics.utils.endpoint.in_words`): not every endpoint takes a schema.
+            (:func:`vmmetrics.utils.endpoint.asking.in_words`): not every endpoint takes a schema.
         check: What is wrong with an answer of that shape, in words for the model; None where nothing is.
         seed: Instead of the settings' seed: another seed is another question.
         temperature: Instead of the settings' temperature.
@@ -257,12 +253,10 @@ class Client:
         if kept is not None:
             return kept
         promised = self.ledger.promise(turns)
+        asked = () if question is None else (question.shape, question.seed, question.temperature)
         reply = None
         try:
-            if question is None:
-                reply = self._endpoint.reply(turns)
-            else:
-                reply = self._endpoint.reply(turns, question.shape, question.seed, question.temperature)
+            reply = self._endpoint.reply(turns, *asked)
         finally:
             self.ledger.settle(promised, turns, reply)
         self._cache.put(key, reply)

@@ -219,24 +219,21 @@ class CostEstimate:
         )
 
 
-def estimate(settings: EndpointSettings, conversations: Iterable[Sequence[Turn]], expected: int) -> CostEstimate:
+def estimate(
+    settings: EndpointSettings, conversations: Iterable[Sequence[Turn]], expected: int, pictures: int = 0
+) -> CostEstimate:
     """What conversations would take.
 
     Args:
         settings: With the prices.
         conversations: Those that are not answered yet.
         expected: Tokens of a usual answer.
+        pictures: Tokens of the pictures that go with them.
     """
     sizes = [estimated_tokens(turns) for turns in conversations]
-    total, count = sum(sizes), len(sizes)
-    expected = min(expected, settings.tokens)
-    return CostEstimate(
-        count,
-        total,
-        count * expected,
-        settings.cost(total, count * expected),
-        settings.cost(total, count * settings.tokens),
-    )
+    total = sum(sizes) + pictures
+    usual, most = len(sizes) * min(expected, settings.tokens), len(sizes) * settings.tokens
+    return CostEstimate(len(sizes), total, usual, settings.cost(total, usual), settings.cost(total, most))
 
 
 class Ledger:

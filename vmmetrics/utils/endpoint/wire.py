@@ -97,7 +97,7 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 class Endpoint:
     """Sends conversations to an endpoint; safe for several threads.
 
-    Most callers want :class:`vmmetrics.utils.endpoint.Client`, which also keeps, counts and checks the replies.
+    Most callers want :class:`vmmetrics.utils.endpoint.client.Client`, which also keeps, counts and checks the replies.
 
     Args:
         settings: Which, and how it is asked.
@@ -153,7 +153,10 @@ class Endpoint:
         raise NoAnswerError(f"no answer in {TRIES} tries: {why}")
 
     def _request(self, body: Mapping[str, Any]) -> Reply:
-        sent = self._known(body)
+        unknown = self._unknown  # what the endpoint complained of before
+        sent = {name: value for name, value in body.items() if name not in unknown}
+        if "max_tokens" in unknown:
+            sent["max_completion_tokens"] = body["max_tokens"]
         headers = {"Content-Type": "application/json"}
         key = self.settings.key()
         if key is not None:
@@ -188,14 +191,6 @@ class Endpoint:
             named = {"name": "answer", "strict": True, "schema": shape}
             body["response_format"] = {"type": "json_schema", "json_schema": named}
         return body
-
-    def _known(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """The request without what the endpoint complained of before."""
-        unknown = self._unknown
-        known = {name: value for name, value in body.items() if name not in unknown}
-        if "max_tokens" in unknown:
-            known["max_completion_tokens"] = body["max_tokens"]
-        return known
 
     def _failed(self, error: urllib.error.HTTPError, sent: Mapping[str, Any], key: str | None) -> Reply:
         """Raise what an error status means; a filter's is a refusal."""

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from vmmetrics.types import FloatArray
-from vmmetrics.utils.statistics.bootstrap import Statistic, mean_of_defined, ratio
+from vmmetrics.utils.statistics.bootstrap import Statistic, mean_of_defined, quotient, ratio
 
 # Krippendorff's α from weighted clips, ratings missing at will.
 #
@@ -118,7 +118,11 @@ def cohen_statistic(ratings: FloatArray) -> Statistic:
     for first, second in combinations(ratings.T, 2):
         both = ~np.isnan(first) & ~np.isnan(second)
         if both.any():
-            pairs.append((both, _pair_columns(first[both], second[both], values)))
+            one, other = first[both], second[both]
+            given = [one[:, None] == values, other[:, None] == values]
+            # (n, 2V + 3) what κ sums over clips: each rater's values, agreement, squared difference and 1
+            columns = np.column_stack([*given, one == other, (one - other) ** 2, np.ones(one.size)])
+            pairs.append((both, columns.astype(np.float64)))
 
     def statistic(weights: FloatArray) -> FloatArray:
         found = np.full((len(weights), len(pairs), 2), np.nan)
@@ -129,16 +133,10 @@ def cohen_statistic(ratings: FloatArray) -> Statistic:
     return statistic
 
 
-def _pair_columns(first: FloatArray, second: FloatArray, values: FloatArray) -> FloatArray:
-    """(n, 2V + 3) what κ sums over clips: each rater's values, agreement, squared difference and 1."""
-    given = [first[:, None] == values, second[:, None] == values]
-    return np.column_stack([*given, first == second, (first - second) ** 2, np.ones(first.size)]).astype(np.float64)
-
-
 def _pair_kappas(sums: FloatArray, values: FloatArray) -> FloatArray:
     """(B, 2) plain and weighted κ from (B, 2V + 3) sums, NaN where the pair has no clip."""
     clips = sums[:, -1:]
-    shares = np.divide(sums, clips, out=np.full(sums.shape, np.nan), where=clips > 0)  # none in common: no κ
+    shares = quotient(sums, clips)  # none in common: no κ
     first, second = shares[:, : values.size], shares[:, values.size : -3]
     agree, apart = shares[:, -3], shares[:, -2]
     apart_by_chance = first @ values**2 + second @ values**2 - 2 * (first @ values) * (second @ values)
@@ -172,10 +170,7 @@ def fleiss_statistic(ratings: FloatArray) -> Statistic:
 
 def _beyond_chance(observed: FloatArray, expected: FloatArray) -> FloatArray:
     """1 − observed / expected disagreement, NaN where chance would leave none."""
-    share: FloatArray = np.divide(
-        observed, expected, out=np.full(expected.shape, np.nan), where=expected > _SHARE_ROUNDING
-    )
-    return 1 - share
+    return 1 - quotient(observed, expected, _SHARE_ROUNDING)
 
 
 _COUNT_ROUNDING = 1e-9  # counts differ by 1 or not at all
@@ -226,8 +221,7 @@ def icc_statistic(ratings: FloatArray) -> Statistic:
 
 def _over(over: FloatArray, under: FloatArray) -> FloatArray:
     """``over / under`` where the count ``under`` is above 0, else NaN."""
-    quotient: FloatArray = np.divide(over, under, out=np.full(under.shape, np.nan), where=under > _COUNT_ROUNDING)
-    return quotient
+    return quotient(over, under, _COUNT_ROUNDING)
 
 
 def _share(part: FloatArray, whole: FloatArray) -> FloatArray:

@@ -250,9 +250,14 @@ def with_note(figure: Estimate, note: str | None) -> Estimate:
 
 def ratio(over: FloatArray, under: FloatArray) -> FloatArray:
     """``over / under``, NaN where ``under`` is 0 up to rounding; sums of squares are above 0 otherwise."""
-    defined = under > _ROUNDING * (1.0 + np.abs(over))
-    quotient: FloatArray = np.divide(over, under, out=np.full(np.shape(under), np.nan), where=defined)
-    return quotient
+    return quotient(over, under, _ROUNDING * (1.0 + np.abs(over)))
+
+
+def quotient(over: FloatArray, under: FloatArray, least: float | FloatArray = 0.0) -> FloatArray:
+    """``over / under``, NaN where ``under`` is not above ``least``."""
+    shape = np.broadcast_shapes(np.shape(over), np.shape(under))
+    found: FloatArray = np.divide(over, under, out=np.full(shape, np.nan), where=under > least)
+    return found
 
 
 _ROUNDING = 1e-12  # a sum of squares of equal numbers comes out at about 1e-16 of its terms

@@ -21,17 +21,14 @@ import numpy as np
 from scipy import stats
 
 from vmmetrics.types import BoolArray, FloatArray, IntArray
+from vmmetrics.utils.statistics import bootstrap
 from vmmetrics.utils.statistics.bootstrap import (
-    CONFIDENCE,
     Estimate,
     Statistic,
     bootstrapped,
-    draw_blocks,
     interval_note,
     mean_of_defined,
-    prompt_blocks,
-    prompt_codes,
-    two_sided_p,
+    quotient,
 )
 from vmmetrics.utils.statistics.ranks import code, weighted_spearman
 
@@ -94,7 +91,7 @@ def resampled_spearman(
     coded, against = [code(column, segments) for column in columns], code(target, segments)
 
     def ranked(part: slice) -> FloatArray:
-        blocks = draw_blocks(prompts, resamples, seed)
+        blocks = bootstrap.draw_blocks(prompts, resamples, seed)
         return np.concatenate([weighted_spearman(coded[part], against, weights) for weights in blocks], axis=1)
 
     threads = min(len(columns), os.cpu_count() or 1) if len(target) >= _THREADED else 1
@@ -113,13 +110,13 @@ def resampled_pearson(
 
     A sample's sums are sums over prompts, each times how often it was drawn, so no clip is looked at twice.
     """
-    codes, count = prompt_codes(prompts)
+    codes, count = bootstrap.prompt_codes(prompts)
     x, y = np.stack(columns), target - target.mean()
     x = x - x.mean(axis=1, keepdims=True)  # or the sums of squares would lose what they are to tell
     parts = [np.ones((1, len(y))), y[None], y[None] ** 2, x, x**2, x * y]
     sums = np.stack([np.bincount(codes, weights=row, minlength=count) for row in np.concatenate(parts)], axis=1)
     found = []
-    for weights in prompt_blocks(count, resamples, seed):
+    for weights in bootstrap.prompt_blocks(count, resamples, seed):
         n, mean_y, mean_yy, *rest = (weights @ sums).T
         mean_x, mean_xx, mean_xy = np.stack(rest).reshape(3, len(x), -1) / n
         mean_y, mean_yy = mean_y / n, mean_yy / n
@@ -146,7 +143,7 @@ def clustered_p(value: float, values: FloatArray, prompts: int) -> float | None:
     if prompts < LEAST_CLIPS or known.size == 0 or known.size < values.size / 2:
         return None
     if np.ptp(known) < _SAME:
-        return two_sided_p(values)  # every sample says the same: as small as so many samples can tell
+        return bootstrap.two_sided_p(values)  # every sample says the same: as small as so many samples can tell
     error = float(np.arctanh(np.clip(known, -_NEAR_ONE, _NEAR_ONE)).std(ddof=1))
     t = abs(float(np.arctanh(np.clip(value, -_NEAR_ONE, _NEAR_ONE)))) / error
     return float(2 * stats.t.sf(t, prompts - 2))
@@ -200,7 +197,7 @@ def kendall(scores: FloatArray, ratings: FloatArray, prompts: Sequence[str]) -> 
     """
     x = np.unique(scores, return_inverse=True)[1]
     y = np.unique(ratings, return_inverse=True)[1]
-    clusters, count = prompt_codes(prompts)
+    clusters, count = bootstrap.prompt_codes(prompts)
     estimates = []
     for variant, influence in zip("bc", influences(x, y), strict=True):
         found = stats.kendalltau(x, y, variant=variant)
@@ -274,7 +271,7 @@ def _estimate(value: float, p: float, influence: FloatArray, clusters: IntArray,
     if abs(value) > 1 - _SAME or error < _SAME:  # perfect order, whatever is left out: no width
         return Estimate(value, value, value, chance, n, note)
     centre, error = float(np.arctanh(value)), error / (1 - value**2)
-    reach = float(stats.t.ppf((1 + CONFIDENCE) / 2, count - 1)) * error
+    reach = float(stats.t.ppf((1 + bootstrap.CONFIDENCE) / 2, count - 1)) * error
     if LEAST_CLIPS <= count < n:
         chance = float(2 * stats.t.sf(abs(centre) / error, count - 2))
     return Estimate(value, float(np.tanh(centre - reach)), float(np.tanh(centre + reach)), chance, n, note)
@@ -350,9 +347,7 @@ def within_prompt_statistic(first: FloatArray, second: FloatArray, prompts: Sequ
 
     def statistic(weights: FloatArray) -> FloatArray:
         drawn = weights[:, some_clip[defined]]
-        total = drawn.sum(axis=1)
-        mean: FloatArray = np.divide(drawn @ found[defined], total, out=np.full(len(weights), np.nan), where=total > 0)
-        return mean[:, None]
+        return quotient(drawn @ found[defined], drawn.sum(axis=1))[:, None]
 
     return statistic
 

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vmmetrics.types import FloatArray, IntArray
+from vmmetrics.utils.statistics.bootstrap import quotient
 
 
 class Coded(NamedTuple):
@@ -85,8 +86,7 @@ def weighted_spearman(columns: Sequence[Coded], target: Coded, weights: IntArray
         ranks = _ranks(column, samples, flat_weights)
         sums = np.bincount(ranks.flat, weights=weighted, minlength=len(ranks.doubled))
         products = np.add.reduceat(sums * ranks.doubled, ranks.starts)
-        scale = np.sqrt(ranks.squares * against.squares)
-        row[:] = np.divide(products, scale, out=np.full(len(scale), np.nan), where=scale > 0)
+        row[:] = quotient(products, np.sqrt(ranks.squares * against.squares))
     return np.clip(found, -1, 1, out=found).reshape(len(columns), samples, -1)
 
 

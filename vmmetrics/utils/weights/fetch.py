@@ -44,7 +44,6 @@ def fetch(
     names: Iterable[str],
     listener: FetchListener,
     *,
-    home: Path | None = None,
     mirror: str | None = None,
     copies: Path | None = None,
     offline: bool = False,
@@ -54,7 +53,6 @@ def fetch(
     Args:
         names: Checkpoints and sets.
         listener: Told what happens, and asked about licences.
-        home: Weights folder; None takes :func:`~vmmetrics.utils.weights.folder.weights_home`.
         mirror: Address of a weights folder that a web server gives away, to be asked instead of the publishers.
         copies: Folder with copies to be taken instead.
         offline: Never touch the network; so do ``VMMETRICS_OFFLINE`` and ``HF_HUB_OFFLINE``.
@@ -66,7 +64,7 @@ def fetch(
         SetupError: Unknown name, licence not agreed to, no room, nothing there, or not what was published. What has
             arrived whole stays.
     """
-    home = home or folder.weights_home()
+    home = folder.weights_home()
     entries = select(names)
     lacking = [found for entry in entries if not (found := inspect(entry, home)).whole]
     if lacking and copies is None and (offline or is_offline()):

@@ -292,9 +292,8 @@ def _check(
 ) -> tuple[str | None, dict[str, Any] | None]:
     """A file's fault, and what is to be recorded of it; None for either where there is nothing."""
     status = path.stat()
-    sizes = [n for n in (entry.bytes if entry else None, recorded["bytes"] if recorded else None) if n is not None]
-    for size in sizes:
-        if status.st_size != size:
+    for size in (entry and entry.bytes, recorded and recorded["bytes"]):
+        if size is not None and status.st_size != size:
             return f"has {status.st_size} bytes but {size} were expected: it is cut off or another file", None
     same = recorded is not None and recorded["mtime_ns"] == status.st_mtime_ns
     if recorded is not None and (effort == "sizes" or (same and effort == "changed")):

@@ -28,8 +28,10 @@ from vmmetrics.understanding.benchmarks.tuna.scoring import (
     sentences,
     texts_of_references,
 )
-from vmmetrics.utils.endpoint import Answer, Client, CostEstimate, Turn, in_words, list_shape, object_shape
-from vmmetrics.utils.endpoint import AskedQuestion as Ask
+from vmmetrics.utils.endpoint.asking import Answer, in_words, list_shape, object_shape
+from vmmetrics.utils.endpoint.client import AskedQuestion as Ask
+from vmmetrics.utils.endpoint.client import Client
+from vmmetrics.utils.endpoint.messages import CostEstimate, Turn
 from vmmetrics.utils.tables import read_rows
 
 _WORDS: Final[Mapping[str, str]] = DATA["cap"]["judge"]
@@ -147,7 +149,7 @@ class EventJudge:
         """Each caption, in the order in which they are done.
 
         Raises:
-            VMMetricsError: As :meth:`vmmetrics.utils.endpoint.Client.work_through`.
+            VMMetricsError: As :meth:`vmmetrics.utils.endpoint.client.Client.work_through`.
         """
         return self._client.work_through(self._judge, captions)
 
