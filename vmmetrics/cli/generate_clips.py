@@ -109,20 +109,11 @@ def _maker(pipeline: str | None, command: str | None, options: dict[str, Any], t
         raise typer.BadParameter("--timeout goes with --command")
     if options["fps"] is None:
         raise typer.BadParameter("--pipeline needs --fps: the rate that its model makes, which its files do not say")
-    from vmmetrics.prompts.clips.makers import PipelineMaker, PipelineSettings
+    from vmmetrics.prompts.clips.makers import PipelineMaker
 
-    return PipelineMaker(
-        PipelineSettings(
-            pipeline=str(pipeline),
-            fps=options["fps"],
-            frames=options["frames"],
-            size=None if options["size"] is None else _size(options["size"]),
-            steps=options["steps"],
-            options=_options(options["set"] or ()),
-            device=options["device"],
-            dtype=options["dtype"],
-        )
-    )
+    plain = {name: options[name] for name in ("fps", "frames", "steps", "device", "dtype")}
+    size = None if options["size"] is None else _size(options["size"])
+    return PipelineMaker(str(pipeline), size=size, options=_options(options["set"] or ()), **plain)
 
 
 def _size(text: str) -> tuple[int, int]:

@@ -17,10 +17,9 @@ from typing import Any
 
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.prompts.extract.captions import DROPPED, Cleaner
-from vmmetrics.prompts.extract.corpora import find_sources, read_corpus, sample
+from vmmetrics.prompts.extract.corpora import find_sources, is_place_list, read_corpus, read_place_list, sample
 from vmmetrics.prompts.extract.lexicon import Lexicon
 from vmmetrics.prompts.extract.parsing import CaptionParser, parse_in_processes
-from vmmetrics.prompts.extract.places import PlaceCategory, is_place_list, read_place_list
 from vmmetrics.prompts.extract.tables import BoundedTally, Tables, actions_of, places_of, subjects_of
 from vmmetrics.prompts.files import read_metadata, write_metadata
 from vmmetrics.prompts.metadata import Action, Metadata, Place, SubjectEntry
@@ -53,9 +52,6 @@ class ExtractSettings:
         keep_repeats: Whether a caption that comes again counts again.
         infer: Whether nouns the lexicon does not know are judged by the nearest ones, where the sentence embedding is
             installed.
-
-    Raises:
-        ValueError: A number is out of range.
     """
 
     column: str | None = None
@@ -67,14 +63,6 @@ class ExtractSettings:
     examples: int = 3
     keep_repeats: bool = False
     infer: bool = True
-
-    def __post_init__(self) -> None:
-        for name in ("limit", "sample", "min_count"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ValueError(f"Expected {name} to be at least 1 but got {value}")
-        if self.examples < 0:
-            raise ValueError(f"Expected examples to be at least 0 but got {self.examples}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,31 +107,34 @@ def extract(
     chosen = settings or ExtractSettings()
     if out is not None:
         _prepare(out)
-    sources = find_sources(paths)
-    lists = [path for path in sources if is_place_list(path)]
-    corpus = [path for path in sources if path not in lists]
-    inferring = chosen.infer and embedding.embedding_installed()
-    data = read_metadata(lexicon)
-    known = Lexicon(data, embedding.embed if inferring else None)
-    categories = [item for path in lists for item in read_place_list(path)]
-    cleaner, tables = Cleaner(chosen.keep_repeats), Tables(chosen.examples)
-    versions: dict[str, str] = {}
-    if corpus:
-        words = (known.nouns, known.places, known.verbs)
-        parser = CaptionParser(chosen.model, *words)
-        versions = parser.versions
-        captions = _cleaned(corpus, chosen, cleaner, listener)
-        parsed = parse_in_processes(captions, jobs, chosen.model, *words) if jobs > 1 else parser.parse(captions)
-        for found in parsed:
-            tables.add(found)
+    try:
+        sources = find_sources(paths)
+        lists = [path for path in sources if is_place_list(path)]
+        corpus = [path for path in sources if path not in lists]
+        inferring = chosen.infer and embedding.embedding_installed()
+        data = read_metadata(lexicon)
+        known = Lexicon(data, embedding.embed if inferring else None)
+        categories = [item for path in lists for item in read_place_list(path)]
+        cleaner, tables = Cleaner(chosen.keep_repeats), Tables(chosen.examples)
+        versions: dict[str, str] = {}
+        if corpus:
+            words = (known.nouns, known.places, known.verbs)
+            parser = CaptionParser(chosen.model, *words)
+            versions = parser.versions
+            captions = _cleaned(corpus, chosen, cleaner, listener)
+            parsed = parse_in_processes(captions, jobs, chosen.model, *words) if jobs > 1 else parser.parse(captions)
+            for found in parsed:
+                tables.add(found)
+        files = [{"name": path.name, "bytes": path.stat().st_size, "sha256": sha256_of(path)} for path in sources]
+    except OSError as error:
+        raise cannot("read", error.filename or "the corpus", error) from error
     metadata, counts = _assemble(tables, categories, known, chosen.min_count)
-    files = [{"name": path.name, "bytes": path.stat().st_size, "sha256": sha256_of(path)} for path in sources]
     record = {
         "format": FORMAT,
         "made": provenance.now(),
         "vmmetrics": provenance.version_of("vmmetrics"),
         "settings": asdict(chosen),
-        "corpus": {"files": files, "bytes": sum(path.stat().st_size for path in sources)},
+        "corpus": {"files": files, "bytes": sum(file["bytes"] for file in files)},
         "captions": {
             "read": cleaner.read,
             "parsed": tables.captions,
@@ -202,7 +193,7 @@ def _cleaned(
 
 
 def _assemble(
-    tables: Tables, categories: Sequence[PlaceCategory], known: Lexicon, min_count: int
+    tables: Tables, categories: Sequence[Place], known: Lexicon, min_count: int
 ) -> tuple[Metadata, dict[str, Any]]:
     subjects, nouns = subjects_of(tables.subjects, known, min_count)
     actions = actions_of(tables.actions, known, nouns, min_count)

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from itertools import islice
-from pathlib import Path
 
-from vmmetrics.errors import SetupError, cannot
 from vmmetrics.prompts.extract import words
-from vmmetrics.prompts.extract.corpora import LARGEST_OBJECT
 from vmmetrics.prompts.extract.grammar import NounPhrase, NounReader, Token, following_conjuncts, lemma_of, of_what
 
 _WAYS = ("up", "down", "through", "across", "along", "over", "past", "around")
@@ -98,74 +93,3 @@ def _said(preposition: Token, head: Token, phrase: NounPhrase, name: str) -> str
     elif article:
         article = "the"
     return " ".join(part for part in (preposition.lower_, article, phrase.plural or name) if part)
-
-
-# Lists of place categories such as Places365's: ``/b/balcony/interior 21`` or ``ice_skating_rink/outdoor`` a line.
-
-_LINE = re.compile(
-    r"(?:/?[a-z]/)?(?P<name>[a-z0-9][a-z0-9_'.-]*(?:/[a-z0-9][a-z0-9_'.-]*)*)(?:[\s,;]+-?\d+)?", re.IGNORECASE
-)
-_LEAST_MARKED = 0.3
-"""Share of a list's lines with a slash or underscore; in Places365's list it is 0.56."""
-_LOOKED_AT = 200
-
-_SETTINGS = {"interior": "indoor", "indoor": "indoor", "exterior": "outdoor", "outdoor": "outdoor"}
-_AFTER = ("platform", "room", "hall", "entrance", "cabin")
-"""Parts of a place that its name ends in ("train station platform"); other kinds go before ("broadleaf forest")."""
-
-
-@dataclass(frozen=True, slots=True)
-class PlaceCategory:
-    """A category of a list of places.
-
-    Attributes:
-        name: In words ("ice skating rink").
-        setting: "indoor", "outdoor" or "either".
-    """
-
-    name: str
-    setting: str
-
-
-def is_place_list(path: Path) -> bool:
-    """Whether a text file lists place categories rather than captions: each line one name, many with / or _."""
-    if path.suffix.lower() != ".txt":
-        return False
-    try:
-        with path.open(encoding="utf-8-sig", errors="replace") as stream:
-            lines = [line.strip() for line in islice(stream, _LOOKED_AT) if line.strip()]
-    except OSError as error:
-        raise cannot("read", path, error) from error
-    marked = sum("/" in line or "_" in line for line in lines)
-    return bool(lines) and all(map(_LINE.fullmatch, lines)) and marked >= _LEAST_MARKED * len(lines)
-
-
-def read_place_list(path: Path) -> list[PlaceCategory]:
-    """Read a list of place categories, each once, in order.
-
-    Raises:
-        SetupError: The file is too large.
-    """
-    if path.stat().st_size > LARGEST_OBJECT:
-        raise SetupError(f"{path}: larger than {LARGEST_OBJECT // 2**20} MiB; a list of places is expected")
-    found = map(place_category, path.read_text("utf-8-sig", errors="replace").splitlines())
-    return list(dict.fromkeys(item for item in found if item is not None))
-
-
-def place_category(line: str) -> PlaceCategory | None:
-    """Read a line; None where it is none of a place.
-
-    >>> place_category("/b/balcony/interior 21")
-    PlaceCategory(name='balcony', setting='indoor')
-    >>> place_category("forest/broadleaf").name, place_category("train_station/platform").name
-    ('broadleaf forest', 'train station platform')
-    """
-    match = _LINE.fullmatch(line.strip())
-    if match is None:
-        return None
-    first, *parts = (part.lower().replace("_", " ").strip() for part in match["name"].split("/"))
-    setting = next((_SETTINGS[part] for part in reversed(parts) if part in _SETTINGS), "either")
-    kinds = [part for part in parts if part and part not in _SETTINGS]
-    after = [kind for kind in kinds if kind.split(" ")[-1] in _AFTER]
-    name = " ".join([*(kind for kind in kinds if kind not in after), first, *after]).strip()
-    return PlaceCategory(name, setting) if any(c.isalpha() for c in name) else None

@@ -13,10 +13,9 @@ from functools import lru_cache
 from typing import Literal
 
 from vmmetrics.prompts import plausibility
-from vmmetrics.prompts.extract.words import words_of
 from vmmetrics.prompts.metadata import Action, Place, SubjectClass, SubjectEntry
 from vmmetrics.utils.text.inflection import ing_form, third_person
-from vmmetrics.utils.text.words import VERBS
+from vmmetrics.utils.text.words import VERBS, words_of
 
 # The verbs inside an action's words: "gallops to a fence and clears it" has two, and both take the subject's form.
 
