@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Final, TypeVar
 
-from vmmetrics.prompts.entry import PromptEntry
-from vmmetrics.prompts.metadata import Action, Metadata, Place, SubjectClass, SubjectEntry
+from vmmetrics.prompts.entry import Action, Metadata, Place, PromptEntry, SubjectClass, SubjectEntry
 
 _WALKS: Final = "walk run sprint trot gallop canter jog stroll march stride prance hike tiptoe"
 BODY_NEEDS: Final[Mapping[str, tuple[str, ...]]] = {

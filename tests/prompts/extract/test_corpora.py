@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vmmetrics.errors import SetupError
+from vmmetrics.prompts.entry import Place
 from vmmetrics.prompts.extract import corpora
 from vmmetrics.prompts.extract.corpora import (
     find_sources,
@@ -24,7 +25,6 @@ from vmmetrics.prompts.extract.corpora import (
     read_place_list,
     sample,
 )
-from vmmetrics.prompts.metadata import Place
 
 CAPTIONS = ["a dog runs, fast", 'a "red" kite', "two\tcranes", "eine Katze", "snow | falls"]
 

@@ -17,12 +17,11 @@ from numpy.typing import NDArray
 
 from vmmetrics.cli.main import main
 from vmmetrics.errors import SetupError
-from vmmetrics.prompts.entry import PATTERNS
+from vmmetrics.prompts.entry import PATTERNS, Action, Metadata, Place, SubjectClass, SubjectEntry
 from vmmetrics.prompts.extract.extraction import ExtractSettings, extract
 from vmmetrics.prompts.extract.lexicon import BODIES, GENERAL, Lexicon
 from vmmetrics.prompts.extract.tables import BoundedTally
 from vmmetrics.prompts.files import read_metadata, write_metadata
-from vmmetrics.prompts.metadata import Action, Metadata, Place, SubjectClass, SubjectEntry
 
 CLASSES = (
     SubjectClass("dog", ("animate", "walks"), "animal"),

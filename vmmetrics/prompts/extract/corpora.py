@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from vmmetrics.errors import SetupError, cannot
+from vmmetrics.prompts.entry import Place
 from vmmetrics.prompts.files import json_lines
-from vmmetrics.prompts.metadata import Place
 from vmmetrics.utils.schema import parse_json
 from vmmetrics.utils.tables import csv_rows, open_parquet
 

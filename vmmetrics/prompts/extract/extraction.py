@@ -16,13 +16,13 @@ from tempfile import TemporaryFile
 from typing import Any
 
 from vmmetrics.errors import SetupError, cannot
+from vmmetrics.prompts.entry import Action, Metadata, Place, SubjectEntry
 from vmmetrics.prompts.extract.captions import DROPPED, Cleaner
 from vmmetrics.prompts.extract.corpora import find_sources, is_place_list, read_corpus, read_place_list, sample
 from vmmetrics.prompts.extract.lexicon import Lexicon
 from vmmetrics.prompts.extract.parsing import CaptionParser, parse_in_processes
 from vmmetrics.prompts.extract.tables import BoundedTally, Tables, actions_of, places_of, subjects_of
 from vmmetrics.prompts.files import read_metadata, write_metadata
-from vmmetrics.prompts.metadata import Action, Metadata, Place, SubjectEntry
 from vmmetrics.utils.storage import provenance
 from vmmetrics.utils.storage.atomic import write_json
 from vmmetrics.utils.tables import sha256_of

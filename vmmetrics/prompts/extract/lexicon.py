@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from vmmetrics.prompts.entry import Metadata, Place
 from vmmetrics.prompts.extract.words import BODY
-from vmmetrics.prompts.metadata import Metadata, Place
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 """Texts to (N, D) unit vectors."""
@@ -67,7 +67,7 @@ class Known:
         attributes: Beyond those of the class.
         lacks: Of those of the class.
         patterns: Motion patterns.
-        plural: As in :class:`~vmmetrics.prompts.metadata.Subject`.
+        plural: As in :class:`~vmmetrics.prompts.entry.Subject`.
         source: As there.
     """
 

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from vmmetrics.prompts.entry import Action, Place, SubjectEntry
 from vmmetrics.prompts.extract.grammar import singular
 from vmmetrics.prompts.extract.lexicon import Known, Lexicon
 from vmmetrics.prompts.extract.parsing import Deed, ParsedCaption
-from vmmetrics.prompts.metadata import Action, Place, SubjectEntry
 from vmmetrics.utils.text.inflection import article
 from vmmetrics.utils.text.inflection import plural as regular_plural
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Literal
 
 from vmmetrics.prompts import plausibility
-from vmmetrics.prompts.metadata import Action, Place, SubjectClass, SubjectEntry
+from vmmetrics.prompts.entry import Action, Place, SubjectClass, SubjectEntry
 from vmmetrics.utils.text.inflection import ing_form, third_person
 from vmmetrics.utils.text.words import VERBS, words_of
 

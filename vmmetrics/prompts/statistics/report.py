@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vmmetrics.errors import SetupError
-from vmmetrics.prompts.entry import PromptEntry
+from vmmetrics.prompts.entry import Metadata, PromptEntry
 from vmmetrics.prompts.extract.parsing import INSTALL
-from vmmetrics.prompts.metadata import Metadata
 from vmmetrics.prompts.plausibility import Plausibility, judge
 from vmmetrics.prompts.statistics import measures
 from vmmetrics.prompts.statistics.diversity import ORDER, SMOOTHING, neighbours
