@@ -1,4 +1,4 @@
-"""A motion prompt with what is known about it, as VMBench lists it and more, and the metadata that prompts are made from."""
+"""A motion prompt with what is known about it, and the metadata that prompts are made from."""
 
 from __future__ import annotations
 
