@@ -314,7 +314,7 @@ class LineReview:
     def _parted(self, words: str) -> tuple[str, str]:
         """The index that the words begin with, and the rest: digits only, just as the list has them."""
         first, _, rest = words.partition(" ")
-        if not (_is_number(first) and self._review.has_index(first)):
+        if not _is_number(first) or all(entry.index != first for entry in self._review.entries):
             return "", words
         if first in REASONS:
             raise ValueError(

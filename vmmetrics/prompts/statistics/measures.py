@@ -18,7 +18,8 @@ from vmmetrics.prompts.checks import LONGEST, SHORTEST
 from vmmetrics.prompts.entry import CHOICES, PATTERNS, PromptEntry
 from vmmetrics.prompts.extract.parsing import INSTALL, MODELS
 from vmmetrics.prompts.statistics import diversity
-from vmmetrics.prompts.statistics.diversity import Grams, Kept, NumberedWords, number_labels, share_alone
+from vmmetrics.prompts.statistics.diversity import Grams, Kept, NumberedWords, share_alone
+from vmmetrics.utils.text.similarity import number_labels
 
 # Parts of speech and base forms, by spaCy's small English model.
 
