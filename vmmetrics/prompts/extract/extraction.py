@@ -125,7 +125,8 @@ def extract(
             parsed = parse_in_processes(captions, jobs, chosen.model, *words) if jobs > 1 else parser.parse(captions)
             for found in parsed:
                 tables.add(found)
-        files = [{"name": path.name, "bytes": path.stat().st_size, "sha256": sha256_of(path)} for path in sources]
+        sizes = {path: path.stat().st_size for path in sources}
+        files = [{"name": path.name, "bytes": size, "sha256": sha256_of(path)} for path, size in sizes.items()]
     except OSError as error:
         raise cannot("read", error.filename or "the corpus", error) from error
     metadata, counts = _assemble(tables, categories, known, chosen.min_count)
@@ -134,7 +135,7 @@ def extract(
         "made": provenance.now(),
         "vmmetrics": provenance.version_of("vmmetrics"),
         "settings": asdict(chosen),
-        "corpus": {"files": files, "bytes": sum(file["bytes"] for file in files)},
+        "corpus": {"files": files, "bytes": sum(sizes.values())},
         "captions": {
             "read": cleaner.read,
             "parsed": tables.captions,
