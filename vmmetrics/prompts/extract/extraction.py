@@ -7,8 +7,12 @@ Everything before the lexicon sees one caption after another; the tallies are bo
 
 from __future__ import annotations
 
-from collections import Counter
+import multiprocessing
+import signal
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -17,10 +21,11 @@ from typing import Any
 
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.prompts.entry import Action, Metadata, Place, SubjectEntry
+from vmmetrics.prompts.extract import parsing
 from vmmetrics.prompts.extract.captions import DROPPED, Cleaner
 from vmmetrics.prompts.extract.corpora import find_sources, is_place_list, read_corpus, read_place_list, sample
 from vmmetrics.prompts.extract.lexicon import Lexicon
-from vmmetrics.prompts.extract.parsing import CaptionParser, parse_in_processes
+from vmmetrics.prompts.extract.parsing import CaptionParser, ParsedCaption
 from vmmetrics.prompts.extract.tables import BoundedTally, Tables, actions_of, places_of, subjects_of
 from vmmetrics.prompts.files import read_metadata, write_metadata
 from vmmetrics.utils.storage import provenance
@@ -218,3 +223,48 @@ def _origin(things: Sequence[SubjectEntry | Place | Action], tally: BoundedTally
     inferred, unknown = sum(source.startswith("inferred") for source in sources), sources.count("")
     known = {"known": len(sources) - inferred - unknown, "inferred": inferred, "unknown": unknown}
     return {"all": len(sources), **known, "counts_may_lack": tally.short, "forgotten": tally.forgotten}
+
+
+# Parsing in several processes, in order and with a bound on what waits.
+
+_WAITING = 2
+"""Batches under way for each process: one that it parses, one that it goes on with."""
+
+_parser: CaptionParser
+
+
+def parse_in_processes(captions: Iterable[str], jobs: int, *parser: Any) -> Iterator[ParsedCaption]:
+    """What :meth:`CaptionParser.parse` finds, in the same order, by several processes.
+
+    Args:
+        captions: Read no further than the processes can follow.
+        jobs: Processes.
+        parser: Arguments of :class:`CaptionParser`.
+
+    Raises:
+        SetupError: A process was killed, as a system does that runs out of memory.
+    """
+    context = multiprocessing.get_context("spawn")
+    rest, waiting = iter(captions), deque[Future[list[ParsedCaption]]]()
+    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_start, initargs=parser) as pool:
+        try:
+            while True:
+                while len(waiting) < _WAITING * jobs and (batch := list(islice(rest, parsing.BATCH))):
+                    waiting.append(pool.submit(_parse, batch))
+                if not waiting:
+                    return
+                yield from waiting.popleft().result()
+        except BrokenProcessPool as error:
+            raise SetupError("A process that parsed was killed; use fewer --jobs") from error
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _start(*parser: Any) -> None:
+    global _parser
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that reads stops these
+    _parser = CaptionParser(*parser)
+
+
+def _parse(captions: list[str]) -> list[ParsedCaption]:
+    return list(_parser.parse(captions))
