@@ -256,14 +256,13 @@ class _Books:
 
     def lacking(self, entry: PromptEntry, lemma: str) -> Iterable[tuple[str, str]]:
         """What of an entry the metadata do not have."""
-        if entry.subject_noun and entry.subject_noun.lower() not in self._subjects:
-            yield "noun", entry.subject_noun
-        if entry.place and plain_place(entry.place) not in self._places:
-            yield "place", entry.place
-        if entry.subject_class and entry.subject_class not in self._classes:
-            yield "class", entry.subject_class
-        if lemma and lemma not in self._actions:
-            yield "action", lemma
+        asked = (
+            ("noun", entry.subject_noun, entry.subject_noun.lower() in self._subjects),
+            ("place", entry.place, plain_place(entry.place) in self._places),
+            ("class", entry.subject_class, entry.subject_class in self._classes),
+            ("action", lemma, lemma in self._actions),
+        )
+        return [(what, value) for what, value, known in asked if value and not known]
 
     def checks(self, entry: PromptEntry, lemma: str) -> Iterable[tuple[str, str | None]]:
         """Each check that can be made, with the reason why it fails or None."""

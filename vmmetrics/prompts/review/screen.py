@@ -199,11 +199,12 @@ class LineReview:
                 break
             if name:
                 self._do(name, tidy(rest), f"line {number}")
-        self._print_due()
+        if self._due:
+            self._print("")
 
     def _do(self, name: str, rest: str, where: str) -> None:
         if self._due and name not in _DECIDING and (name, rest) != ("show", ""):
-            self._print_due()
+            self._print("")
         self._due = False
         try:
             if name not in self._commands:
@@ -297,10 +298,6 @@ class LineReview:
         self._seen, self._due = True, False
         self._console.rule(style="dim")
         show(self._console, self._review, self._show_others, "; ".join(self._review.warnings()))
-
-    def _print_due(self) -> None:
-        if self._due:
-            self._print("")
 
     def _position(self, index: str) -> int:
         """Position of the entry with an index; without one of that shown, if it was asked for."""
