@@ -20,12 +20,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from vmmetrics.prompts.entry import PromptEntry
+from vmmetrics.prompts.entry import Metadata, PromptEntry
 from vmmetrics.prompts.extract.grammar import NounPhrase
 from vmmetrics.prompts.extract.lexicon import Known, Lexicon, Vote
 from vmmetrics.prompts.extract.parsing import CaptionParser
 from vmmetrics.prompts.files import read_entries, read_metadata
-from vmmetrics.prompts.metadata import Metadata
 from vmmetrics.utils.text.embedding import embed, embedding_installed
 from vmmetrics.utils.weights.manifest import shipped_list
 

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from vmmetrics.prompts.entry import PATTERNS, PromptEntry
+from vmmetrics.prompts.entry import PATTERNS, Action, Metadata, Place, PromptEntry, SubjectClass, SubjectEntry
 from vmmetrics.prompts.files import read_metadata
-from vmmetrics.prompts.metadata import Action, Metadata, Place, SubjectClass, SubjectEntry
 from vmmetrics.prompts.plausibility import attributes_of, can_do, fits, judge, plain_place, suits
 
 CLASSES = {item.name: item for item in read_metadata().classes}

@@ -94,11 +94,11 @@ def _maker(pipeline: str | None, command: str | None, options: dict[str, Any], t
         raise typer.BadParameter("--timeout goes with --command")
     if options["fps"] is None:
         raise typer.BadParameter("--pipeline needs --fps: the rate that its model makes, which its files do not say")
-    from vmmetrics.prompts.clips.makers import PipelineMaker, PipelineSettings
+    from vmmetrics.prompts.clips.makers import PipelineMaker
 
     others = {name: options[name] for name in ("fps", "frames", "steps", "device", "dtype")}
     size = None if options["size"] is None else _size(options["size"])
-    return PipelineMaker(PipelineSettings(str(pipeline), size=size, options=_options(options["set"] or ()), **others))
+    return PipelineMaker(str(pipeline), size=size, options=_options(options["set"] or ()), **others)
 
 
 def _size(text: str) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""A motion prompt with what is known about it: the fields of VMBench's list, a motion pattern, tags and provenance."""
+"""A motion prompt with what is known about it, and the metadata that prompts are made from."""
 
 from __future__ import annotations
 
@@ -106,3 +106,166 @@ class PromptEntry:
     def category(self) -> tuple[str, str, str]:
         """The motion category the entry belongs to: what is done, by what kind of subject, in which pattern."""
         return self.action_lemma, self.subject_class, self.pattern
+
+
+# What prompts are made from: classes of subjects, subjects, places and actions, as JSON Lines files of one folder.
+#
+# ``classes.jsonl``, ``subjects.jsonl``, ``places.jsonl``, ``actions.jsonl``: the library's lie in ``prompts/metadata``;
+# ``vmmetrics prompts extract`` writes the last three from any corpus, and ``generate`` reads them all.
+
+ATTRIBUTES = (
+    "animate", "human", "plant", "collective",
+    "walks", "flies", "swims", "climbs", "hands",
+    "rigid", "articulated", "deformable", "liquid", "gas", "granular",
+    "wheeled", "powered", "luminous", "hot", "celestial",
+)  # fmt: skip
+"""Physical attributes of a subject. ``hands``: can hold and use things; ``powered``: moves by a motor of its own."""
+
+SETTINGS = ("indoor", "outdoor", "either")
+
+AFFORDANCES = (
+    "ground", "road", "rails", "grass", "sand", "mud", "snow", "ice", "rock", "slope", "stairs", "floor", "table",
+    "water", "underwater", "shore", "air", "open sky", "trees", "plants", "walls", "wind", "rain", "dark",
+    "stage", "track", "kitchen", "workshop", "factory", "laboratory", "farm", "street", "crowd", "home", "heat",
+)  # fmt: skip
+"""What a place offers a motion: surfaces, media, and equipment."""
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectClass:
+    """A kind of thing that moves.
+
+    Attributes:
+        name: What it is called ("songbird").
+        attributes: Of :data:`ATTRIBUTES`: what holds for all of its members.
+        skeleton: "person", "animal" or "none": whose joints are to be seen when one of it moves.
+    """
+
+    name: str
+    attributes: tuple[str, ...]
+    skeleton: str = "none"
+
+    def __post_init__(self) -> None:
+        _only(self.attributes, ATTRIBUTES, "attributes")
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectEntry:
+    """Something that moves.
+
+    Attributes:
+        noun: Head noun in the singular; two or three words where they are one name ("fire truck").
+        subject_class: Name of its class; empty where none is known.
+        modifiers: Words that go before the noun, each by itself ("chestnut", "wet").
+        plural: Plural of the noun; empty where the regular rule holds, "-" where it has none (milk, smoke).
+        attributes: What it has beyond its class's attributes.
+        lacks: What its class has and it has not (a penguin does not fly).
+        patterns: Motion patterns it is used in.
+        count: Times it was seen in a corpus; 0 where we wrote it.
+        examples: Sentences it was seen in.
+        members: Of a collective seen in a corpus, nouns of what it was a body of, the most frequent first ("bird").
+        source: How an extraction came by class, attributes and patterns: "lexicon", "lexicon: " with the noun that
+            stood for this one, or "inferred: " with the nearest nouns and their cosines; empty where we wrote it or
+            nothing is known.
+    """
+
+    noun: str
+    subject_class: str = ""
+    modifiers: tuple[str, ...] = ()
+    plural: str = ""
+    attributes: tuple[str, ...] = ()
+    lacks: tuple[str, ...] = ()
+    patterns: tuple[str, ...] = ()
+    count: int = 0
+    examples: tuple[str, ...] = ()
+    members: tuple[str, ...] = ()
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        _only((*self.attributes, *self.lacks), ATTRIBUTES, "attributes")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Somewhere a motion happens.
+
+    Attributes:
+        name: Its name without article ("frozen lake").
+        phrase: How a sentence says it, with preposition and article ("on a frozen lake").
+        setting: One of :data:`SETTINGS`.
+        affords: Of :data:`AFFORDANCES`: what it offers.
+        modifiers: Words that go before the name.
+        count: Times it was seen in a corpus; 0 where we wrote it.
+        examples: Sentences it was seen in.
+        source: How an extraction came by the setting and what it affords; as in :class:`SubjectEntry`.
+    """
+
+    name: str
+    phrase: str = ""
+    setting: str = "either"
+    affords: tuple[str, ...] = ()
+    modifiers: tuple[str, ...] = ()
+    count: int = 0
+    examples: tuple[str, ...] = ()
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        _only(self.affords, AFFORDANCES, "affords")
+        _only((self.setting,), SETTINGS, "setting")
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """Something a subject does.
+
+    Attributes:
+        lemma: Base form of the verb, one word ("pour").
+        complement: What follows the verb, without the place ("from a steel jug into a tall glass"); may be empty.
+        pattern: Motion pattern it shows; empty where none is known.
+        classes: Names of the subject classes that can do it; empty where that is not known.
+        needs: Of :data:`AFFORDANCES`: a place suits that affords one of them; empty where any place does.
+        interaction: As in :class:`~vmmetrics.prompts.entry.Tags`.
+        speed: As there.
+        amplitude: As there.
+        seconds: As there.
+        outcome: What must be seen for the motion to have succeeded ("the glass is full").
+        modifiers: Adverbs seen with it.
+        count: Times it was seen in a corpus; 0 where we wrote it.
+        examples: Sentences it was seen in.
+        source: What told an extraction the pattern: the "class" of most doers, their "attributes", or those of the
+            "object"; empty where we wrote it or nothing is known.
+    """
+
+    lemma: str
+    complement: str = ""
+    pattern: str = ""
+    classes: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    interaction: str = "none"
+    speed: str = "moderate"
+    amplitude: str = "medium"
+    seconds: float = 4.0
+    outcome: str = ""
+    modifiers: tuple[str, ...] = ()
+    count: int = 0
+    examples: tuple[str, ...] = ()
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        _only(self.needs, AFFORDANCES, "needs")
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """Everything prompts are combined from."""
+
+    classes: tuple[SubjectClass, ...] = ()
+    subjects: tuple[SubjectEntry, ...] = ()
+    places: tuple[Place, ...] = ()
+    actions: tuple[Action, ...] = ()
+
+
+def _only(values: tuple[str, ...], choices: tuple[str, ...], name: str) -> None:
+    unknown = [value for value in values if value not in choices]
+    if unknown:
+        raise ValueError(f"Expected {name} to be among {', '.join(choices)} but got {', '.join(map(repr, unknown))}")

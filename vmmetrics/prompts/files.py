@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from vmmetrics.errors import SetupError
-from vmmetrics.prompts.entry import PromptEntry, Tags
-from vmmetrics.prompts.metadata import Action, Metadata, Place, SubjectClass, SubjectEntry
+from vmmetrics.prompts.entry import Action, Metadata, Place, PromptEntry, SubjectClass, SubjectEntry, Tags
 from vmmetrics.utils.schema import check, parse_json, plain
 from vmmetrics.utils.storage.atomic import write_text
 from vmmetrics.utils.tables import read_text

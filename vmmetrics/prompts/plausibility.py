@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Final, TypeVar
 
-from vmmetrics.prompts.entry import PromptEntry
-from vmmetrics.prompts.metadata import Action, Metadata, Place, SubjectClass, SubjectEntry
+from vmmetrics.prompts.entry import Action, Metadata, Place, PromptEntry, SubjectClass, SubjectEntry
 
 _WALKS: Final = "walk run sprint trot gallop canter jog stroll march stride prance hike tiptoe"
 BODY_NEEDS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -257,14 +256,13 @@ class _Books:
 
     def lacking(self, entry: PromptEntry, lemma: str) -> Iterable[tuple[str, str]]:
         """What of an entry the metadata do not have."""
-        if entry.subject_noun and entry.subject_noun.lower() not in self._subjects:
-            yield "noun", entry.subject_noun
-        if entry.place and plain_place(entry.place) not in self._places:
-            yield "place", entry.place
-        if entry.subject_class and entry.subject_class not in self._classes:
-            yield "class", entry.subject_class
-        if lemma and lemma not in self._actions:
-            yield "action", lemma
+        asked = (
+            ("noun", entry.subject_noun, entry.subject_noun.lower() in self._subjects),
+            ("place", entry.place, plain_place(entry.place) in self._places),
+            ("class", entry.subject_class, entry.subject_class in self._classes),
+            ("action", lemma, lemma in self._actions),
+        )
+        return [(what, value) for what, value, known in asked if value and not known]
 
     def checks(self, entry: PromptEntry, lemma: str) -> Iterable[tuple[str, str | None]]:
         """Each check that can be made, with the reason why it fails or None."""

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from vmmetrics.errors import ClipError, SetupError
-from vmmetrics.prompts.clips.makers import PipelineMaker, PipelineSettings, _frames_of, _refuse_code
+from vmmetrics.prompts.clips.makers import PipelineMaker, _frames_of, _refuse_code
 
 _spec = importlib.util.spec_from_file_location("tiny_pipeline", Path(__file__).with_name("tiny_pipeline.py"))
 assert _spec and _spec.loader
@@ -132,6 +132,6 @@ def test_outputs_of_every_kind_hold_one_clip() -> None:
 
 def test_what_is_missing_is_told_with_what_mends_it(tmp_path: Path) -> None:
     with pytest.raises(SetupError, match=r"pip install 'vmmetrics\[diffusers\]'|hf download"):
-        PipelineMaker(PipelineSettings("nobody/nothing-like-this", 8))
+        PipelineMaker("nobody/nothing-like-this", 8)
     with pytest.raises(SetupError, match=r"model_index.json|pip install"):
-        PipelineMaker(PipelineSettings(str(tmp_path), 8))
+        PipelineMaker(str(tmp_path), 8)

@@ -14,9 +14,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vmmetrics.errors import SetupError
+from vmmetrics.prompts.entry import Place
 from vmmetrics.prompts.extract import corpora
-from vmmetrics.prompts.extract.corpora import find_sources, read_captions, read_corpus, sample
-from vmmetrics.prompts.extract.places import PlaceCategory, is_place_list, place_category, read_place_list
+from vmmetrics.prompts.extract.corpora import (
+    find_sources,
+    is_place_list,
+    place_category,
+    read_captions,
+    read_corpus,
+    read_place_list,
+    sample,
+)
 
 CAPTIONS = ["a dog runs, fast", 'a "red" kite', "two\tcranes", "eine Katze", "snow | falls"]
 
@@ -208,10 +216,10 @@ def test_lists_of_places_are_told_from_captions(tmp_path: Path) -> None:
     )
     assert is_place_list(places)
     assert read_place_list(places) == [
-        PlaceCategory("airfield", "either"),
-        PlaceCategory("balcony", "indoor"),
-        PlaceCategory("ice skating rink", "outdoor"),
-        PlaceCategory("zen garden", "either"),
+        Place("airfield", setting="either"),
+        Place("balcony", setting="indoor"),
+        Place("ice skating rink", setting="outdoor"),
+        Place("zen garden", setting="either"),
     ]
     assert is_place_list(write(tmp_path / "q.txt", "ice_skating_rink/outdoor\nbalcony/interior\nbeach\n"))
     assert not is_place_list(write(tmp_path / "r.txt", "a dog\na cat\n"))

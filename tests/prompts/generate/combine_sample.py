@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vmmetrics.prompts.metadata import Action, Metadata, Place, SubjectClass, SubjectEntry
+from vmmetrics.prompts.entry import Action, Metadata, Place, SubjectClass, SubjectEntry
 
 CLASSES = (
     SubjectClass("fish", ("animate", "swims"), "animal"),

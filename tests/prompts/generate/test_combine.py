@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from vmmetrics.errors import SetupError
-from vmmetrics.prompts.entry import PATTERNS
+from vmmetrics.prompts.entry import PATTERNS, Action, Metadata, Place, SubjectEntry
 from vmmetrics.prompts.generate import rules
 from vmmetrics.prompts.generate.combine import Combiner
-from vmmetrics.prompts.metadata import Action, Metadata, Place, SubjectEntry
 
 _spec = importlib.util.spec_from_file_location("combine_sample", Path(__file__).with_name("combine_sample.py"))
 sample = importlib.util.module_from_spec(_spec)

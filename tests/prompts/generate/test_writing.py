@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 from vmmetrics.prompts.checks import faults
-from vmmetrics.prompts.entry import PromptEntry
+from vmmetrics.prompts.entry import Action, Place, PromptEntry, SubjectEntry
 from vmmetrics.prompts.generate.combine import ASKED_CAMERAS, Combination, Combiner
 from vmmetrics.prompts.generate.rules import base_of, conform
 from vmmetrics.prompts.generate.writing import realise
-from vmmetrics.prompts.metadata import Action, Place, SubjectEntry
 from vmmetrics.utils.text.inflection import ing_form
 
 _spec = importlib.util.spec_from_file_location("combine_sample", Path(__file__).with_name("combine_sample.py"))

@@ -17,7 +17,6 @@ from vmmetrics.prompts.statistics.diversity import (
     count_grams,
     distinct_n,
     neighbours,
-    number_labels,
     number_words,
     openings,
     self_bleu,
@@ -25,6 +24,7 @@ from vmmetrics.prompts.statistics.diversity import (
     words_of,
 )
 from vmmetrics.prompts.statistics.measures import measure, take_apart
+from vmmetrics.utils.text.similarity import number_labels
 
 texts = st.lists(st.lists(st.sampled_from("abcd"), max_size=9).map(" ".join), min_size=1, max_size=7)
 

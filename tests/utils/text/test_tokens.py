@@ -88,7 +88,7 @@ def test_words_are_settled(text: str) -> None:
 def test_pieces_make_up_their_words(text: str) -> None:
     for word in split_words(text):
         found = TINY._cut(word)
-        if found is not None:
+        if found:
             assert "".join(PIECES[number].removeprefix("##") for number in found) == word
             assert not PIECES[found[0]].startswith("##")
 

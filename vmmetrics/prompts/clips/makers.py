@@ -15,6 +15,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -153,9 +154,9 @@ _FRAME_OPTIONS = ("num_frames", "video_length")  # what pipelines call the numbe
 _RATE_OPTIONS = ("frame_rate", "fps")  # some are told the rate they are to make
 
 
-@dataclass(frozen=True, slots=True)
-class PipelineSettings:
-    """How a pipeline is called.
+@dataclass
+class PipelineMaker:
+    """Runs a pipeline for each clip.
 
     Attributes:
         pipeline: Folder, or name on the Hugging Face hub of one that is in the local cache.
@@ -166,6 +167,9 @@ class PipelineSettings:
         options: Further arguments of the call, by name.
         device: Where it runs; None takes a GPU where there is one.
         dtype: Type of its weights, such as ``"bfloat16"``; None takes that on a GPU and ``"float32"`` elsewhere.
+
+    Raises:
+        SetupError: diffusers is not installed, or there is no such pipeline here, or it brings code of its own.
     """
 
     pipeline: str
@@ -177,36 +181,21 @@ class PipelineSettings:
     device: str | None = None
     dtype: str | None = None
 
-
-class PipelineMaker:
-    """Runs a pipeline for each clip.
-
-    Args:
-        settings: How.
-
-    Raises:
-        SetupError: diffusers is not installed, or there is no such pipeline here, or it brings code of its own.
-    """
-
-    def __init__(self, settings: PipelineSettings) -> None:
-        taken = [name for name in settings.options if name in _OWN]
+    def __post_init__(self) -> None:
+        taken = [name for name in self.options if name in _OWN]
         if taken:
             raise SetupError(f"--set {taken[0]} cannot be: it comes from the prompt list and the seed")
-        self._settings = settings
-        self._folder = _folder_of(settings.pipeline)
+        self._folder = _folder_of(self.pipeline)
         _refuse_code(self._folder)
-        self._torch, self._device, self._dtype = _where(settings)
-        self._pipeline: Any = None
-        self._arguments: dict[str, Any] = {}
+        self._torch, self._device, self._dtype = _where(self.device, self.dtype)
 
     @property
     def configuration(self) -> Mapping[str, Any]:
         """The weights, and everything that the call is given."""
-        own = self._settings
-        name = Path(own.pipeline).name if Path(own.pipeline).is_dir() else own.pipeline
+        name = Path(self.pipeline).name if Path(self.pipeline).is_dir() else self.pipeline
         weights = {"pipeline": name, "weights": _fingerprint(self._folder), "dtype": self._dtype}
-        call = {"fps": own.fps, "frames": own.frames, "size": own.size, "steps": own.steps}
-        return {**weights, **call, "options": dict(own.options)}
+        call = {"fps": self.fps, "frames": self.frames, "size": self.size, "steps": self.steps}
+        return {**weights, **call, "options": dict(self.options)}
 
     def load(self) -> Mapping[str, Any]:
         """Load the pipeline.
@@ -225,29 +214,27 @@ class PipelineMaker:
                 dtype=getattr(self._torch, self._dtype),
             ).to(self._device)
         except Exception as error:  # diffusers raises many kinds for a folder that lacks something
-            raise SetupError(f"The pipeline {self._settings.pipeline} cannot be loaded: {error}") from error
+            raise SetupError(f"The pipeline {self.pipeline} cannot be loaded: {error}") from error
         pipeline.set_progress_bar_config(disable=True)
-        self._arguments = self._arguments_of(pipeline)
-        self._pipeline = pipeline
+        self._call = partial(pipeline, **self._arguments_of(pipeline))
         versions = {name: version for name in _PACKAGES if (version := version_of(name))}
         return {"class": type(pipeline).__name__, "device": str(self._device), "versions": versions}
 
     def _arguments_of(self, pipeline: Any) -> dict[str, Any]:
         """What each call is given beside prompt and generator."""
         takes = inspect.signature(pipeline.__call__).parameters
-        own = self._settings
         found: dict[str, Any] = {}
-        if own.frames is not None:
-            found[next((name for name in _FRAME_OPTIONS if name in takes), _FRAME_OPTIONS[0])] = own.frames
-        if own.size is not None:
-            found["width"], found["height"] = own.size
-        if own.steps is not None:
-            found["num_inference_steps"] = own.steps
-        twice = sorted(set(found) & set(own.options))
+        if self.frames is not None:
+            found[next((name for name in _FRAME_OPTIONS if name in takes), _FRAME_OPTIONS[0])] = self.frames
+        if self.size is not None:
+            found["width"], found["height"] = self.size
+        if self.steps is not None:
+            found["num_inference_steps"] = self.steps
+        twice = sorted(set(found) & set(self.options))
         if twice:
             raise SetupError(f"{twice[0]} is given twice: by --set and by an option of its own")
-        offered: dict[str, Any] = dict.fromkeys(_RATE_OPTIONS, own.fps) | {"output_type": "np"}
-        found = {name: value for name, value in offered.items() if name in takes} | found | dict(own.options)
+        offered: dict[str, Any] = dict.fromkeys(_RATE_OPTIONS, self.fps) | {"output_type": "np"}
+        found = {name: value for name, value in offered.items() if name in takes} | found | dict(self.options)
         unknown = sorted(set(found) - set(takes))
         if unknown and not any(one.kind is inspect.Parameter.VAR_KEYWORD for one in takes.values()):
             known = ", ".join(name for name in takes if name not in _OWN)
@@ -263,8 +250,8 @@ class PipelineMaker:
         # on the CPU whatever the device, so that a seed means the same noise everywhere
         generator = self._torch.Generator("cpu").manual_seed(job.seed)
         with self._torch.inference_mode():
-            output = self._pipeline(prompt=job.entry.prompt, generator=generator, **self._arguments)
-        write_video(out, _frames_of(output), self._settings.fps)
+            output = self._call(prompt=job.entry.prompt, generator=generator)
+        write_video(out, _frames_of(output), self.fps)
 
 
 def _frames_of(output: Any) -> Any:
@@ -279,14 +266,14 @@ def _frames_of(output: Any) -> Any:
     return frames[0]
 
 
-def _where(settings: PipelineSettings) -> tuple[Any, str, str]:
+def _where(device: str | None, dtype: str | None) -> tuple[Any, str, str]:
     try:
         import diffusers  # noqa: F401
         import torch
     except ImportError as error:
         raise SetupError(f"--pipeline takes diffusers, which is not installed ({error}): {_INSTALL}") from error
-    device = settings.device or ("cuda" if torch.cuda.is_available() else "cpu")
-    dtype = settings.dtype or ("bfloat16" if device.startswith("cuda") else "float32")
+    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    dtype = dtype or ("bfloat16" if device.startswith("cuda") else "float32")
     if not isinstance(getattr(torch, dtype, None), torch.dtype):
         raise SetupError(f"Expected a type such as float32, float16 or bfloat16 but got {dtype!r}")
     try:

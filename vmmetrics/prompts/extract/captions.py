@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vmmetrics.prompts.extract.words import words_of
+from vmmetrics.utils.text.words import words_of
 
 DROPPED = {
     "empty": "no word in it",

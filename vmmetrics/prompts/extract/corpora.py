@@ -6,14 +6,17 @@ import csv
 import io
 import json
 import random
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from vmmetrics.errors import SetupError, cannot
+from vmmetrics.prompts.entry import Place
 from vmmetrics.prompts.files import json_lines
 from vmmetrics.utils.schema import parse_json
-from vmmetrics.utils.tables import csv_rows, open_parquet
+from vmmetrics.utils.tables import csv_rows, open_parquet, read_text
 
 T = TypeVar("T")
 
@@ -90,22 +93,21 @@ def read_captions(path: Path, column: str | None = None) -> Iterator[tuple[str, 
         yield from _of_parquet(path, column)
         return
     try:
-        raw = path.open("rb")
+        with path.open("rb") as raw:
+            size, newline = max(1, path.stat().st_size), "" if kind in (".csv", ".tsv") else None
+            text = io.TextIOWrapper(raw, "utf-8-sig", errors="replace", newline=newline)
+            if kind in (".csv", ".tsv"):
+                captions = _of_table(text, path, column, "\t" if kind == ".tsv" else None)
+            elif kind == ".json":
+                captions = _of_json(text, path, column, size)
+            elif kind in (".jsonl", ".ndjson"):
+                captions = _of_rows(json_lines(text, path), column, path)
+            else:
+                captions = (line.strip() for line in text)
+            for caption in captions:
+                yield caption, min(1.0, raw.tell() / size)
     except OSError as error:
         raise cannot("read", path, error) from error
-    with raw:
-        size = max(1, path.stat().st_size)
-        text = io.TextIOWrapper(raw, "utf-8-sig", errors="replace", newline="" if kind in (".csv", ".tsv") else None)
-        if kind in (".csv", ".tsv"):
-            captions = _of_table(text, path, column, "\t" if kind == ".tsv" else None)
-        elif kind == ".json":
-            captions = _of_json(text, path, column, size)
-        elif kind in (".jsonl", ".ndjson"):
-            captions = _of_rows(json_lines(text, path), column, path)
-        else:
-            captions = (line.strip() for line in text)
-        for caption in captions:
-            yield caption, min(1.0, raw.tell() / size)
 
 
 def find_sources(paths: Sequence[Path]) -> list[Path]:
@@ -223,23 +225,17 @@ def _of_value(value: Any, column: str | None, path: Path) -> Iterator[str]:
     """Captions of one JSON value: a text, a list, a row, or an object that holds the rows under some key."""
     if isinstance(value, list):
         yield from _of_rows(value, column, path)
-    elif isinstance(value, Mapping):
-        yield from _of_mapping(value, column, path)
-    else:
+        return
+    if not isinstance(value, Mapping):
         yield value.strip() if isinstance(value, str) else ""
-
-
-def _of_mapping(row: Mapping[str, Any], column: str | None, path: Path) -> Iterator[str]:
-    if column is None or column.strip().casefold() not in {key.strip().casefold() for key in row}:
-        parts = [row[key] for key in ("annotations", "data", "items", "rows") if isinstance(row.get(key), list)][:1]
-        if not parts and all(isinstance(part, Mapping) for part in row.values()):
-            parts = list(row.values())  # clip → its captions
-        for part in parts:
-            yield from _of_value(part, column, path)
-        if parts:
-            return
-    found = row[_column_of(list(row), column, path)]
-    yield from _of_value(found, column if isinstance(found, Mapping | list) else None, path)
+        return
+    parts: list[Any] = []
+    if column is None or column.strip().casefold() not in {key.strip().casefold() for key in value}:
+        parts = [value[key] for key in ("annotations", "data", "items", "rows") if isinstance(value.get(key), list)][:1]
+        if not parts and all(isinstance(part, Mapping) for part in value.values()):
+            parts = list(value.values())  # clip → its captions
+    for part in parts or [value[_column_of(list(value), column, path)]]:
+        yield from _of_value(part, column, path)
 
 
 def _of_parquet(path: Path, column: str | None) -> Iterator[tuple[str, float]]:
@@ -251,3 +247,58 @@ def _of_parquet(path: Path, column: str | None) -> Iterator[tuple[str, float]]:
                 done += 1
                 for caption in _of_value(value, None, path):
                     yield caption, done / total
+
+
+# Lists of place categories such as Places365's: ``/b/balcony/interior 21`` or ``ice_skating_rink/outdoor`` a line.
+
+_LINE = re.compile(
+    r"(?:/?[a-z]/)?(?P<name>[a-z0-9][a-z0-9_'.-]*(?:/[a-z0-9][a-z0-9_'.-]*)*)(?:[\s,;]+-?\d+)?", re.IGNORECASE
+)
+_LEAST_MARKED = 0.3
+"""Share of a list's lines with a slash or underscore; in Places365's list it is 0.56."""
+_LOOKED_AT = 200
+
+_SETTINGS = {"interior": "indoor", "indoor": "indoor", "exterior": "outdoor", "outdoor": "outdoor"}
+_AFTER = ("platform", "room", "hall", "entrance", "cabin")
+"""Parts of a place that its name ends in ("train station platform"); other kinds go before ("broadleaf forest")."""
+
+
+def is_place_list(path: Path) -> bool:
+    """Whether a text file lists place categories rather than captions: each line one name, many with / or _."""
+    if path.suffix.lower() != ".txt":
+        return False
+    with path.open(encoding="utf-8-sig", errors="replace") as stream:
+        lines = [line.strip() for line in islice(stream, _LOOKED_AT) if line.strip()]
+    marked = sum("/" in line or "_" in line for line in lines)
+    return bool(lines) and all(map(_LINE.fullmatch, lines)) and marked >= _LEAST_MARKED * len(lines)
+
+
+def read_place_list(path: Path) -> list[Place]:
+    """Read a list of place categories, each once, in order.
+
+    Raises:
+        SetupError: The file is too large.
+    """
+    text = read_text(path, LARGEST_OBJECT, "a list of places is expected", errors="replace")
+    found = map(place_category, text.splitlines())
+    return list(dict.fromkeys(item for item in found if item is not None))
+
+
+def place_category(line: str) -> Place | None:
+    """Read a line; None where it is none of a place.
+
+    >>> balcony = place_category("/b/balcony/interior 21")
+    >>> balcony.name, balcony.setting
+    ('balcony', 'indoor')
+    >>> place_category("forest/broadleaf").name, place_category("train_station/platform").name
+    ('broadleaf forest', 'train station platform')
+    """
+    match = _LINE.fullmatch(line.strip())
+    if match is None:
+        return None
+    first, *parts = (part.lower().replace("_", " ").strip() for part in match["name"].split("/"))
+    setting = next((_SETTINGS[part] for part in reversed(parts) if part in _SETTINGS), "either")
+    kinds = [part for part in parts if part and part not in _SETTINGS]
+    after = [kind for kind in kinds if kind.split(" ")[-1] in _AFTER]
+    name = " ".join([*(kind for kind in kinds if kind not in after), first, *after]).strip()
+    return Place(name, setting=setting) if any(c.isalpha() for c in name) else None

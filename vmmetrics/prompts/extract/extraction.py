@@ -7,8 +7,12 @@ Everything before the lexicon sees one caption after another; the tallies are bo
 
 from __future__ import annotations
 
-from collections import Counter
+import multiprocessing
+import signal
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -16,14 +20,14 @@ from tempfile import TemporaryFile
 from typing import Any
 
 from vmmetrics.errors import SetupError, cannot
+from vmmetrics.prompts.entry import Action, Metadata, Place, SubjectEntry
+from vmmetrics.prompts.extract import parsing
 from vmmetrics.prompts.extract.captions import DROPPED, Cleaner
-from vmmetrics.prompts.extract.corpora import find_sources, read_corpus, sample
+from vmmetrics.prompts.extract.corpora import find_sources, is_place_list, read_corpus, read_place_list, sample
 from vmmetrics.prompts.extract.lexicon import Lexicon
-from vmmetrics.prompts.extract.parsing import CaptionParser, parse_in_processes
-from vmmetrics.prompts.extract.places import PlaceCategory, is_place_list, read_place_list
+from vmmetrics.prompts.extract.parsing import CaptionParser, ParsedCaption
 from vmmetrics.prompts.extract.tables import BoundedTally, Tables, actions_of, places_of, subjects_of
 from vmmetrics.prompts.files import read_metadata, write_metadata
-from vmmetrics.prompts.metadata import Action, Metadata, Place, SubjectEntry
 from vmmetrics.utils.storage import provenance
 from vmmetrics.utils.storage.atomic import write_json
 from vmmetrics.utils.tables import sha256_of
@@ -53,9 +57,6 @@ class ExtractSettings:
         keep_repeats: Whether a caption that comes again counts again.
         infer: Whether nouns the lexicon does not know are judged by the nearest ones, where the sentence embedding is
             installed.
-
-    Raises:
-        ValueError: A number is out of range.
     """
 
     column: str | None = None
@@ -67,14 +68,6 @@ class ExtractSettings:
     examples: int = 3
     keep_repeats: bool = False
     infer: bool = True
-
-    def __post_init__(self) -> None:
-        for name in ("limit", "sample", "min_count"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ValueError(f"Expected {name} to be at least 1 but got {value}")
-        if self.examples < 0:
-            raise ValueError(f"Expected examples to be at least 0 but got {self.examples}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,31 +112,35 @@ def extract(
     chosen = settings or ExtractSettings()
     if out is not None:
         _prepare(out)
-    sources = find_sources(paths)
-    lists = [path for path in sources if is_place_list(path)]
-    corpus = [path for path in sources if path not in lists]
-    inferring = chosen.infer and embedding.embedding_installed()
-    data = read_metadata(lexicon)
-    known = Lexicon(data, embedding.embed if inferring else None)
-    categories = [item for path in lists for item in read_place_list(path)]
-    cleaner, tables = Cleaner(chosen.keep_repeats), Tables(chosen.examples)
-    versions: dict[str, str] = {}
-    if corpus:
-        words = (known.nouns, known.places, known.verbs)
-        parser = CaptionParser(chosen.model, *words)
-        versions = parser.versions
-        captions = _cleaned(corpus, chosen, cleaner, listener)
-        parsed = parse_in_processes(captions, jobs, chosen.model, *words) if jobs > 1 else parser.parse(captions)
-        for found in parsed:
-            tables.add(found)
+    try:
+        sources = find_sources(paths)
+        lists = [path for path in sources if is_place_list(path)]
+        corpus = [path for path in sources if path not in lists]
+        inferring = chosen.infer and embedding.embedding_installed()
+        data = read_metadata(lexicon)
+        known = Lexicon(data, embedding.embed if inferring else None)
+        categories = [item for path in lists for item in read_place_list(path)]
+        cleaner, tables = Cleaner(chosen.keep_repeats), Tables(chosen.examples)
+        versions: dict[str, str] = {}
+        if corpus:
+            words = (known.nouns, known.places, known.verbs)
+            parser = CaptionParser(chosen.model, *words)
+            versions = parser.versions
+            captions = _cleaned(corpus, chosen, cleaner, listener)
+            parsed = parse_in_processes(captions, jobs, chosen.model, *words) if jobs > 1 else parser.parse(captions)
+            for found in parsed:
+                tables.add(found)
+        sizes = {path: path.stat().st_size for path in sources}
+        files = [{"name": path.name, "bytes": size, "sha256": sha256_of(path)} for path, size in sizes.items()]
+    except OSError as error:
+        raise cannot("read", error.filename or "the corpus", error) from error
     metadata, counts = _assemble(tables, categories, known, chosen.min_count)
-    files = [{"name": path.name, "bytes": path.stat().st_size, "sha256": sha256_of(path)} for path in sources]
     record = {
         "format": FORMAT,
         "made": provenance.now(),
         "vmmetrics": provenance.version_of("vmmetrics"),
         "settings": asdict(chosen),
-        "corpus": {"files": files, "bytes": sum(path.stat().st_size for path in sources)},
+        "corpus": {"files": files, "bytes": sum(sizes.values())},
         "captions": {
             "read": cleaner.read,
             "parsed": tables.captions,
@@ -202,7 +199,7 @@ def _cleaned(
 
 
 def _assemble(
-    tables: Tables, categories: Sequence[PlaceCategory], known: Lexicon, min_count: int
+    tables: Tables, categories: Sequence[Place], known: Lexicon, min_count: int
 ) -> tuple[Metadata, dict[str, Any]]:
     subjects, nouns = subjects_of(tables.subjects, known, min_count)
     actions = actions_of(tables.actions, known, nouns, min_count)
@@ -226,3 +223,48 @@ def _origin(things: Sequence[SubjectEntry | Place | Action], tally: BoundedTally
     inferred, unknown = sum(source.startswith("inferred") for source in sources), sources.count("")
     known = {"known": len(sources) - inferred - unknown, "inferred": inferred, "unknown": unknown}
     return {"all": len(sources), **known, "counts_may_lack": tally.short, "forgotten": tally.forgotten}
+
+
+# Parsing in several processes, in order and with a bound on what waits.
+
+_WAITING = 2
+"""Batches under way for each process: one that it parses, one that it goes on with."""
+
+_parser: CaptionParser
+
+
+def parse_in_processes(captions: Iterable[str], jobs: int, *parser: Any) -> Iterator[ParsedCaption]:
+    """What :meth:`CaptionParser.parse` finds, in the same order, by several processes.
+
+    Args:
+        captions: Read no further than the processes can follow.
+        jobs: Processes.
+        parser: Arguments of :class:`CaptionParser`.
+
+    Raises:
+        SetupError: A process was killed, as a system does that runs out of memory.
+    """
+    context = multiprocessing.get_context("spawn")
+    rest, waiting = iter(captions), deque[Future[list[ParsedCaption]]]()
+    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_start, initargs=parser) as pool:
+        try:
+            while True:
+                while len(waiting) < _WAITING * jobs and (batch := list(islice(rest, parsing.BATCH))):
+                    waiting.append(pool.submit(_parse, batch))
+                if not waiting:
+                    return
+                yield from waiting.popleft().result()
+        except BrokenProcessPool as error:
+            raise SetupError("A process that parsed was killed; use fewer --jobs") from error
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _start(*parser: Any) -> None:
+    global _parser
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that reads stops these
+    _parser = CaptionParser(*parser)
+
+
+def _parse(captions: list[str]) -> list[ParsedCaption]:
+    return list(_parser.parse(captions))

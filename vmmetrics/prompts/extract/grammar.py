@@ -54,10 +54,9 @@ class NounReader:
         parts = [word.lower_ for word in before[start:]]
         noun = " ".join([*parts, lemma_of(head)])
         told = [_said(word) for word in before[:start] if _describes(word)]
-        member = member_of(head)
         several = head.tag_ in ("NNS", "NNPS") and head.lower_ != lemma_of(head)
         plural = " ".join([*parts, head.lower_]) if several else ""
-        return NounPhrase(noun, tuple(dict.fromkeys(told)), lemma_of(member) if member is not None else "", plural)
+        return NounPhrase(noun, tuple(dict.fromkeys(told)), members_of(head), plural)
 
     def _start(self, head: Token, before: list[Token]) -> int:
         """Where among the words before the head its name begins."""
@@ -99,10 +98,10 @@ def singular(plural: str) -> str:
     return plural if plural.endswith(("ss", "us", "is")) or len(plural) < 4 else plural.removesuffix("s")
 
 
-def member_of(head: Token) -> Token | None:
-    """Head of what a collective is made of ("birds" in "a flock of birds"); None for other nouns."""
+def members_of(head: Token) -> str:
+    """Singular of what a collective is made of ("bird" of "a flock of birds"); empty for other nouns."""
     inner = of_what(head) if lemma_of(head) in words.COLLECTIVES else None
-    return inner if inner is not None and inner.pos_ in _NOUNS else None
+    return lemma_of(inner) if inner is not None and inner.pos_ in _NOUNS else ""
 
 
 def of_what(head: Token, deps: Collection[str] = ("pobj", "pcomp")) -> Token | None:
@@ -260,9 +259,7 @@ def names_something(head: Token) -> bool:
 def is_deed(token: Token) -> bool:
     """Whether a token is a verb for something done, in a place where it says what a subject does."""
     lemma = lemma_of(token)
-    if not token.is_alpha and "-" not in token.text:
-        return False
-    if lemma in words.STATIVE:
+    if lemma in words.STATIVE or not (token.is_alpha or "-" in token.text):
         return False
     if token.dep_ in ("amod", "compound"):
         moving = token.tag_ == "VBG" and token.dep_ == "amod" and token.lower_ not in words.ADJECTIVES_IN_ING

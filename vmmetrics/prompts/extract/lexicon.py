@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from vmmetrics.prompts.entry import Metadata, Place
 from vmmetrics.prompts.extract.words import BODY
-from vmmetrics.prompts.metadata import Metadata, Place
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 """Texts to (N, D) unit vectors."""
@@ -23,11 +23,7 @@ GENERAL: Mapping[str, str] = {
 }  # fmt: skip
 """Classes of words so general that metadata written for prompts, which names things precisely, seldom has them."""
 
-BODIES: Mapping[str, tuple[str, ...]] = {
-    "group": ("crowd", "herd"),
-    "pair": ("crowd", "herd"),
-    "line": ("crowd", "herd"),
-}
+BODIES: Mapping[str, tuple[str, str]] = dict.fromkeys(("group", "pair", "line"), ("crowd", "herd"))
 """Collectives whose class their members decide: the first of people, the second of animals."""
 
 NEIGHBOURS = 5
@@ -51,10 +47,7 @@ _SHOWN: Mapping[str, str] = {
     "animate": "biological motion", "plant": "biological motion", "liquid": "fluid dynamics",
     "powered": "mechanical motion", "wheeled": "mechanical motion", "articulated": "mechanical motion",
 }  # fmt: skip
-_HANDLED: Mapping[str, str] = {
-    "liquid": "fluid dynamics", "powered": "mechanical motion", "wheeled": "mechanical motion",
-    "articulated": "mechanical motion",
-}  # fmt: skip
+_HANDLED = {attribute: pattern for attribute, pattern in _SHOWN.items() if attribute not in ("animate", "plant")}
 """Patterns by a physical attribute of the doer, and of what a person handles; the first that holds decides."""
 
 
@@ -67,7 +60,7 @@ class Known:
         attributes: Beyond those of the class.
         lacks: Of those of the class.
         patterns: Motion patterns.
-        plural: As in :class:`~vmmetrics.prompts.metadata.Subject`.
+        plural: As in :class:`~vmmetrics.prompts.entry.Subject`.
         source: As there.
     """
 

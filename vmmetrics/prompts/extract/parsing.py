@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import re
-import signal
-from collections import deque
 from collections.abc import Collection, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -23,11 +18,11 @@ from vmmetrics.prompts.extract.grammar import (
     ParsedClause,
     Token,
     clauses,
+    following_conjuncts,
     lemma_of,
     of_what,
     subjects,
 )
-from vmmetrics.prompts.extract.places import PlaceReader, Spot
 from vmmetrics.utils.storage.provenance import version_of
 from vmmetrics.utils.text.inflection import ing_form
 
@@ -52,6 +47,95 @@ _SHORT, _LEAST_CAPITALS = 3, 0.6
 """A caption of so few words, or with so many capitals, is a heading: "Dogs Barking" names no Mr Dogs."""
 _MOST_PARTS = 3
 """Prepositional phrases in a complement; what follows them is seldom part of the action."""
+
+
+# Which prepositional phrases say where something happens, and what the place is called.
+
+_WAYS = ("up", "down", "through", "across", "along", "over", "past", "around")
+"""Prepositions that parsers take for particles before the way something goes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A place that a caption names.
+
+    Attributes:
+        name: Its name, without article ("ice rink").
+        phrase: How the caption said it, without modifiers ("on the ice rink").
+        modifiers: What goes before the name.
+    """
+
+    name: str
+    phrase: str
+    modifiers: tuple[str, ...] = ()
+
+
+class PlaceReader:
+    """Finds places.
+
+    Args:
+        nouns: Reader of noun phrases.
+        known: Names of places, beyond the words of ours.
+        movers: Nouns of what moves; none of them is a place unless it is known as one.
+    """
+
+    def __init__(self, nouns: NounReader, known: Collection[str] = (), movers: Collection[str] = ()) -> None:
+        self._nouns = nouns
+        self._known = frozenset(known)
+        self._heads = words.PLACES | self._known
+        self._movers = frozenset(movers) - self._heads
+
+    def read(self, preposition: Token) -> list[Spot]:
+        """Places that the phrase of a preposition names: none, one, or several that are joined by "and"."""
+        spots = []
+        for head in self._objects(preposition):
+            phrase = self._nouns.read(head)
+            name = phrase.plural if phrase.plural.split(" ")[-1] in words.PLURAL_PLACES else phrase.noun
+            if self._is_place(preposition.lower_, head, name):
+                spots.append(Spot(name, _said(preposition, head, phrase, name), phrase.modifiers))
+        return spots
+
+    def _objects(self, preposition: Token) -> Iterator[Token]:
+        """Heads of what a preposition governs, past "the edge of", "front of"."""
+        if preposition.dep_ == "prt" and preposition.lower_ in _WAYS:
+            after = [head for head in preposition.head.rights if head.dep_ == "dobj" and head.i > preposition.i]
+            yield from (head for head in after[:1] if lemma_of(head) in self._heads)
+        for head in preposition.children:
+            inner = head.dep_ == "prep" and head.lower_ != "of"
+            if inner and preposition.lower_ in ("out", "from", "up", "down"):
+                yield from self._objects(head)
+            if head.dep_ not in ("pobj", "pcomp") or head.pos_ not in ("NOUN", "PROPN", "ADV", "ADJ", "VERB"):
+                continue
+            if lemma_of(head) in words.PARTS:
+                head = of_what(head) or head
+            yield head
+            yield from following_conjuncts(head)
+
+    def _is_place(self, preposition: str, head: Token, name: str) -> bool:
+        lemma, last = lemma_of(head), name.split(" ")[-1]
+        if preposition not in words.SPATIAL or name in self._known:
+            return preposition in words.SPATIAL
+        if lemma in words.NO_PLACES or head.like_num or (preposition == "by" and head.head.dep_ == "agent"):
+            return False
+        if lemma in self._heads or last in self._heads or last in words.PLURAL_PLACES:
+            return True
+        if name in self._movers or lemma in self._movers:
+            return False
+        if len(lemma) > 6 and lemma.endswith(words.PLACE_ENDINGS):
+            return True
+        if head.pos_ == "PROPN" and preposition in ("in", "at", "near", "outside", "through", "around"):
+            return bool(head.text[:1].isupper() and head.head.i < head.i)
+        return bool(preposition in words.WITHIN and head.pos_ == "NOUN")
+
+
+def _said(preposition: Token, head: Token, phrase: NounPhrase, name: str) -> str:
+    """Preposition, article and name; "the" stays, other determiners become what a place met first has."""
+    article = next((child.lower_ for child in head.children if child.dep_ in ("det", "poss")), "")
+    if article in ("a", "an"):
+        article = "an" if name[:1] in "aeiou" else "a"
+    elif article:
+        article = "the"
+    return " ".join(part for part in (preposition.lower_, article, phrase.plural or name) if part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,50 +383,3 @@ def _load(model: str | None) -> tuple[Any, dict[str, str]]:
         raise SetupError(f"{name} has no tagger, parser and lemmatiser; an English model of spaCy's is expected")
     version = str(loaded.meta.get("version", "unknown"))
     return loaded, {"spacy": version_of("spacy") or "unknown", "model": name, "model_version": version}
-
-
-# Parsing in several processes, in order and with a bound on what waits.
-
-_WAITING = 2
-"""Batches under way for each process: one that it parses, one that it goes on with."""
-
-_parser: CaptionParser | None = None
-
-
-def parse_in_processes(captions: Iterable[str], jobs: int, *parser: Any) -> Iterator[ParsedCaption]:
-    """What :meth:`CaptionParser.parse` finds, in the same order, by several processes.
-
-    Args:
-        captions: Read no further than the processes can follow.
-        jobs: Processes.
-        parser: Arguments of :class:`CaptionParser`.
-
-    Raises:
-        SetupError: A process was killed, as a system does that runs out of memory.
-    """
-    context = multiprocessing.get_context("spawn")
-    rest, waiting = iter(captions), deque[Future[list[ParsedCaption]]]()
-    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_start, initargs=parser) as pool:
-        try:
-            while True:
-                while len(waiting) < _WAITING * jobs and (batch := list(islice(rest, BATCH))):
-                    waiting.append(pool.submit(_parse, batch))
-                if not waiting:
-                    return
-                yield from waiting.popleft().result()
-        except BrokenProcessPool as error:
-            raise SetupError("A process that parsed was killed; use fewer --jobs") from error
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _start(*parser: Any) -> None:
-    global _parser
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that reads stops these
-    _parser = CaptionParser(*parser)
-
-
-def _parse(captions: list[str]) -> list[ParsedCaption]:
-    if _parser is None:
-        raise RuntimeError("the process was not started by parse_in_processes")
-    return list(_parser.parse(captions))

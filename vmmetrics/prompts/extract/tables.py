@@ -6,11 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from vmmetrics.prompts.entry import Action, Place, SubjectEntry
 from vmmetrics.prompts.extract.grammar import singular
 from vmmetrics.prompts.extract.lexicon import Known, Lexicon
 from vmmetrics.prompts.extract.parsing import Deed, ParsedCaption
-from vmmetrics.prompts.extract.places import PlaceCategory
-from vmmetrics.prompts.metadata import Action, Place, SubjectEntry
 from vmmetrics.utils.text.inflection import article
 from vmmetrics.utils.text.inflection import plural as regular_plural
 
@@ -195,9 +194,7 @@ def actions_of(tally: BoundedTally, known: Lexicon, nouns: Mapping[str, Known], 
     return tuple(_action(key, entry, known, nouns) for key, entry in tally.items() if entry.count >= min_count)
 
 
-def places_of(
-    tally: BoundedTally, categories: Sequence[PlaceCategory], known: Lexicon, min_count: int
-) -> tuple[Place, ...]:
+def places_of(tally: BoundedTally, categories: Sequence[Place], known: Lexicon, min_count: int) -> tuple[Place, ...]:
     """The places of captions, the most frequent first, then those of lists that no caption named."""
     found = {key: entry for key, entry in tally.items() if entry.count >= min_count}
     listed = {_squashed(item.name): item for item in categories}

@@ -6,11 +6,7 @@ what they mean hangs on the noun.
 
 from __future__ import annotations
 
-
-def words_of(text: str) -> frozenset[str]:
-    """The words of a text, each once."""
-    return frozenset(text.split())
-
+from vmmetrics.utils.text.words import words_of
 
 FRAMES = words_of(
     "shot video view footage scene closeup close-up image photo photograph picture clip animation film movie "

@@ -18,8 +18,8 @@ from hashlib import sha256
 from itertools import takewhile
 from typing import Final
 
-from vmmetrics.prompts.extract.words import words_of
 from vmmetrics.utils.text.inflection import ing_form, plural, third_person, verb_forms
+from vmmetrics.utils.text.words import words_of
 
 
 def _compiled(parts: Iterable[str]) -> re.Pattern[str]:

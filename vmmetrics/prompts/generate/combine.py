@@ -12,9 +12,8 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from vmmetrics.errors import SetupError
-from vmmetrics.prompts.entry import CHOICES, PATTERNS, Tags
+from vmmetrics.prompts.entry import CHOICES, PATTERNS, Action, Metadata, Place, SubjectClass, SubjectEntry, Tags
 from vmmetrics.prompts.generate import rules
-from vmmetrics.prompts.metadata import Action, Metadata, Place, SubjectClass, SubjectEntry
 from vmmetrics.prompts.plausibility import attributes_of
 from vmmetrics.utils.text.inflection import article, plural
 

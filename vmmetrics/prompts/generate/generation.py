@@ -12,12 +12,11 @@ from itertools import islice
 from typing import Any
 
 from vmmetrics.prompts.checks import faults
-from vmmetrics.prompts.entry import PATTERNS, PromptEntry
+from vmmetrics.prompts.entry import PATTERNS, Metadata, PromptEntry
 from vmmetrics.prompts.files import row_of
 from vmmetrics.prompts.generate import writing
 from vmmetrics.prompts.generate.combine import Combination, Combiner
 from vmmetrics.prompts.generate.rules import conform
-from vmmetrics.prompts.metadata import Metadata
 from vmmetrics.utils.endpoint.client import THREADS, AskedQuestion, Client
 from vmmetrics.utils.endpoint.messages import CostEstimate
 from vmmetrics.utils.schema import plain

@@ -13,10 +13,9 @@ from functools import lru_cache
 from typing import Literal
 
 from vmmetrics.prompts import plausibility
-from vmmetrics.prompts.extract.words import words_of
-from vmmetrics.prompts.metadata import Action, Place, SubjectClass, SubjectEntry
+from vmmetrics.prompts.entry import Action, Place, SubjectClass, SubjectEntry
 from vmmetrics.utils.text.inflection import ing_form, third_person
-from vmmetrics.utils.text.words import VERBS
+from vmmetrics.utils.text.words import VERBS, words_of
 
 # The verbs inside an action's words: "gallops to a fence and clears it" has two, and both take the subject's form.
 
@@ -82,8 +81,7 @@ def conform(complement: str, form: Form) -> str | None:
 _FORMS: Mapping[Form, Callable[[str], str]] = {"third": third_person, "ing": ing_form, "base": lambda base: base}
 
 
-_AFLOAT = frozenset({"boat or ship"})
-_ON_RAILS = frozenset({"train or tram"})
+_BOUND_TO = {"boat or ship": "water", "train or tram": "rails"}
 _ALOFT = frozenset({"aircraft", "rocket"})
 _OF_THE_WEATHER = frozenset(
     {"cloud", "rain", "snow", "hail", "storm", "lightning", "wind", "fog or mist", "celestial body", "ocean wave"}
@@ -136,8 +134,8 @@ def can_be_there(subject: SubjectEntry, known: SubjectClass | None, place: Place
         return False
     attributes = plausibility.attributes_of(subject, known)
     affords, kind, indoor = frozenset(place.affords), subject.subject_class, place.setting == "indoor"
-    if kind in _ON_RAILS or kind in _AFLOAT:
-        return bool(affords & ({"rails"} if kind in _ON_RAILS else {"water"}))
+    if kind in _BOUND_TO:
+        return _BOUND_TO[kind] in affords
     if affords and affords <= _NO_GROUND and not (attributes & _BORNE_UP or kind in _BORNE_UP_KINDS):
         return False
     if kind in _ALOFT:

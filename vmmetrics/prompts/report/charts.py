@@ -24,6 +24,8 @@ PATTERN_COLOURS: Mapping[str, str] = {
     PATTERNS[5]: "#a3770a",  # for the palette's sixth, a yellow too pale for a dot on white
     "": FAINT,
 }
+COLOURS = hexadecimal(style.OBJECTS[0]), hexadecimal(style.OBJECTS[1])
+"""Of two lists side by side."""
 CLASSES = 40
 """Rows of the coverage: the classes with most actions."""
 _SHADES = tuple(hexadecimal((r + (255 - r) // 2, g + (255 - g) // 2, b + (255 - b) // 2)) for r, g, b in style.OBJECTS)
@@ -35,7 +37,7 @@ def statistics_chart(found: ListStatistics) -> Figure:
     with chart_style():
         figure = Figure(figsize=(WIDTH, 12.5), layout="constrained")
         cells = figure.add_gridspec(3, 2, height_ratios=(1.0, 1.1, 3.0))
-        _patterns(figure.add_subplot(cells[0, 0]), found)
+        _patterns(figure.add_subplot(cells[0, 0]), [found])
         _lengths(figure.add_subplot(cells[0, 1]), found)
         _tags(figure.add_subplot(cells[1, 0]), found)
         _nearest(figure.add_subplot(cells[1, 1]), found)
@@ -59,18 +61,23 @@ def _below(axes: Axes, text: str) -> None:
     axes.set_xlabel(text, color=FAINT, loc="left", fontsize=8)
 
 
-def _patterns(axes: Axes, found: ListStatistics) -> None:
+def _patterns(axes: Axes, lists: Sequence[ListStatistics]) -> None:
+    """A bar for each pattern in its own colour; of two lists two bars, in the lists' colours."""
     axes.set_title("prompts of each pattern")
-    if list(found.patterns) == [""]:
+    alone = len(lists) == 1
+    if alone and list(lists[0].patterns) == [""]:
         _empty(axes, "the list has no patterns")
         return
-    names = [name or "(no pattern)" for name in found.patterns]
-    counts = list(found.patterns.values())
-    axes.barh(range(len(names)), counts, color=[PATTERN_COLOURS[name] for name in found.patterns], height=0.7)
-    for y, count in enumerate(counts):
-        axes.text(count, y, f" {count:,}", va="center", color=FAINT, fontsize=8)
-    _rows(axes, names)
-    axes.set_xlim(0, max(counts) * 1.15)
+    names = list(dict.fromkeys(pattern for one in lists for pattern in one.patterns))
+    for one, colour, shift in zip(lists, COLOURS, (0.0,) if alone else (-0.2, 0.2), strict=False):
+        counts = [one.patterns.get(name, 0) for name in names]
+        colours = [PATTERN_COLOURS[name] for name in names] if alone else colour
+        axes.barh(np.arange(len(names)) + shift, counts, color=colours, height=0.7 if alone else 0.36)
+        for y, name in enumerate(names):
+            text = f" {counts[y]:,}" if name in one.patterns else ""
+            axes.text(counts[y], y + shift, text, va="center", color=FAINT, fontsize=8 if alone else 7)
+    _rows(axes, [name or "(no pattern)" for name in names], fontsize=9 if alone else 8)
+    axes.set_xlim(0, 1.15 * max(max(one.patterns.values()) for one in lists))
     axes.invert_yaxis()
 
 
@@ -159,8 +166,6 @@ def _coverage(axes: Axes, found: ListStatistics) -> None:
 
 # The picture of two prompt lists side by side.
 
-COLOURS = hexadecimal(style.OBJECTS[0]), hexadecimal(style.OBJECTS[1])
-
 
 def comparison_chart(found: ListComparison) -> Figure:
     """Draw two lists on one page."""
@@ -168,7 +173,7 @@ def comparison_chart(found: ListComparison) -> Figure:
     with chart_style():
         figure = Figure(figsize=(WIDTH, 9.5), layout="constrained")
         cells = figure.add_gridspec(3, 2, height_ratios=(1.0, 1.6, 1.9))
-        _both_patterns(figure.add_subplot(cells[0, 0]), both)
+        _patterns(figure.add_subplot(cells[0, 0]), both)
         _both_lengths(figure.add_subplot(cells[0, 1]), both)
         _both_tags(figure.add_subplot(cells[1, 0]), both)
         _both_nearest(figure.add_subplot(cells[1, 1]), both)
@@ -182,21 +187,6 @@ def comparison_chart(found: ListComparison) -> Figure:
 
 
 Both = tuple[ListStatistics, ListStatistics]
-
-
-def _both_patterns(axes: Axes, both: Both) -> None:
-    axes.set_title("prompts of each pattern")
-    names = list(dict.fromkeys(pattern for one in both for pattern in one.patterns))
-    for one, colour, shift in zip(both, COLOURS, (-0.2, 0.2), strict=True):
-        counts = [one.patterns.get(name, 0) for name in names]
-        axes.barh(np.arange(len(names)) + shift, counts, color=colour, height=0.36)
-        for y, name in enumerate(names):
-            text = f" {one.patterns[name]:,}" if name in one.patterns else ""
-            axes.text(counts[y], y + shift, text, va="center", color=FAINT, fontsize=7)
-    _rows(axes, [name or "(no pattern)" for name in names])
-    axes.set_xlim(0, 1.15 * max(max(one.patterns.values()) for one in both))
-    axes.tick_params(axis="y", labelsize=8)
-    axes.invert_yaxis()
 
 
 def _both_lengths(axes: Axes, both: Both) -> None:

@@ -108,7 +108,7 @@ class Review:
 
     def edit(self, text: str) -> None:
         """Keep the entry shown with another text, and go on; the text it has already means keep."""
-        if text == self._shown().prompt:
+        if text == self.entries[self._shown()].prompt:
             self.keep()
         else:
             self._decide(decisions.EDIT, edited=text)
@@ -147,18 +147,17 @@ class Review:
         name = decisions.field_named(field)
         decisions.corrected(entry, {name: value})
         before = self.warnings_of(entry.prompt)
-        self._write(self.current or 0, decisions.SET, field=name, value=value)
+        self._write(self._shown(), decisions.SET, field=name, value=value)
         return name, [what for what in self.warnings_of(entry.prompt) if what not in before]
 
     def corrections(self) -> dict[str, str]:
         """What this reviewer corrected of the entry shown: values by field."""
-        self._shown()
-        found = self._standing().corrections[self.keys[self.current or 0]]
+        found = self._standing().corrections[self.keys[self._shown()]]
         return {field: decision.value for field, decision in found.items()}
 
     def with_corrections(self) -> PromptEntry:
         """The entry shown with this reviewer's corrections; its text is that of the list."""
-        entry = self._shown()
+        entry = self.entries[self._shown()]
         try:
             return decisions.corrected(entry, self.corrections())
         except ValueError as error:  # it had tags when it was corrected
@@ -230,10 +229,6 @@ class Review:
             raise ValueError(f"{len(found)} entries have the index {index}")
         return found[0] if found else None
 
-    def has_index(self, index: str) -> bool:
-        """Whether an entry has this very index."""
-        return any(entry.index == index for entry in self.entries)
-
     def own(self) -> ReviewDecision | None:
         """What this reviewer decided about the entry shown; None for nothing, or put off."""
         return None if self.current is None else self._standing().verdicts().get(self.keys[self.current])
@@ -264,18 +259,16 @@ class Review:
         found, self._file.warnings = self._file.warnings, []
         return found
 
-    def _shown(self) -> PromptEntry:
-        entry = self.entry
-        if entry is None:
+    def _shown(self) -> int:
+        if self.current is None:
             raise ValueError("no entry is shown")
-        return entry
+        return self.current
 
     def _standing(self) -> Standing:
         return Standing(self._file.decisions, self.reviewer)
 
     def _decide(self, decision: str, **more: str) -> None:
-        self._shown()
-        position = self.current or 0
+        position = self._shown()
         self._write(position, decision, seconds=round(self._clock() - self._shown_at, 3), **more)
         self._advance(position)
 

@@ -199,11 +199,12 @@ class LineReview:
                 break
             if name:
                 self._do(name, tidy(rest), f"line {number}")
-        self._print_due()
+        if self._due:
+            self._print("")
 
     def _do(self, name: str, rest: str, where: str) -> None:
         if self._due and name not in _DECIDING and (name, rest) != ("show", ""):
-            self._print_due()
+            self._print("")
         self._due = False
         try:
             if name not in self._commands:
@@ -298,10 +299,6 @@ class LineReview:
         self._console.rule(style="dim")
         show(self._console, self._review, self._show_others, "; ".join(self._review.warnings()))
 
-    def _print_due(self) -> None:
-        if self._due:
-            self._print("")
-
     def _position(self, index: str) -> int:
         """Position of the entry with an index; without one of that shown, if it was asked for."""
         if not index and not self._seen:
@@ -314,7 +311,7 @@ class LineReview:
     def _parted(self, words: str) -> tuple[str, str]:
         """The index that the words begin with, and the rest: digits only, just as the list has them."""
         first, _, rest = words.partition(" ")
-        if not (_is_number(first) and self._review.has_index(first)):
+        if not _is_number(first) or all(entry.index != first for entry in self._review.entries):
             return "", words
         if first in REASONS:
             raise ValueError(

@@ -6,12 +6,14 @@ Every function takes ``kept``, a choice of the texts, so that a list is taken to
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
+
+from vmmetrics.utils.text.similarity import number_grams, number_labels
 
 Kept = NDArray[np.bool_] | None
 """(N,) which texts count; None for all."""
@@ -86,15 +88,8 @@ def number_words(texts: Sequence[str]) -> NumberedWords:
 def count_grams(words: NumberedWords, size: int) -> Grams:
     """Count the n-grams of ``size`` words, at least one, none of them across two texts."""
     texts = np.repeat(np.arange(len(words.lengths)), words.lengths)
-    ends = words.starts[1:][texts]
-    gram, at = words.ids, np.arange(words.ids.size)
-    base = int(words.ids.max(initial=0)) + 1
-    for further in range(1, size):
-        whole = at + further < ends[at]  # begun in a text and still within it
-        gram, at = gram[whole], at[whole]
-        # numbered anew at each length: at most T numbers, so that number × vocabulary stays below 2^63
-        gram = np.unique(gram * base + words.ids[at + further], return_inverse=True)[1].astype(np.int64)
-    pairs, count = np.unique(gram * (texts.max(initial=0) + 1) + texts[at], return_counts=True)
+    gram, owner = number_grams(words.ids, texts, size)
+    pairs, count = np.unique(gram * (texts.max(initial=0) + 1) + owner, return_counts=True)
     gram, owner = np.divmod(pairs, texts.max(initial=0) + 1)
     order = np.lexsort((-count, gram))
     return Grams(owner[order], gram[order], count[order].astype(np.int64), size)
@@ -110,12 +105,6 @@ def distinct_n(grams: Grams, kept: Kept = None) -> float:
 def openings(texts: Sequence[str]) -> list[tuple[str, ...]]:
     """The first :data:`OPENING` words of each text."""
     return [tuple(words_of(text)[:OPENING]) for text in texts]
-
-
-def number_labels(labels: Sequence[Hashable]) -> NDArray[np.int64]:
-    """(N,) equal numbers for equal labels."""
-    known: dict[Hashable, int] = {}
-    return np.array([known.setdefault(label, len(known)) for label in labels], np.int64)
 
 
 def share_alone(labels: NDArray[np.int64]) -> float:

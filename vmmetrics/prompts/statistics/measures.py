@@ -18,7 +18,8 @@ from vmmetrics.prompts.checks import LONGEST, SHORTEST
 from vmmetrics.prompts.entry import CHOICES, PATTERNS, PromptEntry
 from vmmetrics.prompts.extract.parsing import INSTALL, MODELS
 from vmmetrics.prompts.statistics import diversity
-from vmmetrics.prompts.statistics.diversity import Grams, Kept, NumberedWords, number_labels, share_alone
+from vmmetrics.prompts.statistics.diversity import Grams, Kept, NumberedWords, share_alone
+from vmmetrics.utils.text.similarity import number_labels
 
 # Parts of speech and base forms, by spaCy's small English model.
 
@@ -127,6 +128,7 @@ class Taken:
     """A list taken to pieces once, to be measured as a whole or in part.
 
     Attributes:
+        entries: The list.
         words: Of the prompts.
         grams: Their n-grams, of 1 to 4 words.
         labels: Figure to an (N,) number of each entry's value; -1 where it is not known. Without a figure that no
@@ -136,6 +138,7 @@ class Taken:
         source: Where those come from.
     """
 
+    entries: tuple[PromptEntry, ...]
     words: NumberedWords
     grams: tuple[Grams, ...]
     labels: Mapping[str, NDArray[np.int64]]
@@ -165,12 +168,13 @@ def take_apart(
         source = "parsed" if parse else "words"
     values = _values(entries, lemmas if source != "words" else [entry.action.lower() for entry in entries])
     values |= {"openings": diversity.openings(texts), "skeletons": skeletons}
-    return Taken(words, diversity.bleu_grams(words), _known(values), tuple(lemmas), source, vectors)
+    grams, labels = diversity.bleu_grams(words), _known(values)
+    return Taken(tuple(entries), words, grams, labels, tuple(lemmas), source, vectors)
 
 
-def by_words(taken: Taken, entries: Sequence[PromptEntry]) -> Taken:
+def by_words(taken: Taken) -> Taken:
     """The same list with actions told apart by their words, to be held against one whose base forms are not known."""
-    values = _values(entries, [entry.action.lower() for entry in entries])
+    values = _values(taken.entries, [entry.action.lower() for entry in taken.entries])
     return replace(taken, labels={**taken.labels, **_known(values)}, source="words")
 
 

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vmmetrics.errors import SetupError
-from vmmetrics.prompts.entry import PromptEntry
+from vmmetrics.prompts.entry import Metadata, PromptEntry
 from vmmetrics.prompts.extract.parsing import INSTALL
-from vmmetrics.prompts.metadata import Metadata
 from vmmetrics.prompts.plausibility import Plausibility, judge
 from vmmetrics.prompts.statistics import measures
 from vmmetrics.prompts.statistics.diversity import ORDER, SMOOTHING, neighbours
@@ -32,17 +31,13 @@ class Prepared:
 
     Attributes:
         name: What to call it.
-        entries: All of it.
         whole: All of it, without parser and embedding where it is longer than a sample.
-        sampled: The sample, all of it where it is no longer.
-        sample: The sample with everything that is installed.
+        sample: The sample, all of it where it is no longer, with everything that is installed.
         notes: What is not known, why, and what mends it.
     """
 
     name: str
-    entries: tuple[PromptEntry, ...]
     whole: Taken
-    sampled: tuple[PromptEntry, ...]
     sample: Taken
     notes: tuple[str, ...]
 
@@ -116,18 +111,18 @@ def prepare(entries: Sequence[PromptEntry], name: str, *, seed: int = SEED, pars
     if embed and not embedding.embedding_installed():
         notes.append(f"no nearest neighbours: the embedding is not installed ({embedding.INSTALL})")
         embed = False
-    sampled = tuple(entries)
+    sampled = entries
     if len(entries) > (most := measures.SAMPLE) and (parse or embed):
         places = np.sort(np.random.default_rng(seed).choice(len(entries), most, replace=False))
-        sampled = tuple(entries[place] for place in places)
+        sampled = [entries[place] for place in places]
         notes.append(f"skeletons and neighbours: of a sample of {most} prompts (seed {seed}); the rest: of all")
     slow = " and ".join(what for what, done in (("embeddings", embed), ("parts of speech", parse)) if done)
     if slow:
         say(f"{name}: {slow} of {len(sampled):,} prompts")
     vectors: NDArray[np.float32] | None = embedding.embed([entry.prompt for entry in sampled]) if embed else None
     sample = measures.take_apart(sampled, parse=parse, vectors=vectors)
-    whole = sample if len(sampled) == len(entries) else measures.take_apart(entries)
-    return Prepared(name, tuple(entries), whole, sampled, sample, tuple(notes))
+    whole = sample if sampled is entries else measures.take_apart(entries)
+    return Prepared(name, whole, sample, tuple(notes))
 
 
 def _missing(entries: Sequence[PromptEntry]) -> list[str]:
@@ -150,7 +145,7 @@ def describe(prepared: Prepared, metadata: Metadata | None, *, seed: int = SEED)
         metadata: What to hold it against; None leaves plausibility out.
         seed: The one it was prepared with, to be reported.
     """
-    entries, whole, sample = prepared.entries, prepared.whole, prepared.sample
+    whole, sample, entries = prepared.whole, prepared.sample, prepared.whole.entries
     figures = measure(whole)
     if sample is not whole:
         figures |= {key: value for key, value in measure(sample).items() if key in measures.OF_SAMPLE}
@@ -169,7 +164,7 @@ def describe(prepared: Prepared, metadata: Metadata | None, *, seed: int = SEED)
         patterns=measures.pattern_counts(entries),
         tags=measures.tag_counts(entries),
         figures=figures,
-        sampled=len(prepared.sampled),
+        sampled=len(sample.entries),
         actions=whole.source,
         lengths=measures.lengths_of(entries),
         repeats=sum(number for number in texts.values() if number > 1),
@@ -270,16 +265,17 @@ def compare(
     Raises:
         SetupError: A list (or its sample) has fewer prompts than ``size``, or than two.
     """
-    most = min(len(first.sampled), len(second.sampled))
+    most = min(len(first.sample.entries), len(second.sample.entries))
     size = most if size is None else size
     if not 2 <= size <= most:
         raise SetupError(f"Expected a size from 2 to {most}, the prompts that both lists have, but got {size}")
-    pieces: tuple[Taken, Taken] = first.sample, second.sample
+    pieces = [first.sample, second.sample]
+    sources = [taken.source for taken in pieces]
     notes: tuple[str, ...] = ()
-    if "words" in (first.sample.source, second.sample.source):  # both lists' actions are told apart in the same way
-        pieces = measures.by_words(first.sample, first.sampled), measures.by_words(second.sample, second.sampled)
+    if "words" in sources:  # both lists' actions are told apart in the same way
+        pieces = list(map(measures.by_words, pieces))
         notes = ("actions are told apart by their words, since base forms are not known on both sides",)
-    elif "parsed" in (first.sample.source, second.sample.source):
+    elif "parsed" in sources:
         notes = ("base forms of actions: the parser's where the list has none",)
     generator = np.random.default_rng(seed)
     measured = [_draw(taken, size, draws, generator) for taken in pieces]
@@ -293,7 +289,7 @@ def compare(
 
 
 def _draw(taken: Taken, size: int, draws: int, generator: np.random.Generator) -> dict[str, list[float]]:
-    number = len(taken.words.lengths)
+    number = len(taken.entries)
     found = defaultdict(list)
     for _ in range(1 if size == number else draws):
         kept = np.zeros(number, bool)

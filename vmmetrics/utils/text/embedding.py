@@ -119,22 +119,18 @@ class WordPieces:
                 break
         return [start, *numbers[: self.longest - 2], end]
 
-    def _cut(self, word: str) -> list[int] | None:
-        """Numbers of the longest pieces that fit, from the left; None where none fits or the word is too long."""
-        if len(word) > LONGEST_WORD:
-            return None
+    def _cut(self, word: str) -> list[int]:
+        """Numbers of the longest pieces that fit, from the left; none where the word is too long or has no such cut."""
         numbers: list[int] = []
         begin = 0
-        while begin < len(word):
+        while begin < len(word) <= LONGEST_WORD:
             mark = _CONTINUES if begin else ""
-            for end in range(len(word), begin, -1):
-                number = self.vocabulary.get(mark + word[begin:end])
-                if number is not None:
-                    break
-            else:
-                return None
-            numbers.append(number)
-            begin = end
+            pieces = (mark + word[begin:end] for end in range(len(word), begin, -1))
+            piece = next((piece for piece in pieces if piece in self.vocabulary), None)
+            if piece is None:
+                return []
+            numbers.append(self.vocabulary[piece])
+            begin += len(piece) - len(mark)
         return numbers
 
 
@@ -144,9 +140,7 @@ def read_vocabulary(path: Path) -> dict[str, int]:
     Raises:
         SetupError: It cannot be read or is too large.
     """
-    lines = read_text(path, _LARGEST_VOCABULARY, "that is no vocabulary").split("\n")
-    if lines and not lines[-1]:
-        lines.pop()
+    lines = read_text(path, _LARGEST_VOCABULARY, "that is no vocabulary").removesuffix("\n").split("\n")
     return {line.rstrip("\r"): number for number, line in enumerate(lines)}
 
 
@@ -305,9 +299,7 @@ def _home(folder: Path | None) -> Path:
     return Path(found.submodule_search_locations[0]) / "model"
 
 
-@lru_cache(maxsize=2)
-def _model(folder: Path) -> SentenceEmbedding:
-    return SentenceEmbedding(folder)
+_model = lru_cache(maxsize=2)(SentenceEmbedding)
 
 
 @lru_cache(maxsize=4)

@@ -9,11 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from vmmetrics.utils.text.words import words_of
+
 _VOWELS = frozenset("aeiou")
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
 
 
 _PLURALS: Mapping[str, str] = {
@@ -27,7 +25,7 @@ _PLURALS: Mapping[str, str] = {
     "caiman": "caimans", "shaman": "shamans", "ottoman": "ottomans",
     "monarch": "monarchs", "eunuch": "eunuchs", "loch": "lochs",
 }  # fmt: skip
-_UNCHANGED = _words(
+_UNCHANGED = words_of(
     "sheep deer moose bison elk reindeer swine salmon trout cod tuna squid plankton shrimp krill aircraft "
     "spacecraft hovercraft watercraft series species offspring livestock people police cattle scissors pliers tongs"
 )
@@ -39,7 +37,7 @@ _TAILS: Mapping[str, str] = {
     "wife": "wives", "wolf": "wolves", "wharf": "wharves",
 }  # fmt: skip
 """Ends of words that keep their own plural in compounds (snowman, werewolf, pocketknife, pufferfish)."""
-_OES = _words("buffalo dingo domino echo embargo hero mango mosquito potato tomato tornado torpedo volcano")
+_OES = words_of("buffalo dingo domino echo embargo hero mango mosquito potato tomato tornado torpedo volcano")
 
 _IRREGULAR_VERBS = """
 arise/arose/arisen bear/bore/borne beat/beat/beaten become/became/become begin/began/begun bend/bent/bent
@@ -75,7 +73,7 @@ _ING: Mapping[str, str] = {
     "be": "being", "singe": "singeing", "tinge": "tingeing", "dye": "dyeing", "eye": "eyeing", "binge": "bingeing",
     "swinge": "swingeing", "quiz": "quizzing", "bus": "bussing",
 }  # fmt: skip
-_DOUBLING = _words(
+_DOUBLING = words_of(
     "abut admit allot backflip begin commit compel concur confer control defer deter dispel emit equip excel expel "
     "forget format handicap impel incur infer input kidnap leapfrog occur offset omit outfit outrun outwit overlap "
     "overrun patrol permit prefer propel rappel rebel rebut recur refer refit regret remit repel rerun reset sidestep "
@@ -83,7 +81,7 @@ _DOUBLING = _words(
     "zigzag"
 )
 """Verbs of several syllables that double their last consonant: the stress lies on the last, or they are said as if."""
-_NOT_DOUBLED_L = _words("parallel appeal conceal congeal peel reveal")
+_NOT_DOUBLED_L = words_of("parallel appeal conceal congeal peel reveal")
 
 _SOUND_A = re.compile(
     r"(?:uni(?!n|m(?!og)|d)|unanim|use|usu|usa|util|ut(?:e|o)p|ura|uro|uri|euro|eu|ewe|one\b|one-|once|ukulele|u-|ubiq)",

@@ -6,7 +6,7 @@ that a hundred thousand texts need no more memory than their vectors and 20 MB.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -144,18 +144,37 @@ def containment(texts: Sequence[Sequence[str]], size: int) -> Compare:
     return compare
 
 
+def number_labels(labels: Sequence[Hashable]) -> NDArray[np.int64]:
+    """(N,) equal numbers for equal labels, from 0."""
+    known: dict[Hashable, int] = {}
+    return np.array([known.setdefault(label, len(known)) for label in labels], np.int64)
+
+
+def number_grams(words: NDArray[np.int64], texts: NDArray[np.int64], size: int) -> tuple[Places, Places]:
+    """The n-grams of texts, none of them across two.
+
+    Args:
+        words: (T,) numbers of the words of all texts, one text after the other.
+        texts: (T,) the text of each.
+        size: n.
+
+    Returns:
+        (P,) number of each n-gram, and (P,) its text.
+    """
+    first = np.flatnonzero(texts[size - 1 :] == texts[: max(0, texts.size - size + 1)])
+    gram, base = words[first], int(words.max(initial=0)) + 1
+    for further in range(1, size):  # numbered anew at each length, so that number x vocabulary stays below 2^63
+        gram = np.unique(gram * base + words[first + further], return_inverse=True)[1].astype(np.int64)
+    return gram, texts[first]
+
+
 def _gram_sets(texts: Sequence[Sequence[str]], size: int) -> Any:
     """(N, G) sparse, 1 where a text has an n-gram."""
-    known: dict[str | None, int] = {None: 0}  # None fills up texts of fewer words than n
-    filled = [[*words, *[None] * (size - len(words))] for words in texts]
-    ids = np.array([known.setdefault(word, len(known)) for words in filled for word in words], np.int64)
+    filled = [[*words, *[None] * (size - len(words))] for words in texts]  # short ones with what is no word
     owner = np.repeat(np.arange(len(texts)), np.array([len(words) for words in filled], np.int64))
-    first = np.flatnonzero(owner[size - 1 :] == owner[: owner.size - size + 1])
-    gram = ids[first]
-    for further in range(1, size):  # numbered anew at each length, so that number x vocabulary stays below 2^63
-        gram = np.unique(gram * len(known) + ids[first + further], return_inverse=True)[1].astype(np.int64)
+    gram, owner = number_grams(number_labels([word for words in filled for word in words]), owner, size)
     shape = (len(texts), int(gram.max(initial=0)) + 1)
-    sets = csr_array((np.ones(gram.size, np.float32), (owner[first], gram)), shape=shape)
+    sets = csr_array((np.ones(gram.size, np.float32), (owner, gram)), shape=shape)
     sets.sum_duplicates()
     sets.data[:] = 1
     return sets

@@ -3,32 +3,33 @@
 from __future__ import annotations
 
 
-def _set(text: str) -> frozenset[str]:
+def words_of(text: str) -> frozenset[str]:
+    """The words of a text, each once."""
     return frozenset(text.split())
 
 
-SINGULAR_DETERMINERS = _set("a an one this that each every another")
-DETERMINERS = SINGULAR_DETERMINERS | _set(
+SINGULAR_DETERMINERS = words_of("a an one this that each every another")
+DETERMINERS = SINGULAR_DETERMINERS | words_of(
     "the these those some several many few both all two three four five six seven eight nine ten eleven twelve "
     "dozens hundreds thousands multiple various numerous countless his her its their my our your any no 2 3 4 5 "
     "6 7 8 9 10"
 )
-PREPOSITIONS = _set(
+PREPOSITIONS = words_of(
     "of in on at by with without from to into onto over under above below behind beside besides between among "
     "amid amidst across along around through throughout toward towards near next against inside outside within "
     "upon up down off out past after before during for as like about beneath beyond underneath via atop "
     "alongside"
 )
-SUBORDINATORS = _set("while when whilst as once")
-BOUNDARIES = _set("and or but who which that whose where while when whilst then so because to not if than")
-AUXILIARIES = _set(
+SUBORDINATORS = words_of("while when whilst as once")
+BOUNDARIES = words_of("and or but who which that whose where while when whilst then so because to not if than")
+AUXILIARIES = words_of(
     "is are was were be been being am has have had does do did can could will would shall should may might must 's"
 )
-ADVERBS = _set(
+ADVERBS = words_of(
     "then now slowly quickly suddenly just also back away together still again alone forward backward here "
     "always never clockwise counterclockwise counter-clockwise nearby"
 )
-LY_NOUNS = _set(
+LY_NOUNS = words_of(
     "fly butterfly dragonfly firefly family belly jelly lily bully ally assembly monopoly curly woolly lovely "
     "elderly friendly ugly silly lonely"
 )
@@ -37,28 +38,28 @@ PRONOUNS = {
     "they": "people", "you": "person", "everyone": "people",
 }  # fmt: skip
 
-SHOTS = _set(
+SHOTS = words_of(
     "video videos shot footage clip view scene close-up closeup close-ups photo photograph image picture "
     "animation timelapse time-lapse film movie portrait camera recording render rendering gif vlog cartoon "
     "anime sequence hyperlapse snapshot"
 )
-SHOT_MODIFIERS = _set(
+SHOT_MODIFIERS = words_of(
     "close up first third person slow motion aerial drone wide angle medium tracking handheld low high "
     "first-person third-person pov cinematic realistic photorealistic hd 4k 8k stop-motion slow-motion fpv "
     "bird's-eye bird’s-eye bird's bird’s eye establishing panning zoom macro top-down overhead underwater 3d 2d "
     "black-and-white animated hyper-realistic side front rear full body extreme steady static fast time lapse "
     "vertical ultra"
 )
-SHOT_LINKS = _set(
+SHOT_LINKS = words_of(
     "of showing shows featuring features depicting depicts where capturing captures following follows over "
     "around across through towards toward to on into with at captured : ,"
 )
-GROUPS = _set(
+GROUPS = words_of(
     "group pair couple flock herd crowd bunch school team swarm pack line row number set family herd variety "
     "series pile collection stack dozen dozens hundreds thousands lot lots cluster bouquet colony shoal band "
     "army gaggle litter kind type"
 )
-ADJECTIVES = _set(
+ADJECTIVES = words_of(
     "young old little small big large tall short fat thin beautiful pretty handsome cute happy sad angry red "
     "orange yellow green blue purple pink brown black white grey gray golden gold silver dark light bright pale "
     "colorful colourful wild fluffy furry hairy bald blonde blond brunette asian african american european "
@@ -71,23 +72,23 @@ ADJECTIVES = _set(
     "spotted barefoot pregnant teenage bearded domestic stray homeless rusty classic traditional tropical "
     "arctic polar"
 )
-ING_NOUNS = _set(
+ING_NOUNS = words_of(
     "king ring wing string swing building painting ceiling spring morning evening wedding lightning clothing "
     "duckling sibling dumpling darling earring being human-being thing sling viking gosling fledgling hatchling "
     "pudding railing racing-car boxing-ring seedling sapling offspring"
 )
-ED_NOUNS = _set("bed seed weed reed shed sled speed breed steed moped biped quadruped centipede feed bobsled")
-S_NOUNS = _set(
+ED_NOUNS = words_of("bed seed weed reed shed sled speed breed steed moped biped quadruped centipede feed bobsled")
+S_NOUNS = words_of(
     "bus grass glass dress lens gas octopus cactus walrus hippopotamus rhinoceros tennis chess gymnastics "
     "princess actress waitress hostess boss cross mattress compass christmas albatross scissors glasses jeans "
     "trousers pants shorts sports sunglasses headphones athletics physics ballerina's molasses swiss paris "
     "sales arms news cheerios"
 )
-NOUNLIKE_ADJECTIVES = _set(
+NOUNLIKE_ADJECTIVES = words_of(
     "glass metal stone plastic gold silver light baby adult giant male female square round human blonde blond "
     "brunette elder"
 )
-VERBS = _set(
+VERBS = words_of(
     "walk run jump sit stand dance swim fly ride drive play eat drink sing cook cut hold throw catch kick hit "
     "push pull climb crawl roll turn spin rotate move look watch smile laugh cry talk speak read write draw "
     "paint work sleep wake lie fall rise float sail row dive surf ski skate slide skateboard snowboard cycle "
@@ -115,12 +116,12 @@ VERBS = _set(
     "blast tick chime ring beat pulse vibrate wobble tip spill spray sprinkle drizzle garnish grill fry roast "
     "flutter nuzzle cuddle snuggle fetch retrieve frolic romp scamper scurry waddle hatch"
 )
-PAST_FORMS = _set(
+PAST_FORMS = words_of(
     "ran sat stood swam flew rode drove ate drank sang held threw caught hit fell rose lay slept spoke wrote "
     "drew took gave made grew broke froze fought shook bent leapt left went came saw got won lost met kept "
     "began spun swung slid rang hung sank sped wore put seen worn made shown held taken given driven ridden "
     "caught covered surrounded dressed seated filled flown"
 )
 AFTER_VERB = (
-    DETERMINERS | PREPOSITIONS | BOUNDARIES | ADVERBS | _set(", . ; : ! ?") | frozenset([""])
+    DETERMINERS | PREPOSITIONS | BOUNDARIES | ADVERBS | words_of(", . ; : ! ?") | frozenset([""])
 )  # what shows that the word before was a verb
