@@ -182,14 +182,12 @@ def perceptible_amplitude_score(
     homographies = None if camera is None else _checked_camera(camera, lengths)
     if protocol == "vmbench":
         return _score_vmbench(subject, background, size)
-
     if lengths == {1}:
         return AmplitudeResult(score=None, missing="one frame: no motion to see")
     if subject is None or subject_visible is None or subject.shape[1] == 0:
         return AmplitudeResult(score=0.0, amplitude=0.0, events=(Event("pas", (), "nothing moves"),))
     if fps is None:
         raise ValueError("Expected fps, since the amplitude is per second under protocol 'vmmetrics', but got None")
-
     known = np.ones(len(subject) - 1, dtype=bool)
     if homographies is None:
         homographies = np.tile(np.eye(3), (len(known), 1, 1))
