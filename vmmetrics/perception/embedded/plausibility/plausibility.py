@@ -209,7 +209,7 @@ class OrdinalModel:
     def probabilities(self, numbers: FloatArray) -> FloatArray:
         """Return (N, 5) float64, Bad to Perfect, for the numbers (N, F) of views."""
         below = sigmoid(self.badness(numbers)[:, None] - self.thresholds)
-        return np.diff(below[:, ::-1], axis=1, prepend=0.0, append=1.0)
+        return (-np.diff(below, axis=1, prepend=1.0, append=0.0))[:, ::-1]
 
     def save(self, path: Path) -> None:
         """Write the model to ``path``; the same model gives the same bytes."""
