@@ -100,7 +100,7 @@ def test_the_commands_end_to_end(data: Path) -> None:
         assert unasked.exit_code == 130 and not script.requests and "3 requests, about" in unasked.output
         judged = CliRunner().invoke(app, [*score, "--yes"])
         assert judged.exit_code == 0, judged.output
-        assert "scored as vmmetrics, judged by judge" in judged.output
+        assert "Scored as vmmetrics, judged by judge" in judged.output
         assert "judge, this time: 2 replies" in judged.output  # split and matched; nothing matched
     finally:
         stop()
