@@ -63,7 +63,7 @@ class MotionBenchRecipe(WritingRecipe):
 
     def write(self, clip: SourceClip) -> Written:
         """The writer's questions; one with the pair of content and logic of one before it is rejected."""
-        items = self.answered(clip, self.client.ask(self._asked(clip)))["questions"]
+        items = self.answered(self.client.ask(self._asked(clip)))["questions"]
         written, rejected = [], []
         used: set[str] = set()
         for number, item in enumerate(items, start=1):
@@ -146,8 +146,8 @@ class TunaRecipe(WritingRecipe):
     def write(self, clip: SourceClip) -> Written:
         """The video model's contradictions, and the writer's questions about them."""
         pictures = seen(self.places[clip.key], FramePolicy("uniform", FRAMES)).jpegs()
-        points = self.answered(clip, self.watcher.ask(self._watching(clip, pictures)))["points"]
-        items = self.answered(clip, self.client.ask(self._writing(clip, points)))["questions"]
+        points = self.answered(self.watcher.ask(self._watching(clip, pictures)))["points"]
+        items = self.answered(self.client.ask(self._writing(clip, points)))["questions"]
         written = []
         for number, item in enumerate(items, start=1):
             made = self.made(clip, str(number), item, task=item["task"], skill=SKILLS[item["task"]])

@@ -237,8 +237,8 @@ def board_parts(board: RunBoard) -> list[Part]:
         overall = row.overall
         value = DisplayCell(number(overall.value, 3), bounds(overall.low, overall.high, 3))
         others = [row.cells[name].value if name in row.cells else None for name in board.columns]
-        cells = [count(overall.n), value, share(overall.answered), *(number(other, 3) for other in others)]
-        table.add(row.model, row.frames, *cells)
+        rest = [number(other, 3) for other in others]
+        table.add(row.model, row.frames, count(overall.n), value, share(overall.answered), *rest)
     for reference in board.references:
         first = number(reference.figures[board.measure, ALL, ALL], 3)
         others = [reference.figures.get((board.measure, board.group or ALL, name)) for name in board.columns]
