@@ -15,7 +15,7 @@ from vmmetrics.understanding.harness.running import read_answers, read_run
 from vmmetrics.understanding.harness.scoring import UNLIKE, ReadScores, read_scores, share
 from vmmetrics.understanding.harness.statistics import ALL, ModelDifference, differences
 from vmmetrics.utils.display.markup import csv_text
-from vmmetrics.utils.display.tables import DisplayCell, DisplayTable, Lines, Part, bounds, count, heads, number
+from vmmetrics.utils.display.tables import NONE, DisplayCell, DisplayTable, Lines, Part, bounds, count, heads, number
 from vmmetrics.utils.statistics.paired import holm
 
 # Two runs of one benchmark, on the questions that both were asked.
@@ -236,13 +236,11 @@ def board_parts(board: RunBoard) -> list[Part]:
     for row in board.rows:
         overall = row.overall
         value = DisplayCell(number(overall.value, 3), bounds(overall.low, overall.high, 3))
-        others = [row.cells[name].value if name in row.cells else None for name in board.columns]
-        rest = [number(other, 3) for other in others]
+        rest = [number(row.cells[name].value, 3) if name in row.cells else NONE for name in board.columns]
         table.add(row.model, row.frames, count(overall.n), value, share(overall.answered), *rest)
     for reference in board.references:
         first = number(reference.figures[board.measure, ALL, ALL], 3)
-        others = [reference.figures.get((board.measure, board.group or ALL, name)) for name in board.columns]
-        rest = [number(other, 3) for other in others]
+        rest = [number(reference.figures.get((board.measure, board.group or ALL, name)), 3) for name in board.columns]
         table.add(f"{reference.model} (published)", "", "", first, "", *rest, reference=True)
     ranked = [row.label for row in board.rows if row.overall.value is not None]
     remarks = [_step_text(*told) for told in zip(board.steps, ranked, ranked[1:], strict=False)] + [*board.notes]
