@@ -88,7 +88,7 @@ def test_a_model_behind_an_endpoint_from_clips_to_table(
     assert understand("run", "tiny", "--model", model, "--data", "data", "--out", "r", "--yes", "--prices", 1, 2) == 0
     assert len(script.requests) == 12
     out, messages = capsys.readouterr()
-    assert "tiny: eyes" in out and "Frames: 4 uniform." in out
+    assert "tiny: eyes, frames 4 uniform" in out
     assert "Somebody" in out
     assert "12 requests, about" in messages
     overall = figures("r")[OVERALL]

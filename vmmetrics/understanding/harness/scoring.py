@@ -141,8 +141,8 @@ def page_parts(result: ScoredRun, most: int | None = None) -> list[Part]:
     columns = tables.heads(
         "group", "name", "measure", "value", "n", "videos", "answered", "chance", *(r.model for r in known), texts=3
     )
-    caption = f"Frames: {result.frames}. Scored as {result.way}. Intervals: 95 %, videos drawn."
-    table = DisplayTable("figures", f"{result.benchmark}: {result.model}", caption, columns)
+    title = f"{result.benchmark}: {result.model}, frames {result.frames}, scored as {result.way}"
+    table = DisplayTable("figures", title, "Intervals: 95 %, videos drawn.", columns)
     for figure in result.figures:
         key = (figure.measure, figure.group, figure.name)
         value = DisplayCell(number(figure.value, 3), tables.bounds(figure.low, figure.high, 3), table.mark(figure.note))
