@@ -155,17 +155,14 @@ class TunaRecipe(WritingRecipe):
             written.append(noted(with_items(made, self.seed), "error_prone_points", points))
         return written, [], ""
 
-    def filtered(self, question: Question) -> tuple[Question, RejectedQuestion | None]:
+    def filtered(self, question: Question) -> Question | RejectedQuestion:
         """Rejected if one frame is enough; if wanted, if many are not."""
-        rejection = None
-        if self.drop_single:
-            question, rejection = super().filtered(question)
-        if rejection is None and self.viewers and self.multi is not None:
-            views = viewed(self.viewers, question, FramePolicy("uniform", self.multi))
-            question, why = views_of(question, "many frames", views), f"nobody is right from {self.multi} frames"
-            if not any(view.right for view in views):
-                rejection = RejectedQuestion(question, "many frames", (why,))
-        return question, rejection
+        found = super().filtered(question) if self.drop_single else question
+        if isinstance(found, RejectedQuestion) or not self.viewers or self.multi is None:
+            return found
+        views = viewed(self.viewers, found, FramePolicy("uniform", self.multi))
+        checked, why = views_of(found, "many frames", views), f"nobody is right from {self.multi} frames"
+        return checked if any(view.right for view in views) else RejectedQuestion(checked, "many frames", (why,))
 
     def _watching(self, clip: SourceClip, pictures: tuple[bytes, ...]) -> Asked[str]:
         told = f"{CONTRADICTIONS.format(frames=len(pictures))}\n{in_words(_POINTS)}"

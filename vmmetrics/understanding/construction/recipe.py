@@ -255,33 +255,31 @@ class WritingRecipe(QuestionRecipe):
         """What else is wrong with a question, by rules of the recipe's own."""
         return []
 
-    def filtered(self, question: Question) -> tuple[Question, RejectedQuestion | None]:
-        """A question that passed the rules, with what filters found noted; and its rejection, if that is it.
+    def filtered(self, question: Question) -> Question | RejectedQuestion:
+        """A question that passed the rules, or its rejection; what filters found is noted.
 
         It goes if every filtering model is right from what it sees.
         """
         if not self.viewers:
-            return question, None
+            return question
         policy, stage, what = self.shown
         views = viewed(self.viewers, question, policy)
         checked, why = views_of(question, stage, views), given_away(views, what)
-        return checked, None if why is None else RejectedQuestion(checked, stage, (why,))
+        return checked if why is None else RejectedQuestion(checked, stage, (why,))
 
     def _outcome(self, unit: str) -> UnitOutcome:
         clip = self.clips[unit]
         if (self.needs_video or self.viewers) and clip.path is None:  # before anything is spent
             return UnitOutcome(unit, units.NO_VIDEO, f"The video {clip.key} is missing")
         written, rejected, missing = self.write(clip)
-        accepted = []
+        accepted: list[Question] = []
         for question in written:
             why = [*faults(question, self.rules), *self.more_faults(question)]
-            passed, rejection = question, RejectedQuestion(question, "checks", tuple(why)) if why else None
-            if rejection is None:
-                passed, rejection = self.filtered(question)
-            if rejection is None:
-                accepted.append(passed)
+            found = RejectedQuestion(question, "checks", tuple(why)) if why else self.filtered(question)
+            if isinstance(found, RejectedQuestion):
+                rejected.append(found)
             else:
-                rejected.append(rejection)
+                accepted.append(found)
         return UnitOutcome(unit, why=missing, accepted=tuple(accepted), rejected=tuple(rejected))
 
     def asked(
