@@ -6,13 +6,11 @@ from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
-from rich.table import Column
-
 from vmmetrics.cli import options
 from vmmetrics.cli.options import argument, check_picture, count_option, option, seed_option
 from vmmetrics.cli.tables import table
 from vmmetrics.cli.terminal import agree, open_consoles, until_stopped
-from vmmetrics.cli.understand_run import judge_of, print_notes, print_result, print_rows, reopen, scoring
+from vmmetrics.cli.understand_run import judge_of, print_result, reopen, scoring
 from vmmetrics.utils.schema import plain
 from vmmetrics.utils.storage.atomic import write_json, write_text
 
@@ -48,16 +46,12 @@ def compare(
     Differences are second minus first, with 95 % intervals that draw videos; p values swap the models at random video
     by video, and Holm's are raised for the other categories of a grouping.
     """
-    from vmmetrics.understanding.harness.leaderboard import compare_runs
-    from vmmetrics.understanding.harness.scoring import DIFFERENCE_HEADS, difference_row
+    from vmmetrics.understanding.harness.leaderboard import compare_runs, difference_table
+    from vmmetrics.utils.display.tables import print_parts
 
     output, messages = open_consoles()
     compared = compare_runs(first, second, scoring(protocol))
-    title = f"{compared.benchmark}: {compared.names[1]} (second) minus {compared.names[0]} (first)"
-    print_rows(output, title, DIFFERENCE_HEADS, [difference_row(difference) for difference in compared.differences])
-    print_notes([(f"{d.group} {d.name}", d.note) for d in compared.differences], output)
-    for note in compared.notes:
-        output.print(note)
+    print_parts([difference_table(compared)], output)
     if json_file is not None:
         write_json(json_file, plain(compared))
         messages.print(f"written: {json_file}", soft_wrap=True)
@@ -84,29 +78,18 @@ def leaderboard(
     picture. Runs of several benchmarks get a table each.
     """
     from vmmetrics.cli.prompts import save_picture
-    from vmmetrics.understanding.harness import leaderboard as text
+    from vmmetrics.understanding.harness.leaderboard import board_parts, make_boards, to_csv
+    from vmmetrics.utils.display.tables import print_parts, to_latex, to_markdown
 
     check_picture(picture)
     output, messages = open_consoles()
-    boards = text.make_boards(runs, scoring(protocol), by)
-    for board in boards:
-        columns = [
-            Column(head, justify="left" if place < 2 else "right", overflow="fold")
-            for place, head in enumerate(text.heads(board))
-        ]
-        columns[text.OVERALL].no_wrap = True
-        scored, published = text.cells(board)
-        grid = table(*columns, rows=scored, title=text.title(board))
-        if published:
-            grid.add_section()
-        for row in published:
-            grid.add_row(*row, style="dim")
-        output.print(grid)
-        for remark in text.remarks(board):
-            output.print(f"- {remark}", soft_wrap=True)
-    for path, write in ((csv, text.to_csv), (markdown, text.to_markdown), (latex, text.to_latex)):
+    boards = make_boards(runs, scoring(protocol), by)
+    parts = [part for board in boards for part in board_parts(board)]
+    print_parts(parts, output)
+    texts = (to_csv(boards), "\n".join(map(to_markdown, parts)), "\n".join(map(to_latex, parts)))
+    for path, text in zip((csv, markdown, latex), texts, strict=True):
         if path is not None:
-            write_text(path, write(boards))
+            write_text(path, text)
             messages.print(f"written: {path}", soft_wrap=True)
     if picture is not None:
         from vmmetrics.understanding.report import understanding_chart

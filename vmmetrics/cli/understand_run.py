@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -15,7 +15,6 @@ from rich.console import Console
 
 from vmmetrics.cli import options
 from vmmetrics.cli.options import count_option, jobs_option, number_option, option, seed_option
-from vmmetrics.cli.tables import number, table
 from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, agree, count, open_consoles, until_stopped, usage, warn
 from vmmetrics.errors import SetupError
 
@@ -67,32 +66,10 @@ def reopen(
 
 def print_result(result: ScoredRun, output: Console) -> None:
     """The figures beside published ones, and what was counted."""
-    from vmmetrics.understanding.harness.scoring import HEADS, row
+    from vmmetrics.understanding.harness.scoring import page_parts
+    from vmmetrics.utils.display.tables import print_parts
 
-    keys = {(figure.measure, figure.group, figure.name) for figure in result.figures}
-    known = [reference for reference in result.references if keys & set(reference.figures)][:BESIDE]
-    heads = [*HEADS, *(reference.model for reference in known)]
-    title = f"{result.benchmark}: {result.model}, frames {result.frames}, scored as {result.way}"
-    print_rows(output, title, heads, [row(figure, known) for figure in result.figures])
-    print_notes([(f"{f.group} {f.name} {f.measure}", f.note) for f in result.figures], output)
-    for name, times in result.counts.items():
-        output.print(f"{name}: {times:,}")
-
-
-def print_notes(notes: Sequence[tuple[str, str]], output: Console) -> None:
-    """Each note once, with the first few rows that have it; from pairs of row and note."""
-    for note in dict.fromkeys(note for _, note in notes if note):
-        places = [place for place, its in notes if its == note]
-        shown = ", ".join(places[:4]) + (f" and {len(places) - 4} more" if len(places) > 4 else "")
-        output.print(f"{shown}: {note}", style="dim")
-
-
-def print_rows(output: Console, title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table whose rows of one name stand together."""
-    shown = table(*heads[:3], *map(number, heads[3:]), title=title)
-    for cells, after in zip(rows, [*rows[1:], None], strict=True):
-        shown.add_row(*cells, end_section=after is None or after[0] != cells[0])
-    output.print(shown)
+    print_parts(page_parts(result, BESIDE), output)
 
 
 def judge_of(text: str | None, folder: Path, messages: Console, max_cost: float | None, **asking: Any) -> Any:

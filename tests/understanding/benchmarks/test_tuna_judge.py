@@ -109,7 +109,7 @@ def test_the_commands_end_to_end(data: Path) -> None:
     assert scored.exit_code == 0, scored.output
     sha256 = sha256_of(data / "result.json")
     assert json.loads((out / "figures.json").read_text())["judge"] == {"file": "result.json", "sha256": sha256}
-    assert "Scored as vmmetrics, judged by result.json." in (out / "table.md").read_text()
+    assert "scored as vmmetrics, judged by result.json" in (out / "table.md").read_text()
 
 
 def spoiled(stage: str, *bad: Any) -> Answer:

@@ -17,13 +17,7 @@ from vmmetrics.models.questions import LETTERS, Question
 from vmmetrics.understanding.benchmarks.custom import line_of
 from vmmetrics.understanding.construction.options import balanced, guesses
 from vmmetrics.understanding.construction.recipe import QuestionRecipe
-from vmmetrics.understanding.construction.units import (
-    UNREACHABLE,
-    RejectedQuestion,
-    UnitOutcome,
-    first_of_each,
-    read_outcome,
-)
+from vmmetrics.understanding.construction.units import UNREACHABLE, RejectedQuestion, UnitOutcome, read_outcome
 from vmmetrics.utils.endpoint.client import GIVE_UP
 from vmmetrics.utils.endpoint.messages import NoAnswerError
 from vmmetrics.utils.storage.atomic import write_atomically, write_json
@@ -149,6 +143,20 @@ class BuildFolder(SoleFolder):
             write_atomically(self.path / name, b"".join(map(encode, lines)))
         write_json(self.path / "summary.json", summary)
         return summary, None if decisions is None else (undecided, sum(map(len, judged.values())))
+
+
+def first_of_each(questions: Sequence[Question]) -> tuple[list[Question], list[RejectedQuestion]]:
+    """Those that are not the same question about the same video as one before, and those that are."""
+    seen: dict[tuple[str, ...], str] = {}
+    kept, repeated = [], []
+    for question in questions:
+        said = (question.text, question.options[question.answer or 0])
+        first = seen.setdefault((question.video, *(" ".join(text.lower().split()) for text in said)), question.id)
+        if first == question.id:
+            kept.append(question)
+        else:
+            repeated.append(RejectedQuestion(question, "repeat", (f"the same question and answer as {first}",)))
+    return kept, repeated
 
 
 def _summary(questions: Sequence[Question], rejected: Sequence[RejectedQuestion], units: dict[str, int]) -> Line:

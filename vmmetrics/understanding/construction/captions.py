@@ -63,7 +63,7 @@ class MotionBenchRecipe(WritingRecipe):
 
     def write(self, clip: SourceClip) -> Written:
         """The writer's questions; one with the pair of content and logic of one before it is rejected."""
-        items = self.answered(clip, self.client.ask(self._asked(clip)))["questions"]
+        items = self.answered(self.client.ask(self._asked(clip)))["questions"]
         written, rejected = [], []
         used: set[str] = set()
         for number, item in enumerate(items, start=1):
@@ -146,8 +146,8 @@ class TunaRecipe(WritingRecipe):
     def write(self, clip: SourceClip) -> Written:
         """The video model's contradictions, and the writer's questions about them."""
         pictures = seen(self.places[clip.key], FramePolicy("uniform", FRAMES)).jpegs()
-        points = self.answered(clip, self.watcher.ask(self._watching(clip, pictures)))["points"]
-        items = self.answered(clip, self.client.ask(self._writing(clip, points)))["questions"]
+        points = self.answered(self.watcher.ask(self._watching(clip, pictures)))["points"]
+        items = self.answered(self.client.ask(self._writing(clip, points)))["questions"]
         written = []
         for number, item in enumerate(items, start=1):
             made = self.made(clip, str(number), item, task=item["task"], skill=SKILLS[item["task"]])
@@ -155,17 +155,14 @@ class TunaRecipe(WritingRecipe):
             written.append(noted(with_items(made, self.seed), "error_prone_points", points))
         return written, [], ""
 
-    def filtered(self, question: Question) -> tuple[Question, RejectedQuestion | None]:
+    def filtered(self, question: Question) -> Question | RejectedQuestion:
         """Rejected if one frame is enough; if wanted, if many are not."""
-        rejection = None
-        if self.drop_single:
-            question, rejection = super().filtered(question)
-        if rejection is None and self.viewers and self.multi is not None:
-            views = viewed(self.viewers, question, FramePolicy("uniform", self.multi))
-            question, why = views_of(question, "many frames", views), f"nobody is right from {self.multi} frames"
-            if not any(view.right for view in views):
-                rejection = RejectedQuestion(question, "many frames", (why,))
-        return question, rejection
+        found = super().filtered(question) if self.drop_single else question
+        if isinstance(found, RejectedQuestion) or not self.viewers or self.multi is None:
+            return found
+        views = viewed(self.viewers, found, FramePolicy("uniform", self.multi))
+        checked, why = views_of(found, "many frames", views), f"nobody is right from {self.multi} frames"
+        return checked if any(view.right for view in views) else RejectedQuestion(checked, "many frames", (why,))
 
     def _watching(self, clip: SourceClip, pictures: tuple[bytes, ...]) -> Asked[str]:
         told = f"{CONTRADICTIONS.format(frames=len(pictures))}\n{in_words(_POINTS)}"

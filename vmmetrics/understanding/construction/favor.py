@@ -19,7 +19,7 @@ from vmmetrics.understanding.construction.instructions import FAVOR, FAVOR_TASKS
 from vmmetrics.understanding.construction.options import reorderings, stems
 from vmmetrics.understanding.construction.question_checks import DYNAMICS
 from vmmetrics.understanding.construction.recipe import Stop, WritingRecipe, Written, questions_shape
-from vmmetrics.understanding.construction.units import LEFT_OUT, UNREACHABLE, SourceClip, UnitOutcome, noted
+from vmmetrics.understanding.construction.units import LEFT_OUT, UNREACHABLE, SourceClip, noted
 from vmmetrics.utils.endpoint.client import AskedQuestion as Asked
 from vmmetrics.utils.endpoint.messages import CostEstimate
 from vmmetrics.utils.tables import seconds
@@ -172,13 +172,13 @@ def _subject(row: Mapping[str, Any]) -> AnnotatedSubject:
     steps = [_step(action, "action") for action in _listed(row.get("actions"))]
     timed = all(step.start is not None for step in steps)
     ordered = sorted(steps, key=lambda step: step.start or 0.0) if timed else steps
-    attributes = tuple(" ".join(str(text).split()) for text in _listed(row.get("attributes")) if str(text).strip())
+    attributes = tuple(filter(None, map(_line, _listed(row.get("attributes")))))
     return AnnotatedSubject(_named(_line(row.get("name"))), attributes, tuple(step for step in ordered if step.text))
 
 
 def _step(row: Any, name: str) -> AnnotatedStep:
     if not isinstance(row, Mapping):
-        return AnnotatedStep(" ".join(str(row).split()))
+        return AnnotatedStep(_line(row))
     times = seconds(row.get("start")), seconds(row.get("end"))
     return AnnotatedStep(_line(row.get(name)), *times, _line(row.get("focus")))
 
@@ -220,7 +220,7 @@ class FavorRecipe(WritingRecipe):
         annotation = annotation_of(clip)
         unfit = annotation.unfit()
         if unfit is not None:
-            raise Stop(UnitOutcome(clip.key, LEFT_OUT, unfit))
+            raise Stop(LEFT_OUT, unfit)
         written = self._sequence(clip, annotation)
         missing: list[str] = []
         tasks = _tasks(annotation)
@@ -230,7 +230,7 @@ class FavorRecipe(WritingRecipe):
             if answer.value is None and answer.kind != UNREACHABLE and len(missing) < len(tasks) - 1:
                 missing.append(f"{task}: {answer.why}")
                 continue
-            for number, item in enumerate(self.answered(clip, answer)["questions"], start=1):
+            for number, item in enumerate(self.answered(answer)["questions"], start=1):
                 made = self.made(clip, f"{task}-{number}", item, task=task)
                 written.append(noted(made, "focus", True) if task == "CM" and annotation.has_focus else made)
         return written, [], "; ".join(missing)

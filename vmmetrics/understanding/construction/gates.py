@@ -73,9 +73,8 @@ class GateRecipe(QuestionRecipe):
 
     def configuration(self) -> dict[str, Any]:
         """What outcomes depend on."""
-        models = {"blind": self.blind, "reviewers": self.reviewers}
-        part: dict[str, Any] = {"recipe": self.name, "instructions": VERSION, "seed": self.seed}
-        part |= {name: [dict(viewer.model.identity) for viewer in viewers] for name, viewers in models.items()}
+        blind, reviewers = ([dict(viewer.model.identity) for viewer in some] for some in (self.blind, self.reviewers))
+        part = {"recipe": self.name, "instructions": VERSION, "seed": self.seed, "blind": blind, "reviewers": reviewers}
         asked = self.proofreader and self.proofreader.settings
         more = {"proofreader": {"url": asked.url, "model": asked.model}} if asked else {}
         return part | {"policy": str(ADAPTIVE)} | more

@@ -17,17 +17,11 @@ from vmmetrics.models.frames import NO_FRAMES, FramePolicy, Frames, look
 from vmmetrics.models.protocol import Model
 from vmmetrics.models.questions import Question
 from vmmetrics.understanding.benchmarks.custom import asked
+from vmmetrics.understanding.construction import units
 from vmmetrics.understanding.construction.instructions import VERSION
 from vmmetrics.understanding.construction.options import shuffled
 from vmmetrics.understanding.construction.question_checks import faults
-from vmmetrics.understanding.construction.units import (
-    NO_VIDEO,
-    UNREACHABLE,
-    RejectedQuestion,
-    SourceClip,
-    UnitOutcome,
-    noted,
-)
+from vmmetrics.understanding.construction.units import RejectedQuestion, SourceClip, UnitOutcome, noted
 from vmmetrics.understanding.harness.choices import chosen_option
 from vmmetrics.utils.endpoint.asking import Answer, in_words, list_shape, object_shape
 from vmmetrics.utils.endpoint.client import AskedQuestion, Check, Client
@@ -138,11 +132,7 @@ def given_away(views: Sequence[FilterAnswer], what: str) -> str | None:
 
 
 class Stop(Exception):  # noqa: N818 - not an error: this unit is done
-    """Ends the work on a unit with an outcome."""
-
-    def __init__(self, outcome: UnitOutcome) -> None:
-        super().__init__(outcome.status)
-        self.outcome = outcome
+    """Ends the work on a unit with a status, and why."""
 
 
 class QuestionRecipe(ABC):
@@ -199,11 +189,11 @@ class QuestionRecipe(ABC):
         try:
             return self._outcome(unit)
         except Stop as stop:
-            return stop.outcome
+            return UnitOutcome(unit, *stop.args)
         except NoAnswerError as error:
-            return UnitOutcome(unit, UNREACHABLE, str(error))
+            return UnitOutcome(unit, units.UNREACHABLE, str(error))
         except ClipError as error:
-            return UnitOutcome(unit, NO_VIDEO, str(error))
+            return UnitOutcome(unit, units.NO_VIDEO, str(error))
 
 
 Written = tuple[list[Question], list[RejectedQuestion], str]
@@ -265,33 +255,31 @@ class WritingRecipe(QuestionRecipe):
         """What else is wrong with a question, by rules of the recipe's own."""
         return []
 
-    def filtered(self, question: Question) -> tuple[Question, RejectedQuestion | None]:
-        """A question that passed the rules, with what filters found noted; and its rejection, if that is it.
+    def filtered(self, question: Question) -> Question | RejectedQuestion:
+        """A question that passed the rules, or its rejection; what filters found is noted.
 
         It goes if every filtering model is right from what it sees.
         """
         if not self.viewers:
-            return question, None
+            return question
         policy, stage, what = self.shown
         views = viewed(self.viewers, question, policy)
         checked, why = views_of(question, stage, views), given_away(views, what)
-        return checked, None if why is None else RejectedQuestion(checked, stage, (why,))
+        return checked if why is None else RejectedQuestion(checked, stage, (why,))
 
     def _outcome(self, unit: str) -> UnitOutcome:
         clip = self.clips[unit]
         if (self.needs_video or self.viewers) and clip.path is None:  # before anything is spent
-            return UnitOutcome(unit, NO_VIDEO, f"The video {clip.key} is missing")
+            return UnitOutcome(unit, units.NO_VIDEO, f"The video {clip.key} is missing")
         written, rejected, missing = self.write(clip)
-        accepted = []
+        accepted: list[Question] = []
         for question in written:
             why = [*faults(question, self.rules), *self.more_faults(question)]
-            passed, rejection = question, RejectedQuestion(question, "checks", tuple(why)) if why else None
-            if rejection is None:
-                passed, rejection = self.filtered(question)
-            if rejection is None:
-                accepted.append(passed)
+            found = RejectedQuestion(question, "checks", tuple(why)) if why else self.filtered(question)
+            if isinstance(found, RejectedQuestion):
+                rejected.append(found)
             else:
-                rejected.append(rejection)
+                accepted.append(found)
         return UnitOutcome(unit, why=missing, accepted=tuple(accepted), rejected=tuple(rejected))
 
     def asked(
@@ -309,14 +297,14 @@ class WritingRecipe(QuestionRecipe):
         return AskedQuestion(about, turns, shape, fault, seed=self.seed, temperature=self.temperature)
 
     @staticmethod
-    def answered(clip: SourceClip, answer: Answer) -> dict[str, Any]:
+    def answered(answer: Answer) -> dict[str, Any]:
         """The object of an answer.
 
         Raises:
             Stop: There is none.
         """
         if answer.value is None:
-            raise Stop(UnitOutcome(clip.key, answer.kind, answer.why or ""))
+            raise Stop(answer.kind, answer.why or "")
         return answer.value
 
     def made(self, clip: SourceClip, key: str, item: Mapping[str, Any], **groups: str) -> Question:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -198,17 +198,3 @@ def _found(row: Any, known: Question | None) -> Question:
 def noted(question: Question, name: str, value: Any) -> Question:
     """The question with a note in its reference: how it came about, what a filter found."""
     return replace(question, reference={**question.reference, name: value})
-
-
-def first_of_each(questions: Sequence[Question]) -> tuple[list[Question], list[RejectedQuestion]]:
-    """Those that are not the same question about the same video as one before, and those that are."""
-    seen: dict[tuple[str, ...], str] = {}
-    kept, repeated = [], []
-    for question in questions:
-        said = (question.text, question.options[question.answer or 0])
-        first = seen.setdefault((question.video, *(" ".join(text.lower().split()) for text in said)), question.id)
-        if first == question.id:
-            kept.append(question)
-        else:
-            repeated.append(RejectedQuestion(question, "repeat", (f"the same question and answer as {first}",)))
-    return kept, repeated

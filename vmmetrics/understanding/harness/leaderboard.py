@@ -12,10 +12,10 @@ from vmmetrics.errors import SetupError
 from vmmetrics.understanding import registry
 from vmmetrics.understanding.harness.benchmark import Figure, Reference, Scoring
 from vmmetrics.understanding.harness.running import read_answers, read_run
-from vmmetrics.understanding.harness.scoring import UNLIKE, ReadScores, interval, markdown_table, number, read_scores
+from vmmetrics.understanding.harness.scoring import UNLIKE, ReadScores, read_scores, share
 from vmmetrics.understanding.harness.statistics import ALL, ModelDifference, differences
-from vmmetrics.utils.display.markup import csv_text, markdown, tex, tex_comment
-from vmmetrics.utils.display.tables import NONE, ampersands
+from vmmetrics.utils.display.markup import csv_text
+from vmmetrics.utils.display.tables import NONE, DisplayCell, DisplayTable, Lines, Part, bounds, count, heads, number
 from vmmetrics.utils.statistics.paired import holm
 
 # Two runs of one benchmark, on the questions that both were asked.
@@ -75,6 +75,21 @@ def compare_runs(first: Path, second: Path, protocol: Scoring) -> Compared:
         more = (first, second) if sides[0].frames == sides[1].frames else [side.frames for side in sides]
         names = [f"{name}, {which}" for name, which in zip(names, more, strict=True)]
     return Compared(sides[0].benchmark, (names[0], names[1]), found, notes)
+
+
+def difference_table(compared: Compared) -> DisplayTable:
+    """Two runs as a table; in its last columns, questions where only one of the models was right, or better."""
+    columns = heads(
+        "group", "name", "measure", "first", "second", "difference", "p", "p (Holm)", "n", "videos", "only first",
+        "only second", texts=3,
+    )  # fmt: skip
+    title = f"{compared.benchmark}: {compared.names[1]} (second) minus {compared.names[0]} (first)"
+    table = DisplayTable("differences", title, "; ".join(compared.notes), columns)
+    for d in compared.differences:
+        apart = DisplayCell(f"{d.difference:+.3f}", bounds(d.low, d.high, 3), table.mark(d.note))
+        tested = [number(d.p, 4), number(d.p_holm, 4), *map(count, (d.n, d.clusters, d.only_first, d.only_second))]
+        table.add(d.group, d.name, d.measure, number(d.first, 3), number(d.second, 3), apart, *tested)
+    return table
 
 
 @dataclass(frozen=True)
@@ -206,83 +221,40 @@ def _notes(rows: Sequence[RunRow]) -> list[str]:
     return notes
 
 
-# Leaderboards of understanding runs as rows for a terminal, as Markdown, LaTeX and CSV.
+# Leaderboards of understanding runs as tables for people and as CSV.
 
-OVERALL = 3
-"""Place of the figure over all questions, with its interval, among the columns."""
 ENDS = ("low", "high", "n", "videos")
 """What stands beside each value in the CSV."""
 
 
-def title(board: RunBoard) -> str:
-    """What the table is of."""
-    of = f", by {board.group}" if board.columns else ""
-    return f"{board.benchmark}: {board.measure} [95 %, videos drawn], scored as {board.protocol}{of}"
-
-
-def heads(board: RunBoard) -> list[str]:
-    """Names of the columns."""
-    return ["model", "frames", "n", ALL, "answered", *board.columns]
-
-
-def cells(board: RunBoard) -> tuple[list[list[str]], list[list[str]]]:
-    """Cells under :func:`heads` of each run, and of each published row."""
-    runs = []
+def board_parts(board: RunBoard) -> list[Part]:
+    """A board as a table, published rows below a rule, and how sure its order is."""
+    by = f", by {board.group}" if board.columns else ""
+    title = f"{board.benchmark}: {board.measure} [95 %, videos drawn], scored as {board.protocol}{by}"
+    columns = heads("model", "frames", "n", ALL, "answered", *board.columns, texts=2)
+    table = DisplayTable("leaderboard", title, "", columns)
     for row in board.rows:
         overall = row.overall
-        answered = NONE if overall.answered is None else f"{overall.answered:.1%}"
-        others = [row.cells[name].value if name in row.cells else None for name in board.columns]
-        value = f"{number(overall.value)}{_ends(overall)}"
-        runs.append([row.model, row.frames, f"{overall.n:,}", value, answered, *map(number, others)])
-    keys = [(board.measure, ALL, ALL), *((board.measure, board.group or ALL, name) for name in board.columns)]
-    published = []
+        value = DisplayCell(number(overall.value, 3), bounds(overall.low, overall.high, 3))
+        rest = [number(row.cells[name].value, 3) if name in row.cells else NONE for name in board.columns]
+        table.add(row.model, row.frames, count(overall.n), value, share(overall.answered), *rest)
     for reference in board.references:
-        first, *rest = (number(reference.figures.get(key)) for key in keys)
-        published.append([f"{reference.model} (published)", "", "", first, "", *rest])
-    return runs, published
-
-
-def _ends(found: Figure | ModelDifference) -> str:
-    return "" if found.low is None else f" [{interval(found.low, found.high)}]"
-
-
-def remarks(board: RunBoard) -> list[str]:
-    """What stands below the table: how sure its order is, and what must be known to read it."""
+        first = number(reference.figures[board.measure, ALL, ALL], 3)
+        rest = [number(reference.figures.get((board.measure, board.group or ALL, name)), 3) for name in board.columns]
+        table.add(f"{reference.model} (published)", "", "", first, "", *rest, reference=True)
     ranked = [row.label for row in board.rows if row.overall.value is not None]
-    found = []
-    for step, better, worse in zip(board.steps, ranked, ranked[1:], strict=False):
-        if step is None:
-            found.append(f"{better} and {worse}: no question in common")
-            continue
-        found.append(
-            f"{better} over {worse}: {step.difference:+.3f}{_ends(step)} on {step.n:,} questions about "
-            f"{step.clusters:,} videos, p {number(step.p, 4)}, Holm {number(step.p_holm, 4)}"
-        )
-    return [*found, *board.notes]
+    remarks = [_step_text(*told) for told in zip(board.steps, ranked, ranked[1:], strict=False)] + [*board.notes]
+    return [table, Lines("remarks", "How sure this is", tuple(remarks))] if remarks else [table]
 
 
-def to_markdown(boards: Sequence[RunBoard]) -> str:
-    """A pipe table for each board, its remarks below."""
-    made = []
-    for board in boards:
-        runs, published = cells(board)
-        notes = "\n".join(f"- {markdown(text)}" for text in remarks(board))
-        parts = [f"**{markdown(title(board))}**", markdown_table(heads(board), [*runs, *published], left=2), notes]
-        made.append("\n\n".join(filter(None, parts)) + "\n")
-    return "\n".join(made)
-
-
-def to_latex(boards: Sequence[RunBoard]) -> str:
-    """A ``tabular`` with booktabs rules for each board, its remarks as comments."""
-    made = []
-    for board in boards:
-        names = heads(board)
-        head, runs, published = ([ampersands(list(map(tex, row))) for row in rows] for rows in ([names], *cells(board)))
-        lines = [tex_comment(text) for text in (title(board), *remarks(board))] + ["% needs \\usepackage{booktabs}"]
-        lines += [rf"\begin{{tabular}}{{ll{'r' * (len(names) - 2)}}}", r"\toprule", *head, r"\midrule", *runs]
-        lines += [r"\midrule", *published] if published else []
-        made.append("\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""]))
-    return "\n".join(made)
+def _step_text(step: ModelDifference | None, better: str, worse: str) -> str:
+    if step is None:
+        return f"{better} and {worse}: no question in common"
+    ends = bounds(step.low, step.high, 3)
+    return (
+        f"{better} over {worse}: {step.difference:+.3f}{' ' + ends if ends else ''} on {step.n:,} questions about "
+        f"{step.clusters:,} videos, p {number(step.p, 4)}, Holm {number(step.p_holm, 4)}"
+    )
 
 
 def to_csv(boards: Sequence[RunBoard]) -> str:

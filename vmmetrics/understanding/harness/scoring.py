@@ -11,66 +11,14 @@ from vmmetrics.errors import SetupError, cannot
 from vmmetrics.models.questions import Answered, Question
 from vmmetrics.understanding.harness.benchmark import Benchmark, Figure, Reference, Scored, Scoring
 from vmmetrics.understanding.harness.running import usage_of
-from vmmetrics.understanding.harness.statistics import ModelDifference
-from vmmetrics.utils.display.markup import csv_text, markdown
-from vmmetrics.utils.display.tables import NONE, pipe_table
+from vmmetrics.utils.display import tables
+from vmmetrics.utils.display.markup import csv_text
+from vmmetrics.utils.display.tables import DisplayCell, DisplayTable, Lines, Part, number
 from vmmetrics.utils.endpoint.client import Client
 from vmmetrics.utils.schema import check, plain, read_json
 from vmmetrics.utils.storage.atomic import write_atomically, write_json, write_text
 from vmmetrics.utils.storage.journal import Journal, encode
 from vmmetrics.utils.tables import sha256_of
-
-# Figures as CSV, as a page of Markdown, and as the rows of a table for the terminal.
-
-HEADS = ("group", "name", "measure", "value", "95 % interval", "n", "videos", "answered", "chance")
-"""Columns of a table of figures; published rows follow."""
-DIFFERENCE_HEADS = (
-    "group", "name", "measure", "first", "second", "difference", "95 % interval", "p", "p (Holm)", "n", "videos",
-    "only first", "only second",
-)  # fmt: skip
-"""Columns of a table of differences; the last two are questions where only one of the models was right, or better."""
-
-
-def number(value: float | None, digits: int = 3) -> str:
-    """A number as tables show it.
-
-    >>> number(0.25), number(None), number(7.5)
-    ('0.250', '–', '7.500')
-    """
-    return NONE if value is None else f"{value:.{digits}f}"
-
-
-def interval(low: float | None, high: float | None) -> str:
-    """Both ends, or a dash.
-
-    >>> interval(0.1, 0.25)
-    '0.100 – 0.250'
-    """
-    return NONE if low is None or high is None else f"{low:.3f} – {high:.3f}"
-
-
-def row(figure: Figure, references: Sequence[Reference] = ()) -> list[str]:
-    """A figure's cells under :data:`HEADS`, and the same figure of each published row."""
-    key = (figure.measure, figure.group, figure.name)
-    published = [number(reference.figures.get(key)) for reference in references]
-    answered = NONE if figure.answered is None else f"{figure.answered:.1%}"
-    return [
-        figure.group, figure.name, figure.measure, number(figure.value), interval(figure.low, figure.high),
-        str(figure.n), str(figure.clusters) if figure.clusters else NONE, answered, number(figure.chance), *published,
-    ]  # fmt: skip
-
-
-def difference_row(found: ModelDifference) -> list[str]:
-    """A difference's cells under :data:`DIFFERENCE_HEADS`."""
-    sides = [number(found.first), number(found.second), f"{found.difference:+.3f}", interval(found.low, found.high)]
-    counts = [str(count) for count in (found.n, found.clusters, found.only_first, found.only_second)]
-    return [found.group, found.name, found.measure, *sides, number(found.p, 4), number(found.p_holm, 4), *counts]
-
-
-def markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> str:
-    """A table of Markdown, the first columns to the left, the others to the right."""
-    rules = ["---"] * left + ["---:"] * (len(heads) - left)
-    return pipe_table(list(map(markdown, heads)), rules, [list(map(markdown, cells)) for cells in rows])
 
 
 @dataclass(frozen=True)
@@ -181,23 +129,34 @@ def file_in(folder: Path, name: str, protocol: Scoring) -> Path:
     return path if protocol == "vmmetrics" else path.with_stem(f"{path.stem}-{protocol}")
 
 
-def page(result: ScoredRun) -> str:
-    """The run as a page: what was asked of whom, the figures beside published ones, notes, and what was counted."""
+def page_parts(result: ScoredRun, most: int | None = None) -> list[Part]:
+    """The run for people: what was asked of whom, the figures beside published ones, and what was counted.
+
+    Args:
+        result: The run.
+        most: Published rows at most; None for all.
+    """
     keys = {(figure.measure, figure.group, figure.name) for figure in result.figures}
-    known = [reference for reference in result.references if keys & set(reference.figures)]
-    heads = [*HEADS, *(reference.model for reference in known)]
-    parts = [
-        f"# {markdown(result.benchmark)}: {markdown(result.model)}",
-        f"Frames: {markdown(result.frames)}. Scored as {markdown(result.way)}. Intervals: 95 %, videos drawn.",
-        markdown_table(heads, [row(figure, known) for figure in result.figures], left=3),
-    ]
-    if known:
-        parts.append("\n".join(f"- {markdown(r.model)}: {markdown(r.source)}" for r in known))
-    notes = [f"- {markdown(f'{f.group}, {f.name}, {f.measure}: {f.note}')}" for f in result.figures if f.note]
-    if notes:
-        parts.append("Notes:\n\n" + "\n".join(notes))
-    parts.append("\n".join(f"- {markdown(name)}: {count:,}" for name, count in result.counts.items()))
-    return "\n\n".join(parts) + "\n"
+    known = [reference for reference in result.references if keys & set(reference.figures)][:most]
+    columns = tables.heads(
+        "group", "name", "measure", "value", "n", "videos", "answered", "chance", *(r.model for r in known), texts=3
+    )
+    title = f"{result.benchmark}: {result.model}, frames {result.frames}, scored as {result.way}"
+    table = DisplayTable("figures", title, "Intervals: 95 %, videos drawn.", columns)
+    for figure in result.figures:
+        key = (figure.measure, figure.group, figure.name)
+        value = DisplayCell(number(figure.value, 3), tables.bounds(figure.low, figure.high, 3), table.mark(figure.note))
+        counts = [tables.count(figure.n), tables.count(figure.clusters or None), share(figure.answered)]
+        numbers = [figure.chance, *(reference.figures.get(key) for reference in known)]
+        table.add(*key[1:], key[0], value, *counts, *(number(each, 3) for each in numbers))
+    sources = [f"{reference.model}: {reference.source}" for reference in known]
+    counted = [f"{name}: {times:,}" for name, times in result.counts.items()]
+    return [table, Lines("counts", "What was counted, and where published rows are from", (*counted, *sources))]
+
+
+def share(value: float | None) -> str:
+    """A share as tables show it, or a dash."""
+    return tables.NONE if value is None else f"{value:.1%}"
 
 
 def write(result: ScoredRun, folder: Path) -> list[Path]:
@@ -215,7 +174,7 @@ def write(result: ScoredRun, folder: Path) -> list[Path]:
     lines = (encode(plain(a | plain(scored))) for a, scored in zip(about, result.scored, strict=True))
     write_atomically(paths[0], b"".join(lines))
     write_text(paths[1], csv_text([[part.name for part in fields(Figure)], *map(astuple, result.figures)]))
-    write_text(paths[2], page(result))
+    write_text(paths[2], "\n".join(map(tables.to_markdown, page_parts(result))))
     write_json(paths[3], result.to_json())
     return paths
 

@@ -14,14 +14,7 @@ import numpy as np
 
 from vmmetrics.models.questions import Question
 from vmmetrics.understanding.harness.benchmark import Figure, Scored
-from vmmetrics.utils.statistics.bootstrap import (
-    CONFIDENCE,
-    RESAMPLES,
-    SEED,
-    percentile_interval,
-    prompt_blocks,
-    prompt_codes,
-)
+from vmmetrics.utils.statistics import bootstrap
 from vmmetrics.utils.statistics.paired import holm, sign_flip_p
 
 ALL = "all"
@@ -32,7 +25,7 @@ with one to nine questions a video 84 % of the intervals held the mean at 5 vide
 92 to 96 % at 40 and 100."""
 _ROUNDING = 1e-12  # an error under this is of clusters that are alike
 
-_TAIL = (1 - CONFIDENCE) / 2
+_TAIL = (1 - bootstrap.CONFIDENCE) / 2
 
 Value = Callable[[Scored], float | None]
 """What is averaged of a question; None leaves the question out."""
@@ -84,7 +77,7 @@ class ClusteredMean:
 
 
 def clustered_mean(
-    values: Sequence[float], clusters: Sequence[str], resamples: int = RESAMPLES, seed: int = SEED
+    values: Sequence[float], clusters: Sequence[str], resamples: int = bootstrap.RESAMPLES, seed: int = bootstrap.SEED
 ) -> ClusteredMean:
     """Mean of values with an interval that draws clusters.
 
@@ -100,15 +93,17 @@ def clustered_mean(
     """
     if not values:
         return ClusteredMean(None, None, None, None, 0, 0)
-    codes, count = prompt_codes(clusters)
+    codes, count = bootstrap.prompt_codes(clusters)
     numbers = np.asarray(values, np.float64)
     mean = float(numbers.mean())
     if count < 2:
         return ClusteredMean(mean, None, None, None, len(numbers), count)
     sums = np.bincount(codes, numbers, minlength=count).astype(np.float64)
     sizes = np.bincount(codes, minlength=count).astype(np.float64)
-    drawn = np.concatenate([(block @ sums) / (block @ sizes) for block in prompt_blocks(count, resamples, seed)])
-    low, high = percentile_interval(drawn)
+    drawn = np.concatenate(
+        [(block @ sums) / (block @ sizes) for block in bootstrap.prompt_blocks(count, resamples, seed)]
+    )
+    low, high = bootstrap.percentile_interval(drawn)
     error = float(np.sqrt(count / (count - 1) * np.square(sums - mean * sizes).sum()) / sizes.sum())
     return ClusteredMean(mean, low, high, error if error > _ROUNDING else 0.0, len(numbers), count)
 
@@ -266,7 +261,7 @@ def differences(
         for name, places in names.items():
             firsts, seconds = (np.array([rows[place][side] for place in places]) for side in (1, 2))
             apart, videos = seconds - firsts, [asked[place].video for place in places]
-            codes, count = prompt_codes(videos)
+            codes, count = bootstrap.prompt_codes(videos)
             p = sign_flip_p(np.bincount(codes, apart, minlength=count).astype(np.float64))
             mean = clustered_mean(apart.tolist(), videos)
             tests.append(

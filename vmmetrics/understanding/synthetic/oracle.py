@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any, Final
 
 import cv2
@@ -176,9 +177,7 @@ class OracleModel(OneByOne):
 
     sees = True
     name = "oracle"
-
-    def __init__(self) -> None:
-        self.identity: Mapping[str, Any] = {"oracle": 1}
+    identity: Mapping[str, Any] = MappingProxyType({"oracle": 1})
 
     def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> Said:  # noqa: ARG002
         """A letter, or that the frames do not show it.

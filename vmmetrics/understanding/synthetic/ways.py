@@ -9,18 +9,7 @@ import numpy as np
 
 from vmmetrics.types import FloatArray
 from vmmetrics.understanding.synthetic import figures
-from vmmetrics.understanding.synthetic.figures import (
-    GROUND,
-    SIDE,
-    SOFT,
-    WALL,
-    Disc,
-    Picture,
-    Polygon,
-    Shape,
-    box,
-    paint,
-)
+from vmmetrics.understanding.synthetic.figures import GROUND, SIDE, SOFT, WALL, Disc, Picture, Polygon, Shape, box
 from vmmetrics.understanding.synthetic.questions import colours, placed, rest
 from vmmetrics.understanding.synthetic.scenes import MARGIN, Draft, DrawnScene, Dwell, Reading, lifts, turning, unseen
 
@@ -143,5 +132,5 @@ def _landscape(rng: np.random.Generator) -> Picture:
         if min(abs(x - SIDE / 2 - 72), abs(x - SIDE / 2 + 72)) > 52:  # not before a house
             foot = 300.0 + float(rng.uniform(0, 16))
             trees += [Polygon(box(x - 4, foot - 40, x + 4, foot), (128, 130, 136)), Disc((x, foot - 52), 22.0, SOFT)]
-    paint(world, [*hills, *ground, *trees], shift)
+    figures.paint(world, [*hills, *ground, *trees], shift)
     return world
