@@ -24,26 +24,9 @@ from typing import Any, Final
 from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import Answered, EntriesByQuestion, LoadedBenchmark, Question, said_of
 from vmmetrics.understanding.benchmarks.files import tuna as files
-from vmmetrics.understanding.benchmarks.tuna.judging import (
-    Caption,
-    EventJudge,
-    Judged,
-    RecordedJudge,
-    caption_events,
-    judge_of,
-)
-from vmmetrics.understanding.benchmarks.tuna.scoring import (
-    LACK,
-    MEASURES,
-    TYPES,
-    Pair,
-    events_of,
-    in_order,
-    labels_of,
-    released_scores,
-    scores,
-    sentences,
-)
+from vmmetrics.understanding.benchmarks.tuna import judging, scoring
+from vmmetrics.understanding.benchmarks.tuna.judging import Judged, caption_events
+from vmmetrics.understanding.benchmarks.tuna.scoring import LACK, MEASURES, TYPES, events_of
 from vmmetrics.understanding.harness.benchmark import Benchmark, Figure, Reference, Scored, Scoring
 from vmmetrics.understanding.harness.statistics import ALL, figure, grouped, part
 from vmmetrics.utils.endpoint.client import Client
@@ -76,7 +59,7 @@ def outcome(question: Question, judged: Judged) -> Scored:
     relationship = judged.record.get("relationship")
     if not isinstance(relationship, list) or len(relationship) != len(events):
         return unscored(question, "the judgement is not of the annotated events")
-    labels, unread = labels_of(relationship, events)
+    labels, unread = scoring.labels_of(relationship, events)
     if unread and unread == sum(map(len, labels)):
         return unscored(question, "no label of the judgement can be read")
     mended = dict(judged.mended)
@@ -85,14 +68,14 @@ def outcome(question: Question, judged: Judged) -> Scored:
     found = _matches(judged.record, len(events), mended)
     parts = {}
     if found:
-        kept = in_order(found)
+        kept = scoring.in_order(found)
         back = sum(pair != given for pair, given in zip(kept, found, strict=True))
         if back:
             mended["matches against the order of time, taken back"] = back
         matched = {reference for _, reference in kept}
         labels = [given if place in matched else [LACK] * len(given) for place, given in enumerate(labels, 1)]
         parts[HALLUCINATION] = sum(reference is None for _, reference in kept) / len(kept)
-    parts |= scores(events, labels)
+    parts |= scoring.scores(events, labels)
     if "f1" not in parts:
         return unscored(question, "no annotated element has a weight")
     shown = {name: judged.record[name] for name in _SHOWN if name in judged.record}
@@ -102,20 +85,20 @@ def outcome(question: Question, judged: Judged) -> Scored:
 
 def nothing_said(question: Question) -> Scored:
     """Ours, of a video without a caption: 0, and no judge is asked."""
-    parts = scores(caption_events(question), [])
+    parts = scoring.scores(caption_events(question), [])
     return Scored(question.id, parts.get("f1"), answered=False, parts=parts, detail={"why": "there is no caption"})
 
 
 def released_outcome(question: Question, judged: Judged) -> Scored:
     """As the released scorer: nothing where there is no judgement, or one of another number of events."""
     relationship = None if judged.record is None else judged.record.get("relationship")
-    parts = released_scores(question.reference["events"], relationship)
+    parts = scoring.released_scores(question.reference["events"], relationship)
     if parts is None:
         return unscored(question, judged.why or "the judgement is not of the annotated events")
     return Scored(question.id, parts.get("f1"), parts=parts, detail={"relationship": relationship, PLACE: judged.place})
 
 
-def _matches(record: Mapping[str, Any], references: int, mended: dict[str, int]) -> list[Pair]:
+def _matches(record: Mapping[str, Any], references: int, mended: dict[str, int]) -> list[scoring.Pair]:
     """One pair for each candidate event, from a file: numbers that are none of an event's mean no match.
 
     Empty where the file has no matches or none that can be read: labels then stand as they are.
@@ -209,9 +192,9 @@ class TunaCap(Benchmark):
             VMMetricsError: As :meth:`vmmetrics.utils.endpoint.client.Client.ask_all`.
         """
         released = protocol == "upstream"
-        judge = judge_of(judge, questions, as_it_is=released)
+        judge = judging.judge_of(judge, questions, as_it_is=released)
         # as released a recorded judgement counts whatever was said
-        captions = _captions(questions, answers, empty=released and isinstance(judge, RecordedJudge))
+        captions = _captions(questions, answers, empty=released and isinstance(judge, judging.RecordedJudge))
         judged = {caption.question.id: made for caption, made in judge.judged(captions)}
         found = []
         for question in questions:
@@ -228,7 +211,7 @@ class TunaCap(Benchmark):
         self, questions: Sequence[Question], answers: Mapping[str, Answered], judge: Client
     ) -> CostEstimate:
         """What judging would take, about."""
-        return EventJudge(judge).estimate(_captions(questions, answers))
+        return judging.EventJudge(judge).estimate(_captions(questions, answers))
 
     def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
         """Precision, recall and F1 over all, by element type and characteristic; F1 by domain and by type in each."""
@@ -291,14 +274,16 @@ def _question(place: int, row: Row, annotation: Row, paths: Mapping[str, Path], 
     )
 
 
-def _captions(questions: Sequence[Question], answers: Mapping[str, Answered], empty: bool = False) -> list[Caption]:
+def _captions(
+    questions: Sequence[Question], answers: Mapping[str, Answered], empty: bool = False
+) -> list[judging.Caption]:
     """Captions of videos with annotated events; those without a word only if asked for."""
     said = EntriesByQuestion(answers, questions)
     texts = {question.id: said_of(said.of(question)).strip() for question in questions}
     return [
-        Caption(question, texts[question.id], events)
+        judging.Caption(question, texts[question.id], events)
         for question in questions
-        if (events := caption_events(question)) and (empty or sentences(texts[question.id]))
+        if (events := caption_events(question)) and (empty or scoring.sentences(texts[question.id]))
     ]
 
 

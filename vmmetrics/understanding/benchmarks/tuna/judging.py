@@ -15,19 +15,8 @@ from typing import Any, Final
 from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import EntriesByQuestion, Question
 from vmmetrics.understanding.benchmarks.files.tuna import DATA, text_of
-from vmmetrics.understanding.benchmarks.tuna.scoring import (
-    LABELS,
-    LACK,
-    AnnotatedEvent,
-    Pair,
-    events_of,
-    in_order,
-    is_caption,
-    order_problem,
-    pairs_problem,
-    sentences,
-    texts_of_references,
-)
+from vmmetrics.understanding.benchmarks.tuna import scoring
+from vmmetrics.understanding.benchmarks.tuna.scoring import LACK, AnnotatedEvent, Pair, sentences
 from vmmetrics.utils.endpoint.asking import Answer, in_words, list_shape, object_shape
 from vmmetrics.utils.endpoint.client import AskedQuestion as Ask
 from vmmetrics.utils.endpoint.client import Client
@@ -165,7 +154,7 @@ class EventJudge:
             pairs = [
                 (number, number if number <= len(caption.events) else None) for number in range(1, len(events) + 1)
             ]
-            said = texts_of_references(pairs, events, len(caption.events))
+            said = scoring.texts_of_references(pairs, events, len(caption.events))
             told = [place for place, text in enumerate(said) if text and caption.events[place].elements]
             asks += [_to_split(caption), _to_match(events, caption.events)]
             asks += [_to_classify(told, caption.events, said)] if told else []
@@ -176,7 +165,7 @@ class EventJudge:
         try:
             events = self._split(caption, mended)
             pairs = self._match(events, caption.events, mended)
-            said = texts_of_references(pairs, events, len(caption.events))
+            said = scoring.texts_of_references(pairs, events, len(caption.events))
             relationship = self._classify(caption.events, said)
         except _NoJudgementError as error:
             return Judged(None, f"{error.stage}: {error.answer.why}")
@@ -193,7 +182,7 @@ class EventJudge:
         """Events of the caption; its sentences where the judge, however often asked, changes the words."""
 
         def check(value: dict[str, Any]) -> str | None:
-            whole = is_caption(caption.text, value["events"])
+            whole = scoring.is_caption(caption.text, value["events"])
             return None if whole else "the events, joined with spaces, are not the description word by word"
 
         answer = self._client.ask(replace(_to_split(caption), check=check))
@@ -214,15 +203,15 @@ class EventJudge:
         def check(value: dict[str, Any]) -> str | None:
             numbers = ((pair["candidate"], pair["reference"]) for pair in value["pairs"])
             pairs = [(int(one), None if other is None else int(other)) for one, other in numbers]
-            problem = pairs_problem(pairs, len(candidates), len(events))
+            problem = scoring.pairs_problem(pairs, len(candidates), len(events))
             if problem is None:
                 complete.append(pairs)
-            return problem or order_problem(pairs)
+            return problem or scoring.order_problem(pairs)
 
         answer = self._client.ask(replace(_to_match(candidates, events), check=check))
         if answer.kind not in ("answered", "unusable") or not complete:
             raise _NoJudgementError("match", answer)
-        kept = in_order(complete[-1])
+        kept = scoring.in_order(complete[-1])
         back = sum(pair != given for pair, given in zip(kept, complete[-1], strict=True))
         if back:
             mended["matches against the order of time, taken back"] = back
@@ -273,7 +262,7 @@ class _NoJudgementError(Exception):
 
 def caption_events(question: Question) -> tuple[AnnotatedEvent, ...]:
     """The annotated events of a question."""
-    return events_of(question.reference.get("events"))
+    return scoring.events_of(question.reference.get("events"))
 
 
 def _plain(text: Any) -> str:
@@ -293,7 +282,7 @@ def _to_match(candidates: Sequence[str], events: Sequence[AnnotatedEvent]) -> As
 
 
 def _to_classify(told: Sequence[int], events: Sequence[AnnotatedEvent], said: Sequence[str]) -> Ask[Any]:
-    label = {"type": "string", "enum": list(LABELS)}
+    label = {"type": "string", "enum": list(scoring.LABELS)}
     element = object_shape({"element": {"type": "integer"}, "relationship": label})
     event = object_shape({"event": {"type": "integer"}, "elements": list_shape(element, 0)})
     shape = object_shape({"events": list_shape(event, len(told), len(told))})
