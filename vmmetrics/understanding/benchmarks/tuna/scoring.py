@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 
+from vmmetrics.understanding.benchmarks import f1_of
 from vmmetrics.understanding.benchmarks.files.tuna import DATA, text_of
 
 # What a judge makes of a caption, checked: events that are the caption, matches that keep the order of time.
@@ -243,8 +244,7 @@ def scores(events: Sequence[AnnotatedEvent], labels: Sequence[Sequence[str]]) ->
             entailed = tally[scope, ENTAILMENT]
             said = entailed + tally[scope, CONTRADICTION]
             precision, recall = entailed / said if said else 0.0, entailed / tally[scope, "all"]
-            both = precision + recall
-            values = (precision, recall, 2 * precision * recall / both if both else 0.0)
+            values = (precision, recall, f1_of(precision, recall))
             found |= {f"{scope}{name}": value for name, value in zip(MEASURES, values, strict=True)}
     return found
 
