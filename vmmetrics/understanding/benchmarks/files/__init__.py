@@ -51,6 +51,11 @@ def count(problems: Counter[str], checks: Mapping[str, object]) -> None:
     problems.update(name for name, wrong in checks.items() if wrong)
 
 
+def fields_of(value: Any) -> Mapping[str, Any]:
+    """An object's fields; none of anything else."""
+    return value if isinstance(value, Mapping) else {}
+
+
 def listed(value: Any) -> list[Any]:
     r"""A list, or one written as JSON, as Python, or as NumPy prints it; empty for anything else. Text is never run.
 

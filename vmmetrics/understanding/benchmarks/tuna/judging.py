@@ -53,7 +53,7 @@ class Judged:
     place: int = 0
 
 
-def judge_of(judge: Any, questions: Sequence[Question], as_it_is: bool = False) -> Any:
+def judge_of(judge: Any, questions: Sequence[Question], as_it_is: bool) -> Any:
     """The judge that is meant by an endpoint's client, by the path of a recorded one, or by an object with ``judged``.
 
     Args:
@@ -67,41 +67,30 @@ def judge_of(judge: Any, questions: Sequence[Question], as_it_is: bool = False) 
     if isinstance(judge, Client):
         return EventJudge(judge)
     if isinstance(judge, str | Path):
-        return RecordedJudge(read_records(Path(judge)), questions, as_it_is)
+        return RecordedJudge(Path(judge), questions, as_it_is)
     if not hasattr(judge, "judged"):
         raise SetupError("Captions of TUNA need a judge: an endpoint, or a file with recorded judgements")
     return judge
-
-
-def read_records(path: Path) -> dict[str, Mapping[str, Any]]:
-    """Records of a file in the released intermediate form, by their index.
-
-    Raises:
-        SetupError: It cannot be read, or has none.
-    """
-    rows = [row for row in read_rows(path) if isinstance(row, Mapping)]
-    found = {text_of(row["index"]): row for row in rows if "index" in row and "relationship" in row}
-    if not found:
-        raise SetupError(f"{path}: no judgements there; expected a list of objects with index and relationship")
-    return found
 
 
 class RecordedJudge:
     """Judgements from a file.
 
     Args:
-        records: By index, as :func:`read_records` has them.
+        path: Of the file, in the released intermediate form.
         questions: All that are there.
         as_it_is: Whether it is believed as the released scorer believes it: found by its index alone, whatever caption
             it was made of.
 
     Raises:
-        SetupError: None of the records is of one of the questions.
+        SetupError: It cannot be read, has no records, or none of one of the questions.
     """
 
-    def __init__(
-        self, records: Mapping[str, Mapping[str, Any]], questions: Sequence[Question], as_it_is: bool = False
-    ) -> None:
+    def __init__(self, path: Path, questions: Sequence[Question], as_it_is: bool) -> None:
+        rows = [row for row in read_rows(path) if isinstance(row, Mapping)]
+        records = {text_of(row["index"]): row for row in rows if "index" in row and "relationship" in row}
+        if not records:
+            raise SetupError(f"{path}: no judgements there; expected a list of objects with index and relationship")
         numbered = {key: (place, record) for place, (key, record) in enumerate(records.items())}
         self._found = EntriesByQuestion(numbered, questions, exact=as_it_is)
         self._as_it_is = as_it_is
