@@ -141,7 +141,7 @@ def _camera(similarity: ReleasedSimilarity, wanted: Any, said: Any) -> tuple[flo
     actions, others = parse_camera(said), parse_camera(wanted)
     if not actions or not others:
         return 0.0, 0.0, 0.0, 0.0
-    precision, recall, pairs = _match(similarity, actions, others, tables.CAMERA_THRESHOLD)
+    precision, recall, pairs = _match(similarity, actions, others, 0.3 * 0.8)
     return f1_of(precision, recall), precision, recall, _order(pairs, len(actions), len(others))
 
 
@@ -182,7 +182,7 @@ def _match_subjects(similarity: ReleasedSimilarity, wanted: Subjects, said: Subj
     values = np.array([[_subject_likeness(similarity, said[n], wanted[o]) for o in others] for n in numbers])
     pairs = [(numbers[i], others[j], values[i, j]) for i, j in zip(*linear_sum_assignment(-values), strict=True)]
     pairs.sort(key=lambda pair: pair[2], reverse=True)
-    likely = [pair for pair in pairs if pair[2] > tables.LEAST_SUBJECT]
+    likely = [pair for pair in pairs if pair[2] > 0.15]
     return {number: other for number, other, _ in likely or pairs[:1]}
 
 
@@ -198,7 +198,7 @@ def _subject_likeness(
     values = similarity.matrix(actions, others)
     if values.max() > 0:
         whole = 0.2 * whole + 0.8 * (values.max(axis=1).mean() + values.max(axis=0).mean()) / 2
-    return float(tables.DESCRIPTION_WEIGHT * likeness + tables.ACTION_WEIGHT * whole)
+    return float(0.1 * likeness + 0.95 * whole)
 
 
 def _person_boost(text: str, other: str) -> float:
@@ -225,13 +225,13 @@ def _match(
         return 0.0, 0.0, {}
     values = similarity.matrix(actions, others)
     spread = values.mean() - 0.5 * values.std()
-    threshold = min(threshold, max(tables.LEAST_THRESHOLD, min(tables.MOST_THRESHOLD, spread)))
+    threshold = min(threshold, max(0.25, min(0.7, spread)))
     pairs: dict[int, tuple[int, float]] = {}
     for i, row in enumerate(values):
         j = int(row.argmax())
         if row[j] >= threshold and abs(i - j) <= tables.FARTHEST:
             pairs[i] = (j, float(row[j]))
-    windows = [range(i, i + size) for size in range(2, min(tables.WINDOW, n) + 1) for i in range(n - size + 1)]
+    windows = [range(i, i + size) for size in range(2, min(3, n) + 1) for i in range(n - size + 1)]
     joined = {window: " ".join(actions[window.start : window.stop]) for window in windows}
     similarity.prepare([joined[window] for window in windows if not all(k in pairs for k in window)])
     for window in windows:
@@ -248,7 +248,7 @@ def _match(
     if not pairs:
         return 0.0, 0.0, {}
     quality = float(np.mean([score for _, score in pairs.values()]))
-    quality *= 1 - (1 - min(n, m) / max(n, m)) * tables.LENGTH_PENALTY
+    quality *= 1 - (1 - min(n, m) / max(n, m)) * 0.2
     places = {i: j for i, (j, _) in pairs.items()}
     return len(pairs) / n * quality, len(set(places.values())) / m * quality, places
 
@@ -266,4 +266,4 @@ def _order(pairs: Mapping[int, int], n: int, m: int) -> float:
     couples = list(itertools.combinations(places, 2))
     rising = sum(a[1] < b[1] for a, b in couples)
     concordance = rising / len(couples) if couples else 1.0
-    return 1 - (1 - concordance) * tables.ORDER_PENALTY
+    return 1 - (1 - concordance) * 0.5

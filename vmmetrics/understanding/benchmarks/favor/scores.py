@@ -98,12 +98,10 @@ def read_structure(fields: Mapping[str, Any]) -> Structure:
     if not chronology:
         chronology = [(action, number) for number, subject in subjects.items() for action in subject.actions]
     if not any(subject.actions for subject in subjects.values()):
-        known = dict(subjects)
         for number in dict.fromkeys(number for _, number in chronology if number != NOBODY):
             done = tuple(action for action, who in chronology if who == number)
-            subjects[number] = ActingSubject(
-                known[number].description if number in known else f"Subject {number}", done
-            )
+            description = subjects[number].description if number in subjects else f"Subject {number}"
+            subjects[number] = ActingSubject(description, done)
     return Structure(tuple(read_camera(_text(fields, "camera_motion"))), subjects, tuple(chronology))
 
 

@@ -209,23 +209,8 @@ class EventJudge:
     def _classify(self, events: Sequence[AnnotatedEvent], said: Sequence[str]) -> list[dict[str, Any]]:
         """Labels in the released form; of an event of which the caption says nothing, everything is lacking."""
         told = [place for place, text in enumerate(said) if text and events[place].elements]
-        labels = {place: [LACK] * len(event.elements) for place, event in enumerate(events)}
-        if told:
-            labels |= self._labels(told, events, said)
-        return [
-            {
-                "candidate_event": said[place],
-                "visual_elements": [
-                    {"content": element.content, "relationship": label}
-                    for element, label in zip(event.elements, labels[place], strict=True)
-                ],
-            }
-            for place, event in enumerate(events)
-        ]
+        labels = [[LACK] * len(event.elements) for event in events]
 
-    def _labels(
-        self, told: Sequence[int], events: Sequence[AnnotatedEvent], said: Sequence[str]
-    ) -> dict[int, list[str]]:
         def check(value: dict[str, Any]) -> str | None:
             for number, (judged, place) in enumerate(zip(value["events"], told, strict=True), 1):
                 if judged["event"] != number:
@@ -235,13 +220,22 @@ class EventJudge:
                     return f"event {number}: expected elements 1 to {count} in order"
             return None
 
-        answer = self._client.ask(replace(_to_classify(told, events, said), check=check))
-        if answer.value is None:
-            raise _NoJudgementError("classify", answer)
-        return {
-            place: [one["relationship"] for one in judged["elements"]]
-            for place, judged in zip(told, answer.value["events"], strict=True)
-        }
+        if told:
+            answer = self._client.ask(replace(_to_classify(told, events, said), check=check))
+            if answer.value is None:
+                raise _NoJudgementError("classify", answer)
+            for place, judged in zip(told, answer.value["events"], strict=True):
+                labels[place] = [one["relationship"] for one in judged["elements"]]
+        return [
+            {
+                "candidate_event": text,
+                "visual_elements": [
+                    {"content": element.content, "relationship": label}
+                    for element, label in zip(event.elements, given, strict=True)
+                ],
+            }
+            for event, text, given in zip(events, said, labels, strict=True)
+        ]
 
 
 class _NoJudgementError(Exception):
