@@ -51,12 +51,9 @@ def released_letter(text: str, letters: Sequence[str]) -> str | None:
     ('A', 'B', None)
     """
     said = text.strip()
-    leading = _LEADING.match(said)
-    if leading and leading[1].upper() in letters:
-        return leading[1].upper()
-    named = _NAMED.search(said)
-    if named and named[1].upper() in letters:
-        return named[1].upper()
+    for found in (_LEADING.match(said), _NAMED.search(said)):
+        if found and found[1].upper() in letters:
+            return found[1].upper()
     return next((letter for letter in _ALONE.findall(said) if letter in letters), None)
 
 

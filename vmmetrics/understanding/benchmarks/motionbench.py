@@ -46,9 +46,7 @@ def polish(text: str) -> str:
 
 def merge(old: str | None, text: str) -> str:
     """What the released tools keep of a question answered again: the old letter if it is A to D, else the new one."""
-    if old and any(letter in old for letter in _KEPT):
-        return polish(old)
-    return polish(text)
+    return polish(old if old and any(letter in old for letter in _KEPT) else text)
 
 
 _ANY_OPTIONS: Final = ("",) * 6

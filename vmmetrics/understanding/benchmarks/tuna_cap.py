@@ -47,13 +47,16 @@ def unscored(question: Question, why: str) -> Scored:
     return Scored(question.id, None, answered=False, detail={"why": why})
 
 
-def outcome(question: Question, judged: Judged) -> Scored:
-    """Ours: no score where the judge made nothing of the caption that can be used.
+def outcome(question: Question, judged: Judged | None) -> Scored:
+    """Ours: no score where the judge made nothing of the caption that can be used; 0 without a caption.
 
     What a judgement does not say of an element is lacking. Matches are kept as far as they keep the order of time, and
     an event without a match has nothing entailed or contradicted.
     """
     events = caption_events(question)
+    if judged is None:
+        parts = scoring.scores(events, [])
+        return Scored(question.id, parts.get("f1"), answered=False, parts=parts, detail={"why": "there is no caption"})
     if judged.record is None:
         return unscored(question, judged.why)
     relationship = judged.record.get("relationship")
@@ -81,12 +84,6 @@ def outcome(question: Question, judged: Judged) -> Scored:
     shown = {name: judged.record[name] for name in _SHOWN if name in judged.record}
     detail = shown | ({"mended": mended} if mended else {})
     return Scored(question.id, parts["f1"], parts=parts, detail=detail)
-
-
-def nothing_said(question: Question) -> Scored:
-    """Ours, of a video without a caption: 0, and no judge is asked."""
-    parts = scoring.scores(caption_events(question), [])
-    return Scored(question.id, parts.get("f1"), answered=False, parts=parts, detail={"why": "there is no caption"})
 
 
 def released_outcome(question: Question, judged: Judged) -> Scored:
@@ -188,11 +185,16 @@ class TunaCap(Benchmark):
                 object with ``judged`` as :class:`~vmmetrics.understanding.benchmarks.tuna.judging.EventJudge` has it.
 
         Raises:
-            SetupError: There is no judge.
+            SetupError: There is no judge, or its file cannot be read.
             VMMetricsError: As :meth:`vmmetrics.utils.endpoint.client.Client.ask_all`.
         """
         released = protocol == "upstream"
-        judge = judging.judge_of(judge, questions, as_it_is=released)
+        if isinstance(judge, Client):
+            judge = judging.EventJudge(judge)
+        elif isinstance(judge, str | Path):
+            judge = judging.RecordedJudge(Path(judge), questions, as_it_is=released)
+        elif not hasattr(judge, "judged"):
+            raise SetupError("Captions of TUNA need a judge: an endpoint, or a file with recorded judgements")
         # as released a recorded judgement counts whatever was said
         captions = _captions(questions, answers, empty=released and isinstance(judge, judging.RecordedJudge))
         judged = {caption.question.id: made for caption, made in judge.judged(captions)}
@@ -204,7 +206,7 @@ class TunaCap(Benchmark):
             elif released:
                 found.append(released_outcome(question, made or Judged(None, "there is no caption")))
             else:
-                found.append(nothing_said(question) if made is None else outcome(question, made))
+                found.append(outcome(question, made))
         return found
 
     def judge_estimate(

@@ -24,7 +24,7 @@ FEW: Final = 3
 """Fewer matches than this have no order."""
 FEW_PENALTY: Final = 0.2
 WEIGHTS: Final[Mapping[str, float]] = {
-    "camera": 0.05,
+    "camera f1": 0.05,
     "subject precision": 0.2,
     "subject recall": 0.2,
     "subject order": 0.05,

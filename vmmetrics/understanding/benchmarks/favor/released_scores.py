@@ -117,22 +117,17 @@ def released_scores(
     All are 0 where the released code fails (an annotation whose subjects do nothing, a field that is
     None, a number of thousands of digits).
     """
+    sides = annotation, found
     try:
-        camera = _camera(similarity, annotation.get("camera_motion", ""), found.get("camera_motion", ""))
-        subject = _subjects(
-            similarity, parse_subjects(annotation.get("motion_list", "")), parse_subjects(found.get("motion_list", ""))
-        )
-        name = "chronological_motion_list"
+        camera = _camera(similarity, *(side.get("camera_motion", "") for side in sides))
+        subject = _subjects(similarity, *(parse_subjects(side.get("motion_list", "")) for side in sides))
         chronology = _chronology(
-            similarity, parse_chronology(annotation.get(name, "")), parse_chronology(found.get(name, ""))
+            similarity, *(parse_chronology(side.get("chronological_motion_list", "")) for side in sides)
         )
     except (ZeroDivisionError, AttributeError, ValueError):
         return dict.fromkeys((*NAMES, "composite"), 0.0)
     scores = dict(zip(NAMES, itertools.chain(camera, subject, chronology), strict=True))
-    scores["composite"] = sum(
-        weight * scores["camera f1" if name == "camera" else name] for name, weight in tables.WEIGHTS.items()
-    )
-    return scores
+    return scores | {"composite": sum(weight * scores[name] for name, weight in tables.WEIGHTS.items())}
 
 
 def _camera(similarity: ReleasedSimilarity, wanted: Any, said: Any) -> tuple[float, float, float, float]:

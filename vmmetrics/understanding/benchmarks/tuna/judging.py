@@ -53,26 +53,6 @@ class Judged:
     place: int = 0
 
 
-def judge_of(judge: Any, questions: Sequence[Question], as_it_is: bool) -> Any:
-    """The judge that is meant by an endpoint's client, by the path of a recorded one, or by an object with ``judged``.
-
-    Args:
-        judge: One of these.
-        questions: All that are there, whose names a recorded judge must know.
-        as_it_is: Whether a recorded judge is taken as :class:`RecordedJudge` has it.
-
-    Raises:
-        SetupError: It is none of them, or the file cannot be read.
-    """
-    if isinstance(judge, Client):
-        return EventJudge(judge)
-    if isinstance(judge, str | Path):
-        return RecordedJudge(Path(judge), questions, as_it_is)
-    if not hasattr(judge, "judged"):
-        raise SetupError("Captions of TUNA need a judge: an endpoint, or a file with recorded judgements")
-    return judge
-
-
 class RecordedJudge:
     """Judgements from a file.
 
