@@ -27,8 +27,6 @@ from vmmetrics.utils.endpoint.messages import Turn
 # counted (it divides by zero: no accuracy), and a second answered question in one record with a known answer (it wraps
 # the record's task in one more list for each: counted in the task it has).
 
-_KEPT = "ABCD"
-
 
 def polish(text: str) -> str:
     """The first character of what an answer says, as the released tools find it; often no letter at all.
@@ -46,7 +44,7 @@ def polish(text: str) -> str:
 
 def merge(old: str | None, text: str) -> str:
     """What the released tools keep of a question answered again: the old letter if it is A to D, else the new one."""
-    return polish(old if old and any(letter in old for letter in _KEPT) else text)
+    return polish(old if old and any(letter in old for letter in "ABCD") else text)
 
 
 _ANY_OPTIONS: Final = ("",) * 6

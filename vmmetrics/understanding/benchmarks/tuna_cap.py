@@ -37,8 +37,6 @@ from vmmetrics.utils.tables import nothing_found, read_rows, sha256_of
 
 HALLUCINATION: Final = "hallucination"
 """Share of a caption's events that match no event of the video, or none in the order of time, 0..1."""
-PLACE: Final = "place"
-"""Name in the detail of where a record is in its file."""
 _SHOWN: Final = ("candidate_events", "match_ids", "relationship")
 
 
@@ -92,7 +90,9 @@ def released_outcome(question: Question, judged: Judged) -> Scored:
     parts = scoring.released_scores(question.reference["events"], relationship)
     if parts is None:
         return unscored(question, judged.why or "the judgement is not of the annotated events")
-    return Scored(question.id, parts.get("f1"), parts=parts, detail={"relationship": relationship, PLACE: judged.place})
+    return Scored(
+        question.id, parts.get("f1"), parts=parts, detail={"relationship": relationship, "place": judged.place}
+    )
 
 
 def _matches(record: Mapping[str, Any], references: int, mended: dict[str, int]) -> list[scoring.Pair]:
@@ -122,7 +122,6 @@ def _number(value: object) -> int | None:
 
 _CAP: Final = files.DATA["cap"]
 _CHARACTERISTICS: Final[Sequence[str]] = files.DATA["characteristics"]
-_REASONS: Final = 5  # reasons for no judgement in a note
 
 Row = Mapping[str, Any]
 
@@ -311,7 +310,7 @@ def _figures(questions: Sequence[Question], scored: Sequence[Scored]) -> list[Fi
 def _without_judgement(scored: Sequence[Scored]) -> str:
     """How many captions have no judgement, and why; what is wrong with answers differs, so only the first are told."""
     why = Counter((one.value is None, str(one.detail["why"])) for one in scored if not one.answered)
-    known = why.most_common(_REASONS)
+    known = why.most_common(5)
     told = [f"{count} {'left out' if out else 'with 0'}: {reason}" for (out, reason), count in known]
     others = why.total() - sum(count for _, count in known)
     return "; ".join([*told, f"{others} for other reasons, in scores.jsonl"] if others else told)
@@ -334,7 +333,7 @@ def _released_figures(questions: Sequence[Question], scored: Sequence[Scored]) -
     for name, kind, measure in product((ALL, *_CHARACTERISTICS), ("", *TYPES), MEASURES):
         key = f"{kind} {measure}" if kind else measure
         got = [scored[place] for place in groups.get(name, ()) if key in scored[place].parts]
-        values = [one.parts[key] for one in sorted(got, key=lambda one: one.detail[PLACE])]
+        values = [one.parts[key] for one in sorted(got, key=lambda one: one.detail["place"])]
         mean = round(sum(values) / len(values), 3) if values else None
         told = note if (name, kind) == (ALL, "") else ""
         found.append(Figure(*_named(name, kind), measure, mean, n=len(values), clusters=len(values), note=told))
