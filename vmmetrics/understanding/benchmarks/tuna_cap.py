@@ -90,9 +90,8 @@ def released_outcome(question: Question, judged: Judged) -> Scored:
     parts = scoring.released_scores(question.reference["events"], relationship)
     if parts is None:
         return unscored(question, judged.why or "the judgement is not of the annotated events")
-    return Scored(
-        question.id, parts.get("f1"), parts=parts, detail={"relationship": relationship, "place": judged.place}
-    )
+    detail = {"relationship": relationship, "place": judged.place}
+    return Scored(question.id, parts.get("f1"), parts=parts, detail=detail)
 
 
 def _matches(record: Mapping[str, Any], references: int, mended: dict[str, int]) -> list[scoring.Pair]:

@@ -232,15 +232,12 @@ class CaptionScores:
 
 def texts_of(structures: Iterable[Structure]) -> list[str]:
     """Every text that scoring will compare: to be embedded at once."""
-    return [
-        text
-        for structure in structures
-        for text in (
-            *structure.camera,
-            *(action for action, _ in structure.chronology),
-            *(t for subject in structure.subjects.values() for t in (subject.description, *subject.actions)),
-        )
-    ]
+    texts: list[str] = []
+    for structure in structures:
+        texts += [*structure.camera, *(action for action, _ in structure.chronology)]
+        for subject in structure.subjects.values():
+            texts += [subject.description, *subject.actions]
+    return texts
 
 
 def score(similarity: Similarity, wanted: Structure, said: Structure) -> CaptionScores:

@@ -120,9 +120,7 @@ class EventJudge:
         asks: list[Ask[Any]] = []
         for caption in todo:
             events = sentences(caption.text)
-            pairs = [
-                (number, number if number <= len(caption.events) else None) for number in range(1, len(events) + 1)
-            ]
+            pairs = [(n, n if n <= len(caption.events) else None) for n in range(1, len(events) + 1)]
             said = scoring.texts_of_references(pairs, events, len(caption.events))
             told = [place for place, text in enumerate(said) if text and caption.events[place].elements]
             asks += [_to_split(caption), _to_match(events, caption.events)]
