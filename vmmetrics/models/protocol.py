@@ -84,9 +84,8 @@ def said(reply: Reply, cost: float | None = None) -> Said:
     'the model refused'
     """
     known = {"input_tokens": reply.input_tokens, "output_tokens": reply.output_tokens, "cost": cost}
-    usage: dict[str, float] = {name: value for name, value in known.items() if value is not None}
-    if reply.cut:
-        usage["cut"] = 1
+    known["cut"] = 1 if reply.cut else None
+    usage = {name: value for name, value in known.items() if value is not None}
     return Said(reply.text, "the model refused" if reply.refused else None, usage)
 
 

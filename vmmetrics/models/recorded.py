@@ -8,6 +8,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from vmmetrics.models.frames import Frames
 from vmmetrics.models.protocol import OneByOne, Said
 from vmmetrics.models.questions import LETTERS, NOT_RECORDED, Answered, EntriesByQuestion, Question
 from vmmetrics.utils.endpoint.messages import Turn
+from vmmetrics.utils.schema import parse_json
 from vmmetrics.utils.tables import SEPARATORS, read_rows
 
 # Answers that need no model: at random, and the letter that is right most often.
@@ -155,10 +157,9 @@ class RecordedModel(OneByOne):
 
 def released_answers(read: Released, path: Path, questions: Sequence[Question]) -> dict[str, str] | None:
     """Answers as a benchmark reads files of its own form, by question; None where it is none, or not to these."""
-    try:
+    released = None
+    with suppress(SetupError):
         released = read(path)
-    except SetupError:
-        return None
     if released is None:
         return None
     found = EntriesByQuestion(released, questions)
@@ -184,30 +185,25 @@ def answers_in(path: Path, problems: Counter[str] | None = None) -> Iterator[tup
                 yield from _in_row(row)
 
 
-def _values(path: Path, problems: Counter[str]) -> Iterator[Any]:
+def _values(path: Path, problems: Counter[str]) -> list[Any]:
     """The JSON values of a file: the one that it is, or one a line; a line may have been cut off with its program."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise SetupError(f"{path} cannot be read: {error}") from error
-    try:
-        yield json.loads(text)
-        return
-    except (ValueError, RecursionError):
-        pass
-    read, first = 0, ""
+    with suppress(ValueError):
+        return [parse_json(text, gaps=True)]
+    values, failures = [], []
     for number, line in enumerate(text.split("\n"), 1):  # other line ends may stand in a text
         if line.strip():
             try:
-                value = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                first = first or f"line {number}: neither JSON nor a line of JSON ({error})"
-                problems["lines of recorded answers that are not JSON"] += 1
-                continue
-            read += 1
-            yield value
-    if not read and first:
-        raise SetupError(f"{path}, {first}")
+                values.append(parse_json(line, gaps=True))
+            except ValueError as error:
+                failures.append(f"line {number}: neither JSON nor a line of JSON ({error})")
+    if failures and not values:
+        raise SetupError(f"{path}, {failures[0]}")
+    problems.update(["lines of recorded answers that are not JSON"] * len(failures))
+    return values
 
 
 def _in_row(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

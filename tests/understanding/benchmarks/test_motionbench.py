@@ -17,7 +17,6 @@ from vmmetrics.understanding.benchmarks.motionbench import (
     annotation_density,
     polish,
     released_figures,
-    tally,
 )
 
 # What the released tools gave for these texts of ours (run on THUDM/MotionBench dcc9b07).
@@ -77,11 +76,11 @@ def test_released_accuracy(tmp_path: Path) -> None:
     (tmp_path / "raw.jsonl").write_text("\n".join(map(json.dumps, RAW)))
     answers = BENCHMARK.read_answers(tmp_path / "raw.jsonl", "upstream")
     assert {uid: said.text for uid, said in answers.items()} == RELEASED_LETTERS
-    counts = tally(loaded.questions, BENCHMARK.score(loaded.questions, answers, "upstream"))
+    figures = released_figures(loaded.questions, BENCHMARK.score(loaded.questions, answers, "upstream"))
     # acc 3/7, answered_acc 3/7 of 7 answers, one of them to a hidden key; g is unanswered, hidden, and yet in the total
-    values = {(figure.measure, figure.name): figure.value for figure in released_figures(counts)}
+    values = {(figure.measure, figure.name): figure.value for figure in figures}
     assert values["accuracy", "all"] == values["answered_accuracy", "all"] == 0.42857142857142855
-    assert (counts.total, counts.answered, counts.right, counts.stops) == (7, 7, 3, [])
+    assert [(figure.n, figure.note) for figure in figures[:1]] == [(7, "")] and figures[1].n == 7
     tasks = {name: value for (_, name), value in values.items() if name != "all"}
     assert tasks == {"MR": 0.6666666666666666, "CM": 0.5, "RC": 0.0}
 
@@ -90,8 +89,8 @@ def test_finished_answers_are_compared_as_they_are(tmp_path: Path) -> None:
     questions = BENCHMARK.load(write(tmp_path, RECORDS)).questions
     (tmp_path / "final.json").write_text(json.dumps({"a_0": "A. it does", "b_0": "B", "c_0": 3}))
     answers = BENCHMARK.read_answers(tmp_path / "final.json", "upstream")
-    counts = tally(questions, BENCHMARK.score(questions, answers, "upstream"))
-    assert (counts.right, counts.answered) == (1, 3)  # the counting script makes no letter of "A. it does"
+    answered_right = released_figures(questions, BENCHMARK.score(questions, answers, "upstream"))[1]
+    assert (answered_right.value, answered_right.n) == (1 / 3, 3)  # the counting script makes no letter of "A. it does"
     ours = BENCHMARK.score(questions, BENCHMARK.read_answers(tmp_path / "final.json", "vmmetrics"), "vmmetrics")
     assert [entry.value for entry in ours] == [1, 1, 0, 0, 0, None, None, 0]
 

@@ -26,3 +26,8 @@ from typing import Any
 def data_file(name: str) -> dict[str, Any]:
     """Read the data file ``<name>.toml``."""
     return tomllib.loads(resources.files(__name__).joinpath(f"{name}.toml").read_text("utf-8"))
+
+
+def f1_of(precision: float, recall: float) -> float:
+    """Harmonic mean of precision and recall; 0 where both are."""
+    return 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0

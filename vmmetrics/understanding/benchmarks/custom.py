@@ -17,6 +17,7 @@ from typing import Any, Final
 from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import LETTERS, Question
 from vmmetrics.understanding.benchmarks import data_file
+from vmmetrics.understanding.benchmarks.files import fields_of
 from vmmetrics.understanding.harness.benchmark import Figure, Scored, Scoring
 from vmmetrics.understanding.harness.choices import MultipleChoice, QuestionFile
 from vmmetrics.understanding.harness.statistics import accuracy_figures
@@ -104,17 +105,15 @@ def read_question(row: Any, folders: Sequence[Path | None], problems: Counter[st
     answer = place if 0 <= place < len(options) else None
     if answer is None and row.get("answer") not in (None, ""):
         problems["right answers that are no letter of an option"] += 1
-    groups = row.get("groups")
-    reference = row.get("reference")
     return Question(
         **texts,
         options=tuple(str(option) for option in options),
         answer=answer,
-        groups=_groups(groups) if isinstance(groups, Mapping) else {},
+        groups=_groups(fields_of(row.get("groups"))),
         path=find_video(_text(row.get("path")) or texts["video"], folders),
         start=seconds(row.get("start")),
         end=seconds(row.get("end")),
-        reference=reference if isinstance(reference, Mapping) else {},
+        reference=fields_of(row.get("reference")),
     )
 
 

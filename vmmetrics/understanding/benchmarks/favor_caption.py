@@ -25,14 +25,7 @@ from vmmetrics.understanding.benchmarks.favor.lexicon import VERBS
 from vmmetrics.understanding.benchmarks.favor.released_lists import FILE, read_verbs
 from vmmetrics.understanding.benchmarks.favor.released_scores import released_scores
 from vmmetrics.understanding.benchmarks.favor.released_similarity import ReleasedSimilarity, installed_words
-from vmmetrics.understanding.benchmarks.favor.scores import (
-    COMPOSITE,
-    CaptionScores,
-    Structure,
-    read_structure,
-    score,
-    texts_of,
-)
+from vmmetrics.understanding.benchmarks.favor.scores import COMPOSITE, Structure, read_structure, score, texts_of
 from vmmetrics.understanding.benchmarks.favor.similarity import Similarity, installed_similarity
 from vmmetrics.understanding.benchmarks.files import favor as files
 from vmmetrics.understanding.harness.benchmark import Benchmark, Figure, Reference, Scored, Scoring
@@ -220,11 +213,20 @@ def _ours(
     found = []
     for question, reference, structure in zip(questions, wanted, told, strict=True):
         scores = score(similarity, reference, structure)
-        unread = bool(said[question.id]) and structure == Structure()
+        pairs, actions, others = scores.chronology.pairs, structure.chronology, reference.chronology
+        matched, met = {i for i, *_ in pairs}, {j for _, j, _ in pairs}
         method = f"{by[1]}; {COMPOSITE}"
-        detail = _detail(scores, reference, structure) | {"by": f"{by[0]}; {method}", "method": method}
+        detail: dict[str, Any] = {  # for people: pairs of the chronological list, and what stands alone on either side
+            "matched": [[actions[i][0], others[j][0], round(value, 3)] for i, j, value in pairs],
+            "missed": [action for j, (action, _) in enumerate(others) if j not in met],
+            "invented": [action for i, (action, _) in enumerate(actions) if i not in matched],
+            "camera": [list(structure.camera), list(reference.camera)],
+            "by": f"{by[0]}; {method}",
+            "method": method,
+        }
+        if said[question.id] and structure == Structure():
+            detail["unread"] = True
         parts = scores.parts() | {"composite": scores.composite}
-        detail |= {"unread": True} if unread else {}
         found.append(Scored(question.id, scores.composite, None, bool(said[question.id]), parts, detail))
     return found
 
@@ -248,18 +250,6 @@ def _released(
         else:
             found.append(Scored(question.id, None, None, False, detail=detail))
     return found
-
-
-def _detail(scores: CaptionScores, wanted: Structure, said: Structure) -> dict[str, Any]:
-    """What was matched, for people: pairs of the chronological list, and what stands alone on either side."""
-    pairs = scores.chronology.pairs
-    matched, met = {i for i, *_ in pairs}, {j for _, j, _ in pairs}
-    return {
-        "matched": [[said.chronology[i][0], wanted.chronology[j][0], round(value, 3)] for i, j, value in pairs],
-        "missed": [action for j, (action, _) in enumerate(wanted.chronology) if j not in met],
-        "invented": [action for i, (action, _) in enumerate(said.chronology) if i not in matched],
-        "camera": [list(said.camera), list(wanted.camera)],
-    }
 
 
 def _said(questions: Sequence[Question], answers: Mapping[str, Answered]) -> dict[str, str]:

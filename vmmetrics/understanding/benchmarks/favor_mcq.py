@@ -35,7 +35,6 @@ def upstream_judge(correct: str, options: Sequence[str], output: str) -> bool:
 
 _FILE: Final = data_file("favor")
 _DATA: Final = _FILE["mcq"]
-_TASKS: Final = tuple(_DATA["tasks"])
 _VIEWS: Final = (favor.THIRD, favor.EGO)
 
 
@@ -47,7 +46,7 @@ class FavorMcq(MultipleChoice):
     data = _DATA | _FILE
     form = "{instruction}\n\n{text}\n{options}\n{lettered}"
     groupings = ("perspective", "task", "perspective and task")
-    order = (*_VIEWS, *_TASKS, *(f"{view} {task}" for view in _VIEWS for task in _DATA["tasks"]))
+    order = (*_VIEWS, *_DATA["tasks"], *(f"{view} {task}" for view in _VIEWS for task in _DATA["tasks"]))
 
     def questions(self, source: QuestionFile) -> Iterable[Question]:
         """Read the released list or its flat twin."""

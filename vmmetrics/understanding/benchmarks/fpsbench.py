@@ -32,13 +32,10 @@ from vmmetrics.utils.tables import read_rows
 # FPS-Bench's scoring as released: letters, accuracy over what was understood, its interval and groups.
 
 RESAMPLES: Final = 1000
-SEED: Final = 0  # of the resamples
-CHANCE: Final = 0.2  # "5-way", whatever options there are
 
 _LEADING: Final = re.compile(r"\s*\(?\*{0,2}([A-Ea-e])\b")
 _NAMED: Final = re.compile(r"\b(?:answer|option|choice|select|choose|pick)\b[^A-Za-z0-9]{0,12}\(?([A-Ea-e])\b")
 _ALONE: Final = re.compile(r"\b([A-E])\b")
-_GROUPS: Final = ("category", "domain", "subdomain", "minFPS", "clip duration")
 
 
 def released_letter(text: str, letters: Sequence[str]) -> str | None:
@@ -51,12 +48,9 @@ def released_letter(text: str, letters: Sequence[str]) -> str | None:
     ('A', 'B', None)
     """
     said = text.strip()
-    leading = _LEADING.match(said)
-    if leading and leading[1].upper() in letters:
-        return leading[1].upper()
-    named = _NAMED.search(said)
-    if named and named[1].upper() in letters:
-        return named[1].upper()
+    for found in (_LEADING.match(said), _NAMED.search(said)):
+        if found and found[1].upper() in letters:
+            return found[1].upper()
     return next((letter for letter in _ALONE.findall(said) if letter in letters), None)
 
 
@@ -75,7 +69,7 @@ def interval(values: Sequence[float]) -> tuple[float, float] | None:
     """The released bootstrap over questions, to its four decimals; None for fewer than two values."""
     if len(values) < 2:
         return None
-    rng = random.Random(SEED)  # noqa: S311 - no secret
+    rng = random.Random(0)  # noqa: S311 - no secret
     count = len(values)
     means = sorted(sum(values[rng.randrange(count)] for _ in range(count)) / count for _ in range(RESAMPLES))
     return round(means[int(0.025 * RESAMPLES)], 4), round(means[int(0.975 * RESAMPLES)], 4)
@@ -100,10 +94,11 @@ def released_figures(questions: Sequence[Question], scored: Sequence[Scored]) ->
     share = len(counted) / len(given) if given else None
     note = "over answers that were understood; the interval draws questions, not videos"
     found = [
-        Figure("all", "all", "accuracy", mean, low, high, len(values), answered=share, chance=CHANCE, note=note),
+        # "5-way", whatever options there are
+        Figure("all", "all", "accuracy", mean, low, high, len(values), answered=share, chance=0.2, note=note),
         Figure("all", "all", "no_answer_rate", silent / len(given) if given else 0.0, n=len(given)),
     ]
-    for group in _GROUPS:
+    for group in ("category", "domain", "subdomain", "minFPS", "clip duration"):
         of_group: dict[str, list[float]] = {}
         for question, value in counted:
             named = min_fps_group(question.reference["min_fps"]) if group == "minFPS" else question.groups[group][0]

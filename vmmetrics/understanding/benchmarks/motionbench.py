@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -23,11 +23,9 @@ from vmmetrics.utils.endpoint.messages import Turn
 
 # MotionBench's scoring as released: how an answer becomes a letter, repeats are merged, and accuracies counted.
 #
-# Where the released script stops with an error, this goes on, and :class:`Tally` says so: nothing answered or nothing
+# Where the released script stops with an error, this goes on, and the note says so: nothing answered or nothing
 # counted (it divides by zero: no accuracy), and a second answered question in one record with a known answer (it wraps
 # the record's task in one more list for each: counted in the task it has).
-
-_KEPT = "ABCD"
 
 
 def polish(text: str) -> str:
@@ -46,60 +44,7 @@ def polish(text: str) -> str:
 
 def merge(old: str | None, text: str) -> str:
     """What the released tools keep of a question answered again: the old letter if it is A to D, else the new one."""
-    if old and any(letter in old for letter in _KEPT):
-        return polish(old)
-    return polish(text)
-
-
-@dataclass(slots=True)
-class ReleasedTally:
-    """The counts of the released script.
-
-    Attributes:
-        total: Questions, but for those with a hidden key that were answered: its ``total_qa_num``.
-        answered: Questions with an answer, whatever it is, hidden keys included: its ``total_answered_num``.
-        right: Its ``right_num``.
-        tasks_right: Right answers by task.
-        tasks_answered: Answered questions with a known key by task.
-        stops: Why the released script would have stopped; empty where it would not.
-    """
-
-    total: int = 0
-    answered: int = 0
-    right: int = 0
-    tasks_right: Counter[str] = field(default_factory=Counter)
-    tasks_answered: Counter[str] = field(default_factory=Counter)
-    stops: list[str] = field(default_factory=list)
-
-
-def tally(questions: Sequence[Question], scored: Iterable[Scored]) -> ReleasedTally:
-    """Count as the released script does.
-
-    Args:
-        questions: In the order of the file.
-        scored: What each got under ``protocol="upstream"``.
-    """
-    counts = ReleasedTally()
-    answered_in: Counter[object] = Counter()
-    several = 0
-    for question, entry in zip(questions, scored, strict=True):
-        hidden = question.reference["answer"] == HIDDEN
-        if entry.answered:
-            counts.answered += 1
-            answered_in[question.reference["record"]] += 1
-            if hidden:
-                continue
-            several += answered_in[question.reference["record"]] > 1
-            task = question.groups["task"][0]
-            counts.tasks_answered[task] += 1
-            counts.tasks_right[task] += entry.value == 1
-            counts.right += entry.value == 1
-        counts.total += 1
-    if several:
-        counts.stops.append(f"a record has several answered questions ({several} beyond the first)")
-    if not counts.answered or not counts.total:
-        counts.stops.append("nothing is answered" if not counts.answered else "every answer is to a hidden key")
-    return counts
+    return polish(old if old and any(letter in old for letter in "ABCD") else text)
 
 
 _ANY_OPTIONS: Final = ("",) * 6
@@ -132,7 +77,7 @@ class MotionBench(MultipleChoice):
     def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
         """Accuracy over all with a known key, and by task."""
         if protocol == "upstream":
-            return released_figures(tally(questions, scored))
+            return released_figures(questions, scored)
         first, *others = super().figures(questions, scored, protocol)
         density = annotation_density(questions)
         if density is not None:
@@ -143,7 +88,7 @@ class MotionBench(MultipleChoice):
     def read_answers(self, path: Path, protocol: Scoring = "vmmetrics") -> dict[str, Answered]:
         """Answers in the released forms: one object {uid: letter}, or lines {uid: text} in which a uid may come again.
 
-        Of several texts for a question the released rule keeps one letter (:func:`.motionbench_released.merge`); ours
+        Of several texts for a question the released rule keeps one letter (:func:`merge`); ours
         takes the last that has a letter.
 
         Raises:
@@ -182,20 +127,38 @@ def annotation_density(questions: Sequence[Question]) -> float | None:
     return sum(len(question.reference["text"]) for question in counted) / length if length else None
 
 
-def released_figures(counts: ReleasedTally) -> list[Figure]:
-    """The released script's numbers; what it cannot give is None, and the note says why."""
-    right, total, answered = counts.right, counts.total, counts.answered
-    note = "; ".join(f"the released script stops: {reason}" for reason in counts.stops)
-    all_answers = "of all answers, those to hidden keys among them, which cannot be right"
-    tasks = [*DATA["tasks"], *(task for task in counts.tasks_answered if task not in DATA["tasks"])]
+def released_figures(questions: Sequence[Question], scored: Sequence[Scored]) -> list[Figure]:
+    """The released script's numbers; what it cannot give is None, and the note says why.
+
+    Its total are all questions but answered ones with a hidden key; what is answered is so whatever the answer.
+
+    Args:
+        questions: In the order of the file.
+        scored: What each got under ``protocol="upstream"``.
+    """
+    right: Counter[str] = Counter()  # by task
+    known: Counter[str] = Counter()
+    in_record: Counter[object] = Counter()
+    several = 0
+    for question, entry in zip(questions, scored, strict=True):
+        if entry.answered:
+            in_record[question.reference["record"]] += 1
+            if question.reference["answer"] != HIDDEN:
+                several += in_record[question.reference["record"]] > 1
+                known[question.groups["task"][0]] += 1
+                right[question.groups["task"][0]] += entry.value == 1
+    answered, correct = in_record.total(), right.total()
+    total = len(questions) - answered + known.total()
+    stops = [f"a record has several answered questions ({several} beyond the first)"] if several else []
+    if not answered or not total:
+        stops.append("every answer is to a hidden key" if answered else "nothing is answered")
+    note = "; ".join(f"the released script stops: {reason}" for reason in stops)
+    hidden = "of all answers, those to hidden keys among them, which cannot be right"
+    tasks = [task for task in dict.fromkeys((*DATA["tasks"], *known)) if known[task]]
     return [
-        Figure("all", "all", "accuracy", right / total if total else None, n=total, note=note),
-        Figure("all", "all", "answered_accuracy", right / answered if answered else None, n=answered, note=all_answers),
-        *(
-            Figure("task", task, "accuracy", counts.tasks_right[task] / n, n=n)
-            for task in tasks
-            if (n := counts.tasks_answered.get(task, 0))
-        ),
+        Figure("all", "all", "accuracy", correct / total if total else None, n=total, note=note),
+        Figure("all", "all", "answered_accuracy", correct / answered if answered else None, n=answered, note=hidden),
+        *(Figure("task", task, "accuracy", right[task] / known[task], n=known[task]) for task in tasks),
     ]
 
 

@@ -24,26 +24,9 @@ from typing import Any, Final
 from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import Answered, EntriesByQuestion, LoadedBenchmark, Question, said_of
 from vmmetrics.understanding.benchmarks.files import tuna as files
-from vmmetrics.understanding.benchmarks.tuna.judging import (
-    Caption,
-    EventJudge,
-    Judged,
-    RecordedJudge,
-    caption_events,
-    judge_of,
-)
-from vmmetrics.understanding.benchmarks.tuna.scoring import (
-    LACK,
-    MEASURES,
-    TYPES,
-    Pair,
-    events_of,
-    in_order,
-    labels_of,
-    released_scores,
-    scores,
-    sentences,
-)
+from vmmetrics.understanding.benchmarks.tuna import judging, scoring
+from vmmetrics.understanding.benchmarks.tuna.judging import Judged, caption_events
+from vmmetrics.understanding.benchmarks.tuna.scoring import LACK, MEASURES, TYPES, events_of
 from vmmetrics.understanding.harness.benchmark import Benchmark, Figure, Reference, Scored, Scoring
 from vmmetrics.understanding.harness.statistics import ALL, figure, grouped, part
 from vmmetrics.utils.endpoint.client import Client
@@ -54,8 +37,6 @@ from vmmetrics.utils.tables import nothing_found, read_rows, sha256_of
 
 HALLUCINATION: Final = "hallucination"
 """Share of a caption's events that match no event of the video, or none in the order of time, 0..1."""
-PLACE: Final = "place"
-"""Name in the detail of where a record is in its file."""
 _SHOWN: Final = ("candidate_events", "match_ids", "relationship")
 
 
@@ -64,19 +45,22 @@ def unscored(question: Question, why: str) -> Scored:
     return Scored(question.id, None, answered=False, detail={"why": why})
 
 
-def outcome(question: Question, judged: Judged) -> Scored:
-    """Ours: no score where the judge made nothing of the caption that can be used.
+def outcome(question: Question, judged: Judged | None) -> Scored:
+    """Ours: no score where the judge made nothing of the caption that can be used; 0 without a caption.
 
     What a judgement does not say of an element is lacking. Matches are kept as far as they keep the order of time, and
     an event without a match has nothing entailed or contradicted.
     """
     events = caption_events(question)
+    if judged is None:
+        parts = scoring.scores(events, [])
+        return Scored(question.id, parts.get("f1"), answered=False, parts=parts, detail={"why": "there is no caption"})
     if judged.record is None:
         return unscored(question, judged.why)
     relationship = judged.record.get("relationship")
     if not isinstance(relationship, list) or len(relationship) != len(events):
         return unscored(question, "the judgement is not of the annotated events")
-    labels, unread = labels_of(relationship, events)
+    labels, unread = scoring.labels_of(relationship, events)
     if unread and unread == sum(map(len, labels)):
         return unscored(question, "no label of the judgement can be read")
     mended = dict(judged.mended)
@@ -85,14 +69,14 @@ def outcome(question: Question, judged: Judged) -> Scored:
     found = _matches(judged.record, len(events), mended)
     parts = {}
     if found:
-        kept = in_order(found)
+        kept = scoring.in_order(found)
         back = sum(pair != given for pair, given in zip(kept, found, strict=True))
         if back:
             mended["matches against the order of time, taken back"] = back
         matched = {reference for _, reference in kept}
         labels = [given if place in matched else [LACK] * len(given) for place, given in enumerate(labels, 1)]
         parts[HALLUCINATION] = sum(reference is None for _, reference in kept) / len(kept)
-    parts |= scores(events, labels)
+    parts |= scoring.scores(events, labels)
     if "f1" not in parts:
         return unscored(question, "no annotated element has a weight")
     shown = {name: judged.record[name] for name in _SHOWN if name in judged.record}
@@ -100,22 +84,17 @@ def outcome(question: Question, judged: Judged) -> Scored:
     return Scored(question.id, parts["f1"], parts=parts, detail=detail)
 
 
-def nothing_said(question: Question) -> Scored:
-    """Ours, of a video without a caption: 0, and no judge is asked."""
-    parts = scores(caption_events(question), [])
-    return Scored(question.id, parts.get("f1"), answered=False, parts=parts, detail={"why": "there is no caption"})
-
-
 def released_outcome(question: Question, judged: Judged) -> Scored:
     """As the released scorer: nothing where there is no judgement, or one of another number of events."""
     relationship = None if judged.record is None else judged.record.get("relationship")
-    parts = released_scores(question.reference["events"], relationship)
+    parts = scoring.released_scores(question.reference["events"], relationship)
     if parts is None:
         return unscored(question, judged.why or "the judgement is not of the annotated events")
-    return Scored(question.id, parts.get("f1"), parts=parts, detail={"relationship": relationship, PLACE: judged.place})
+    detail = {"relationship": relationship, "place": judged.place}
+    return Scored(question.id, parts.get("f1"), parts=parts, detail=detail)
 
 
-def _matches(record: Mapping[str, Any], references: int, mended: dict[str, int]) -> list[Pair]:
+def _matches(record: Mapping[str, Any], references: int, mended: dict[str, int]) -> list[scoring.Pair]:
     """One pair for each candidate event, from a file: numbers that are none of an event's mean no match.
 
     Empty where the file has no matches or none that can be read: labels then stand as they are.
@@ -142,7 +121,6 @@ def _number(value: object) -> int | None:
 
 _CAP: Final = files.DATA["cap"]
 _CHARACTERISTICS: Final[Sequence[str]] = files.DATA["characteristics"]
-_REASONS: Final = 5  # reasons for no judgement in a note
 
 Row = Mapping[str, Any]
 
@@ -205,13 +183,18 @@ class TunaCap(Benchmark):
                 object with ``judged`` as :class:`~vmmetrics.understanding.benchmarks.tuna.judging.EventJudge` has it.
 
         Raises:
-            SetupError: There is no judge.
+            SetupError: There is no judge, or its file cannot be read.
             VMMetricsError: As :meth:`vmmetrics.utils.endpoint.client.Client.ask_all`.
         """
         released = protocol == "upstream"
-        judge = judge_of(judge, questions, as_it_is=released)
+        if isinstance(judge, Client):
+            judge = judging.EventJudge(judge)
+        elif isinstance(judge, str | Path):
+            judge = judging.RecordedJudge(Path(judge), questions, as_it_is=released)
+        elif not hasattr(judge, "judged"):
+            raise SetupError("Captions of TUNA need a judge: an endpoint, or a file with recorded judgements")
         # as released a recorded judgement counts whatever was said
-        captions = _captions(questions, answers, empty=released and isinstance(judge, RecordedJudge))
+        captions = _captions(questions, answers, empty=released and isinstance(judge, judging.RecordedJudge))
         judged = {caption.question.id: made for caption, made in judge.judged(captions)}
         found = []
         for question in questions:
@@ -221,14 +204,14 @@ class TunaCap(Benchmark):
             elif released:
                 found.append(released_outcome(question, made or Judged(None, "there is no caption")))
             else:
-                found.append(nothing_said(question) if made is None else outcome(question, made))
+                found.append(outcome(question, made))
         return found
 
     def judge_estimate(
         self, questions: Sequence[Question], answers: Mapping[str, Answered], judge: Client
     ) -> CostEstimate:
         """What judging would take, about."""
-        return EventJudge(judge).estimate(_captions(questions, answers))
+        return judging.EventJudge(judge).estimate(_captions(questions, answers))
 
     def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
         """Precision, recall and F1 over all, by element type and characteristic; F1 by domain and by type in each."""
@@ -291,14 +274,16 @@ def _question(place: int, row: Row, annotation: Row, paths: Mapping[str, Path], 
     )
 
 
-def _captions(questions: Sequence[Question], answers: Mapping[str, Answered], empty: bool = False) -> list[Caption]:
+def _captions(
+    questions: Sequence[Question], answers: Mapping[str, Answered], empty: bool = False
+) -> list[judging.Caption]:
     """Captions of videos with annotated events; those without a word only if asked for."""
     said = EntriesByQuestion(answers, questions)
     texts = {question.id: said_of(said.of(question)).strip() for question in questions}
     return [
-        Caption(question, texts[question.id], events)
+        judging.Caption(question, texts[question.id], events)
         for question in questions
-        if (events := caption_events(question)) and (empty or sentences(texts[question.id]))
+        if (events := caption_events(question)) and (empty or scoring.sentences(texts[question.id]))
     ]
 
 
@@ -324,7 +309,7 @@ def _figures(questions: Sequence[Question], scored: Sequence[Scored]) -> list[Fi
 def _without_judgement(scored: Sequence[Scored]) -> str:
     """How many captions have no judgement, and why; what is wrong with answers differs, so only the first are told."""
     why = Counter((one.value is None, str(one.detail["why"])) for one in scored if not one.answered)
-    known = why.most_common(_REASONS)
+    known = why.most_common(5)
     told = [f"{count} {'left out' if out else 'with 0'}: {reason}" for (out, reason), count in known]
     others = why.total() - sum(count for _, count in known)
     return "; ".join([*told, f"{others} for other reasons, in scores.jsonl"] if others else told)
@@ -347,7 +332,7 @@ def _released_figures(questions: Sequence[Question], scored: Sequence[Scored]) -
     for name, kind, measure in product((ALL, *_CHARACTERISTICS), ("", *TYPES), MEASURES):
         key = f"{kind} {measure}" if kind else measure
         got = [scored[place] for place in groups.get(name, ()) if key in scored[place].parts]
-        values = [one.parts[key] for one in sorted(got, key=lambda one: one.detail[PLACE])]
+        values = [one.parts[key] for one in sorted(got, key=lambda one: one.detail["place"])]
         mean = round(sum(values) / len(values), 3) if values else None
         told = note if (name, kind) == (ALL, "") else ""
         found.append(Figure(*_named(name, kind), measure, mean, n=len(values), clusters=len(values), note=told))

@@ -18,26 +18,13 @@ from vmmetrics.understanding.benchmarks.favor.lexicon import word_set
 # only single words are kept: it is asked about single words only, and no word stands in two of its rows.
 
 THRESHOLD: Final = 0.3
-CAMERA_THRESHOLD: Final = 0.3 * 0.8
-LEAST_THRESHOLD: Final = 0.25
-MOST_THRESHOLD: Final = 0.7
-VERB_BOOST: Final = 0.3
 POSITION_WEIGHT: Final = 0.3
-WINDOW: Final = 3
 FARTHEST: Final = 15
-LENGTH_PENALTY: Final = 0.2
-ORDER_PENALTY: Final = 0.5
 FEW: Final = 3
 """Fewer matches than this have no order."""
 FEW_PENALTY: Final = 0.2
-DESCRIPTION_WEIGHT: Final = 0.1
-ACTION_WEIGHT: Final = 0.95
-SURE_SUBJECT: Final = 0.5
-LEAST_SUBJECT: Final = 0.15
-TERM_BOOST: Final = 0.3
-LAPTOP_BOOST: Final = 0.15
 WEIGHTS: Final[Mapping[str, float]] = {
-    "camera": 0.05,
+    "camera f1": 0.05,
     "subject precision": 0.2,
     "subject recall": 0.2,
     "subject order": 0.05,

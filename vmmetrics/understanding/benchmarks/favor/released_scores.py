@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from vmmetrics.understanding.benchmarks import f1_of
 from vmmetrics.understanding.benchmarks.favor import released_lists as tables
 from vmmetrics.understanding.benchmarks.favor.released_similarity import ReleasedSimilarity
 
@@ -22,7 +23,7 @@ from vmmetrics.understanding.benchmarks.favor.released_similarity import Release
 #
 # ``Subject 1: Man [a, b] Subject 2: ...``, ``a (Subject 1), b (Subject 2)`` and ``pan left, stationary``. A text that
 # does not fit (one in 75 of the released annotations) gives nothing, a repeated subject keeps its last bracket, and
-# every item of a chronological list but the first keeps the comma before it; :mod:`.structure` reads them as they are
+# every item of a chronological list but the first keeps the comma before it; :mod:`.scores` reads them as they are
 # meant.
 
 Subjects = dict[int, tuple[str, list[str]]]
@@ -36,7 +37,6 @@ _BRACKET: Final = re.compile(r"\[(.*?)\]")
 _DONE_BY: Final = re.compile(r"(.*?)\s*\(Subject (\d+)\)")
 _LAST_MARK: Final = re.compile(r"[,.;!?]$")
 _LISTED: Final = re.compile(r"[,;]|\s+and\s+")
-_CAMERA: Final = re.compile(r"(camera\s+)")
 _CAMERA_LISTED: Final = re.compile(r"[;]|\s+then\s+|\s+and\s+")
 
 
@@ -98,22 +98,10 @@ def parse_camera(text: object) -> list[str]:
     elif "." in text:
         segments = [part.strip() for part in text.split(".") if part.strip()]
     elif "camera" in text.lower():
-        segments = _at_camera(text.lower())
+        segments = [part.strip() for part in re.split(r"(?=camera\s)", text.lower()) if part]
     else:
         segments = [part.strip() for part in _CAMERA_LISTED.split(text) if part.strip()]
     return [part if "camera" in part.lower() else f"Camera {part}" for part in segments or [text]]
-
-
-def _at_camera(text: str) -> list[str]:
-    segments, current = [], ""
-    for part in _CAMERA.split(text):
-        if _CAMERA.match(part):
-            if current:
-                segments.append(current.strip())
-            current = part
-        else:
-            current += part
-    return [*segments, current.strip()] if current else segments
 
 
 NAMES: Final = tuple(
@@ -129,22 +117,17 @@ def released_scores(
     All are 0 where the released code fails (an annotation whose subjects do nothing, a field that is
     None, a number of thousands of digits).
     """
+    sides = annotation, found
     try:
-        camera = _camera(similarity, annotation.get("camera_motion", ""), found.get("camera_motion", ""))
-        subject = _subjects(
-            similarity, parse_subjects(annotation.get("motion_list", "")), parse_subjects(found.get("motion_list", ""))
-        )
-        name = "chronological_motion_list"
+        camera = _camera(similarity, *(side.get("camera_motion", "") for side in sides))
+        subject = _subjects(similarity, *(parse_subjects(side.get("motion_list", "")) for side in sides))
         chronology = _chronology(
-            similarity, parse_chronology(annotation.get(name, "")), parse_chronology(found.get(name, ""))
+            similarity, *(parse_chronology(side.get("chronological_motion_list", "")) for side in sides)
         )
     except (ZeroDivisionError, AttributeError, ValueError):
         return dict.fromkeys((*NAMES, "composite"), 0.0)
     scores = dict(zip(NAMES, itertools.chain(camera, subject, chronology), strict=True))
-    scores["composite"] = sum(
-        weight * scores["camera f1" if name == "camera" else name] for name, weight in tables.WEIGHTS.items()
-    )
-    return scores
+    return scores | {"composite": sum(weight * scores[name] for name, weight in tables.WEIGHTS.items())}
 
 
 def _camera(similarity: ReleasedSimilarity, wanted: Any, said: Any) -> tuple[float, float, float, float]:
@@ -153,8 +136,8 @@ def _camera(similarity: ReleasedSimilarity, wanted: Any, said: Any) -> tuple[flo
     actions, others = parse_camera(said), parse_camera(wanted)
     if not actions or not others:
         return 0.0, 0.0, 0.0, 0.0
-    precision, recall, pairs = _match(similarity, actions, others, tables.CAMERA_THRESHOLD)
-    return _f1(precision, recall), precision, recall, _order(pairs, len(actions), len(others))
+    precision, recall, pairs = _match(similarity, actions, others, 0.3 * 0.8)
+    return f1_of(precision, recall), precision, recall, _order(pairs, len(actions), len(others))
 
 
 def _subjects(similarity: ReleasedSimilarity, wanted: Subjects, said: Subjects) -> tuple[float, float, float, float]:
@@ -163,7 +146,7 @@ def _subjects(similarity: ReleasedSimilarity, wanted: Subjects, said: Subjects) 
         actions, others = said[number][1], wanted[other][1]
         precision, recall, pairs = _match(similarity, actions, others, tables.THRESHOLD)
         order = _order(pairs, len(actions), len(others))
-        rows.append((_f1(precision, recall), precision, recall, order))
+        rows.append((f1_of(precision, recall), precision, recall, order))
         weights.append(len(others))
     if not rows:
         return 0.0, 0.0, 0.0, 0.0
@@ -183,7 +166,7 @@ def _chronology(
     precision, recall, pairs = _match(similarity, actions, others, tables.THRESHOLD)
     same = float(np.mean([said[i][1] == wanted[j][1] for i, j in pairs.items()])) if pairs else 0.0
     precision, recall = precision * (0.9 + 0.1 * same), recall * (0.9 + 0.1 * same)
-    return _f1(precision, recall), precision, recall, _order(pairs, len(said), len(wanted))
+    return f1_of(precision, recall), precision, recall, _order(pairs, len(said), len(wanted))
 
 
 def _match_subjects(similarity: ReleasedSimilarity, wanted: Subjects, said: Subjects) -> dict[int, int]:
@@ -194,9 +177,8 @@ def _match_subjects(similarity: ReleasedSimilarity, wanted: Subjects, said: Subj
     values = np.array([[_subject_likeness(similarity, said[n], wanted[o]) for o in others] for n in numbers])
     pairs = [(numbers[i], others[j], values[i, j]) for i, j in zip(*linear_sum_assignment(-values), strict=True)]
     pairs.sort(key=lambda pair: pair[2], reverse=True)
-    sure = [pair for pair in pairs if pair[2] >= tables.SURE_SUBJECT]
-    likely = [pair for pair in pairs if tables.LEAST_SUBJECT < pair[2] < tables.SURE_SUBJECT]
-    return {number: other for number, other, _ in (sure + likely) or pairs[:1]}
+    likely = [pair for pair in pairs if pair[2] > 0.15]
+    return {number: other for number, other, _ in likely or pairs[:1]}
 
 
 def _subject_likeness(
@@ -211,7 +193,7 @@ def _subject_likeness(
     values = similarity.matrix(actions, others)
     if values.max() > 0:
         whole = 0.2 * whole + 0.8 * (values.max(axis=1).mean() + values.max(axis=0).mean()) / 2
-    return float(tables.DESCRIPTION_WEIGHT * likeness + tables.ACTION_WEIGHT * whole)
+    return float(0.1 * likeness + 0.95 * whole)
 
 
 def _person_boost(text: str, other: str) -> float:
@@ -238,13 +220,13 @@ def _match(
         return 0.0, 0.0, {}
     values = similarity.matrix(actions, others)
     spread = values.mean() - 0.5 * values.std()
-    threshold = min(threshold, max(tables.LEAST_THRESHOLD, min(tables.MOST_THRESHOLD, spread)))
+    threshold = min(threshold, max(0.25, min(0.7, spread)))
     pairs: dict[int, tuple[int, float]] = {}
     for i, row in enumerate(values):
         j = int(row.argmax())
         if row[j] >= threshold and abs(i - j) <= tables.FARTHEST:
             pairs[i] = (j, float(row[j]))
-    windows = [range(i, i + size) for size in range(2, min(tables.WINDOW, n) + 1) for i in range(n - size + 1)]
+    windows = [range(i, i + size) for size in range(2, min(3, n) + 1) for i in range(n - size + 1)]
     joined = {window: " ".join(actions[window.start : window.stop]) for window in windows}
     similarity.prepare([joined[window] for window in windows if not all(k in pairs for k in window)])
     for window in windows:
@@ -261,7 +243,7 @@ def _match(
     if not pairs:
         return 0.0, 0.0, {}
     quality = float(np.mean([score for _, score in pairs.values()]))
-    quality *= 1 - (1 - min(n, m) / max(n, m)) * tables.LENGTH_PENALTY
+    quality *= 1 - (1 - min(n, m) / max(n, m)) * 0.2
     places = {i: j for i, (j, _) in pairs.items()}
     return len(pairs) / n * quality, len(set(places.values())) / m * quality, places
 
@@ -279,8 +261,4 @@ def _order(pairs: Mapping[int, int], n: int, m: int) -> float:
     couples = list(itertools.combinations(places, 2))
     rising = sum(a[1] < b[1] for a, b in couples)
     concordance = rising / len(couples) if couples else 1.0
-    return 1 - (1 - concordance) * tables.ORDER_PENALTY
-
-
-def _f1(precision: float, recall: float) -> float:
-    return 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0
+    return 1 - (1 - concordance) * 0.5

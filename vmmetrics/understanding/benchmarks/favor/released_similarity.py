@@ -227,9 +227,9 @@ class ReleasedSimilarity:
             value = self.texts(action, other)
             verb, other_verb = self._core_verb(action), self._core_verb(other)
             if verb and other_verb:
-                value = min(1.0, value + tables.VERB_BOOST * self._verbs_agree(verb, other_verb))
+                value = min(1.0, value + 0.3 * self._verbs_agree(verb, other_verb))
             if _linked(action.lower(), other.lower(), tables.LAPTOP_PAIRS):
-                value = min(1.0, value + tables.LAPTOP_BOOST)
+                value = min(1.0, value + 0.15)
             self._known[key] = value
         return self._known[key]
 
@@ -249,7 +249,7 @@ class ReleasedSimilarity:
             return 1.0
         value = self._overlap(text, other) if self._embed is None else self._cosine(text, other)
         if _terms_linked(plain, other_plain):
-            value = min(1.0, value + tables.TERM_BOOST)
+            value = min(1.0, value + 0.3)
         return value
 
     def _cosine(self, text: str, other: str) -> float:

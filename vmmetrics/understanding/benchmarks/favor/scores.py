@@ -20,6 +20,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from vmmetrics.types import FloatArray
+from vmmetrics.understanding.benchmarks import f1_of
 from vmmetrics.understanding.benchmarks.favor.similarity import Similarity, camera_matrix
 
 # What happens in a video, as FAVOR-Bench writes it down: camera, who does what, and in which order.
@@ -97,12 +98,10 @@ def read_structure(fields: Mapping[str, Any]) -> Structure:
     if not chronology:
         chronology = [(action, number) for number, subject in subjects.items() for action in subject.actions]
     if not any(subject.actions for subject in subjects.values()):
-        known = dict(subjects)
         for number in dict.fromkeys(number for _, number in chronology if number != NOBODY):
             done = tuple(action for action, who in chronology if who == number)
-            subjects[number] = ActingSubject(
-                known[number].description if number in known else f"Subject {number}", done
-            )
+            description = subjects[number].description if number in subjects else f"Subject {number}"
+            subjects[number] = ActingSubject(description, done)
     return Structure(tuple(read_camera(_text(fields, "camera_motion"))), subjects, tuple(chronology))
 
 
@@ -201,7 +200,7 @@ class ListMatch:
     @property
     def f1(self) -> float:
         """Harmonic mean of precision and recall."""
-        return _f1(self.precision, self.recall)
+        return f1_of(self.precision, self.recall)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,24 +226,18 @@ class CaptionScores:
 
     def parts(self) -> dict[str, float]:
         """Each figure by name, as :data:`.released_scores.NAMES`."""
-        found = {}
-        for name, match in (("camera", self.camera), ("subject", self.subject), ("chronology", self.chronology)):
-            found[f"{name} f1"], found[f"{name} precision"] = match.f1, match.precision
-            found[f"{name} recall"], found[f"{name} order"] = match.recall, match.order
-        return found
+        figures = itertools.product(("camera", "subject", "chronology"), ("f1", "precision", "recall", "order"))
+        return {f"{name} {figure}": getattr(getattr(self, name), figure) for name, figure in figures}
 
 
 def texts_of(structures: Iterable[Structure]) -> list[str]:
     """Every text that scoring will compare: to be embedded at once."""
-    return [
-        text
-        for structure in structures
-        for text in (
-            *structure.camera,
-            *(action for action, _ in structure.chronology),
-            *(t for subject in structure.subjects.values() for t in (subject.description, *subject.actions)),
-        )
-    ]
+    texts: list[str] = []
+    for structure in structures:
+        texts += [*structure.camera, *(action for action, _ in structure.chronology)]
+        for subject in structure.subjects.values():
+            texts += [subject.description, *subject.actions]
+    return texts
 
 
 def score(similarity: Similarity, wanted: Structure, said: Structure) -> CaptionScores:
@@ -287,15 +280,14 @@ def match(values: FloatArray, out_of_place: float = 1.0) -> ListMatch:
     whole = sum(value for *_, value in pairs)
     total = whole if out_of_place == 1 else out_of_place * whole + (1 - out_of_place) * _in_order(pairs)
     precision, recall = total / n, total / m
-    return ListMatch(precision, recall, max(0.0, _tau(pairs)) * _f1(precision, recall), pairs)
+    return ListMatch(precision, recall, max(0.0, _tau(pairs)) * f1_of(precision, recall), pairs)
 
 
 def _match_subjects(similarity: Similarity, wanted: Structure, said: Structure) -> tuple[ListMatch, dict[int, int]]:
     """Subjects matched so that as much of what they do is matched as can be; unmatched ones keep all they did."""
     numbers, others = list(said.subjects), list(wanted.subjects)
     if not numbers or not others:
-        nothing = float(not numbers and not others)
-        return ListMatch(nothing, nothing, nothing), {}
+        return match(np.zeros((len(numbers), len(others)))), {}
     looks = similarity.matrix(
         [said.subjects[n].description for n in numbers], [wanted.subjects[o].description for o in others]
     )
@@ -309,11 +301,11 @@ def _match_subjects(similarity: Similarity, wanted: Structure, said: Structure) 
     said_count = sum(len(said.subjects[n].actions) for n in numbers)
     wanted_count = sum(len(wanted.subjects[o].actions) for o in others)
     total = float(sum(done[i, j] for i, j in taken))
+    same = {numbers[i]: others[j] for i, j in taken}
     if not said_count or not wanted_count:
-        nothing = float(said_count == wanted_count)
-        return ListMatch(nothing, nothing, nothing), {numbers[i]: others[j] for i, j in taken}
+        return match(np.zeros((said_count, wanted_count))), same
     order = sum(matches[i][j].order * len(wanted.subjects[others[j]].actions) for i, j in taken) / wanted_count
-    return ListMatch(total / said_count, total / wanted_count, order), {numbers[i]: others[j] for i, j in taken}
+    return ListMatch(total / said_count, total / wanted_count, order), same
 
 
 def _in_order(pairs: tuple[tuple[int, int, float], ...]) -> float:
@@ -329,7 +321,3 @@ def _tau(pairs: tuple[tuple[int, int, float], ...]) -> float:
     couples = [(a[1] < b[1], a[2] * b[2]) for a, b in itertools.combinations(sorted(pairs), 2)]
     weight = sum(value for _, value in couples)
     return sum(value if rising else -value for rising, value in couples) / weight if weight else 1.0
-
-
-def _f1(precision: float, recall: float) -> float:
-    return 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0

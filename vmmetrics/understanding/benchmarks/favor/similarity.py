@@ -228,11 +228,8 @@ def camera_matrix(similarity: Similarity, said: Sequence[str], wanted: Sequence[
 
 def _likeness(motion: CameraMotion, other: CameraMotion) -> float:
     kinds = frozenset((motion.kind, other.kind))
-    alike = 1.0 if len(kinds) == 1 else RELATED if kinds in _RELATED or "move" in kinds & {"move"} else 0.0
-    if motion.kind == other.kind == "move":
-        alike = 1.0
-    if "static" in kinds and len(kinds) > 1:
-        return 0.0
+    related = kinds in _RELATED or ("move" in kinds and "static" not in kinds)
+    alike = 1.0 if len(kinds) == 1 else RELATED if related else 0.0
     if not motion.directions and not other.directions:
         return alike
     if not motion.directions or not other.directions:

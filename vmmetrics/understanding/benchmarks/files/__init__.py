@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Final
 
 _ENDINGS: Final = frozenset({".mp4", ".webm", ".mkv", ".mov", ".avi"})
-_DEEPEST: Final = 3  # folders: releases have "MotionBench/self-collected" and "clips/temporal_certificate"
 
 
 def videos_below(folders: Sequence[Path]) -> dict[str, Path]:
@@ -29,7 +28,7 @@ def videos_below(folders: Sequence[Path]) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for folder in folders:
         level = [folder]
-        for _ in range(_DEEPEST):
+        for _ in range(3):  # releases have "MotionBench/self-collected" and "clips/temporal_certificate"
             below: list[Path] = []
             for one in level:
                 try:
@@ -49,6 +48,11 @@ def videos_below(folders: Sequence[Path]) -> dict[str, Path]:
 def count(problems: Counter[str], checks: Mapping[str, object]) -> None:
     """Count what is wrong: the names of those checks that hold."""
     problems.update(name for name, wrong in checks.items() if wrong)
+
+
+def fields_of(value: Any) -> Mapping[str, Any]:
+    """An object's fields; none of anything else."""
+    return value if isinstance(value, Mapping) else {}
 
 
 def listed(value: Any) -> list[Any]:

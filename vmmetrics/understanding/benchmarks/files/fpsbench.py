@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 from vmmetrics.models.questions import LETTERS, Question
 from vmmetrics.understanding.benchmarks import data_file
-from vmmetrics.understanding.benchmarks.files import count, videos_below
+from vmmetrics.understanding.benchmarks.files import count, fields_of, videos_below
 from vmmetrics.utils.tables import seconds
 
 # The clocks of FPS-Bench, kept apart: seconds of the source video, of the clip, of the certificate, and slowed ones.
@@ -56,17 +56,14 @@ class Times:
         start, end = max(self.certificate[0], self.clip[0]), min(self.certificate[1], self.clip[1])
         return (start, end) if start < end else None
 
-    def zero(self, clock: Clock) -> float:
-        """Second of the source at which a clock begins."""
-        return {"source": 0.0, "clip": self.clip[0], "certificate": self.certificate[0]}[clock]
-
     def convert(self, second: float, of: Clock, to: Clock) -> float:
         """The same moment on another clock.
 
         >>> Times((100, 106), (102, 104)).convert(1.5, "certificate", "clip")
         3.5
         """
-        return second + self.zero(of) - self.zero(to)
+        begins = {"source": 0.0, "clip": self.clip[0], "certificate": self.certificate[0]}
+        return second + begins[of] - begins[to]
 
     def span(self, span: Span, to: Clock) -> Span:
         """Seconds of the source on another clock."""
@@ -147,7 +144,7 @@ def each_question(
     files = videos_below(folders)
     seen: set[str] = set()
     for row in rows:
-        record = nested(row) if isinstance(row, Mapping) else {}
+        record = nested(fields_of(row))
         key = str(record.get("id") or "")
         again = {"rows without an id": not key, "questions with the id of one before them, left out": key in seen}
         count(problems, again)
@@ -180,8 +177,8 @@ def nested(row: Row) -> dict[str, Any]:
 def _question(
     key: str, record: Row, files: Mapping[str, Path], certificate: bool, problems: Counter[str]
 ) -> Question | None:
-    asked = _part(record, "question")
-    choices = {letter: _part(asked, "choices").get(letter) for letter in _LETTERS}
+    asked = fields_of(record.get("question"))
+    choices = {letter: fields_of(asked.get("choices")).get(letter) for letter in _LETTERS}
     letters = "".join(letter for letter, text in choices.items() if text is not None and str(text).strip())
     text = str(asked.get("text") or "").strip()
     if not text or len(letters) < 2:
@@ -202,12 +199,12 @@ def _question(
         "right answers whose text is not that of their option": other,
     }
     count(problems, checks)
-    video = str(_part(record, "source").get("video_id") or key)
-    times = _times(_part(record, "time"), problems)
-    rate = seconds(_part(record, "temporal_requirements").get("min_fps"))
+    video = str(fields_of(record.get("source")).get("video_id") or key)
+    times = _times(fields_of(record.get("time")), problems)
+    rate = seconds(fields_of(record.get("temporal_requirements")).get("min_fps"))
     path, clock = _footage(files, key, video, times, certificate)
     start, end = part_of(clock, times, certificate) if clock and times else (None, None)
-    named = _part(record, "categories")
+    named = fields_of(record.get("categories"))
     category = str(named.get("task_category") or asked.get("type") or "?")
     beside = certificate and times is not None and times.shown is None
     checks = {
@@ -247,8 +244,3 @@ def _times(record: Row, problems: Counter[str]) -> Times | None:
         return None
     problems.update(["certificates not within their clip"] * (not times.contained))
     return times
-
-
-def _part(record: Row, name: str) -> Row:
-    value = record.get(name)
-    return value if isinstance(value, Mapping) else {}

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from vmmetrics.models.questions import LETTERS, Question
 from vmmetrics.understanding.benchmarks import data_file
-from vmmetrics.understanding.benchmarks.files import count, videos_below
+from vmmetrics.understanding.benchmarks.files import count, fields_of, videos_below
 from vmmetrics.utils.tables import seconds
 
 DATA: Final = data_file("motionbench")
@@ -85,10 +85,10 @@ def source_names(data: Path) -> dict[str, str]:
         path = folder / "mapping.json"
         if path.is_file():
             try:
-                mapping = json.loads(path.read_text(encoding="utf-8"))
-            except (OSError, ValueError, RecursionError):
+                mapping = fields_of(_value_in(path.read_text(encoding="utf-8")))
+            except (OSError, ValueError):
                 return {}
-            return {str(key): str(name) for name, key in mapping.items()} if isinstance(mapping, dict) else {}
+            return {str(key): str(name) for name, key in mapping.items()}
     return {}
 
 
@@ -138,24 +138,23 @@ def each_question(
 
 
 def _record(row: Any) -> Row:
-    if isinstance(row, Mapping) and set(row) == {"text"}:  # a list of lines that some loader did not take apart
-        try:
-            row = json.loads(str(row["text"]))
-        except (ValueError, RecursionError):
-            return {}
-    return row if isinstance(row, Mapping) else {}
+    lines = isinstance(row, Mapping) and set(row) == {"text"}  # that some loader did not take apart
+    return fields_of(_value_in(str(row["text"])) if lines else row)
 
 
 def _items(record: Row) -> list[Any]:
-    if "qa" not in record:
-        return [record]
-    value = record["qa"]
+    value = record.get("qa", record)
     if isinstance(value, str):  # in a table
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
-            return [value]
+        value = _value_in(value)
     return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else [value]
+
+
+def _value_in(text: str) -> Any:
+    """The value of a JSON text; any other as it is."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
 
 
 def _question(
@@ -196,9 +195,7 @@ def _question(
 
 def _duration(record: Row) -> float | None:
     """Length of the clip in seconds: the list has them, the released tool that measures clips writes minutes."""
-    info = record.get("video_info")
-    if not isinstance(info, Mapping):
-        return None
+    info = fields_of(record.get("video_info"))
     minutes = seconds(info.get("duration_minutes"))
     return seconds(info.get("duration")) or (minutes and minutes * 60) or None
 

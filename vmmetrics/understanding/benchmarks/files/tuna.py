@@ -11,7 +11,7 @@ from typing import Any, Final
 from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import Answered
 from vmmetrics.understanding.benchmarks import data_file
-from vmmetrics.understanding.benchmarks.files import videos_below
+from vmmetrics.understanding.benchmarks.files import fields_of, videos_below
 from vmmetrics.utils.tables import read_rows
 
 DATA: Final = data_file("tuna")
@@ -104,7 +104,7 @@ def read_answers(path: Path) -> dict[str, Answered]:
 
 
 def _answers_in(row: Any) -> dict[str, Any]:
-    fields = row if isinstance(row, Mapping) else {}
+    fields = fields_of(row)
     told = [name for name in _ANSWERS if name in fields]
     if told:
         return {text_of(fields.get("index", fields.get("video"))): fields[told[0]]}

@@ -15,19 +15,8 @@ from typing import Any, Final
 from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import EntriesByQuestion, Question
 from vmmetrics.understanding.benchmarks.files.tuna import DATA, text_of
-from vmmetrics.understanding.benchmarks.tuna.scoring import (
-    LABELS,
-    LACK,
-    AnnotatedEvent,
-    Pair,
-    events_of,
-    in_order,
-    is_caption,
-    order_problem,
-    pairs_problem,
-    sentences,
-    texts_of_references,
-)
+from vmmetrics.understanding.benchmarks.tuna import scoring
+from vmmetrics.understanding.benchmarks.tuna.scoring import LACK, AnnotatedEvent, Pair, sentences
 from vmmetrics.utils.endpoint.asking import Answer, in_words, list_shape, object_shape
 from vmmetrics.utils.endpoint.client import AskedQuestion as Ask
 from vmmetrics.utils.endpoint.client import Client
@@ -64,55 +53,24 @@ class Judged:
     place: int = 0
 
 
-def judge_of(judge: Any, questions: Sequence[Question], as_it_is: bool = False) -> Any:
-    """The judge that is meant by an endpoint's client, by the path of a recorded one, or by an object with ``judged``.
-
-    Args:
-        judge: One of these.
-        questions: All that are there, whose names a recorded judge must know.
-        as_it_is: Whether a recorded judge is taken as :class:`RecordedJudge` has it.
-
-    Raises:
-        SetupError: It is none of them, or the file cannot be read.
-    """
-    if isinstance(judge, Client):
-        return EventJudge(judge)
-    if isinstance(judge, str | Path):
-        return RecordedJudge(read_records(Path(judge)), questions, as_it_is)
-    if not hasattr(judge, "judged"):
-        raise SetupError("Captions of TUNA need a judge: an endpoint, or a file with recorded judgements")
-    return judge
-
-
-def read_records(path: Path) -> dict[str, Mapping[str, Any]]:
-    """Records of a file in the released intermediate form, by their index.
-
-    Raises:
-        SetupError: It cannot be read, or has none.
-    """
-    rows = [row for row in read_rows(path) if isinstance(row, Mapping)]
-    found = {text_of(row["index"]): row for row in rows if "index" in row and "relationship" in row}
-    if not found:
-        raise SetupError(f"{path}: no judgements there; expected a list of objects with index and relationship")
-    return found
-
-
 class RecordedJudge:
     """Judgements from a file.
 
     Args:
-        records: By index, as :func:`read_records` has them.
+        path: Of the file, in the released intermediate form.
         questions: All that are there.
         as_it_is: Whether it is believed as the released scorer believes it: found by its index alone, whatever caption
             it was made of.
 
     Raises:
-        SetupError: None of the records is of one of the questions.
+        SetupError: It cannot be read, has no records, or none of one of the questions.
     """
 
-    def __init__(
-        self, records: Mapping[str, Mapping[str, Any]], questions: Sequence[Question], as_it_is: bool = False
-    ) -> None:
+    def __init__(self, path: Path, questions: Sequence[Question], as_it_is: bool) -> None:
+        rows = [row for row in read_rows(path) if isinstance(row, Mapping)]
+        records = {text_of(row["index"]): row for row in rows if "index" in row and "relationship" in row}
+        if not records:
+            raise SetupError(f"{path}: no judgements there; expected a list of objects with index and relationship")
         numbered = {key: (place, record) for place, (key, record) in enumerate(records.items())}
         self._found = EntriesByQuestion(numbered, questions, exact=as_it_is)
         self._as_it_is = as_it_is
@@ -162,10 +120,8 @@ class EventJudge:
         asks: list[Ask[Any]] = []
         for caption in todo:
             events = sentences(caption.text)
-            pairs = [
-                (number, number if number <= len(caption.events) else None) for number in range(1, len(events) + 1)
-            ]
-            said = texts_of_references(pairs, events, len(caption.events))
+            pairs = [(n, n if n <= len(caption.events) else None) for n in range(1, len(events) + 1)]
+            said = scoring.texts_of_references(pairs, events, len(caption.events))
             told = [place for place, text in enumerate(said) if text and caption.events[place].elements]
             asks += [_to_split(caption), _to_match(events, caption.events)]
             asks += [_to_classify(told, caption.events, said)] if told else []
@@ -176,7 +132,7 @@ class EventJudge:
         try:
             events = self._split(caption, mended)
             pairs = self._match(events, caption.events, mended)
-            said = texts_of_references(pairs, events, len(caption.events))
+            said = scoring.texts_of_references(pairs, events, len(caption.events))
             relationship = self._classify(caption.events, said)
         except _NoJudgementError as error:
             return Judged(None, f"{error.stage}: {error.answer.why}")
@@ -193,7 +149,7 @@ class EventJudge:
         """Events of the caption; its sentences where the judge, however often asked, changes the words."""
 
         def check(value: dict[str, Any]) -> str | None:
-            whole = is_caption(caption.text, value["events"])
+            whole = scoring.is_caption(caption.text, value["events"])
             return None if whole else "the events, joined with spaces, are not the description word by word"
 
         answer = self._client.ask(replace(_to_split(caption), check=check))
@@ -214,15 +170,15 @@ class EventJudge:
         def check(value: dict[str, Any]) -> str | None:
             numbers = ((pair["candidate"], pair["reference"]) for pair in value["pairs"])
             pairs = [(int(one), None if other is None else int(other)) for one, other in numbers]
-            problem = pairs_problem(pairs, len(candidates), len(events))
+            problem = scoring.pairs_problem(pairs, len(candidates), len(events))
             if problem is None:
                 complete.append(pairs)
-            return problem or order_problem(pairs)
+            return problem or scoring.order_problem(pairs)
 
         answer = self._client.ask(replace(_to_match(candidates, events), check=check))
         if answer.kind not in ("answered", "unusable") or not complete:
             raise _NoJudgementError("match", answer)
-        kept = in_order(complete[-1])
+        kept = scoring.in_order(complete[-1])
         back = sum(pair != given for pair, given in zip(kept, complete[-1], strict=True))
         if back:
             mended["matches against the order of time, taken back"] = back
@@ -231,23 +187,8 @@ class EventJudge:
     def _classify(self, events: Sequence[AnnotatedEvent], said: Sequence[str]) -> list[dict[str, Any]]:
         """Labels in the released form; of an event of which the caption says nothing, everything is lacking."""
         told = [place for place, text in enumerate(said) if text and events[place].elements]
-        labels = {place: [LACK] * len(event.elements) for place, event in enumerate(events)}
-        if told:
-            labels |= self._labels(told, events, said)
-        return [
-            {
-                "candidate_event": said[place],
-                "visual_elements": [
-                    {"content": element.content, "relationship": label}
-                    for element, label in zip(event.elements, labels[place], strict=True)
-                ],
-            }
-            for place, event in enumerate(events)
-        ]
+        labels = [[LACK] * len(event.elements) for event in events]
 
-    def _labels(
-        self, told: Sequence[int], events: Sequence[AnnotatedEvent], said: Sequence[str]
-    ) -> dict[int, list[str]]:
         def check(value: dict[str, Any]) -> str | None:
             for number, (judged, place) in enumerate(zip(value["events"], told, strict=True), 1):
                 if judged["event"] != number:
@@ -257,13 +198,22 @@ class EventJudge:
                     return f"event {number}: expected elements 1 to {count} in order"
             return None
 
-        answer = self._client.ask(replace(_to_classify(told, events, said), check=check))
-        if answer.value is None:
-            raise _NoJudgementError("classify", answer)
-        return {
-            place: [one["relationship"] for one in judged["elements"]]
-            for place, judged in zip(told, answer.value["events"], strict=True)
-        }
+        if told:
+            answer = self._client.ask(replace(_to_classify(told, events, said), check=check))
+            if answer.value is None:
+                raise _NoJudgementError("classify", answer)
+            for place, judged in zip(told, answer.value["events"], strict=True):
+                labels[place] = [one["relationship"] for one in judged["elements"]]
+        return [
+            {
+                "candidate_event": text,
+                "visual_elements": [
+                    {"content": element.content, "relationship": label}
+                    for element, label in zip(event.elements, given, strict=True)
+                ],
+            }
+            for event, text, given in zip(events, said, labels, strict=True)
+        ]
 
 
 class _NoJudgementError(Exception):
@@ -273,7 +223,7 @@ class _NoJudgementError(Exception):
 
 def caption_events(question: Question) -> tuple[AnnotatedEvent, ...]:
     """The annotated events of a question."""
-    return events_of(question.reference.get("events"))
+    return scoring.events_of(question.reference.get("events"))
 
 
 def _plain(text: Any) -> str:
@@ -293,7 +243,7 @@ def _to_match(candidates: Sequence[str], events: Sequence[AnnotatedEvent]) -> As
 
 
 def _to_classify(told: Sequence[int], events: Sequence[AnnotatedEvent], said: Sequence[str]) -> Ask[Any]:
-    label = {"type": "string", "enum": list(LABELS)}
+    label = {"type": "string", "enum": list(scoring.LABELS)}
     element = object_shape({"element": {"type": "integer"}, "relationship": label})
     event = object_shape({"event": {"type": "integer"}, "elements": list_shape(element, 0)})
     shape = object_shape({"events": list_shape(event, len(told), len(told))})

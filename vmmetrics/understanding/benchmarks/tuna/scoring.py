@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise, repeat
 from typing import Any, Final
 
+from vmmetrics.understanding.benchmarks import f1_of
+from vmmetrics.understanding.benchmarks.files import fields_of
 from vmmetrics.understanding.benchmarks.files.tuna import DATA, text_of
 
 # What a judge makes of a caption, checked: events that are the caption, matches that keep the order of time.
@@ -123,10 +125,8 @@ def labels_of(relationship: Sequence[object], events: Sequence[AnnotatedEvent]) 
     Those count as lacking: they are in the whole weight.
     """
     found, unread = [], 0
-    for place, event in enumerate(events):
-        judged = relationship[place] if place < len(relationship) else None
-        elements = judged.get("visual_elements") if isinstance(judged, Mapping) else None
-        read = [label_of(label) for label in _given(event, elements if isinstance(elements, list) else [])]
+    for event, judged in zip(events, relationship, strict=True):
+        read = [label_of(label) for label in _given(event, _elements(judged))]
         unread += read.count(None)
         found.append([label or LACK for label in read])
     return found, unread
@@ -134,13 +134,19 @@ def labels_of(relationship: Sequence[object], events: Sequence[AnnotatedEvent]) 
 
 def _given(event: AnnotatedEvent, judged: Sequence[object]) -> list[object]:
     """What was said of each element: by its words where every judgement repeats an element's, else by its place."""
-    rows = [row if isinstance(row, Mapping) else {} for row in judged]
+    rows = [fields_of(row) for row in judged]
     wanted = [tuple(_words(element.content)) for element in event.elements]
     named = {tuple(_words(text_of(row.get("content")))): row for row in rows}
     if len(named) == len(rows) and set(named) <= set(wanted) and len(set(wanted)) == len(wanted):
         rows = [named.get(words, {}) for words in wanted]
     rows = rows[: len(wanted)] + [{}] * (len(wanted) - len(rows))
     return [row.get("relationship") for row in rows]
+
+
+def _elements(event: object) -> list[Any]:
+    """The elements of an annotated or a judged event."""
+    elements = fields_of(event).get("visual_elements")
+    return elements if isinstance(elements, list) else []
 
 
 TYPES: Final[tuple[str, ...]] = tuple(DATA["cap"]["element_types"])
@@ -153,8 +159,6 @@ LABELS: Final = (ENTAILMENT, LACK, CONTRADICTION)
 _WEIGHTS: Final[Sequence[int]] = DATA["cap"]["weights"]
 _STEMS: Final = {"entail": ENTAILMENT, "contradict": CONTRADICTION, "lack": LACK, "missing": LACK, "neutral": LACK}
 """How labels begin that mean one of the three."""
-
-Parts = dict[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,15 +196,12 @@ def events_of(value: Any, problems: Counter[str] | None = None) -> tuple[Annotat
     for event in value if isinstance(value, list) else []:
         if not isinstance(event, Mapping):
             counted["annotated events that are no objects"] += 1
-        fields = event if isinstance(event, Mapping) else {}
-        elements = fields.get("visual_elements")
-        read = [_element(one, counted) for one in (elements if isinstance(elements, list) else [])]
-        found.append(AnnotatedEvent(text_of(fields.get("event")), tuple(read)))
+        read = tuple(_element(fields_of(one), counted) for one in _elements(event))
+        found.append(AnnotatedEvent(text_of(fields_of(event).get("event")), read))
     return tuple(found)
 
 
-def _element(value: Any, problems: Counter[str]) -> Element:
-    fields = value if isinstance(value, Mapping) else {}
+def _element(fields: Mapping[str, Any], problems: Counter[str]) -> Element:
     kind, weight = text_of(fields.get("type")).lower(), fields.get("weight")
     if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < float("inf"):
         problems["visual elements without a weight, which count for nothing"] += 1
@@ -222,7 +223,7 @@ def label_of(value: Any) -> str | None:
     return next((label for stem, label in _STEMS.items() if text.startswith(stem)), None)
 
 
-def scores(events: Sequence[AnnotatedEvent], labels: Sequence[Sequence[str]]) -> Parts:
+def scores(events: Sequence[AnnotatedEvent], labels: Sequence[Sequence[str]]) -> dict[str, float]:
     """Precision, recall and F1 over all elements (``"f1"``) and over each type that is there (``"camera f1"``).
 
     Args:
@@ -230,26 +231,23 @@ def scores(events: Sequence[AnnotatedEvent], labels: Sequence[Sequence[str]]) ->
         labels: A label for each element of each event; an element without one is lacking, and counts.
     """
     tally: defaultdict[tuple[str, str], float] = defaultdict(float)
-    for place, event in enumerate(events):
-        given = labels[place] if place < len(labels) else ()
-        for number, element in enumerate(event.elements):
-            label = given[number] if number < len(given) else LACK
+    for event, given in zip(events, chain(labels, repeat(())), strict=False):
+        for element, label in zip(event.elements, chain(given, repeat(LACK)), strict=False):
             for scope in ("", *([f"{element.type} "] if element.type else [])):
                 tally[scope, label] += element.weight
                 tally[scope, "all"] += element.weight
-    found: Parts = {}
+    found: dict[str, float] = {}
     for scope in ("", *(f"{kind} " for kind in TYPES)):
         if tally[scope, "all"]:
             entailed = tally[scope, ENTAILMENT]
             said = entailed + tally[scope, CONTRADICTION]
             precision, recall = entailed / said if said else 0.0, entailed / tally[scope, "all"]
-            both = precision + recall
-            values = (precision, recall, 2 * precision * recall / both if both else 0.0)
+            values = (precision, recall, f1_of(precision, recall))
             found |= {f"{scope}{name}": value for name, value in zip(MEASURES, values, strict=True)}
     return found
 
 
-def released_scores(events: Any, relationship: Any) -> Parts | None:
+def released_scores(events: Any, relationship: Any) -> dict[str, float] | None:
     """The released scorer's figures of one video, with three decimals; None where it drops the video.
 
     It pairs events and elements by position and leaves out of the whole weight what has no partner, and any event
@@ -263,17 +261,9 @@ def released_scores(events: Any, relationship: Any) -> Parts | None:
         return None
     taken, labels = [], []
     for event, judged in zip(events, relationship, strict=True):
-        pairs = list(_released_pairs(event, judged))
+        said = [fields_of(one).get("relationship", LACK) for one in _elements(judged)]
+        both = zip(_elements(event), said, strict=False)
+        pairs = [(one, label) for one, label in both if isinstance(one.get("weight"), int | float)]
         taken.append(AnnotatedEvent("", tuple(Element("", one.get("type"), one["weight"]) for one, _ in pairs)))
         labels.append([label if label in (ENTAILMENT, CONTRADICTION) else LACK for _, label in pairs])
     return {name: round(value, 3) for name, value in scores(taken, labels).items()}
-
-
-def _released_pairs(event: Any, judged: Any) -> Iterable[tuple[Mapping[str, Any], Any]]:
-    if not (isinstance(event, Mapping) and isinstance(judged, Mapping)):
-        return []
-    known, said = event.get("visual_elements"), judged.get("visual_elements")
-    if not (isinstance(known, list) and isinstance(said, list)):
-        return []
-    labels = [one.get("relationship", LACK) if isinstance(one, Mapping) else LACK for one in said]
-    return [pair for pair in zip(known, labels, strict=False) if isinstance(pair[0].get("weight"), int | float)]
