@@ -23,7 +23,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from vmmetrics.errors import SetupError, cannot
+from vmmetrics.errors import SetupError
 from vmmetrics.utils.schema import check, read_json
 from vmmetrics.utils.tables import read_text, sha256_of
 from vmmetrics.utils.text.encoder import Encoder
@@ -302,9 +302,4 @@ def _home(folder: Path | None) -> Path:
 _model = lru_cache(maxsize=2)(SentenceEmbedding)
 
 
-@lru_cache(maxsize=4)
-def _hash(path: Path) -> str:
-    try:
-        return sha256_of(path)
-    except OSError as error:
-        raise cannot("read", path, error) from error
+_hash = lru_cache(maxsize=4)(sha256_of)
