@@ -40,7 +40,6 @@ _HEAVY: Final = frozenset(
 )
 _HALLS: Final = frozenset({"road", "rails", "street", "track", "ground", "factory", "workshop", "farm", "stage"})
 """Rooms that a vehicle gets into; a bare floor will do (a warehouse) where nobody lives or cooks."""
-_ROOMS: Final = frozenset({"home", "kitchen"})
 
 _LARGE_ANIMALS: Final = frozenset(
     {"horse", "grazing animal", "large mammal", "herd", "pack", "big cat", "bear", "wild canine"}
@@ -56,7 +55,6 @@ _BOUND_TO: Final[Mapping[str, frozenset[str]]] = {
 }
 """What a place must have of for a class to be there at all."""
 
-_WATER: Final = frozenset({"water", "underwater", "shore"})
 _SURFACES: Final = frozenset(
     {"ground", "road", "rails", "grass", "snow", "ice", "floor", "table", "shore", "air", "open sky", "stairs",
      "street", "stage", "track", "kitchen", "workshop", "factory", "farm", "home", "trees", "wind", "rain"}
@@ -120,7 +118,7 @@ def suits(subject: SubjectEntry, subject_class: SubjectClass | None, place: Plac
     attributes = attributes_of(subject, subject_class)
     bound = _BOUND_TO.get(name)
     if bound is None and "swims" in attributes and attributes.isdisjoint(("walks", "flies", "human")):
-        bound = _WATER
+        bound = frozenset({"water", "underwater", "shore"})
     if bound is not None and affords.isdisjoint(bound):
         return f"{subject.noun} needs {' or '.join(sorted(bound))}, and {place.name} has none"
     if "underwater" in affords and affords.isdisjoint(_SURFACES) and _cannot_dive(name, attributes, affords):
@@ -139,7 +137,7 @@ def _cannot_dive(name: str, attributes: Collection[str], affords: Collection[str
 
 
 def _indoors(subject: SubjectEntry, place: Place, affords: frozenset[str]) -> str | None:
-    halls = _HALLS if affords & _ROOMS else _HALLS | {"floor"}
+    halls = _HALLS if affords & {"home", "kitchen"} else _HALLS | {"floor"}
     for classes, admitted in ((_OUT_OF_DOORS, _WEATHER_INDOORS), (_HEAVY, halls), (_LARGE_ANIMALS, _STABLES)):
         if subject.subject_class in classes and affords.isdisjoint(admitted):
             return f"{subject.noun} ({subject.subject_class}) does not get into {place.name}, which is indoors"
