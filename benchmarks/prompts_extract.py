@@ -20,9 +20,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from vmmetrics.prompts.entry import Metadata, PromptEntry
+from vmmetrics.prompts.entry import Metadata, PromptEntry, SubjectEntry
 from vmmetrics.prompts.extract.grammar import NounPhrase
-from vmmetrics.prompts.extract.lexicon import Known, Lexicon, Vote
+from vmmetrics.prompts.extract.lexicon import Lexicon, Vote
 from vmmetrics.prompts.extract.parsing import CaptionParser
 from vmmetrics.prompts.files import read_entries, read_metadata
 from vmmetrics.utils.text.embedding import embed, embedding_installed
@@ -83,14 +83,14 @@ def measure_nouns(lexicon: Lexicon, metadata: Metadata) -> None:
             )
 
 
-def _class_figures(pairs: Sequence[tuple[Known, Vote]], share: float, total: int) -> str:
+def _class_figures(pairs: Sequence[tuple[SubjectEntry, Vote]], share: float, total: int) -> str:
     best = [(max(vote.classes.items(), key=lambda item: item[1]), known) for known, vote in pairs]
     told = [(name, known) for (name, weight), known in best if weight >= share]
     right = sum(name == known.subject_class for name, known in told)
     return f"told {len(told) / total:.2f} right {right / max(1, len(told)):.2f}"
 
 
-def _attribute_figures(lexicon: Lexicon, pairs: Sequence[tuple[Known, Vote]], share: float) -> str:
+def _attribute_figures(lexicon: Lexicon, pairs: Sequence[tuple[SubjectEntry, Vote]], share: float) -> str:
     right = found = wanted = 0
     for known, vote in pairs:
         truth = lexicon.attributes_of(known)
@@ -105,7 +105,7 @@ def measure_patterns(metadata: Metadata) -> None:
         if not action.classes or not action.pattern:
             continue
         rest = replace(metadata, actions=metadata.actions[:place] + metadata.actions[place + 1 :])
-        pattern, source = Lexicon(rest).pattern(Known(action.classes[0]))
+        pattern, source = Lexicon(rest).pattern(SubjectEntry("", action.classes[0]))
         counts[source or "nothing"][pattern == action.pattern] += 1
     print("\nactions, every fifth left out: what told the pattern, how often, share right")
     for source, n in sorted(counts.items()):

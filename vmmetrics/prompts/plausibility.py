@@ -40,7 +40,6 @@ _HEAVY: Final = frozenset(
 )
 _HALLS: Final = frozenset({"road", "rails", "street", "track", "ground", "factory", "workshop", "farm", "stage"})
 """Rooms that a vehicle gets into; a bare floor will do (a warehouse) where nobody lives or cooks."""
-_ROOMS: Final = frozenset({"home", "kitchen"})
 
 _LARGE_ANIMALS: Final = frozenset(
     {"horse", "grazing animal", "large mammal", "herd", "pack", "big cat", "bear", "wild canine"}
@@ -56,7 +55,6 @@ _BOUND_TO: Final[Mapping[str, frozenset[str]]] = {
 }
 """What a place must have of for a class to be there at all."""
 
-_WATER: Final = frozenset({"water", "underwater", "shore"})
 _SURFACES: Final = frozenset(
     {"ground", "road", "rails", "grass", "snow", "ice", "floor", "table", "shore", "air", "open sky", "stairs",
      "street", "stage", "track", "kitchen", "workshop", "factory", "farm", "home", "trees", "wind", "rain"}
@@ -120,7 +118,7 @@ def suits(subject: SubjectEntry, subject_class: SubjectClass | None, place: Plac
     attributes = attributes_of(subject, subject_class)
     bound = _BOUND_TO.get(name)
     if bound is None and "swims" in attributes and attributes.isdisjoint(("walks", "flies", "human")):
-        bound = _WATER
+        bound = frozenset({"water", "underwater", "shore"})
     if bound is not None and affords.isdisjoint(bound):
         return f"{subject.noun} needs {' or '.join(sorted(bound))}, and {place.name} has none"
     if "underwater" in affords and affords.isdisjoint(_SURFACES) and _cannot_dive(name, attributes, affords):
@@ -139,7 +137,7 @@ def _cannot_dive(name: str, attributes: Collection[str], affords: Collection[str
 
 
 def _indoors(subject: SubjectEntry, place: Place, affords: frozenset[str]) -> str | None:
-    halls = _HALLS if affords & _ROOMS else _HALLS | {"floor"}
+    halls = _HALLS if affords & {"home", "kitchen"} else _HALLS | {"floor"}
     for classes, admitted in ((_OUT_OF_DOORS, _WEATHER_INDOORS), (_HEAVY, halls), (_LARGE_ANIMALS, _STABLES)):
         if subject.subject_class in classes and affords.isdisjoint(admitted):
             return f"{subject.noun} ({subject.subject_class}) does not get into {place.name}, which is indoors"
@@ -225,8 +223,15 @@ def judge(entries: Sequence[PromptEntry], metadata: Metadata, lemmas: Sequence[s
     flags: list[Flag] = []
     for number, entry in enumerate(entries):
         lemma = entry.action_lemma or (lemmas[number] if lemmas is not None else "")
-        for what, value in books.lacking(entry, lemma):
-            unknown[what][value] += 1
+        asked = (
+            ("noun", entry.subject_noun, entry.subject_noun.lower() in books.subjects),
+            ("place", entry.place, plain_place(entry.place) in books.places),
+            ("class", entry.subject_class, entry.subject_class in books.classes),
+            ("action", lemma, lemma in books.actions),
+        )
+        for what, value, known in asked:
+            if value and not known:
+                unknown[what][value] += 1
         for check, reason in books.checks(entry, lemma):
             judged[check] += 1
             if reason is not None:
@@ -249,25 +254,15 @@ class _Books:
     """Metadata by name; a name may stand for several things, and an entry is well if any of them makes it so."""
 
     def __init__(self, metadata: Metadata) -> None:
-        self._classes = {item.name: item for item in metadata.classes}
-        self._subjects = _by(metadata.subjects, lambda item: item.noun)
-        self._places = _by(metadata.places, lambda item: plain_place(item.name))
-        self._actions = _by(metadata.actions, lambda item: item.lemma)
-
-    def lacking(self, entry: PromptEntry, lemma: str) -> Iterable[tuple[str, str]]:
-        """What of an entry the metadata do not have."""
-        asked = (
-            ("noun", entry.subject_noun, entry.subject_noun.lower() in self._subjects),
-            ("place", entry.place, plain_place(entry.place) in self._places),
-            ("class", entry.subject_class, entry.subject_class in self._classes),
-            ("action", lemma, lemma in self._actions),
-        )
-        return [(what, value) for what, value, known in asked if value and not known]
+        self.classes = {item.name: item for item in metadata.classes}
+        self.subjects = _by(metadata.subjects, lambda item: item.noun)
+        self.places = _by(metadata.places, lambda item: plain_place(item.name))
+        self.actions = _by(metadata.actions, lambda item: item.lemma)
 
     def checks(self, entry: PromptEntry, lemma: str) -> Iterable[tuple[str, str | None]]:
         """Each check that can be made, with the reason why it fails or None."""
-        known = self._subjects.get(entry.subject_noun.lower(), [])
-        places = self._places.get(plain_place(entry.place), [])
+        known = self.subjects.get(entry.subject_noun.lower(), [])
+        places = self.places.get(plain_place(entry.place), [])
         if entry.subject_noun:
             yield "noun", _noun_reason(entry, known)
         if entry.subject_class and known:
@@ -276,7 +271,7 @@ class _Books:
         actions = self._actions_of(entry, lemma)
         if not subjects:
             return
-        whole = [(subject, self._classes.get(subject.subject_class)) for subject in subjects]
+        whole = [(subject, self.classes.get(subject.subject_class)) for subject in subjects]
         against = [[can_do(*subject, action) for subject in whole] for action in actions]
         if actions:
             yield "ability", _first(chain.from_iterable(against))
@@ -288,16 +283,16 @@ class _Books:
 
     def _subjects_of(self, entry: PromptEntry, known: Sequence[SubjectEntry]) -> list[SubjectEntry]:
         if not entry.subject_class:
-            return [subject for subject in known if subject.subject_class in self._classes]
+            return [subject for subject in known if subject.subject_class in self.classes]
         same = [subject for subject in known if subject.subject_class == entry.subject_class]
-        if same or entry.subject_class not in self._classes:
+        if same or entry.subject_class not in self.classes:
             return same
         return [SubjectEntry(entry.subject_noun or entry.subject_class, entry.subject_class)]
 
     def _actions_of(self, entry: PromptEntry, lemma: str) -> list[Action]:
         if not lemma or not entry.subject_class:
             return [Action(lemma)] if lemma else []
-        known = self._actions.get(lemma, [])
+        known = self.actions.get(lemma, [])
         same = [action for action in known if action.pattern == entry.pattern] or known
         told = [action for action in same if action.complement and action.complement in entry.action]
         return told or same or [Action(lemma)]

@@ -96,11 +96,7 @@ class Objective:
 
 
 def objective_for(
-    entries: Sequence[PromptEntry],
-    size: int,
-    *,
-    vectors: NDArray[np.float32] | None = None,
-    represented: NDArray[np.int64] | None = None,
+    entries: Sequence[PromptEntry], size: int, vectors: NDArray[np.float32] | None = None, near: Sequence[int] = ()
 ) -> Objective:
     """The objective for a list: facets that no prompt of it has are left out.
 
@@ -108,15 +104,14 @@ def objective_for(
         entries: The list.
         size: Prompts to choose.
         vectors: (N, D) unit embeddings of the prompts, for the facility location; None leaves it out.
-        represented: (R,) places of the prompts that the chosen must come near; None for all.
+        near: (R,) places of the prompts that the chosen must come near; none for all.
     """
     facets = [_facet(name, [of(entry) for entry in entries], size) for name, of in COVERED.items()]
     facets += [_facet(name, [getattr(entry.tags, name, "") for entry in entries], size) for name in TAGS]
     known = tuple(facet for facet in facets if facet.quotas.size)
     if vectors is None:
         return Objective(known)
-    rows = vectors if represented is None else vectors[represented]
-    return Objective(known, np.maximum(rows @ vectors.T, 0))
+    return Objective(known, np.maximum((vectors[near] if len(near) else vectors) @ vectors.T, 0))
 
 
 def _facet(name: str, values: Sequence[Hashable], size: int) -> Facet:
@@ -319,10 +314,10 @@ def select(
         raise SetupError(f"The term on embeddings takes lists of up to {LONGEST_LIST} prompts but got {len(entries)}")
     groups, room = _groups(entries, size) if balanced else (np.zeros(len(entries), np.int64), [size])
     generator = np.random.default_rng(seed)
-    represented = None
+    near: Sequence[int] = ()
     if vectors is not None and len(entries) > REPRESENTED:
-        represented = np.sort(generator.choice(len(entries), REPRESENTED, replace=False))
-    objective = objective_for(entries, size, vectors=vectors, represented=represented)
+        near = sorted(generator.choice(len(entries), REPRESENTED, replace=False))
+    objective = objective_for(entries, size, vectors, near)
     places = sorted(exchange(objective, groups, greedy(objective, groups, room, generator)))
     number = max(1, min(random_subsets, _LARGEST_DRAW // size))
     members = [np.flatnonzero(groups == group) for group in range(len(room))]

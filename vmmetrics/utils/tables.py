@@ -107,9 +107,16 @@ def read_text(path: Path, most: int, expected: str, called: str = "", errors: st
 
 
 def sha256_of(path: Path) -> str:
-    """Hash of a file, hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    """Hash of a file, hexadecimal.
+
+    Raises:
+        SetupError: It cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise cannot("read", path, error) from error
 
 
 def seconds(value: Any) -> float | None:

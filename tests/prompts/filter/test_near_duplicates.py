@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vmmetrics.prompts.filter.filtering import EMBEDDING, N_GRAMS, likeness_measures
+from vmmetrics.prompts.filter.filtering import EMBEDDING, N_GRAMS, FilterSettings, likeness_measures
 from vmmetrics.utils.text.embedding import PACKAGE, embed, embedding_installed
 from vmmetrics.utils.text.similarity import take_distinct
 
@@ -29,7 +29,7 @@ def taken(found: list[list[object]]) -> list[int]:
 
 
 def test_same_sentence_with_a_word_changed() -> None:
-    found = take_distinct(range(len(TEXTS)), likeness_measures(TEXTS, None))
+    found = take_distinct(range(len(TEXTS)), likeness_measures(TEXTS, None, FilterSettings()))
     assert [match.measure for match in found[4]] == [N_GRAMS]
     assert found[4][0].place == 3
     # by hand: 19 words have 15 5-grams, and the changed word is in 5 of them
@@ -39,7 +39,9 @@ def test_same_sentence_with_a_word_changed() -> None:
 
 @pytest.mark.skipif(not embedding_installed(), reason=f"{PACKAGE} is not installed")
 def test_same_scene_in_other_words() -> None:
-    found = take_distinct(range(len(TEXTS)), likeness_measures(TEXTS, embed(TEXTS), grams=False))
+    found = take_distinct(
+        range(len(TEXTS)), likeness_measures(TEXTS, embed(TEXTS), FilterSettings(without=frozenset({N_GRAMS})))
+    )
     assert taken(found) == FIRST
     assert all(match.measure == EMBEDDING and match.likeness >= 0.9 for matches in found for match in matches)
 
@@ -47,16 +49,18 @@ def test_same_scene_in_other_words() -> None:
 def test_figures_of_both_are_told() -> None:
     vectors = np.eye(len(TEXTS), dtype=np.float32)
     vectors[4] = vectors[3]
-    found = take_distinct(range(len(TEXTS)), likeness_measures(TEXTS, vectors))
+    found = take_distinct(range(len(TEXTS)), likeness_measures(TEXTS, vectors, FilterSettings()))
     assert {match.measure: match.place for match in found[4]} == {EMBEDDING: 3, N_GRAMS: 3}
 
 
 def test_case_and_punctuation_do_not_count() -> None:
     texts = ["Two dogs, both wet, run up the beach.", "TWO DOGS both wet run up the beach!"]
-    found = take_distinct([0, 1], likeness_measures(texts, None))
+    found = take_distinct([0, 1], likeness_measures(texts, None, FilterSettings()))
     assert found[1][0].likeness == 1
 
 
 def test_short_texts_repeat_only_themselves() -> None:
-    found = take_distinct([0, 1, 2], likeness_measures(["A dog runs", "A dog runs fast", "a dog runs"], None))
+    found = take_distinct(
+        [0, 1, 2], likeness_measures(["A dog runs", "A dog runs fast", "a dog runs"], None, FilterSettings())
+    )
     assert taken(found) == [0, 1]

@@ -31,8 +31,6 @@ from vmmetrics.utils.tables import sha256_of
 
 # Which clips are to be made: a name and a seed for each sample of each prompt.
 
-SUFFIX = ".mp4"
-
 _FILE_STEM = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 """An index that names a file on every system and stays in its folder."""
 _LARGEST_SEED = 2**31 - 1  # what every generator takes: some hold seeds in signed 32-bit integers
@@ -111,7 +109,7 @@ def jobs_of(entries: Sequence[PromptEntry], samples: int = 1, seed: int = 0) -> 
             if not _FILE_STEM.fullmatch(entry.index):
                 raise SetupError(f"The index {entry.index!r} cannot name a file; letters, digits, _ . and - can")
             stem = entry.index if samples == 1 else f"{entry.index}-{sample}"
-            jobs.append(Job(entry, sample, stem + SUFFIX, seed_of(seed, entry.index, sample)))
+            jobs.append(Job(entry, sample, f"{stem}.mp4", seed_of(seed, entry.index, sample)))
     names = [job.clip.lower() for job in jobs]  # some file systems do not tell cases apart
     twice = sorted(name for name, number in Counter(names).items() if number > 1)
     if twice:
@@ -157,7 +155,6 @@ _FIELDS = ("pattern", "index", "subject_noun", "subject_class", *CHOICES)
 
 JOURNAL_FILE = "generation.jsonl"
 PROMPTS_FILE = "prompts.json"
-_LOCK_FILE = ".generation.lock"
 _MAKING = ".making"
 """Where clips are made; hidden, so that scoring passes it over."""
 
@@ -187,7 +184,7 @@ class ClipFolder(Locked):
         prepare(path, JOURNAL_FILE, (), "clips")
         self._journal = Journal(path / JOURNAL_FILE)
         try:
-            self._locks = ByteLocks(path / _LOCK_FILE)
+            self._locks = ByteLocks(path / ".generation.lock")
         except OSError as error:
             raise cannot("write", f"clips to {path}", error) from error
         self.refresh()

@@ -223,13 +223,10 @@ class PipelineMaker:
     def _arguments_of(self, pipeline: Any) -> dict[str, Any]:
         """What each call is given beside prompt and generator."""
         takes = inspect.signature(pipeline.__call__).parameters
-        found: dict[str, Any] = {}
-        if self.frames is not None:
-            found[next((name for name in _FRAME_OPTIONS if name in takes), _FRAME_OPTIONS[0])] = self.frames
-        if self.size is not None:
-            found["width"], found["height"] = self.size
-        if self.steps is not None:
-            found["num_inference_steps"] = self.steps
+        frames = next((name for name in _FRAME_OPTIONS if name in takes), _FRAME_OPTIONS[0])
+        width, height = self.size or (None, None)
+        own = {frames: self.frames, "width": width, "height": height, "num_inference_steps": self.steps}
+        found: dict[str, Any] = {name: value for name, value in own.items() if value is not None}
         twice = sorted(set(found) & set(self.options))
         if twice:
             raise SetupError(f"{twice[0]} is given twice: by --set and by an option of its own")

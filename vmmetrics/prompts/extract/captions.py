@@ -47,13 +47,21 @@ _FLAG = re.compile(
     re.IGNORECASE,
 )
 _OPEN = re.compile(rf"(?<!\S)(?:--?|[—–])(?:{'|'.join(_OPEN_FLAGS)})\b.*?(?=(?<!\S)(?:--?|[—–])[a-z]|$)", re.IGNORECASE)
-_URL = re.compile(r"<?\b(?:https?://|www\.)\S*", re.IGNORECASE)
-_MENTION = re.compile(r"<[@#:][^<>]{1,80}>|(?<!\S)@\w+|<(?:lora|lyco|hypernet):[^<>]*>", re.IGNORECASE)
-_MARKUP = re.compile(r"</?[a-z][^<>]{0,80}>", re.IGNORECASE)
-_ATTACHED = re.compile(r"\b(?:image|message|video)s?\s*:?\s*\d+\s+attachments?\b", re.IGNORECASE)
-_LEAD = re.compile(r"^\s*(?:/\w+\s+)?(?:(?:prompt|caption|description|scene)\s*\d*\s*:\s*)?", re.IGNORECASE)
 _TAGS_AT_END = re.compile(r"(?:\s*#\w+)+\s*$")
-_WEIGHT = re.compile(r"(?:::\s*-?\d+(?:\.\d+)?|:\d+\.\d+)(?=[\s)\],]|$)|::")
+_STEPS = (
+    ("links", re.compile(r"<?\b(?:https?://|www\.)\S*", re.IGNORECASE)),
+    ("mentions", re.compile(r"<[@#:][^<>]{1,80}>|(?<!\S)@\w+|<(?:lora|lyco|hypernet):[^<>]*>", re.IGNORECASE)),
+    ("mentions", re.compile(r"</?[a-z][^<>]{0,80}>", re.IGNORECASE)),
+    ("mentions", re.compile(r"\b(?:image|message|video)s?\s*:?\s*\d+\s+attachments?\b", re.IGNORECASE)),
+    ("mentions", re.compile(r"^\s*(?:/\w+\s+)?(?:(?:prompt|caption|description|scene)\s*\d*\s*:\s*)?", re.IGNORECASE)),
+    ("hash tags", _TAGS_AT_END),
+    ("hash tags", re.compile(r"#(?=\w)")),
+    ("parameters", _OPEN),
+    ("parameters", _FLAG),
+    ("hash tags", _TAGS_AT_END),
+    ("weights", re.compile(r"(?:::\s*-?\d+(?:\.\d+)?|:\d+\.\d+)(?=[\s)\],]|$)|::")),
+)
+"""What is taken out of a caption, in this order, and what it is called."""
 _BRACKETS = re.compile(r"[()\[\]{}<>|*_~`\\]+")
 _QUALITY = re.compile(
     r"(?:\d+\s*k|\d+\s*fps|(?:u|f|q)?hd|uhd|hdr|\d{3,4}p|(?:ultra|hyper|super|photo|highly|very|extremely)?[\s-]*"
@@ -112,10 +120,8 @@ def clean_caption(raw: str) -> Cleaned:
         " " if unicodedata.category(c) in ("Cc", "Cs", "Co", "Cn", "So", "Cf") or c == "\ufffd" else c for c in text
     )
     changes = []
-    for name, patterns in _STEPS:
-        before = text
-        for pattern in patterns:
-            text = pattern.sub(" ", text)
+    for name, pattern in _STEPS:
+        before, text = text, pattern.sub(" ", text)
         if text.split() != before.split():
             changes.append(name)
     text = _BRACKETS.sub(" ", text.replace("’", "'").replace("‘", "'").replace("“", '"').replace("”", '"'))
@@ -127,17 +133,7 @@ def clean_caption(raw: str) -> Cleaned:
     if shorter != text:
         changes.append("quality words")
     reason = _objection(shorter)
-    return Cleaned("" if reason else shorter, reason, tuple(changes))
-
-
-_STEPS = (
-    ("links", (_URL,)),
-    ("mentions", (_MENTION, _MARKUP, _ATTACHED, _LEAD)),
-    ("hash tags", (_TAGS_AT_END, re.compile(r"#(?=\w)"))),
-    ("parameters", (_OPEN, _FLAG)),
-    ("hash tags", (_TAGS_AT_END,)),
-    ("weights", (_WEIGHT,)),
-)
+    return Cleaned("" if reason else shorter, reason, tuple(dict.fromkeys(changes)))
 
 
 def _is_praise(part: str) -> bool:
@@ -218,5 +214,5 @@ class Cleaner:
         if reason:
             self.dropped[reason] += 1
             return ""
-        self.changed.update(set(found.changes))
+        self.changed.update(found.changes)
         return found.text

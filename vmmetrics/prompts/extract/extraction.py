@@ -201,8 +201,8 @@ def _cleaned(
 def _assemble(
     tables: Tables, categories: Sequence[Place], known: Lexicon, min_count: int
 ) -> tuple[Metadata, dict[str, Any]]:
-    subjects, nouns = subjects_of(tables.subjects, known, min_count)
-    actions = actions_of(tables.actions, known, nouns, min_count)
+    subjects = subjects_of(tables.subjects, known, min_count)
+    actions = actions_of(tables.actions, known, subjects, min_count)
     places = places_of(tables.places, categories, known, min_count)
     used = {item.subject_class for item in subjects} | {name for item in actions for name in item.classes}
     classes = tuple(item for name, item in known.classes.items() if name in used)

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from vmmetrics.prompts.entry import Metadata, Place
+from vmmetrics.prompts import plausibility
+from vmmetrics.prompts.entry import Metadata, Place, SubjectEntry
 from vmmetrics.prompts.extract.words import BODY
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
@@ -49,27 +50,6 @@ _SHOWN: Mapping[str, str] = {
 }  # fmt: skip
 _HANDLED = {attribute: pattern for attribute, pattern in _SHOWN.items() if attribute not in ("animate", "plant")}
 """Patterns by a physical attribute of the doer, and of what a person handles; the first that holds decides."""
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """What is known of a noun.
-
-    Attributes:
-        subject_class: Its class; empty where none is known.
-        attributes: Beyond those of the class.
-        lacks: Of those of the class.
-        patterns: Motion patterns.
-        plural: As in :class:`~vmmetrics.prompts.entry.Subject`.
-        source: As there.
-    """
-
-    subject_class: str = ""
-    attributes: tuple[str, ...] = ()
-    lacks: tuple[str, ...] = ()
-    patterns: tuple[str, ...] = ()
-    plural: str = ""
-    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,34 +98,33 @@ class Lexicon:
         for known in self._subjects.values():
             self._votes[known.subject_class].update(known.patterns)
 
-    def attributes_of(self, known: Known) -> frozenset[str]:
+    def attributes_of(self, known: SubjectEntry) -> frozenset[str]:
         """All physical attributes of something."""
-        own = self.classes[known.subject_class].attributes if known.subject_class in self.classes else ()
-        return (frozenset(own) | frozenset(known.attributes)) - frozenset(known.lacks)
+        return plausibility.attributes_of(known, self.classes.get(known.subject_class))
 
-    def look_up(self, noun: str, members: Sequence[str] = ()) -> Known:
+    def look_up(self, noun: str, members: Sequence[str] = ()) -> SubjectEntry:
         """What the metadata itself knows of a noun, or of the noun that heads a compound ("truck" of "toy truck")."""
         if members and noun in BODIES:
             inner = self.attributes_of(self.look_up(members[0]))
             kind = BODIES[noun][0] if "human" in inner else BODIES[noun][1] if "animate" in inner else ""
             if kind in self.classes:
-                return self._with_patterns(Known(kind, source=f"lexicon: {members[0]}"))
+                return self._with_patterns(SubjectEntry(noun, kind, source=f"lexicon: {members[0]}"))
         if noun in self._subjects:
             return self._with_patterns(self._subjects[noun])
         if noun in BODY:
-            return Known(patterns=("biological motion",), source="lexicon: body part")
+            return SubjectEntry(noun, patterns=("biological motion",), source="lexicon: body part")
         parts = noun.split(" ")
         for start in range(1, len(parts)):
             head = " ".join(parts[start:])
             if head in self._subjects:
                 return self._with_patterns(replace(self._subjects[head], plural="", source=f"lexicon: {head}"))
-        return Known()
+        return SubjectEntry(noun)
 
-    def infer(self, nouns: Sequence[str]) -> list[Known]:
+    def infer(self, nouns: Sequence[str]) -> list[SubjectEntry]:
         """What the nearest known nouns agree on, for nouns that :meth:`look_up` does not know."""
         if self._embed is None or not self._nouns:
-            return [Known() for _ in nouns]
-        return [self._with_patterns(_judge(vote)) for vote in self.votes(nouns)]
+            return list(map(SubjectEntry, nouns))
+        return [self._with_patterns(_judge(noun, vote)) for noun, vote in zip(nouns, self.votes(nouns), strict=True)]
 
     def votes(self, nouns: Sequence[str]) -> list[Vote]:
         """What the nearest known nouns are, for each noun; the noun itself is not asked.
@@ -172,7 +151,7 @@ class Lexicon:
                 vote.attributes[attribute] += weight
         return vote
 
-    def pattern(self, doer: Known, thing: Known | None = None) -> tuple[str, str]:
+    def pattern(self, doer: SubjectEntry, thing: SubjectEntry | None = None) -> tuple[str, str]:
         """Motion pattern of an action, and what told it; empty where nothing does.
 
         The class tells it where nearly all that is known of the class shows one pattern, else physical attributes:
@@ -216,35 +195,32 @@ class Lexicon:
         said = Counter(item.phrase.split(" ")[0] for item in alike if item.phrase)
         return said.most_common(1)[0][0] if said else "in"
 
-    def _with_patterns(self, known: Known) -> Known:
+    def _with_patterns(self, known: SubjectEntry) -> SubjectEntry:
         """With the pattern that class or attributes tell, before those it was used in."""
         own = self.pattern(known)[0]
         return replace(known, patterns=tuple(dict.fromkeys(name for name in (own, *known.patterns) if name)))
 
 
-def _judge(vote: Vote) -> Known:
+def _judge(noun: str, vote: Vote) -> SubjectEntry:
     """What a vote is clear enough to tell: the class, else attributes, else nothing."""
     if not vote.near or vote.near[0][1] < LEAST_COSINE:
-        return Known()
+        return SubjectEntry(noun)
     source = "inferred: " + ", ".join(f"{noun} {cosine:.2f}" for noun, cosine in vote.near[:3])
     name, share = max(vote.classes.items(), key=lambda item: item[1])
     if share >= LEAST_CLASS_SHARE:
-        return Known(name, source=source)
+        return SubjectEntry(noun, name, source=source)
     agreed = tuple(sorted(a for a, weight in vote.attributes.items() if weight >= LEAST_ATTRIBUTE_SHARE))
-    return Known(attributes=agreed, source=source if agreed else "")
+    return SubjectEntry(noun, attributes=agreed, source=source if agreed else "")
 
 
-def _subjects_of(metadata: Metadata) -> dict[str, Known]:
+def _subjects_of(metadata: Metadata) -> dict[str, SubjectEntry]:
     """Known nouns: the subjects, then general words, then the names of the classes themselves."""
     names = {item.name for item in metadata.classes}
-    found = {
-        item.noun: Known(item.subject_class, item.attributes, item.lacks, item.patterns, item.plural, "lexicon")
-        for item in metadata.subjects
-    }
+    found = {item.noun: replace(item, source="lexicon") for item in metadata.subjects}
     for noun, name in GENERAL.items():
         if name in names:
-            found.setdefault(noun, Known(name, source="lexicon"))
+            found.setdefault(noun, SubjectEntry(noun, name, source="lexicon"))
     for name in sorted(names):
         for noun in name.split(" or "):  # "shark or ray"
-            found.setdefault(noun, Known(name, source="lexicon"))
+            found.setdefault(noun, SubjectEntry(noun, name, source="lexicon"))
     return found

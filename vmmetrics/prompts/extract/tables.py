@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from vmmetrics.prompts.entry import Action, Place, SubjectEntry
 from vmmetrics.prompts.extract.grammar import singular
-from vmmetrics.prompts.extract.lexicon import Known, Lexicon
+from vmmetrics.prompts.extract.lexicon import Lexicon
 from vmmetrics.prompts.extract.parsing import Deed, ParsedCaption
 from vmmetrics.utils.text.inflection import article
 from vmmetrics.utils.text.inflection import plural as regular_plural
@@ -153,44 +153,40 @@ class Tables:
             self.places.add(key, spot.name, found.text, spot.modifiers, (spot.phrase,))
 
 
-def subjects_of(
-    tally: BoundedTally, known: Lexicon, min_count: int
-) -> tuple[tuple[SubjectEntry, ...], Mapping[str, Known]]:
-    """The subjects, the most frequent first, and what is known of every noun among them."""
+def subjects_of(tally: BoundedTally, known: Lexicon, min_count: int) -> tuple[SubjectEntry, ...]:
+    """The subjects, the most frequent first, with what is known of each."""
     entries = [entry for _, entry in tally.items() if entry.count >= min_count]
     nouns = [_likeliest(entry.forms) for entry in entries]
     facts = [known.look_up(noun, _top(entry.links)) for noun, entry in zip(nouns, entries, strict=True)]
     unknown = [place for place, fact in enumerate(facts) if not fact.source][:MOST_INFERRED]
     for place, fact in zip(unknown, known.infer([nouns[place] for place in unknown]), strict=True):
         facts[place] = fact
-    subjects = tuple(
-        SubjectEntry(
+    return tuple(
+        replace(
+            fact,
             noun=noun,
-            subject_class=fact.subject_class,
             modifiers=_top(entry.modifiers),
             plural=fact.plural or ("" if (seen := _likeliest(entry.others)) == regular_plural(noun) else seen),
-            attributes=fact.attributes,
-            lacks=fact.lacks,
-            patterns=fact.patterns,
             count=entry.count,
             examples=tuple(entry.examples),
             members=_top(entry.links),
-            source=fact.source,
         )
         for noun, entry, fact in zip(nouns, entries, facts, strict=True)
     )
-    return subjects, dict(zip(nouns, facts, strict=True))
 
 
-def actions_of(tally: BoundedTally, known: Lexicon, nouns: Mapping[str, Known], min_count: int) -> tuple[Action, ...]:
+def actions_of(
+    tally: BoundedTally, known: Lexicon, subjects: Sequence[SubjectEntry], min_count: int
+) -> tuple[Action, ...]:
     """The actions, the most frequent first.
 
     Args:
         tally: What was counted.
         known: What is known of classes and verbs.
-        nouns: What is known of the subjects.
+        subjects: What is known of their doers.
         min_count: As in the settings of the extraction.
     """
+    nouns = {subject.noun: subject for subject in subjects}
     return tuple(_action(key, entry, known, nouns) for key, entry in tally.items() if entry.count >= min_count)
 
 
@@ -212,7 +208,7 @@ def places_of(tally: BoundedTally, categories: Sequence[Place], known: Lexicon, 
     return tuple(places)
 
 
-def _action(key: str, entry: TallyEntry, known: Lexicon, nouns: Mapping[str, Known]) -> Action:
+def _action(key: str, entry: TallyEntry, known: Lexicon, nouns: Mapping[str, SubjectEntry]) -> Action:
     """Classes, pattern and interaction by those of the doers, each with the weight of its count."""
     classes: Counter[str] = Counter()
     patterns: Counter[tuple[str, str]] = Counter()

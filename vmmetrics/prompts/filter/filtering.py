@@ -45,29 +45,6 @@ EMBEDDING: Final = "embedding"
 N_GRAMS: Final = "n-grams"
 
 
-def likeness_measures(
-    texts: Sequence[str],
-    vectors: NDArray[np.float32] | None,
-    least_cosine: float = COSINE,
-    least_overlap: float = OVERLAP,
-    grams: bool = True,
-) -> dict[str, Measure]:
-    """Measures of how alike texts are, for :func:`~vmmetrics.utils.text.similarity.take_distinct`.
-
-    Args:
-        texts: N texts.
-        vectors: (N, D) their unit vectors; None leaves the embedding out.
-        least_cosine: From which cosine on two are the same.
-        least_overlap: From which share of n-grams on.
-        grams: Whether n-grams are looked at.
-    """
-    measures = {} if vectors is None else {EMBEDDING: Measure(cosine(vectors), least_cosine)}
-    if grams:
-        split = [[word.lower() for word in words(text)] for text in texts]
-        measures[N_GRAMS] = Measure(containment(split, GRAM), least_overlap)
-    return measures
-
-
 EASE: Final = 30.0
 """Least reading ease: below it Flesch calls a text very difficult. Drops 4 % of VMBench's prompts, whose median is 57,
 and none of ours, whose median is 77 and least 42 (measured on 1,489)."""
@@ -154,6 +131,23 @@ class FilterDecision:
     again: bool = False
 
 
+def likeness_measures(
+    texts: Sequence[str], vectors: NDArray[np.float32] | None, settings: FilterSettings
+) -> dict[str, Measure]:
+    """Measures of how alike texts are, for :func:`~vmmetrics.utils.text.similarity.take_distinct`.
+
+    Args:
+        texts: N texts.
+        vectors: (N, D) their unit vectors; None leaves the embedding out.
+        settings: From where on two are the same, and whether n-grams are looked at.
+    """
+    measures = {} if vectors is None else {EMBEDDING: Measure(cosine(vectors), settings.least_cosine)}
+    if N_GRAMS not in settings.without:
+        split = [[word.lower() for word in words(text)] for text in texts]
+        measures[N_GRAMS] = Measure(containment(split, GRAM), settings.least_overlap)
+    return measures
+
+
 def filter_entries(
     entries: Sequence[PromptEntry],
     settings: FilterSettings | None = None,
@@ -212,9 +206,7 @@ class _Filter:
         """Find what repeats others and ask the model about the rest, until nobody comes up who was not asked."""
         # over the other lists' prompts and then the rivals, which have the places behind them
         texts = [entry.prompt for _, entry in self.against] + [self.entries[place].prompt for place in rivals]
-        settings, vectors = self.settings, None if self.embed is None else self.embed(texts)
-        grams = N_GRAMS not in settings.without
-        measures = likeness_measures(texts, vectors, settings.least_cosine, settings.least_overlap, grams)
+        measures = likeness_measures(texts, None if self.embed is None else self.embed(texts), self.settings)
         ended: str | None = None
         while True:
             left = [p for p in rivals if p not in self.verdicts or self.verdicts[p].decision != "drop"]

@@ -73,15 +73,9 @@ class Combination:
     @property
     def tags(self) -> Tags:
         """What kind of motion it is."""
-        return Tags(
-            subjects="several" if self.collective or self.quantity != "one" else "one",
-            interaction=self.action.interaction,
-            camera=self.camera,
-            speed=self.action.speed,
-            amplitude=self.action.amplitude,
-            skeleton=self.skeleton,
-            seconds=self.action.seconds,
-        )
+        subjects = "several" if self.collective or self.quantity != "one" else "one"
+        of_action = {name: getattr(self.action, name) for name in ("interaction", "speed", "amplitude", "seconds")}
+        return Tags(subjects=subjects, camera=self.camera, skeleton=self.skeleton, **of_action)
 
     @cached_property
     def key(self) -> str:
@@ -105,9 +99,7 @@ class Combination:
             "subject": self.noun_phrase,
             "noun": self.subject.noun,
             "class": self.subject.subject_class,
-            "lemma": self.action.lemma,
-            "complement": self.action.complement,
-            "outcome": self.action.outcome,
+            **{name: getattr(self.action, name) for name in ("lemma", "complement", "outcome")},
             "place": self.place.name,
             "pattern": self.pattern,
             "camera": self.camera,

@@ -82,7 +82,6 @@ _FORMS: Mapping[Form, Callable[[str], str]] = {"third": third_person, "ing": ing
 
 
 _BOUND_TO = {"boat or ship": "water", "train or tram": "rails"}
-_ALOFT = frozenset({"aircraft", "rocket"})
 _OF_THE_WEATHER = frozenset(
     {"cloud", "rain", "snow", "hail", "storm", "lightning", "wind", "fog or mist", "celestial body", "ocean wave"}
 )
@@ -90,20 +89,16 @@ _AT_HOME_INDOORS = frozenset(
     {"dog", "cat", "parrot", "songbird", "small mammal", "insect", "butterfly or moth", "beetle", "larva", "arachnid",
      "worm", "snail or slug", "amphibian", "turtle", "reptile", "snake", "fish", "swarm", "colony", "microorganism"}
 )  # fmt: skip
-_ANIMALS_IN_HALLS = frozenset({"stage", "track", "farm", "ice", "underwater"})
-_OF_THE_DEEP = frozenset({"marine mammal", "shark or ray"})
 _NOT_DEEP = frozenset({"mud", "farm", "street", "home", "kitchen", "laboratory"})
 _WAYS = frozenset(
     {"road", "street", "track", "ground", "sand", "snow", "grass", "slope", "farm", "factory", "workshop", "rails"}
 )
 _NO_GROUND = frozenset({"air", "open sky", "dark", "wind", "rain"})
-_BORNE_UP = frozenset({"flies", "gas", "celestial"})
 _BORNE_UP_KINDS = frozenset(
     {"aircraft", "rocket", "drone", "balloon", "kite or parachute", "firework", "lightning", "rain", "snow", "hail",
      "seed or leaf", "dust or sand", "group of lights", "fleet", "projectile", "ball", "ice or frost", "sunlight"}
 )  # fmt: skip
 _FOOTHOLDS = frozenset({"ground", "shore", "floor", "stage", "air", "open sky"})
-_WAYS_INDOORS = frozenset({"road", "street", "factory", "workshop"})
 
 
 def can_do(subject: SubjectEntry, known: SubjectClass | None, action: Action) -> bool:
@@ -136,18 +131,22 @@ def can_be_there(subject: SubjectEntry, known: SubjectClass | None, place: Place
     affords, kind, indoor = frozenset(place.affords), subject.subject_class, place.setting == "indoor"
     if kind in _BOUND_TO:
         return _BOUND_TO[kind] in affords
-    if affords and affords <= _NO_GROUND and not (attributes & _BORNE_UP or kind in _BORNE_UP_KINDS):
+    if (
+        affords
+        and affords <= _NO_GROUND
+        and not (attributes & {"flies", "gas", "celestial"} or kind in _BORNE_UP_KINDS)
+    ):
         return False
-    if kind in _ALOFT:
+    if kind in ("aircraft", "rocket"):
         return not indoor and bool(affords & {"air", "open sky"})
     if attributes >= {"wheeled", "powered"}:
-        return bool(affords & (_WAYS_INDOORS if indoor else _WAYS))
-    if kind in _OF_THE_DEEP and affords & _NOT_DEEP:
+        return bool(affords & ({"road", "street", "factory", "workshop"} if indoor else _WAYS))
+    if kind in ("marine mammal", "shark or ray") and affords & _NOT_DEEP:
         return False
     if "human" in attributes and "swims" not in attributes and "underwater" in affords and not affords & _FOOTHOLDS:
         return False
     if indoor and "animate" in attributes and "human" not in attributes:
-        return kind in _AT_HOME_INDOORS or bool(affords & _ANIMALS_IN_HALLS)
+        return kind in _AT_HOME_INDOORS or bool(affords & {"stage", "track", "farm", "ice", "underwater"})
     return not (indoor and kind in _OF_THE_WEATHER)
 
 

@@ -144,7 +144,6 @@ def _reviewed(
 
 
 _SAME = "all said the same of every prompt, so chance would agree as well"
-_FEW = "fewer than two prompts were decided by two reviewers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +253,7 @@ def _matrix(
 
 def _agreed(ratings: FloatArray, resamples: int, seed: int) -> Agreed:
     if len(ratings) < 2:
-        none = Estimate(None, n=len(ratings), note=_FEW)
+        none = Estimate(None, n=len(ratings), note="fewer than two prompts were decided by two reviewers")
         return Agreed(none, none, none)
     prompts = [str(number) for number in range(len(ratings))]
 

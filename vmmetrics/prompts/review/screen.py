@@ -142,11 +142,7 @@ _SHORT = {
     "k": "keep", "e": "edit", "f": "set", "d": "drop", "s": "skip", "u": "undo", "b": "undo",
     "back": "undo", "/": "find", "n": "next", "g": "go", "a": "on", "?": "help", "q": "quit",
 }  # fmt: skip
-_INDEX_ALONE = ("keep", "skip", "undo")
-_DECIDING = ("keep", "edit", "set", "drop", "skip", "undo")
 _PRESET = tuple(name for name, _ in REASONS.values())
-_PRINTING = ("show", "find", "next", "on")
-_NOT_SHOWN = "the entry it would fall on was not shown; name its index, or say go INDEX or next before"
 
 
 class LineReview:
@@ -203,13 +199,13 @@ class LineReview:
             self._print("")
 
     def _do(self, name: str, rest: str, where: str) -> None:
-        if self._due and name not in _DECIDING and (name, rest) != ("show", ""):
+        if self._due and name not in ("keep", "edit", "set", "drop", "skip", "undo") and (name, rest) != ("show", ""):
             self._print("")
         self._due = False
         try:
             if name not in self._commands:
                 raise ValueError(f"expected one of {', '.join(form for form, _ in LINE_HELP)}")
-            if name in _INDEX_ALONE and rest and not _is_number(rest):
+            if name in ("keep", "skip", "undo") and rest and not _is_number(rest):
                 raise ValueError(f"expected an index or nothing but got {rest!r}")
             self._commands[name](rest)
         except ValueError as error:
@@ -218,7 +214,7 @@ class LineReview:
         self.done += 1
         for warning in self._review.warnings():
             self._tell(warning)
-        if self._reader and name not in _PRINTING:
+        if self._reader and name not in ("show", "find", "next", "on"):
             self._print("")
 
     def _edit(self, words: str) -> None:
@@ -302,7 +298,7 @@ class LineReview:
     def _position(self, index: str) -> int:
         """Position of the entry with an index; without one of that shown, if it was asked for."""
         if not index and not self._seen:
-            raise ValueError(_NOT_SHOWN)
+            raise ValueError("the entry it would fall on was not shown; name its index, or say go INDEX or next before")
         position = self._review.at_index(index) if index else self._review.current
         if position is None:
             raise ValueError(f"no entry has the index {index}" if index else "no entry is shown")

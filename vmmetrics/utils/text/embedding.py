@@ -23,7 +23,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from vmmetrics.errors import SetupError, cannot
+from vmmetrics.errors import SetupError
 from vmmetrics.utils.schema import check, read_json
 from vmmetrics.utils.tables import read_text, sha256_of
 from vmmetrics.utils.text.encoder import Encoder
@@ -83,8 +83,6 @@ _SPECIAL: Final = ("[UNK]", "[CLS]", "[SEP]")
 _LARGEST_VOCABULARY: Final = 16 * 2**20
 """Bytes; BERT's uncased vocabulary takes 0.2 MiB."""
 
-_DROPPED: Final = frozenset(("Cc", "Cf", "Co", "Cs"))
-_SPACES: Final = frozenset(("Zs", "Zl", "Zp"))
 _IDEOGRAPHS: Final = (
     (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF),
     (0x20000, 0x2A6DF), (0x2A700, 0x2B81F), (0x2B920, 0x2CEAF), (0x2F800, 0x2FA1F),
@@ -160,9 +158,9 @@ def _spaced(character: str) -> str:
     if character in "\t\n\r":
         return " "
     category = unicodedata.category(character)
-    if category in _DROPPED or character == "\N{REPLACEMENT CHARACTER}":
+    if category in ("Cc", "Cf", "Co", "Cs") or character == "\N{REPLACEMENT CHARACTER}":
         return ""
-    if category in _SPACES:
+    if category in ("Zs", "Zl", "Zp"):
         return " "
     code = ord(character)
     return f" {character} " if any(first <= code <= last for first, last in _IDEOGRAPHS) else character
@@ -302,9 +300,4 @@ def _home(folder: Path | None) -> Path:
 _model = lru_cache(maxsize=2)(SentenceEmbedding)
 
 
-@lru_cache(maxsize=4)
-def _hash(path: Path) -> str:
-    try:
-        return sha256_of(path)
-    except OSError as error:
-        raise cannot("read", path, error) from error
+_hash = lru_cache(maxsize=4)(sha256_of)
