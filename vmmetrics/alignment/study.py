@@ -29,7 +29,7 @@ class Preferences:
     left: IntArray
     right: IntArray
     outcome: IntArray
-    raters: tuple[str, ...]
+    raters: tuple[str, ...] = ()
 
     def moved(self, index: IntArray) -> Preferences:
         """Those between clips that are left, by the (N,) new index of each clip, −1 where it is left out."""

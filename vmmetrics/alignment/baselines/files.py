@@ -100,13 +100,11 @@ def model_from_folder(kind: Any, path: Path, types: tuple[str, ...] = (), **opti
     from transformers import AutoConfig
 
     safe = {"local_files_only": True, "trust_remote_code": False}
-    try:
+    with reading(f"{path}: not readable as a model of transformers"):
         config = AutoConfig.from_pretrained(path, **safe)
         if types and config.model_type not in types:
             raise SetupError(f"{path} holds a model of type {config.model_type!r}, not {types[0]!r}")
         model, found = kind.from_pretrained(path, output_loading_info=True, **safe, **options)
-    except (OSError, ValueError, RuntimeError, KeyError) as error:
-        raise SetupError(f"{path}: not readable as a model of transformers: {error}") from error
     if found["missing_keys"]:
         raise SetupError(f"{path} lacks weights: {', '.join(sorted(found['missing_keys'])[:4])}")
     return model.eval()
