@@ -42,16 +42,11 @@ def without_models(study: Study, models: Collection[str]) -> Study:
     keep = np.array([model not in models for model in study.models], bool)
     index = np.where(keep, np.cumsum(keep) - 1, -1)
     left_out = f"left out: {int((~keep).sum())} clips of {', '.join(sorted(models))}"
-    return replace(
-        study,
-        clips=tuple(compress(study.clips, keep)),
-        prompts=tuple(compress(study.prompts, keep)),
-        models=tuple(compress(study.models, keep)),
-        scores={metric: scores[keep] for metric, scores in study.scores.items()},
-        ratings={dimension: ratings[keep] for dimension, ratings in study.ratings.items()},
-        preferences={dimension: pairs.moved(index) for dimension, pairs in study.preferences.items()},
-        matching=replace(study.matching, notes=(*study.matching.notes, left_out)),
-    )
+    named = (tuple(compress(of_clips, keep)) for of_clips in (study.clips, study.prompts, study.models))
+    values = ({name: column[keep] for name, column in kind.items()} for kind in (study.scores, study.ratings))
+    preferences = {dimension: pairs.moved(index) for dimension, pairs in study.preferences.items()}
+    matching = replace(study.matching, notes=(*study.matching.notes, left_out))
+    return Study(*named, *values, study.raters, preferences, study.facing, matching)
 
 
 # What a study could not say, and why, gathered from the notes of its parts.

@@ -173,13 +173,8 @@ def label_clips(
     clips = tuple(collect_clips(rows, listed))
     names = [entry.clip for entry in clips]
     settled, repeats = agreement.settle_repeats(rows, settings.repeats)
-    fit = bradley_terry.fit_strengths(
-        settled,
-        names,
-        ties=settings.ties,
-        prior_sd=settings.prior_sd if settings.prior == "always" else None,
-        prior_if_needed=settings.prior_sd if settings.prior == "auto" else None,
-    )
+    always, needed = (settings.prior_sd if settings.prior == when else None for when in ("always", "auto"))
+    fit = bradley_terry.fit_strengths(settled, names, ties=settings.ties, prior_sd=always, prior_if_needed=needed)
     index = {name: number for number, name in enumerate(names)}
     times = np.zeros(len(names))
     for row in rows:
