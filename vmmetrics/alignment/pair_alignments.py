@@ -143,7 +143,7 @@ def measure_alignments(study: Study, dimensions: Sequence[str], resamples: int, 
                 none = Estimate(None, n=len(scores), note=reason)
                 taus = kendall(scores, sample.ratings, sample.prompts) if reason is None else (none, none)
                 each = [pooled[k], *taus, *(of_metrics[k] for of_metrics in others)]
-                found[metric, dimension] = PairAlignment(metric, dimension, *each, missing=judged - len(scores))
+                found[metric, dimension] = PairAlignment(metric, dimension, *each, judged - len(scores))
     for metric, faced in study.facing.items():
         yield from (found[metric, dimension] for dimension in faced if dimension in study.ratings)
 

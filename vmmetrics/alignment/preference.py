@@ -53,7 +53,7 @@ def measure_preferences(
         pairs lacked a score.
     """
     (pairs, source), folds = pairs_of(study, dimension, seed), folds_of(study.prompts, FOLDS, seed)
-    wanted = np.count_nonzero(pairs.outcome)
+    wanted = int(np.count_nonzero(pairs.outcome))
 
     def judged(name: str, margins: FloatArray, lacking: str, note: str = "") -> PreferenceAccuracy:
         """Accuracy of (M,) margins; ``lacking`` says why a pair may have none."""

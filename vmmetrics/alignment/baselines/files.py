@@ -48,8 +48,7 @@ def find(family: str, given: str | os.PathLike[str] | None, usual: str, what: st
     path = weights_home() / usual if given is None else Path(given)
     if not path.exists():
         raise SetupError(f"{family} needs {what}: not found at {path}; put it there or say --weights {family}=PATH")
-    fault = fault_of(path) if path.is_file() else None
-    if fault is not None:
+    if path.is_file() and (fault := fault_of(path)) is not None:
         raise SetupError(f"{path} {fault}")
     return path
 

@@ -288,11 +288,8 @@ class LocalJudge:
         messages = []
         for turn in turns:
             pictures = (Image.open(io.BytesIO(data)).convert("RGB") for data in turn.pictures)
-            content = [
-                *({"type": "image", "image": picture} for picture in pictures),
-                {"type": "text", "text": turn.text},
-            ]
-            messages.append({"role": turn.role, "content": content})
+            shown = [{"type": "image", "image": picture} for picture in pictures]
+            messages.append({"role": turn.role, "content": [*shown, {"type": "text", "text": turn.text}]})
         inputs = self._processor.apply_chat_template(
             messages, add_generation_prompt=True, tokenize=True, return_dict=True, return_tensors="pt"
         ).to(self._device, dtype=self._model.dtype)

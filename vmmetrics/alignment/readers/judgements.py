@@ -124,9 +124,9 @@ def gathered(
         if repeats:
             how = f", {differing} of them not with the same rating: their mean is taken" if differing else ""
             told.append(f"{dimension}: {repeats} times a rater rated the same clip again{how}")
-    of_clips = (tuple(map(known.get, names)) for known in (prompts, models))
+    shown, made_by = (tuple(map(known.get, names)) for known in (prompts, models))
     others = tuple(zip(*other_names.values(), strict=False))  # a list of names in which a clip has none is none
-    return Judgements(names, *of_clips, ratings, raters, {}, tuple(told), others, of_models)
+    return Judgements(names, shown, made_by, ratings, raters, {}, tuple(told), others, of_models)
 
 
 def _matrix(cells: FloatArray, clips: int, raters: int) -> tuple[FloatArray, int, int]:

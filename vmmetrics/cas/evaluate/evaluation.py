@@ -215,12 +215,8 @@ class Evaluated:
 
     def to_json(self) -> dict[str, Any]:
         """All of it as plain values."""
-        return {
-            **self.report.to_json(),
-            "clips": list(self.clips),
-            "seen_in_training": list(self.seen),
-            "failed": dict(self.failed),
-        }
+        told = {"clips": list(self.clips), "seen_in_training": list(self.seen), "failed": dict(self.failed)}
+        return self.report.to_json() | told
 
 
 def load_judge(name: str, device: str | None = None, precision: str | None = None) -> LoadedClassifier:

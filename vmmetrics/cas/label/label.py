@@ -94,16 +94,9 @@ class Labelling:
                 half = bradley_terry.INTERVAL_Z * error
                 shares = [round(float(p), 6) for p in self.levels.probabilities[number]]
                 judged = level, LEVELS[level], strength, error, strength - half, strength + half, shares
-            rows.append(
-                {
-                    "clip": entry.clip,
-                    **dict(zip(names, judged, strict=True)),
-                    "prompt": entry.prompt,
-                    "group": entry.group,
-                    "component": int(self.fit.graph.component[number]),
-                    "comparisons": round(float(self.times[number]), 6),
-                }
-            )
+            component, times = int(self.fit.graph.component[number]), round(float(self.times[number]), 6)
+            row = {"clip": entry.clip, **dict(zip(names, judged, strict=True)), "prompt": entry.prompt}
+            rows.append(row | {"group": entry.group, "component": component, "comparisons": times})
         return rows
 
     def uncertain(self) -> list[int]:
