@@ -142,8 +142,8 @@ def measure_alignments(study: Study, dimensions: Sequence[str], resamples: int, 
                 reason = why_undefined(scores, sample.ratings)
                 none = Estimate(None, n=len(scores), note=reason)
                 taus = kendall(scores, sample.ratings, sample.prompts) if reason is None else (none, none)
-                each = [pooled[k], *taus, *(of_metrics[k] for of_metrics in others)]
-                found[metric, dimension] = PairAlignment(metric, dimension, *each, judged - len(scores))
+                each = [pooled[k], *taus, *(of_metrics[k] for of_metrics in others), judged - len(scores)]
+                found[metric, dimension] = PairAlignment(metric, dimension, *each)
     for metric, faced in study.facing.items():
         yield from (found[metric, dimension] for dimension in faced if dimension in study.ratings)
 

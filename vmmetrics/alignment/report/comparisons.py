@@ -58,12 +58,10 @@ def _preferences(report: results.StudyReport, dimension: str) -> DisplayTable:
 
 def _ablation(ablation: results.Ablation) -> DisplayTable:
     by = "a fitted model" if ablation.combination == "fitted" else clean(ablation.combination)
-    table = DisplayTable(
-        f"ablation-{ablation.combination}-{ablation.dimension}",
-        f"Combination by {by}: {clean(ablation.dimension)}",
-        "All metrics combined, without one (and the weight it has among all), and added one by one, best first.",
-        heads("metrics", "accuracy", "ρ all clips", "ρ within model", "weight"),
-    )
+    key, title = f"ablation-{ablation.combination}-{ablation.dimension}", f"Combination by {by}"
+    caption = "All metrics combined, without one (and the weight it has among all), and added one by one, best first."
+    columns = heads("metrics", "accuracy", "ρ all clips", "ρ within model", "weight")
+    table = DisplayTable(key, f"{title}: {clean(ablation.dimension)}", caption, columns)
 
     def add(name: str, figure: results.CombinationFigure, weight: float | None = None) -> None:
         figures = map(table.estimate, (figure.accuracy, figure.spearman, figure.within_model))
