@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -8,7 +10,6 @@ from tests.alignment.made_study import crossed_study
 from vmmetrics.alignment.combination import (
     FOLDS,
     FittedCombination,
-    Pairs,
     fit_weights,
     folds_of,
     pairs_of,
@@ -62,11 +63,11 @@ def test_perfectly_separable_and_repeated_metrics_have_weights() -> None:
 
 def test_weights_never_saw_what_they_judge() -> None:
     study = crossed_study(12, models=4, metric_noise={"a": 0.5, "b": 1.0}, seed=4)
-    pairs = pairs_of(study, "motion", 0)
+    pairs, _ = pairs_of(study, "motion", 0)
     folds = folds_of(study.prompts, FOLDS, 0)
     models = folds_of(study.models, 8, 0)
     z = standardised(list(study.scores.values()))
-    chosen = pairs.decided[0]
+    chosen = np.flatnonzero(pairs.outcome)[0]
     left, right = pairs.left[chosen], pairs.right[chosen]
     fitted = FittedCombination(z, pairs, folds, models)
     before = fitted.weights(np.array([left, right]))
@@ -75,20 +76,20 @@ def test_weights_never_saw_what_they_judge() -> None:
     touches = np.zeros(pairs.outcome.size, bool)
     for end in (pairs.left, pairs.right):
         touches |= (folds[end] == folds[left]) | np.isin(models[end], [models[left], models[right]])
-    turned = Pairs(pairs.left, pairs.right, np.where(touches, -pairs.outcome, pairs.outcome), "")
+    turned = replace(pairs, outcome=np.where(touches, -pairs.outcome, pairs.outcome))
     after = FittedCombination(z, turned, folds, models).weights(np.array([left, right]))
     assert touches[chosen]
     assert not touches.all()
     assert after == pytest.approx(before)
     # and the seen ones do move it
-    others = Pairs(pairs.left, pairs.right, np.where(touches, pairs.outcome, -pairs.outcome), "")
+    others = replace(pairs, outcome=np.where(touches, pairs.outcome, -pairs.outcome))
     moved = FittedCombination(z, others, folds, models).weights(np.array([left, right]))
     assert moved == pytest.approx(-before)
 
 
 def test_margins_are_differences_of_scores_within_a_prompt() -> None:
     study = crossed_study(12, models=3, metric_noise={"a": 0.5, "b": 1.0}, seed=5)
-    pairs = pairs_of(study, "motion", 0)
+    pairs, _ = pairs_of(study, "motion", 0)
     fitted = FittedCombination(standardised(list(study.scores.values())), pairs, folds_of(study.prompts, FOLDS, 0))
     scores = fitted.scores()
     assert fitted.margins(pairs) == pytest.approx(scores[pairs.left] - scores[pairs.right])
@@ -97,7 +98,7 @@ def test_margins_are_differences_of_scores_within_a_prompt() -> None:
 
 def test_too_few_pairs_fit_nothing() -> None:
     study = crossed_study(2, models=3, metric_noise={"a": 0.5, "b": 1.0})
-    pairs = pairs_of(study, "motion", 0)
+    pairs, _ = pairs_of(study, "motion", 0)
     fitted = FittedCombination(standardised(list(study.scores.values())), pairs, folds_of(study.prompts, FOLDS, 0))
     assert np.isnan(fitted.mean_weights()).all()
     assert np.isnan(fitted.margins(pairs)).all()

@@ -62,13 +62,9 @@ def outlying_raters(
         for place, number in enumerate(varied):
             correlations[number] = float(values[place])
             reasons[number] = _reasons(place, values, samples, spread)
-    return tuple(
-        OutlyingRater(
-            raters[number], correlations.get(number), float(apart[common[:, number], number].mean()), "; ".join(said)
-        )
-        for number, said in sorted(reasons.items())
-        if said
-    )
+    bias = {number: float(apart[common[:, number], number].mean()) for number in judged}
+    told = ((number, "; ".join(said)) for number, said in sorted(reasons.items()) if said)
+    return tuple(OutlyingRater(raters[n], correlations.get(n), bias[n], why) for n, why in told)
 
 
 def _rater_statistic(ratings: FloatArray, others: list[FloatArray], judged: list[int]) -> Statistic:

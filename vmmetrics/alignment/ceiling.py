@@ -74,15 +74,12 @@ def measure_ceiling(study: Study, dimension: str, resamples: int = RESAMPLES, se
     sizes = _sizes(~np.isnan(ratings), halves)
     full = bootstrap.estimate(float(step_up(found[-1], *sizes)), step_up(samples[:, -1], *sizes), prompts, _UNDEFINED)
     clips = [int((~np.isnan(own - others)).sum()) for own, others in sides]
-    return Ceiling(
-        dimension=dimension,
-        raters={name: figure(r, n=clips[r]) for r, name in enumerate(names)},
-        overall=figure(-4),
-        within_prompt=figure(-3, _NO_GROUP.format("prompt"), correlation.group_count(prompts)),
-        within_model=figure(-2, _NO_GROUP.format("model"), correlation.group_count(models)),
-        split_half=figure(-1),
-        split_half_full=replace(full, p=None, note="the halves do not agree at all") if found[-1] <= 0 else full,
-    )
+    if found[-1] <= 0:
+        full = replace(full, p=None, note="the halves do not agree at all")
+    raters = {name: figure(r, n=clips[r]) for r, name in enumerate(names)}
+    within_prompt = figure(-3, _NO_GROUP.format("prompt"), correlation.group_count(prompts))
+    within_model = figure(-2, _NO_GROUP.format("model"), correlation.group_count(models))
+    return Ceiling(dimension, raters, figure(-4), within_prompt, within_model, figure(-1), full)
 
 
 _UNDEFINED = "fewer than three clips were rated by both sides, or one side gave all of them the same rating"
@@ -190,17 +187,10 @@ def measure_power(study: Study, dimension: str, metrics: Sequence[str], seed: in
         by_raters = _by_raters(between, design, single, there)
     inside, named = _less_model_means(mean[rated], scores, models)
     share = _shared_variance(inside[0], inside[1:], prompts) if rated.size else 0.0
-    return Power(
-        dimension=dimension,
-        first=FIRST,
-        second=SECOND,
-        power=power.power_of(FIRST, SECOND, between, rated.size, design),
-        clips=needed,
-        prompts=None if not rated.size else math.ceil(needed * len(each) / rated.size),
-        raters=by_raters,
-        smallest=power.smallest_within_model(list(named.values()), share),
-        note="; ".join(said),
-    )
+    now = power.power_of(FIRST, SECOND, between, rated.size, design)
+    prompts_needed = math.ceil(needed * len(each) / rated.size) if rated.size else None
+    smallest = power.smallest_within_model(list(named.values()), share)
+    return Power(dimension, FIRST, SECOND, now, needed, prompts_needed, by_raters, smallest, "; ".join(said))
 
 
 def prompt_share(values: FloatArray, prompts: Sequence[str]) -> float | None:

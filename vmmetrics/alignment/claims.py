@@ -112,12 +112,9 @@ def _beside_models(pair: results.PairAlignment) -> str:
     if null.value is None or null.high is None or pair.spearman.value is None:
         return f"agrees with people over all clips ({pooled})"
     reached = f"{number(null.value)} [{number(null.low)}, {number(null.high)}]"
-    more = pair.spearman.value > null.high
-    beside = (
-        "agrees with people beyond telling models apart"
-        if more
-        else ("tells models apart as people do and is not shown to do more")
-    )
+    beside = "tells models apart as people do and is not shown to do more"
+    if pair.spearman.value > null.high:
+        beside = "agrees with people beyond telling models apart"
     return f"{beside}: {pooled} over all clips, where ratings shuffled inside each model give {reached}"
 
 

@@ -10,13 +10,13 @@ clip of its two models.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 from scipy.special import expit
 
-from vmmetrics.alignment.study import Study
+from vmmetrics.alignment.study import Preferences, Study
 from vmmetrics.types import FloatArray, IntArray
 from vmmetrics.utils.statistics.bootstrap import Statistic
 
@@ -28,29 +28,7 @@ _SAME = 1e-9  # mean ratings of whole or half steps that differ at all differ by
 _CELLS = 4_000_000  # weights of pairs held at a time, 32 MB
 
 
-@dataclass(frozen=True, slots=True)
-class Pairs:
-    """Pairs of clips with people's preference.
-
-    Attributes:
-        left: (M,) index of a clip.
-        right: (M,) index of another.
-        outcome: (M,) 1 where people prefer the left, −1 the right, 0 where they call them equal.
-        source: Where the pairs come from, in words.
-    """
-
-    left: IntArray
-    right: IntArray
-    outcome: IntArray
-    source: str
-
-    @property
-    def decided(self) -> IntArray:
-        """Indices of the pairs of which people prefer one clip."""
-        return np.flatnonzero(self.outcome)
-
-
-def pairs_of(study: Study, dimension: str, seed: int) -> Pairs:
+def pairs_of(study: Study, dimension: str, seed: int) -> tuple[Preferences, str]:
     """The pairs that people judged on a dimension; where there are none, all pairs of rated clips of one prompt.
 
     Args:
@@ -60,12 +38,12 @@ def pairs_of(study: Study, dimension: str, seed: int) -> Pairs:
     """
     given = study.preferences.get(dimension)
     if given is not None and given.outcome.size:
-        source = "pairs that people judged, each judgement counted once"
-        return Pairs(given.left, given.right, np.sign(given.outcome).astype(np.int64), source)
+        pairs = replace(given, outcome=np.sign(given.outcome).astype(np.int64))
+        return pairs, "pairs that people judged, each judgement counted once"
     source = "pairs of clips of one prompt, preferred by mean rating"
     none = np.zeros(0, np.int64)
     if dimension not in study.ratings:
-        return Pairs(none, none, none, source)
+        return Preferences(none, none, none), source
     mean = study.mean_rating(dimension)
     of_prompt: dict[str, list[int]] = {}
     for clip in np.flatnonzero(np.isfinite(mean)):
@@ -80,10 +58,11 @@ def pairs_of(study: Study, dimension: str, seed: int) -> Pairs:
         chosen.extend(combinations(clips, 2))
     left, right = np.array(chosen, np.int64).reshape(-1, 2).T
     apart = mean[left] - mean[right]
-    return Pairs(left, right, np.where(np.abs(apart) <= _SAME, 0, np.sign(apart)).astype(np.int64), source)
+    outcome = np.where(np.abs(apart) <= _SAME, 0, np.sign(apart)).astype(np.int64)
+    return Preferences(left, right, outcome), source
 
 
-def share_statistic(pairs: Pairs, credits_: FloatArray, prompts: Sequence[str]) -> tuple[Statistic, tuple[str, ...]]:
+def share_statistic(pairs: Preferences, credits_: FloatArray, prompts: Sequence[str]) -> tuple[Statistic, list[str]]:
     """Mean credit of pairs as a statistic of weighted prompts.
 
     A pair of one prompt has the weight of its prompt, a pair of two prompts the product of theirs.
@@ -119,7 +98,7 @@ def share_statistic(pairs: Pairs, credits_: FloatArray, prompts: Sequence[str]) 
             parts.append(np.divide(weight @ sums, total, out=np.full(total.shape, np.nan), where=total > 0))
         return np.concatenate(parts)
 
-    return statistic, tuple(str(name) for name in names)
+    return statistic, names.tolist()
 
 
 FOLDS = 10
@@ -188,16 +167,16 @@ class FittedCombination:
     Args:
         z: (N, K) standardised scores, NaN rows for clips without any.
         pairs: The pairs that weights are fitted to.
-        prompt_folds: (N,) fold of each clip's prompt.
+        folds: (N,) fold of each clip's prompt.
         model_folds: (N,) fold of each clip's model where models are to be unseen as well.
         seed: Of the choice of pairs where there are over 20,000.
     """
 
     def __init__(
-        self, z: FloatArray, pairs: Pairs, prompt_folds: IntArray, model_folds: IntArray | None = None, seed: int = 0
+        self, z: FloatArray, pairs: Preferences, folds: IntArray, model_folds: IntArray | None = None, seed: int = 0
     ):
         self._z = z
-        self._prompt_folds = prompt_folds
+        self._prompt_folds = folds
         self._model_folds = np.full(len(z), -1) if model_folds is None else model_folds
         self._seed = seed
         known = ~np.isnan(z[pairs.left]).any(axis=1) & ~np.isnan(z[pairs.right]).any(axis=1)
@@ -222,7 +201,7 @@ class FittedCombination:
             self._fitted[key] = fit_weights(self._differences[use], self._outcome[use]) if enough else None
         return self._fitted[key]
 
-    def margins(self, pairs: Pairs) -> FloatArray:
+    def margins(self, pairs: Preferences) -> FloatArray:
         """(M,) score of the left clip less the right one's; NaN where one has no score or nothing could be fitted."""
         return self._by_fold(np.stack([pairs.left, pairs.right]), self._z[pairs.left] - self._z[pairs.right])
 

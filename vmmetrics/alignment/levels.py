@@ -175,9 +175,8 @@ _NAME = "name of the model"
 def name_baseline(study: Study, dimension: str, resamples: int, seed: int) -> NameBaseline:
     """What the name of the model is worth on one dimension; the intervals hold the predictions fixed."""
     ratings = study.mean_rating(dimension)
-    if not study.has_models:
-        reason = "there is a single model" if any(study.models) else "the models of the clips are not known"
-        none = Estimate(None, note=reason)
+    if len(models := {model for model in study.models if model}) < 2:
+        none = Estimate(None, note="there is a single model" if models else "the models of the clips are not known")
         return NameBaseline(dimension, none, none)
     predicted = other_prompts(ratings, study.prompts, study.models)
     everything = Sample(dimension, (_NAME,), predicted[None], ratings, study.prompts, study.models)

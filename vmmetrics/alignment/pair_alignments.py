@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -121,6 +122,12 @@ def _unit_ranks(values: FloatArray) -> FloatArray:
     return unit
 
 
+# In the order of a pair's figures, between Kendall's and those of shuffled ratings.
+_MEASURES: tuple[Callable[[Sample, int, int], Sequence[Any]], ...] = (
+    *(levels.overall_pearson, levels.within_prompt, levels.within_model, levels.without_model, model_level),
+)
+
+
 def measure_alignments(study: Study, dimensions: Sequence[str], resamples: int, seed: int) -> Iterator[PairAlignment]:
     """In the order of the study's metrics, for each in the order of the rated dimensions it faces."""
     found: dict[MetricPair, PairAlignment] = {}
@@ -128,26 +135,15 @@ def measure_alignments(study: Study, dimensions: Sequence[str], resamples: int, 
     for dimension in dimensions:
         judged = int(np.isfinite(study.mean_rating(dimension)).sum())
         for sample in samples_of(study, dimension, study.facing_metrics(dimension)):
-            pooled, linear = levels.overall_spearman(sample, *drawn), levels.overall_pearson(sample, *drawn)
-            prompts, models = levels.within_prompt(sample, *drawn), levels.within_model(sample, *drawn)
-            without, ranks = levels.without_model(sample, *drawn), model_level(sample, *drawn)
-            names = shuffled(sample, seed)
+            pooled = levels.overall_spearman(sample, *drawn)
+            others: list[Any] = [measure(sample, *drawn) for measure in _MEASURES]
+            others.append(shuffled(sample, seed))
             for k, (metric, scores) in enumerate(zip(sample.metrics, sample.scores, strict=True)):
                 reason = why_undefined(scores, sample.ratings)
                 none = Estimate(None, n=len(scores), note=reason)
-                found[metric, dimension] = PairAlignment(
-                    metric,
-                    dimension,
-                    pooled[k],
-                    *(kendall(scores, sample.ratings, sample.prompts) if reason is None else (none, none)),
-                    linear[k],
-                    prompts[k],
-                    models[k],
-                    without[k],
-                    ranks[k],
-                    names[k],
-                    missing=judged - len(scores),
-                )
+                taus = kendall(scores, sample.ratings, sample.prompts) if reason is None else (none, none)
+                each = [pooled[k], *taus, *(of_metrics[k] for of_metrics in others), judged - len(scores)]
+                found[metric, dimension] = PairAlignment(metric, dimension, *each)
     for metric, faced in study.facing.items():
         yield from (found[metric, dimension] for dimension in faced if dimension in study.ratings)
 

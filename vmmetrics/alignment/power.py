@@ -116,19 +116,14 @@ def plan_study(
     needed = clips_needed(one, other, shared, design, power)
     prompts = math.ceil(needed / clips_per_prompt)
     clips = prompts * clips_per_prompt
-    return StudyPlan(
-        first=one,
-        second=other,
-        power=power_of(one, other, shared, clips, design),
-        clips=clips,
-        prompts=prompts,
-        raters=raters,
-        ratings=clips * raters,
-        smallest_within_model=smallest_within_model([prompts] * clips_per_prompt, prompt_share**2),
-        note=f"correlations with the mean of {raters} raters, reliability of one {reliability:.2f}; the metrics "
+    smallest = smallest_within_model([prompts] * clips_per_prompt, prompt_share**2)
+    note = (
+        f"correlations with the mean of {raters} raters, reliability of one {reliability:.2f}; the metrics "
         f"correlate at {shared:.2f}; {clips_per_prompt} clips a prompt, each of another model, {prompt_share:.2f} of "
-        f"the variance between prompts: design effect {design:.2f}; two-sided test at {LEVEL:.0%}",
+        f"the variance between prompts: design effect {design:.2f}; two-sided test at {LEVEL:.0%}"
     )
+    reached = power_of(one, other, shared, clips, design)
+    return StudyPlan(one, other, reached, clips, prompts, raters, clips * raters, smallest, note)
 
 
 def power_of(first: float, second: float, between: float, clips: float, design: float = 1.0) -> float:

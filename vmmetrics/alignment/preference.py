@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from vmmetrics.alignment import combination
-from vmmetrics.alignment.combination import FOLDS, MIN_FIT_PAIRS, FittedCombination, Pairs, folds_of, pairs_of
+from vmmetrics.alignment.combination import FOLDS, MIN_FIT_PAIRS, FittedCombination, folds_of, pairs_of
 from vmmetrics.alignment.results import Ablation, CombinationFigure, PreferenceAccuracy
-from vmmetrics.alignment.study import Study
+from vmmetrics.alignment.study import Preferences, Study
 from vmmetrics.types import FloatArray, IntArray
 from vmmetrics.utils.statistics import bootstrap
 from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED, Estimate, finite, sampled, with_note
@@ -52,14 +52,14 @@ def measure_preferences(
         One per metric in the order given, then the combinations. Each says in words how ties were counted and how many
         pairs lacked a score.
     """
-    pairs, folds = pairs_of(study, dimension, seed), folds_of(study.prompts, FOLDS, seed)
-    wanted = pairs.decided.size
+    (pairs, source), folds = pairs_of(study, dimension, seed), folds_of(study.prompts, FOLDS, seed)
+    wanted = int(np.count_nonzero(pairs.outcome))
 
     def judged(name: str, margins: FloatArray, lacking: str, note: str = "") -> PreferenceAccuracy:
         """Accuracy of (M,) margins; ``lacking`` says why a pair may have none."""
         credits_ = half_credits(margins, pairs.outcome)
         counted = ~np.isnan(credits_)
-        rule = [pairs.source, HALF_RULE, note]
+        rule = [source, HALF_RULE, note]
         if 0 < counted.sum() < wanted:
             rule.append(f"{wanted - counted.sum()} of {wanted} pairs are left out: {lacking}")
         undefined = f"no pair counts: {lacking}" if wanted else NO_PAIRS
@@ -91,7 +91,7 @@ def half_credits(margins: FloatArray, outcome: IntArray) -> FloatArray:
 
 
 def accuracy_estimates(
-    credits_: FloatArray, pairs: Pairs, prompts: Sequence[str], resamples: int, seed: int, undefined: str
+    credits_: FloatArray, pairs: Preferences, prompts: Sequence[str], resamples: int, seed: int, undefined: str
 ) -> list[Estimate]:
     """Mean of each column of (M, S) credits with its interval over prompts; p against ½, which a toss gets."""
     found = [Estimate(None, note=undefined)] * credits_.shape[1]
@@ -107,10 +107,9 @@ def accuracy_estimates(
     return found
 
 
-def differences(scores: FloatArray, pairs: Pairs) -> FloatArray:
+def differences(scores: FloatArray, pairs: Preferences) -> FloatArray:
     """(M,) score of the left clip less the right one's, from (N,) scores."""
-    margins: FloatArray = scores[pairs.left] - scores[pairs.right]
-    return margins
+    return np.asarray(scores[pairs.left] - scores[pairs.right])
 
 
 # What each metric adds to the combination of all: left out one at a time, and added one by one.
@@ -167,7 +166,7 @@ def measure_ablations(
     """
     if len(metrics) < 2:
         return ()
-    pairs = pairs_of(study, dimension, seed)
+    pairs, _ = pairs_of(study, dimension, seed)
     z = combination.standardised([finite(study.scores[metric]) for metric in metrics])
     folds = folds_of(study.prompts, FOLDS, seed)
     resamples = min(resamples, max(LEAST_RESAMPLES, _DRAWN // max(1, len(study.clips))))
@@ -192,7 +191,7 @@ class _Bench:
     """What every combination is held against."""
 
     study: Study
-    pairs: Pairs
+    pairs: Preferences
     judgements: FloatArray
     resamples: int
     seed: int
@@ -200,7 +199,7 @@ class _Bench:
     def figures(self, combinations: Sequence[Combined]) -> list[CombinationFigure]:
         """How each combination does; those that score the same clips share their bootstrap samples."""
         credits_ = np.column_stack([half_credits(each.margins, self.pairs.outcome) for each in combinations])
-        undefined = f"no pair counts: {NOT_FITTED}" if self.pairs.decided.size else NO_PAIRS
+        undefined = f"no pair counts: {NOT_FITTED}" if self.pairs.outcome.any() else NO_PAIRS
         accuracies = accuracy_estimates(credits_, self.pairs, self.study.prompts, self.resamples, self.seed, undefined)
         scores = np.column_stack([each.scores for each in combinations])
         found = [CombinationFigure(accuracy, _NONE, _NONE) for accuracy in accuracies]
@@ -257,11 +256,6 @@ def _ablation(dimension: str, name: str, combine: Combine, metrics: Sequence[str
         CombinationFigure(*(with_note(e, ORDER_NOTE) for e in (step.accuracy, step.spearman, step.within_model)))
         for step in added
     ]
-    return Ablation(
-        dimension,
-        name,
-        all_,
-        dict(zip(metrics, left_out, strict=True)),
-        tuple(zip((metrics[k] for k in steps), [*noted, last], strict=True)),
-        {metric: float(w) for metric, w in zip(metrics, full.weights, strict=True) if not np.isnan(w)},
-    )
+    in_order = tuple(zip((metrics[k] for k in steps), [*noted, last], strict=True))
+    weights = {metric: float(w) for metric, w in zip(metrics, full.weights, strict=True) if not np.isnan(w)}
+    return Ablation(dimension, name, all_, dict(zip(metrics, left_out, strict=True)), in_order, weights)

@@ -29,7 +29,7 @@ class Preferences:
     left: IntArray
     right: IntArray
     outcome: IntArray
-    raters: tuple[str, ...]
+    raters: tuple[str, ...] = ()
 
     def moved(self, index: IntArray) -> Preferences:
         """Those between clips that are left, by the (N,) new index of each clip, −1 where it is left out."""
@@ -81,11 +81,6 @@ class Study:
     facing: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
     matching: Matching = field(default_factory=lambda: Matching(0))
 
-    @property
-    def has_models(self) -> bool:
-        """Whether at least two generators are known."""
-        return len({model for model in self.models if model}) > 1
-
     def facing_metrics(self, dimension: str) -> list[str]:
         """Metrics that face a dimension."""
         return [metric for metric, faced in self.facing.items() if dimension in faced]
@@ -125,13 +120,8 @@ class Sample:
 
     def keep(self, clips: BoolArray) -> Sample:
         """The part in which (N,) ``clips`` is true."""
-        return replace(
-            self,
-            scores=self.scores[:, clips],
-            ratings=self.ratings[clips],
-            prompts=tuple(compress(self.prompts, clips)),
-            models=tuple(compress(self.models, clips)),
-        )
+        prompts, models = (tuple(compress(of_clips, clips)) for of_clips in (self.prompts, self.models))
+        return Sample(self.dimension, self.metrics, self.scores[:, clips], self.ratings[clips], prompts, models)
 
     def of_known_models(self) -> Sample:
         """The clips whose model is known."""

@@ -42,16 +42,12 @@ def without_models(study: Study, models: Collection[str]) -> Study:
     keep = np.array([model not in models for model in study.models], bool)
     index = np.where(keep, np.cumsum(keep) - 1, -1)
     left_out = f"left out: {int((~keep).sum())} clips of {', '.join(sorted(models))}"
-    return replace(
-        study,
-        clips=tuple(compress(study.clips, keep)),
-        prompts=tuple(compress(study.prompts, keep)),
-        models=tuple(compress(study.models, keep)),
-        scores={metric: scores[keep] for metric, scores in study.scores.items()},
-        ratings={dimension: ratings[keep] for dimension, ratings in study.ratings.items()},
-        preferences={dimension: pairs.moved(index) for dimension, pairs in study.preferences.items()},
-        matching=replace(study.matching, notes=(*study.matching.notes, left_out)),
-    )
+    of_clips = (study.clips, study.prompts, study.models)
+    clips, prompts, others = (tuple(compress(names, keep)) for names in of_clips)
+    scores, ratings = ({name: column[keep] for name, column in kind.items()} for kind in (study.scores, study.ratings))
+    preferences = {dimension: pairs.moved(index) for dimension, pairs in study.preferences.items()}
+    matching = replace(study.matching, notes=(*study.matching.notes, left_out))
+    return Study(clips, prompts, others, scores, ratings, study.raters, preferences, study.facing, matching)
 
 
 # What a study could not say, and why, gathered from the notes of its parts.
@@ -149,6 +145,7 @@ def align(
     # what combines metrics itself leaves their average out
     single = {d: [metric for metric in study.facing_metrics(d) if metric in given.scores] for d in judged}
     clips, drawn = _judged_clips(study, judged), (resamples, seed)
+    versions = {"vmmetrics": __version__, "numpy": np.__version__, "scipy": scipy.__version__}
     report = results.StudyReport(
         clips=int(clips.sum()),
         prompts=len(set(compress(study.prompts, clips)) - {""}),
@@ -177,12 +174,7 @@ def align(
             "left out": sorted(exclude_models),
             "averages": averages,
             "against": against,
-            "versions": {
-                "vmmetrics": __version__,
-                "numpy": np.__version__,
-                "scipy": scipy.__version__,
-                "python": platform.python_version(),
-            },
+            "versions": versions | {"python": platform.python_version()},
         },
     )
     return replace(report, claims=widest_claims(report), problems=(*unknown, *problems_of(report)))

@@ -20,7 +20,6 @@ from vmmetrics.cli.options import (
     seed_option,
     share_option,
 )
-from vmmetrics.cli.tables import name, number, table
 from vmmetrics.cli.terminal import Bar, count, open_consoles, until_stopped, usage
 from vmmetrics.utils.storage.atomic import write_json
 
@@ -66,16 +65,10 @@ def evaluate(
 
 
 def _print_report(report: EvaluationReport, output: Console) -> None:
-    """Print a row for all clips and one per group, and what the figures are to be held against."""
-    from vmmetrics.cas.evaluate.model_card import FIGURES, cells, remarks
+    from vmmetrics.cas.evaluate.model_card import agreement_table
+    from vmmetrics.utils.display.tables import print_parts
 
-    grid = table(name("group"), number("clips"), *map(number, FIGURES.values()))
-    grid.add_row("all", *cells(report.overall))
-    for group, evaluation in report.groups.items() if len(report.groups) > 1 else ():
-        grid.add_row(group or "(none)", *cells(evaluation))
-    output.print(grid)
-    for line in remarks(report):
-        output.print(line, soft_wrap=True)
+    print_parts([agreement_table(report)], output)
 
 
 def train(

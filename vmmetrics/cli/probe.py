@@ -8,13 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Column
-from rich.text import Text
 
 from vmmetrics.cli import options
 from vmmetrics.cli.options import argument, count_option, jobs_option, number_option, numbers, option
 from vmmetrics.cli.running import parse_names
-from vmmetrics.cli.tables import name, table
 from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, open_consoles, until_stopped, usage
 from vmmetrics.metrics.registry import METRICS, load_plugins
 
@@ -107,16 +104,13 @@ def _numbers(text: str) -> tuple[float, ...]:
 
 def _report(report: ProbeReport, out: Path, charts: bool, output: Console) -> None:
     from vmmetrics.alignment.probe import results
+    from vmmetrics.utils.display.tables import print_parts, to_markdown
     from vmmetrics.utils.storage.atomic import write_json, write_text
 
-    for grid in results.grids(report):
-        first, *others = grid.heads
-        right = (Column(Text(head), justify="right", overflow="fold") for head in others)
-        output.print(table(name(Text(first)), *right, rows=grid.rows, title=grid.title))
-        for note in grid.notes:
-            output.print(note, style="dim", soft_wrap=True)
+    tables = results.probe_tables(report)
+    print_parts(tables, output)
     write_json(out / "report.json", report.to_json())
-    write_text(out / "report.md", results.to_markdown(report))
+    write_text(out / "report.md", "\n".join(map(to_markdown, tables)))
     write_text(out / "curves.csv", results.curves_csv(report))
     write_text(out / "invariances.csv", results.invariances_csv(report))
     write_text(out / "minfps.csv", results.rates_csv(report))

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from vmmetrics.alignment.probe.analysis import analyse, monotone_fit, rate_limit
 from vmmetrics.alignment.probe.cases import CLEAN, RATE
 from vmmetrics.alignment.probe.charts import draw_charts
-from vmmetrics.alignment.probe.results import MetricFacts, ProbeReport, Tolerance, curves_csv, grids, to_markdown
+from vmmetrics.alignment.probe.results import MetricFacts, ProbeReport, Tolerance, curves_csv, probe_tables
+from vmmetrics.utils.display.tables import to_markdown
 
 CLIPS = ("a", "b", "c", "d")
 BASE = {"cas": 0.7, "mss": 0.9, "tcs": 0.8}
@@ -146,12 +147,12 @@ def test_tables_and_pictures_hold_what_was_found():
     row = next(r for r in rows if r["metric"] == "cas" and r["strength"] == "1.0")
     assert float(row["mean_change"]) == pytest.approx(-0.5)
     assert float(row["in_noise"]) == pytest.approx(-0.5 / found.metrics[0].noise)
-    text = to_markdown(found)
+    text = "\n".join(map(to_markdown, probe_tables(found)))
     assert "Smallest strength noticed" in text
     assert "| boil | CAS | " in text
-    effects = next(g for g in grids(found) if g.title.startswith("Mean change"))
-    assert effects.rows[0][2].endswith("*")
-    assert effects.rows[0][4] == "–"
+    effects = next(t for t in probe_tables(found) if t.title.startswith("Mean change"))
+    assert effects.rows[0].cells[2].text.endswith("*")
+    assert effects.rows[0].cells[4].text == "–"
     charts = draw_charts(found)
     assert set(charts) == {"heatmap", "curves"}
     shown = [t.get_text() for t in charts["heatmap"].axes[0].texts]
@@ -162,4 +163,4 @@ def test_nothing_probed_is_no_error():
     found = analyse([], Tolerance(), {})
     assert found.metrics == found.curves == ()
     assert draw_charts(found) == {}
-    assert grids(found) == []
+    assert probe_tables(found) == []

@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize
 
-from vmmetrics.cas.label.comparisons import Comparison, Outcome
 from vmmetrics.errors import SetupError
-from vmmetrics.utils.statistics.bradley_terry import Strengths, count_pairs, fit_strengths
+from vmmetrics.utils.statistics.bradley_terry import Outcome, PairJudgement, Strengths, count_pairs, fit_strengths
 from vmmetrics.utils.statistics.ties import TIE_MODELS, build_win_graph, information
 
 MODELS = sorted(TIE_MODELS)
@@ -37,16 +36,16 @@ def rao_kupper(d: float, theta: float) -> tuple[float, float, float]:
 PAPER = {"davidson": davidson, "rao-kupper": rao_kupper}
 
 
-def wins(a: str, b: str, won: int, tied: int, lost: int) -> list[Comparison]:
-    return [Comparison(a, b, o) for o, n in zip(OUTCOMES, (won, tied, lost), strict=True) for _ in range(n)]
+def wins(a: str, b: str, won: int, tied: int, lost: int) -> list[PairJudgement]:
+    return [PairJudgement(a, b, o) for o, n in zip(OUTCOMES, (won, tied, lost), strict=True) for _ in range(n)]
 
 
-def simulate(rng: np.random.Generator, model: str, beta: np.ndarray, tau: float, number: int) -> list[Comparison]:
+def simulate(rng: np.random.Generator, model: str, beta: np.ndarray, tau: float, number: int) -> list[PairJudgement]:
     rows = []
     for _ in range(number):
         i, j = rng.choice(len(beta), 2, replace=False)
         p = PAPER[model](beta[i] - beta[j], math.exp(tau))
-        rows.append(Comparison(f"{i:02d}", f"{j:02d}", OUTCOMES[rng.choice(3, p=p)]))
+        rows.append(PairJudgement(f"{i:02d}", f"{j:02d}", OUTCOMES[rng.choice(3, p=p)]))
     return rows
 
 
@@ -166,7 +165,9 @@ SOME_ROWS = st.lists(
 def fit_some(rows: list[tuple[int, int, Outcome]], model: str, name: str = "012345") -> Strengths | None:
     if all(outcome == "tie" for *_, outcome in rows):
         return None
-    return fit_strengths([Comparison(name[a], name[b], o) for a, b, o in rows], sorted(name), ties=model, prior_sd=1.0)
+    return fit_strengths(
+        [PairJudgement(name[a], name[b], o) for a, b, o in rows], sorted(name), ties=model, prior_sd=1.0
+    )
 
 
 @settings(max_examples=40)
@@ -231,7 +232,7 @@ def has_direction_of_escape(rows: list[tuple[int, int, Outcome]], clips: int = 4
     )
 )
 def test_the_check_for_a_maximum_equals_a_linear_programme(rows: list[tuple[int, int, Outcome]]) -> None:
-    pairs = count_pairs([Comparison(str(a), str(b), o) for a, b, o in rows], "0123")
+    pairs = count_pairs([PairJudgement(str(a), str(b), o) for a, b, o in rows], "0123")
     assert build_win_graph(4, *pairs).has_maximum == (not has_direction_of_escape(rows))
 
 
@@ -269,7 +270,7 @@ def test_unlinked_groups_are_centred_each() -> None:
 def test_weights_are_repetitions() -> None:
     rows = wins("a", "b", 3, 2, 1) + wins("b", "c", 2, 1, 2) + wins("a", "c", 1, 1, 1)
     doubled = fit_strengths([*rows, *rows])
-    weighted = fit_strengths([Comparison(r.a, r.b, r.outcome, weight=2.0) for r in rows])
+    weighted = fit_strengths([PairJudgement(r.a, r.b, r.outcome, weight=2.0) for r in rows])
     np.testing.assert_allclose(weighted.strength, doubled.strength, atol=1e-9)
     np.testing.assert_allclose(weighted.error, doubled.error, atol=1e-9)
     np.testing.assert_allclose(weighted.error * math.sqrt(2), fit_strengths(rows).error, atol=1e-9)

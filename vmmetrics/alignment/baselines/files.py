@@ -48,8 +48,7 @@ def find(family: str, given: str | os.PathLike[str] | None, usual: str, what: st
     path = weights_home() / usual if given is None else Path(given)
     if not path.exists():
         raise SetupError(f"{family} needs {what}: not found at {path}; put it there or say --weights {family}=PATH")
-    fault = fault_of(path) if path.is_file() else None
-    if fault is not None:
+    if path.is_file() and (fault := fault_of(path)) is not None:
         raise SetupError(f"{path} {fault}")
     return path
 
@@ -100,13 +99,11 @@ def model_from_folder(kind: Any, path: Path, types: tuple[str, ...] = (), **opti
     from transformers import AutoConfig
 
     safe = {"local_files_only": True, "trust_remote_code": False}
-    try:
+    with reading(f"{path}: not readable as a model of transformers"):
         config = AutoConfig.from_pretrained(path, **safe)
         if types and config.model_type not in types:
             raise SetupError(f"{path} holds a model of type {config.model_type!r}, not {types[0]!r}")
         model, found = kind.from_pretrained(path, output_loading_info=True, **safe, **options)
-    except (OSError, ValueError, RuntimeError, KeyError) as error:
-        raise SetupError(f"{path}: not readable as a model of transformers: {error}") from error
     if found["missing_keys"]:
         raise SetupError(f"{path} lacks weights: {', '.join(sorted(found['missing_keys'])[:4])}")
     return model.eval()

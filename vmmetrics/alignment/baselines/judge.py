@@ -22,6 +22,7 @@ from vmmetrics.utils.endpoint.asking import converse, object_shape, objects_in, 
 from vmmetrics.utils.endpoint.client import ReplyCache, default_folder, key_of
 from vmmetrics.utils.endpoint.messages import EndpointSettings, NoAnswerError, Reply, Turn
 from vmmetrics.utils.endpoint.wire import Endpoint
+from vmmetrics.utils.tensors import reading
 
 VERSION = 1
 """Changes with any change of what is asked: answers to other questions are other answers."""
@@ -274,10 +275,8 @@ class LocalJudge:
         path = find("vlm_judge", settings.model, "judge", "a folder with an image-text-to-text model of transformers")
         self._device = prepare_device(threads)
         self._tokens = settings.tokens
-        try:
+        with reading(f"{path}: not readable as a processor of transformers"):
             self._processor = AutoProcessor.from_pretrained(path, local_files_only=True, trust_remote_code=False)
-        except (OSError, ValueError, RuntimeError, KeyError) as error:
-            raise SetupError(f"{path}: not readable as a processor of transformers: {error}") from error
         self._model = model_from_folder(AutoModelForImageTextToText, path, dtype="auto").to(self._device)
         self.identity: Mapping[str, Any] = {**identity(path, "torch", "transformers"), "greedy": True}
 
@@ -289,11 +288,8 @@ class LocalJudge:
         messages = []
         for turn in turns:
             pictures = (Image.open(io.BytesIO(data)).convert("RGB") for data in turn.pictures)
-            content = [
-                *({"type": "image", "image": picture} for picture in pictures),
-                {"type": "text", "text": turn.text},
-            ]
-            messages.append({"role": turn.role, "content": content})
+            shown = [{"type": "image", "image": picture} for picture in pictures]
+            messages.append({"role": turn.role, "content": [*shown, {"type": "text", "text": turn.text}]})
         inputs = self._processor.apply_chat_template(
             messages, add_generation_prompt=True, tokenize=True, return_dict=True, return_tensors="pt"
         ).to(self._device, dtype=self._model.dtype)

@@ -23,6 +23,7 @@ from vmmetrics.perception.embedded.flow import agree, pixel_grid, working_size
 from vmmetrics.perception.scene import Flow, Scene
 from vmmetrics.perception.views import IMAGENET_MEAN, IMAGENET_STD
 from vmmetrics.types import FloatArray
+from vmmetrics.utils.tensors import reading
 
 
 def _tensor(frames: NDArray[np.uint8], device: Any) -> Any:
@@ -139,10 +140,8 @@ def load_film(given: str | os.PathLike[str] | None, threads: int | None) -> Load
 
     path = find("film_smoothness", given, "film_net_fp32.pt", "FILM as TorchScript (film_net_fp32.pt)")
     device = prepare_device(threads)
-    try:
+    with reading(f"{path}: not readable as TorchScript"):
         network = torch.jit.load(str(path), map_location=device).eval().float()  # half precision is none for a CPU
-    except RuntimeError as error:
-        raise SetupError(f"{path}: not readable as TorchScript: {error}") from error
 
     def between(first: NDArray[np.uint8], last: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """The (H, W, 3) picture half way; pictures are padded to a size the network can halve."""
@@ -208,10 +207,8 @@ def _raft(state: Mapping[str, Any], path: Path) -> Any:
     if make is None:
         raise SetupError(f"{path}: these are not the weights of torchvision's raft_large or raft_small")
     network = make(weights=None)
-    try:
+    with reading(f"{path}: these weights do not fit torchvision's RAFT"):
         network.load_state_dict(state)
-    except RuntimeError as error:
-        raise SetupError(f"{path}: these weights do not fit torchvision's RAFT: {error}") from error
     return network.eval()
 
 
@@ -331,10 +328,8 @@ def load_dover(given: str | os.PathLike[str] | None, threads: int | None) -> Loa
         ) from error
     path = find("dover", given, "DOVER.pth", "the published weights DOVER.pth")
     technical = {key: value for key, value in read_state(path).items() if key.startswith(f"{BRANCH}_")}
-    try:
+    with reading(f"{path}: these are not the weights of DOVER's technical branch"):
         network.load_state_dict(technical)
-    except RuntimeError as error:
-        raise SetupError(f"{path}: these are not the weights of DOVER's technical branch: {error}") from error
     device = prepare_device(threads)
     network = network.to(device).eval()
 

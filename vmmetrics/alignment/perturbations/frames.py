@@ -260,15 +260,11 @@ def mirrored(clip: Clip) -> Clip:
     return _shown(clip, clip.frames[:, :, ::-1])
 
 
-def brightened(clip: Clip, factor: float) -> Clip:
-    """Return the clip with every value times ``factor``."""
-    return _shown(clip, _mapped(clip.frames, np.arange(256) * factor))
-
-
-def contrasted(clip: Clip, factor: float) -> Clip:
-    """Return the clip with every value's distance from its mean times ``factor``."""
-    mean = float(clip.frames[:: max(1, len(clip) // 8)].mean())
-    return _shown(clip, _mapped(clip.frames, mean + factor * (np.arange(256) - mean)))
+def relit(clip: Clip, factor: float, *, contrast: bool) -> Clip:
+    """Multiply grey levels, or their distance from the clip's mean where ``contrast`` is meant."""
+    middle = float(clip.frames[:: max(1, len(clip) // 8)].mean()) if contrast else 0.0
+    levels = middle + factor * (np.arange(256) - middle)
+    return _shown(clip, np.clip(levels + 0.5, 0, 255).astype(np.uint8)[clip.frames])
 
 
 def at_rate(clip: Clip, fps: float) -> Clip:
@@ -280,10 +276,6 @@ def at_rate(clip: Clip, fps: float) -> Clip:
     times = clip.timestamps[kept] - clip.timestamps[kept[0]]
     rate = (len(kept) - 1) / float(times[-1]) if len(kept) > 1 else fps
     return replace(clip, frames=np.ascontiguousarray(clip.frames[kept]), timestamps=times, fps=rate)
-
-
-def _mapped(frames: Frames, values: NDArray[np.floating]) -> Frames:
-    return np.asarray(np.clip(values + 0.5, 0, 255).astype(np.uint8)[frames])
 
 
 def _shown(clip: Clip, frames: Frames) -> Clip:

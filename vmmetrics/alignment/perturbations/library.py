@@ -61,11 +61,6 @@ class Perturbation:
     full: str
     graded: bool = True
 
-    @property
-    def needs_things(self) -> bool:
-        """Whether it must be known where the things and people in the clip are."""
-        return self.name in OF_THINGS
-
     def __call__(self, clip: Clip, strength: float, rng: Rng, things: Things | None = None) -> Perturbed:
         """Return the perturbed clip; the one given is left alone.
 
@@ -155,7 +150,7 @@ def _unharmed(name: str, clip: Clip, strength: float, rng: Rng) -> Clip:
         case "frame_rate":
             return harmless.at_rate(clip, clip.fps * (1 - 0.5 * strength))
     factor = 1 + 0.2 * (float(rng.choice([-1.0, 1.0])) * strength)
-    return harmless.brightened(clip, factor) if name == "brightness" else harmless.contrasted(clip, factor)
+    return harmless.relit(clip, factor, contrast=name == "contrast")
 
 
 _LADDER = "as on the top rung of the commonsense ladder; 0.25, 0.5 and 0.75 are its other rungs"

@@ -16,7 +16,7 @@ import numpy as np
 
 from vmmetrics.alignment.perturbations.frames import at_rate, scaled
 from vmmetrics.alignment.perturbations.library import DEFECTS, INVARIANCES, names, perturbation
-from vmmetrics.alignment.perturbations.objects import NotApplicableError, Things
+from vmmetrics.alignment.perturbations.objects import OF_THINGS, NotApplicableError, Things
 from vmmetrics.clip import Clip
 from vmmetrics.errors import ClipError, SetupError, explain
 from vmmetrics.scoring.settings import Scoring, Settings, reading_options
@@ -299,7 +299,7 @@ def _made(work: Work, plan: Plan) -> tuple[Clip, dict[str, Any]]:
             raise NotApplicableError(f"{len(fewer)} frames are left at {clip.fps / strength:.3g} a second")
         return fewer, {}
     change, things = perturbation(kind), None
-    if change.needs_things:
+    if kind in OF_THINGS:
         try:
             things = _find(key, plan)
         except SetupError as error:  # whoever probes a function of his own may live without

@@ -160,11 +160,7 @@ def minfps(report: ProbeReport) -> Figure:
     axes.set_xscale("log", base=2)
     axes.xaxis.set_major_formatter(lambda v, _: f"{v:g}")
     axes.tick_params(axis="y", length=0)
-    axes.set_xlabel(
-        "minFPS, frames a second: a dot per clip, the bar their median\nopen: no lower rate could be tried; "
-        "red: the first lower rate already leaves the tolerance",
-        fontsize=8,
-        color=FAINT,
-        loc="left",
-    )
+    told = "minFPS, frames a second: a dot per clip, the bar their median\nopen: no lower rate could be tried; "
+    told += "red: the first lower rate already leaves the tolerance"
+    axes.set_xlabel(told, fontsize=8, color=FAINT, loc="left")
     return figure

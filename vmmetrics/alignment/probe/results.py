@@ -10,8 +10,8 @@ from typing import Any
 
 from vmmetrics.alignment.perturbations.library import DEFECTS, INVARIANCES
 from vmmetrics.metrics.registry import label
-from vmmetrics.utils.display.markup import csv_text, markdown
-from vmmetrics.utils.display.tables import NONE, pipe_table
+from vmmetrics.utils.display.markup import csv_text
+from vmmetrics.utils.display.tables import NONE, DisplayTable, heads
 from vmmetrics.utils.schema import plain
 from vmmetrics.utils.statistics.paired import Mean
 
@@ -210,132 +210,102 @@ class ProbeReport:
         return dict(plain(self))
 
 
-# What a probe found as tables of text, for the terminal, Markdown and CSV alike.
+# What a probe found as tables, for the terminal and Markdown alike.
 
 _ROUNDING = 1e-9  # smaller changes are those of the last digits
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeTable:
-    """A table.
-
-    Attributes:
-        title: What it shows.
-        heads: Of the columns; the first holds names.
-        rows: As many cells each.
-        notes: Below it.
-    """
-
-    title: str
-    heads: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    notes: tuple[str, ...] = ()
-
-
-def grids(report: ProbeReport) -> list[ProbeTable]:
+def probe_tables(report: ProbeReport) -> list[DisplayTable]:
     """Return the tables of a report that have rows."""
     made = [_facts(report), _effects(report), _noticed(report), _harmless(report), _rates(report), _left(report)]
-    return [grid for grid in made if grid.rows]
+    return [table for table in made if table.rows]
 
 
-def _facts(report: ProbeReport) -> ProbeTable:
-    rows = tuple(
-        (label(m.name), str(m.clips), str(len(m.lost)), f"{m.scale:.3g}", NONE if m.noise is None else f"{m.noise:.3g}")
-        for m in report.metrics
-    )
-    notes = ("noise: root mean square of the changes under harmless changes, at least 1 % of the scale",)
-    return ProbeTable("Metrics", ("metric", "clips scored", "without a score", "scale", "noise"), rows, notes)
+def _facts(report: ProbeReport) -> DisplayTable:
+    caption = "noise: root mean square of the changes under harmless changes, at least 1 % of the scale"
+    columns = heads("metric", "clips scored", "without a score", "scale", "noise")
+    table = DisplayTable("metrics", "Metrics", caption, columns)
+    for m in report.metrics:
+        noise = NONE if m.noise is None else f"{m.noise:.3g}"
+        table.add(label(m.name), str(m.clips), str(len(m.lost)), f"{m.scale:.3g}", noise)
+    return table
 
 
-def _effects(report: ProbeReport) -> ProbeTable:
-    names = [m.name for m in report.metrics]
-
-    def cell(found: Specificity, name: str) -> str:
-        value = found.effects.get(name)
-        return NONE if value is None else f"{value:+.1f}{'*' if name == found.owner else ''}"
-
-    rows = []
-    for found in report.specificity:
-        cells = [cell(found, name) for name in names]
-        first = {True: "yes", False: "no", None: NONE}[found.owner_first]
-        rows.append((found.defect, label(found.owner or NONE), *cells, first))
+def _effects(report: ProbeReport) -> DisplayTable:
     strongest = f"{max(report.strengths):g}" if report.strengths else NONE
-    notes = ("*: the metric that ought to notice; the last column says whether it moves most of the five",)
     title = f"Mean change at strength {strongest}, in units of each metric's noise"
-    return ProbeTable(title, ("defect", "owner", *map(label, names), "owner first"), tuple(rows), notes)
+    caption = "*: the metric that ought to notice; the last column says whether it moves most of the five"
+    names = [m.name for m in report.metrics]
+    columns = heads("defect", "owner", *map(label, names), "owner first", texts=2)
+    table = DisplayTable("effects", title, caption, columns)
+    for found in report.specificity:
+        effects = [f"{found.effects[n]:+.1f}{'*' * (n == found.owner)}" if n in found.effects else NONE for n in names]
+        first = {True: "yes", False: "no", None: NONE}[found.owner_first]
+        table.add(found.defect, label(found.owner or NONE), *effects, first)
+    return table
 
 
-def _noticed(report: ProbeReport) -> ProbeTable:
+def _noticed(report: ProbeReport) -> DisplayTable:
     def cell(found: Curve) -> str:
         if found.noticed is not None:
             return f"{found.noticed:g}{'~' if found.monotone is False else ''}"
         return "no" if any(p.change is not None and p.change.low is not None for p in found.points) else "?"
 
-    rows = [(d, *(cell(report.curve(m.name, d)) for m in report.metrics)) for d in report.defects]
-    notes = (
+    caption = (
         "the smallest strength probed at which the 95 % interval of the mean change excludes 0 and the mean change "
-        "exceeds the metric's noise; ~ where the curve turns back by more than the noise",
-        "?: fewer clips have a score before and after than an interval needs",
+        "exceeds the metric's noise; ~ where the curve turns back by more than the noise; ?: fewer clips have a score "
+        "before and after than an interval needs"
     )
-    heads = ("defect", *(label(m.name) for m in report.metrics))
-    return ProbeTable("Smallest strength noticed", heads, tuple(rows), notes)
+    columns = heads("defect", *(label(m.name) for m in report.metrics))
+    table = DisplayTable("noticed", "Smallest strength noticed", caption, columns)
+    for defect in report.defects:
+        table.add(defect, *(cell(report.curve(m.name, defect)) for m in report.metrics))
+    return table
 
 
-def _harmless(report: ProbeReport) -> ProbeTable:
+def _harmless(report: ProbeReport) -> DisplayTable:
     cases: dict[tuple[str, float], dict[str, str]] = {}
     for found in sorted(report.invariances, key=lambda i: (list(INVARIANCES).index(i.change), i.strength)):
         mean, largest = ("0" if size < _ROUNDING else f"{size:.2g}" for size in (found.mean, found.largest))
         cell = f"{mean}, {largest}{'' if found.within else ' !'}"
         cases.setdefault((found.change, found.strength), {})[found.metric] = cell
-    rows = tuple(
-        (f"{name} {strength:.2g}", *(cells.get(m.name, NONE) for m in report.metrics))
-        for (name, strength), cells in cases.items()
-    )
     t = report.tolerance
-    notes = (f"!: beyond the tolerance of {t.mean:g} in the mean or {t.single:g} for one clip, of the metric's scale",)
-    heads = ("change", *(label(m.name) for m in report.metrics))
-    return ProbeTable("Absolute change under harmless changes: mean, largest", heads, rows, notes)
+    caption = f"!: beyond the tolerance of {t.mean:g} in the mean or {t.single:g} for one clip, of the metric's scale"
+    columns = heads("change", *(label(m.name) for m in report.metrics))
+    table = DisplayTable("harmless", "Absolute change under harmless changes: mean, largest", caption, columns)
+    for (name, strength), cells in cases.items():
+        table.add(f"{name} {strength:.2g}", *(cells.get(m.name, NONE) for m in report.metrics))
+    return table
 
 
-def _rates(report: ProbeReport) -> ProbeTable:
-    rows = []
-    for metric in report.metrics:
-        found = sorted((r for r in report.rates if r.metric == metric.name), key=lambda r: r.lowest)
-        if not found:
-            continue
-        lowest = [r.lowest for r in found]
-        kept = sum(r.lowest < r.native for r in found)
-        rates = (f"{fps:.3g}" for fps in (lowest[0], statistics.median(lowest), lowest[-1]))
-        unbounded = sum(not r.bounded for r in found)
-        rows.append((label(metric.name), str(len(found)), *rates, str(kept), str(unbounded)))
-    heads = ("metric", "clips", "lowest", "median", "highest", "below their own rate", "open below")
-    notes = (
+def _rates(report: ProbeReport) -> DisplayTable:
+    caption = (
         f"the lowest rate, frames a second, down to which the score stays within {report.tolerance.single:g} of the "
-        "scale of that at the clip's own rate; open below: no lower rate left enough frames",
+        "scale of that at the clip's own rate; open below: no lower rate left enough frames"
     )
-    return ProbeTable("minFPS", heads, tuple(rows), notes)
+    columns = heads("metric", "clips", "lowest", "median", "highest", "below their own rate", "open below")
+    table = DisplayTable("minfps", "minFPS", caption, columns)
+    for metric in report.metrics:
+        if found := [r for r in report.rates if r.metric == metric.name]:
+            lowest = [r.lowest for r in found]
+            rates = (f"{fps:.3g}" for fps in (min(lowest), statistics.median(lowest), max(lowest)))
+            counts = (sum(r.lowest < r.native for r in found), sum(not r.bounded for r in found))
+            table.add(label(metric.name), str(len(found)), *rates, *map(str, counts))
+    return table
 
 
-def _left(report: ProbeReport) -> ProbeTable:
-    rows = [(clip, what, why) for clip, what, why in report.inapplicable]
-    rows += [(clip, f"{case}{f', {metric}' if metric else ''}", why) for clip, case, metric, why in report.failures]
-    return ProbeTable("Not done", ("clip", "what", "why"), tuple(rows))
-
-
-def to_markdown(report: ProbeReport) -> str:
-    """Return all tables in GitHub's dialect."""
-    parts = []
-    for grid in grids(report):
-        rows = [list(map(markdown, row)) for row in grid.rows]
-        lines = [f"### {markdown(grid.title)}", "", pipe_table(grid.heads, ["---"] * len(grid.heads), rows)]
-        lines += ["", *(f"{markdown(note)}  " for note in grid.notes)]
-        parts.append("\n".join(lines).rstrip())
-    return "\n\n".join(parts) + "\n"
+def _left(report: ProbeReport) -> DisplayTable:
+    table = DisplayTable("left", "Not done", "", heads("clip", "what", "why", texts=3))
+    for case in report.inapplicable:
+        table.add(*case)
+    for clip, what, metric, why in report.failures:
+        table.add(clip, f"{what}, {metric}" if metric else what, why)
+    return table
 
 
 def curves_csv(report: ProbeReport) -> str:
     """Return a row per metric, defect and strength: everything the curves hold."""
-    heads = ("metric", "defect", "owner", "strength", "clips", "mean_change", "low", "high", "in_noise", "fitted",
+    names = ("metric", "defect", "owner", "strength", "clips", "mean_change", "low", "high", "in_noise", "fitted",
              "gone", "monotone", "noticed_from")  # fmt: skip
     rows: list[Sequence[object]] = []
     noise = {m.name: m.noise for m in report.metrics}
@@ -348,17 +318,17 @@ def curves_csv(report: ProbeReport) -> str:
                 numbers = [m.clips, m.mean, m.low, m.high, m.mean / unit if unit else None, next(fitted)]
             case = (found.metric, found.defect, DEFECTS[found.defect].owner, point.strength)
             rows.append((*case, *numbers, point.gone, found.monotone, found.noticed))
-    return csv_text([heads, *rows])
+    return csv_text([names, *rows])
 
 
 def invariances_csv(report: ProbeReport) -> str:
     """Return a row per metric, harmless change and strength."""
-    heads = ("metric", "change", "strength", "clips", "mean", "largest", "clip", "gone", "within")
-    return csv_text([heads, *map(attrgetter(*heads), report.invariances)])
+    names = ("metric", "change", "strength", "clips", "mean", "largest", "clip", "gone", "within")
+    return csv_text([names, *map(attrgetter(*names), report.invariances)])
 
 
 def rates_csv(report: ProbeReport) -> str:
     """Return a row per metric, clip and frame rate tried."""
-    heads = ("metric", "clip", "native", "lowest", "bounded")
-    rows = ((*attrgetter(*heads)(limit), *case) for limit in report.rates for case in limit.tried)
-    return csv_text([(*heads, "fps", "change"), *rows])
+    names = ("metric", "clip", "native", "lowest", "bounded")
+    rows = ((*attrgetter(*names)(limit), *case) for limit in report.rates for case in limit.tried)
+    return csv_text([(*names, "fps", "change"), *rows])

@@ -124,16 +124,9 @@ def gathered(
         if repeats:
             how = f", {differing} of them not with the same rating: their mean is taken" if differing else ""
             told.append(f"{dimension}: {repeats} times a rater rated the same clip again{how}")
-    return Judgements(
-        names,
-        tuple(map(prompts.get, names)),
-        tuple(map(models.get, names)),
-        ratings,
-        raters,
-        notes=tuple(told),
-        other_names=tuple(zip(*other_names.values(), strict=False)),  # a list of names in which a clip has none is none
-        of_models=of_models,
-    )
+    shown, made_by = (tuple(map(known.get, names)) for known in (prompts, models))
+    others = tuple(zip(*other_names.values(), strict=False))  # a list of names in which a clip has none is none
+    return Judgements(names, shown, made_by, ratings, raters, {}, tuple(told), others, of_models)
 
 
 def _matrix(cells: FloatArray, clips: int, raters: int) -> tuple[FloatArray, int, int]:

@@ -182,22 +182,10 @@ def _study(
     lost = sum(len(judged.pairs[dimension].raters) - len(kept.raters) for dimension, kept in preferences.items())
     lost_note = [f"{lost} preferences name a clip without scores and were left out"] if lost else []
     matched = f"Clips matched by {', '.join(f'{how} ({number})' for how, number in match.how)}"
-    return Study(
-        clips=clips,
-        prompts=prompts,
-        models=models,
-        scores={metric: column[of_scores] for metric, column in scores.values.items()},
-        ratings=ratings,
-        raters=raters,
-        preferences=preferences,
-        facing=facing,
-        matching=Matching(
-            matched=len(clips),
-            scores_only=_rest(scores.clips, of_scores),
-            ratings_only=_rest(judged.clips, of_judged),
-            notes=(matched, *notes, *told, *silent, *lost_note),
-        ),
-    )
+    scored = {metric: column[of_scores] for metric, column in scores.values.items()}
+    alone = (_rest(scores.clips, of_scores), _rest(judged.clips, of_judged))
+    matching = Matching(len(clips), *alone, (matched, *notes, *told, *silent, *lost_note))
+    return Study(clips, prompts, models, scored, ratings, raters, preferences, facing, matching)
 
 
 def _rest(names: Sequence[str], taken: Iterable[int]) -> tuple[str, ...]:

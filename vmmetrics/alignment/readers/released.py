@@ -135,17 +135,10 @@ def _fetv(file: Path) -> Iterator[RatedClip]:
             if not isinstance(said, Mapping):
                 raise SetupError(f"{file}: expected lines of {{sentence: ratings}}")
             where, name = f"{file}, {sentence}", str(sentence)
-            yield RatedClip(
-                f"{model}/{name}",
-                [(dimension, _rating(said.get(dimension), where), file.parent.name) for dimension in _FETV_DIMENSIONS],
-                f"sentence {name}",
-                model,
-                (
-                    f"{folder}/videos/{name}" if folder != "real" else f"{folder}/{said.get('video_id')}",
-                    f"{folder}/{name}",
-                    f"{name.zfill(3)}_{folder}",
-                ),
-            )
+            ratings = [(d, _rating(said.get(d), where), file.parent.name) for d in _FETV_DIMENSIONS]
+            video = said.get("video_id") if folder == "real" else f"videos/{name}"
+            others = (f"{folder}/{video}", f"{folder}/{name}", f"{name.zfill(3)}_{folder}")
+            yield RatedClip(f"{model}/{name}", ratings, f"sentence {name}", model, others)
 
 
 def _video_bench(file: Path) -> Iterator[RatedClip]:
@@ -164,12 +157,8 @@ def _video_bench(file: Path) -> Iterator[RatedClip]:
                 continue
             ratings = said[model] if isinstance(said[model], list | tuple | Mapping) else [said[model]]
             by_rater = ratings if isinstance(ratings, Mapping) else dict(enumerate(ratings, 1))
-            yield RatedClip(
-                str(video),
-                [(dimension, _rating(rating, f"{where}, {model}"), str(rater)) for rater, rating in by_rater.items()],
-                str(entry.get("prompt_en") or "") or None,
-                str(model),
-            )
+            told = [(dimension, _rating(rating, f"{where}, {model}"), str(rater)) for rater, rating in by_rater.items()]
+            yield RatedClip(str(video), told, str(entry.get("prompt_en") or "") or None, str(model))
 
 
 def _rating(value: Any, where: str) -> float:
@@ -237,10 +226,7 @@ RELEASED: Mapping[str, ReleasedSet] = {
         expected="a JSON file per dimension",
     ),
     "videofeedback": ReleasedSet(
-        "VideoFeedback",
-        _AVERAGES,
-        ("id", "video_id", "video_name"),
-        {name: (name,) for name in _VIDEOFEEDBACK},
+        "VideoFeedback", _AVERAGES, ("id", "video_id", "video_name"), {name: (name,) for name in _VIDEOFEEDBACK}
     ),
     "videofeedback2": ReleasedSet(
         "VideoFeedback2",

@@ -181,15 +181,10 @@ def _of_table(table: SourceTable, name: str, metrics: Sequence[str], clip_column
     notes = [f"{table.source}: {len(again)} rows are there twice: {listed(again, _SHOWN)}"] if again else []
     notes += [f"{table.source}: {nameless} rows name no clip and were left out"] if nameless else []
     kept = list(first.values())
-    return SourceScores(
-        name,
-        tuple(first),
-        tuple(rows.prompts[row] for row in kept),
-        tuple(rows.models[row] for row in kept),
-        {metric: column[kept] for metric, column in values.items()},
-        (*table.notes, *rows.notes, *notes),
-        rows.of_models,
-    )
+    prompts, models = (tuple(of_rows[row] for row in kept) for of_rows in (rows.prompts, rows.models))
+    values = {metric: column[kept] for metric, column in values.items()}
+    told = (*table.notes, *rows.notes, *notes)
+    return SourceScores(name, tuple(first), prompts, models, values, told, rows.of_models)
 
 
 def _told_apart(sources: Sequence[SourceScores]) -> list[SourceScores]:
@@ -232,15 +227,9 @@ def _joined(first: SourceScores, second: SourceScores) -> SourceScores:
         for metric, column in scores.values.items():
             values.setdefault(metric, np.full(len(prompts), np.nan))[rows] = column
     how = f"side by side ({len(match.pairs)} clips in common)" if match.pairs else "one below the other"
-    return SourceScores(
-        first.name,
-        (*first.clips, *(second.clips[number] for number in added)),
-        tuple(prompts),
-        tuple(models),
-        values,
-        (*first.notes, *second.notes, f"Scores of {first.name} and {second.name} were put {how}"),
-        first.of_models,
-    )
+    notes = (*first.notes, *second.notes, f"Scores of {first.name} and {second.name} were put {how}")
+    clips = (*first.clips, *(second.clips[number] for number in added))
+    return SourceScores(first.name, clips, tuple(prompts), tuple(models), values, notes, first.of_models)
 
 
 def _turned(scores: SourceScores, lower: Sequence[str]) -> SourceScores:

@@ -102,11 +102,7 @@ def _range(estimates: Sequence[Estimate], low: float, high: float) -> tuple[floa
 
 
 def _forest(
-    axes: Axes,
-    estimates: Sequence[Estimate],
-    limits: tuple[float, float],
-    chance: float,
-    marks: Sequence[_Mark] = (),
+    axes: Axes, estimates: Sequence[Estimate], limits: tuple[float, float], chance: float, marks: Sequence[_Mark] = ()
 ) -> None:
     axes.set_ylim(len(estimates) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import rankdata
@@ -58,12 +58,10 @@ def _preferences(report: results.StudyReport, dimension: str) -> DisplayTable:
 
 def _ablation(ablation: results.Ablation) -> DisplayTable:
     by = "a fitted model" if ablation.combination == "fitted" else clean(ablation.combination)
-    table = DisplayTable(
-        f"ablation-{ablation.combination}-{ablation.dimension}",
-        f"Combination by {by}: {clean(ablation.dimension)}",
-        "All metrics combined, without one (and the weight it has among all), and added one by one, best first.",
-        heads("metrics", "accuracy", "ρ all clips", "ρ within model", "weight"),
-    )
+    key, title = f"ablation-{ablation.combination}-{ablation.dimension}", f"Combination by {by}"
+    caption = "All metrics combined, without one (and the weight it has among all), and added one by one, best first."
+    columns = heads("metrics", "accuracy", "ρ all clips", "ρ within model", "weight")
+    table = DisplayTable(key, f"{title}: {clean(ablation.dimension)}", caption, columns)
 
     def add(name: str, figure: results.CombinationFigure, weight: float | None = None) -> None:
         figures = map(table.estimate, (figure.accuracy, figure.spearman, figure.within_model))
@@ -111,16 +109,13 @@ def is_significant(estimate: Estimate) -> bool:
 
 def _power(powers: Sequence[results.Power]) -> DisplayTable:
     hint = "smallest mean within-model ρ that differs from 0 at this size"
-    table = DisplayTable(
-        "power",
-        "Power",
-        "Chance that a study of this size tells two correlations apart, and the size that has 80 %.",
-        heads(
-            *("dimension", "to tell ρ", "power now", "clips for 80 %", "prompts for 80 %"),
-            tables.DisplayColumn("raters: clips", number=False),
-            tables.DisplayColumn("smallest ρ within model", hint=hint),
-        ),
+    columns = heads(
+        *("dimension", "to tell ρ", "power now", "clips for 80 %", "prompts for 80 %"),
+        tables.DisplayColumn("raters: clips", number=False),
+        tables.DisplayColumn("smallest ρ within model", hint=hint),
     )
+    caption = "Chance that a study of this size tells two correlations apart, and the size that has 80 %."
+    table = DisplayTable("power", "Power", caption, columns)
     for power in powers:
         raters = ", ".join(f"{raters}: {clips:,}" for raters, clips in power.raters.items()) or tables.NONE
         now = DisplayCell(number(power.power), "", table.mark(power.note))
@@ -134,15 +129,12 @@ def ranked(report: results.StudyReport, dimension: str) -> list[results.PairAlig
 
     Metrics that score under half of the clips come after the others: the best of a handful is no best.
     """
-    return sorted(
-        (pair for pair in report.alignments if pair.dimension == dimension),
-        key=lambda pair: (
-            pair.missing > pair.spearman.n,
-            _descending(pair.within_model.mean),
-            _descending(pair.spearman),
-            pair.metric,
-        ),
-    )
+
+    def place(pair: results.PairAlignment) -> tuple[Any, ...]:
+        figures = map(_descending, (pair.within_model.mean, pair.spearman))
+        return pair.missing > pair.spearman.n, *figures, pair.metric
+
+    return sorted((pair for pair in report.alignments if pair.dimension == dimension), key=place)
 
 
 def _descending(estimate: Estimate) -> tuple[bool, float]:

@@ -104,12 +104,9 @@ class EvaluationReport:
 
     def to_json(self) -> dict[str, Any]:
         """All of it as plain values."""
-        return {
-            "overall": asdict(self.overall),
-            "groups": {name: asdict(evaluation) for name, evaluation in self.groups.items()},
-            "spearman_within_groups": self.within_groups,
-            "accuracy_of_the_commonest_level": self.majority,
-        }
+        groups = {name: asdict(evaluation) for name, evaluation in self.groups.items()}
+        beside = {"spearman_within_groups": self.within_groups, "accuracy_of_the_commonest_level": self.majority}
+        return {"overall": asdict(self.overall), "groups": groups, **beside}
 
 
 def report(probabilities: FloatArray, levels: Level, groups: Sequence[str | None], seed: int = 0) -> EvaluationReport:
@@ -215,12 +212,8 @@ class Evaluated:
 
     def to_json(self) -> dict[str, Any]:
         """All of it as plain values."""
-        return {
-            **self.report.to_json(),
-            "clips": list(self.clips),
-            "seen_in_training": list(self.seen),
-            "failed": dict(self.failed),
-        }
+        told = {"clips": list(self.clips), "seen_in_training": list(self.seen), "failed": dict(self.failed)}
+        return self.report.to_json() | told
 
 
 def load_judge(name: str, device: str | None = None, precision: str | None = None) -> LoadedClassifier:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import platform
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,13 +13,15 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from vmmetrics.cas.evaluate.evaluation import Bin, Evaluation, EvaluationReport, Interval
+from vmmetrics.cas.evaluate.evaluation import Bin, EvaluationReport, Interval
 from vmmetrics.cas.labelled_clips import LabelledClip, LabelledClips, Split
 from vmmetrics.cas.train.settings import Epoch
 from vmmetrics.errors import cannot
 from vmmetrics.functional.cas import LEVELS
+from vmmetrics.utils.display import tables
 from vmmetrics.utils.display.canvas import FAINT, MODEL_COLOURS, RULE, chart_style, grid_of, hexadecimal, save_charts
 from vmmetrics.utils.display.style import FAULT
+from vmmetrics.utils.display.tables import DisplayCell, DisplayTable
 from vmmetrics.utils.storage.provenance import now, version_of
 
 
@@ -138,6 +140,7 @@ def _markdown(content: Mapping[str, Any], report: EvaluationReport) -> str:
     data = content["data"]
     shown = {"trained": data["trained"], "held out": data["held_out"]}
     parts = [[name, *map(str, (c["clips"], c["prompts"], *c["levels"].values()))] for name, c in shown.items()]
+    heads = ["", "clips", "prompts", *LEVELS]
     blocks = [
         "# Commonsense-adherence classifier",
         f"A VideoMAE V2 of {content['weights']:,} weights (width {net['width']}, depth {net['depth']}, "
@@ -147,14 +150,13 @@ def _markdown(content: Mapping[str, Any], report: EvaluationReport) -> str:
         f"Written {content['created']} by vmmetrics {content['versions']['vmmetrics']}, torch "
         f"{content['versions']['torch']}, seed {settings['seed']}. Labels: SHA-256 `{content['labels']}`.",
         "## Data",
-        "\n".join(_table(["", "clips", "prompts", *LEVELS], parts)),
+        tables.pipe_table(heads, ["---"] * len(heads), parts),
         f"Held out are whole prompts: none of them was trained on. {data['without_level']} clips had no level, "
         f"{len(data['unreadable'])} could not be read.",
-        "## Agreement with the labels of the clips held out",
-        "\n".join(agreement_table(report)),
-        *remarks(report),
-        "Brackets: 95 % bootstrap intervals over clips. The epoch was chosen on these clips, so the figures are a "
-        "little kind; evaluate on clips of your own with `vmmetrics cas eval`.",
+        "## The clips held out",
+        tables.to_markdown(agreement_table(report)).rstrip(),
+        "The epoch was chosen on these clips, so the figures are a little kind; evaluate on clips of your own with "
+        "`vmmetrics cas eval`.",
         f"## Training: epoch {content['best_epoch']} of {len(content['history'])} kept",
         "![loss and accuracy by epoch](curves.png)",
         "![confidence against accuracy](calibration.png)",
@@ -167,41 +169,18 @@ def _markdown(content: Mapping[str, Any], report: EvaluationReport) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def agreement_table(report: EvaluationReport) -> list[str]:
-    """Lines of a Markdown table: all clips, then each group."""
-    rows = [["all", *cells(report.overall)]]
-    if len(report.groups) > 1:
-        rows += [[name or "(no group)", *cells(evaluation)] for name, evaluation in report.groups.items()]
-    return _table(["", "clips", *FIGURES.values()], rows)
-
-
-def cells(evaluation: Evaluation) -> list[str]:
-    """Clips and figures of one row."""
-    return [str(evaluation.clips), *(figure_text(getattr(evaluation, name)) for name in FIGURES)]
-
-
-def figure_text(figure: Interval) -> str:
-    """A figure with its interval.
-
-    >>> figure_text(Interval(0.5, 0.25, 0.75)), figure_text(Interval(None))
-    ('0.500 [0.250, 0.750]', '-')
-    """
-    if figure.value is None:
-        return "-"
-    interval = "" if figure.low is None else f" [{figure.low:.3f}, {figure.high:.3f}]"
-    return f"{figure.value:.3f}{interval}"
-
-
-def remarks(report: EvaluationReport) -> list[str]:
-    """What the figures are to be held against."""
+def agreement_table(report: EvaluationReport) -> DisplayTable:
+    """Return a row for all clips and one per group, and what the figures are to be held against."""
     within = "none can be given" if report.within_groups is None else f"{report.within_groups:.3f}"
-    return [
+    caption = (
         f"Always naming the commonest level is right in {report.majority:.3f} of the clips. Mean Spearman within "
-        f"groups: {within}; only that cannot be won by recognising the generator."
-    ]
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    cells = ([cell.replace("|", "\\|") for cell in row] for row in (head, *rows))
-    first, *others = (f"| {' | '.join(row)} |" for row in cells)
-    return [first, "|" + "---|" * len(head), *others]
+        f"groups: {within}; only that cannot be won by recognising the generator. Brackets: 95 % bootstrap intervals "
+        "over clips."
+    )
+    title = "Agreement with the labels"
+    table = DisplayTable("agreement", title, caption, tables.heads("group", "clips", *FIGURES.values()))
+    for name, evaluation in [("all", report.overall), *(report.groups.items() if len(report.groups) > 1 else ())]:
+        figures: list[Interval] = [getattr(evaluation, figure) for figure in FIGURES]
+        cells = (DisplayCell(tables.number(f.value, 3), tables.bounds(f.low, f.high, 3)) for f in figures)
+        table.add(name or "(no group)", str(evaluation.clips), *cells)
+    return table

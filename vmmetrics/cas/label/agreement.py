@@ -48,16 +48,14 @@ def settle_repeats(rows: Sequence[Comparison], policy: Repeats) -> tuple[tuple[C
     for row in rows:
         if row.rater is not None:
             said[row.rater, row.pair].append(row)
-    counts = RepeatCounts(
-        repeated=sum(len(group) - 1 for group in said.values()),
-        contradicted=sum(len({row.better for row in group}) > 1 for group in said.values()),
-    )
+    repeated = sum(len(group) - 1 for group in said.values())
+    contradicted = sum(len({row.better for row in group}) > 1 for group in said.values())
     if policy == "share":
         rows = [
             row if row.rater is None else replace(row, weight=row.weight / len(said[row.rater, row.pair]))
             for row in rows
         ]
-    return tuple(rows), counts
+    return tuple(rows), RepeatCounts(repeated, contradicted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,17 +99,9 @@ def rate_raters(rows: Sequence[Comparison], fit: Strengths) -> list[RaterSummary
             again[row.pair].append(row.better)
         lead = [strength[row.a] - strength[row.b] for row in own]
         decided = [(d > 0) == (row.outcome == "a") for d, row in zip(lead, own, strict=True) if row.outcome != "tie"]
-        summaries.append(
-            RaterSummary(
-                rater=rater,
-                comparisons=len(own),
-                shared=len(same),
-                agreed=_share(same),
-                repeated=len(own) - len(again),
-                steady=_share([len(set(said)) == 1 for said in again.values() if len(said) > 1]),
-                with_fit=_share(decided),
-            )
-        )
+        steady = _share([len(set(said)) == 1 for said in again.values() if len(said) > 1])
+        repeated = len(own) - len(again)
+        summaries.append(RaterSummary(rater, len(own), len(same), _share(same), repeated, steady, _share(decided)))
     return summaries
 
 

@@ -13,13 +13,13 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from vmmetrics.errors import SetupError
+from vmmetrics.utils.statistics.bradley_terry import Outcome, PairJudgement
 from vmmetrics.utils.tables import SEPARATORS, csv_rows
 
 T = TypeVar("T")
-Outcome = Literal["a", "b", "tie"]
 MAX_PROBLEMS = 20
 """Problems of a file that are listed before the rest is only counted."""
 
@@ -28,27 +28,19 @@ _TRUE, _FALSE = {"1", "true", "yes"}, {"", "0", "false", "no"}
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(PairJudgement):
     """One judgement of two clips.
 
     Attributes:
-        a: First clip.
-        b: Second clip, another one.
-        outcome: Which was better, or ``"tie"``.
         rater: Who judged, or None.
         prompt_a: Prompt of the first clip, or None where the line does not say.
         prompt_b: Prompt of the second clip, likewise.
-        weight: How many judgements the line counts for, above 0.
         where: File and line, for messages.
     """
 
-    a: str
-    b: str
-    outcome: Outcome
     rater: str | None = None
     prompt_a: str | None = None
     prompt_b: str | None = None
-    weight: float = 1.0
     where: str = ""
 
     @property
@@ -195,16 +187,8 @@ def _comparison(fields: Mapping[str, Any], where: str) -> Comparison:
     both = optional_text(fields, "prompt")
     if both is not None and ("prompt_a" in fields or "prompt_b" in fields):
         raise ValueError("prompt is for both clips; give it or prompt_a and prompt_b, not all")
-    return Comparison(
-        a=a,
-        b=b,
-        outcome=outcome,
-        rater=optional_text(fields, "rater"),
-        prompt_a=both or optional_text(fields, "prompt_a"),
-        prompt_b=both or optional_text(fields, "prompt_b"),
-        weight=_weight(fields.get("weight", 1.0)),
-        where=where,
-    )
+    rater, one, other = (optional_text(fields, name) for name in ("rater", "prompt_a", "prompt_b"))
+    return Comparison(a, b, outcome, _weight(fields.get("weight", 1.0)), rater, both or one, both or other, where)
 
 
 def required_text(fields: Mapping[str, Any], name: str) -> str:

@@ -94,16 +94,9 @@ class Labelling:
                 half = bradley_terry.INTERVAL_Z * error
                 shares = [round(float(p), 6) for p in self.levels.probabilities[number]]
                 judged = level, LEVELS[level], strength, error, strength - half, strength + half, shares
-            rows.append(
-                {
-                    "clip": entry.clip,
-                    **dict(zip(names, judged, strict=True)),
-                    "prompt": entry.prompt,
-                    "group": entry.group,
-                    "component": int(self.fit.graph.component[number]),
-                    "comparisons": round(float(self.times[number]), 6),
-                }
-            )
+            component, times = int(self.fit.graph.component[number]), round(float(self.times[number]), 6)
+            row = {"clip": entry.clip, **dict(zip(names, judged, strict=True)), "prompt": entry.prompt}
+            rows.append(row | {"group": entry.group, "component": component, "comparisons": times})
         return rows
 
     def uncertain(self) -> list[int]:
@@ -173,13 +166,8 @@ def label_clips(
     clips = tuple(collect_clips(rows, listed))
     names = [entry.clip for entry in clips]
     settled, repeats = agreement.settle_repeats(rows, settings.repeats)
-    fit = bradley_terry.fit_strengths(
-        settled,
-        names,
-        ties=settings.ties,
-        prior_sd=settings.prior_sd if settings.prior == "always" else None,
-        prior_if_needed=settings.prior_sd if settings.prior == "auto" else None,
-    )
+    always, needed = (settings.prior_sd if settings.prior == when else None for when in ("always", "auto"))
+    fit = bradley_terry.fit_strengths(settled, names, ties=settings.ties, prior_sd=always, prior_if_needed=needed)
     index = {name: number for number, name in enumerate(names)}
     times = np.zeros(len(names))
     for row in rows:

@@ -82,15 +82,10 @@ def read_settings(folder: Path) -> RewardSettings:
         norm = config.get("inference_config") or {"MQ_mean": 0.0, "MQ_std": 1.0}
         rank, alpha = int(lora["lora_r"]), float(lora["lora_alpha"])
         frames = data.get("num_frames")
-        settings = RewardSettings(
-            fps=float(data["fps"]) if frames is None else None,
-            frames=None if frames is None else int(frames),
-            max_pixels=int(data["max_frame_pixels"]),
-            mean=float(norm["MQ_mean"]),
-            std=float(norm["MQ_std"]),
-            rank=rank,
-            scale=alpha / (math.sqrt(rank) if lora.get("use_rslora") else rank),
-        )
+        fps, shown = (float(data["fps"]), None) if frames is None else (None, int(frames))
+        numbers = int(data["max_frame_pixels"]), float(norm["MQ_mean"]), float(norm["MQ_std"])
+        scale = alpha / (math.sqrt(rank) if lora.get("use_rslora") else rank)
+        settings = RewardSettings(fps, shown, *numbers, rank, scale)
     except (KeyError, TypeError, ValueError) as error:
         raise SetupError(f"{path} lacks something or has it in another form: {error!r}") from error
     if kind != (3, True, ["VQ", "MQ", "TA"], "uniform"):

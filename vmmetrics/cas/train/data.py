@@ -160,9 +160,7 @@ class TrainingViews(Dataset):  # type: ignore[misc]
     """Views by (epoch, clip): the same pair gives the same view in any process."""
 
     def __init__(self, clips: Sequence[LabelledClip], plan: ViewPlan, settings: TrainSettings) -> None:
-        self._clips = clips
-        self._plan = plan
-        self._settings = settings
+        self._clips, self._plan, self._settings = clips, plan, settings
 
     def __getitem__(self, place: tuple[int, int]) -> tuple[torch.Tensor, int]:
         """(3, T, size, size) float32 and the level."""

@@ -207,13 +207,10 @@ class Trainer:
         levels = np.array([clip.level for clip in self._split.held_out])
         likelihood = np.maximum(probabilities[np.arange(len(levels)), levels], LEAST_PROBABILITY)
         state = self.state
-        epoch = Epoch(
-            number=len(state.history) + 1,
-            loss=float(np.mean(state.losses)),
-            held_out_loss=float(-np.log(likelihood).mean()),
-            held_out_accuracy=float((probabilities.argmax(axis=1) == levels).mean()),
-            lr=learning_rate(state.step - 1, self.steps, self._settings),
-        )
+        loss, held_out_loss = float(np.mean(state.losses)), float(-np.log(likelihood).mean())
+        accuracy = float((probabilities.argmax(axis=1) == levels).mean())
+        rate = learning_rate(state.step - 1, self.steps, self._settings)
+        epoch = Epoch(len(state.history) + 1, loss, held_out_loss, accuracy, rate)
         state.history.append(epoch)
         state.losses.clear()
         if self._team.leads:

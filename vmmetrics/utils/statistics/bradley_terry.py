@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from vmmetrics.utils.statistics.ties import TIE, TIE_MODELS, Davidson, Derivativ
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Outcome = Literal["a", "b", "tie"]
 
 DEFAULT_PRIOR_SD = 1.5
 """Standard deviation of the normal prior where one is needed: 95 % of pairs then differ by less than 1.96 · √2 · 1.5 =
@@ -35,24 +36,21 @@ _DECREMENT = 1e-18  # squared Newton step in standard errors: far below rounding
 _MAX_STEPS = 200  # a damped Newton method on such a function needs some ten
 
 
-class PairJudgement(Protocol):
-    """One comparison of two items, as much of it as a fit needs."""
+@dataclass(frozen=True, slots=True)
+class PairJudgement:
+    """One comparison of two items.
 
-    @property
-    def a(self) -> str:
-        """First item."""
+    Attributes:
+        a: First item.
+        b: Second item, another one.
+        outcome: Which was better.
+        weight: How many judgements it counts for, above 0.
+    """
 
-    @property
-    def b(self) -> str:
-        """Second item, another one."""
-
-    @property
-    def outcome(self) -> Literal["a", "b", "tie"]:
-        """Which was better."""
-
-    @property
-    def weight(self) -> float:
-        """How many judgements it counts for, above 0."""
+    a: str
+    b: str
+    outcome: Outcome
+    weight: float = 1.0
 
 
 class PairCounts(NamedTuple):
