@@ -61,8 +61,11 @@ def measure(scene: Scene, protocol: Protocol) -> AmplitudeResult:
         return perceptible_amplitude_score(np.zeros((1, 0, 2)), None, size, fps=clip.fps, protocol=protocol)
     if released is not None and not scene.objects.objects:
         return AmplitudeResult(None, "the subject is not found")
-    tracks = _subject_tracks(scene)
-    if not scene.objects.objects and _camera_unknown(scene) >= UNKNOWN_SHARE:
+    # Everything that moves by itself, taken every KEY_SECONDS and followed through the clip.
+    tracks = PointTracks.none(len(clip))
+    if scene.objects.objects:
+        tracks = scene.track("moving", moving_queries(scene))
+    elif _camera_unknown(scene) >= UNKNOWN_SHARE:
         return AmplitudeResult(None, "the picture changes too much from frame to frame to tell what moves by itself")
     step = max(1, min(round(clip.fps / PERCEIVED_RATE), len(clip) - 1))
     camera = _camera_over(scene.camera.homographies, step)
@@ -71,13 +74,7 @@ def measure(scene: Scene, protocol: Protocol) -> AmplitudeResult:
     xy, visible = tracks.xy[::step], tracks.visible[::step]
     kept = _on_what_moves(xy, visible, camera, near)
     result = perceptible_amplitude_score(
-        xy[:, kept],
-        None,
-        size,
-        subject_visibility=visible[:, kept],
-        camera=camera,
-        fps=clip.fps / step,
-        protocol=protocol,
+        xy[:, kept], None, size, subject_visibility=visible[:, kept], camera=camera, fps=clip.fps / step
     )
     return _in_every_frame(result, step, len(clip))
 
@@ -103,14 +100,6 @@ def _in_every_frame(result: AmplitudeResult, step: int, frames: int) -> Amplitud
     series = {name: np.append(np.repeat(values, step), after)[:frames] for name, values in result.series.items()}
     events = tuple(replace(e, frames=tuple(range(frames)) if e.frames else ()) for e in result.events)
     return replace(result, series=MappingProxyType(series), events=events)
-
-
-def _subject_tracks(scene: Scene) -> PointTracks:
-    """Points on everything that moves by itself, taken every :data:`KEY_SECONDS` and followed through the clip."""
-    frames, objects = len(scene.clip), scene.objects
-    if not objects.objects:
-        return PointTracks(np.zeros((frames, 0, 2)), np.zeros((frames, 0), np.bool_), np.zeros(0, np.int64))
-    return scene.track("moving", moving_queries(scene))
 
 
 def _on_what_moves(tracks: FloatArray, visible: BoolArray, camera: FloatArray, near: BoolArray) -> BoolArray:

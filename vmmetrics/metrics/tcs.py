@@ -54,7 +54,7 @@ def _histories(scene: Scene) -> list[ObjectHistory]:
     items = scene.objects.objects
     tracks = points.object_tracks(scene, points.unsteady_objects(scene.objects))
     frames = np.arange(len(scene.clip))
-    no_points = PointTracks(np.zeros((len(frames), 0, 2)), np.zeros((len(frames), 0), np.bool_), np.zeros(0, np.int64))
+    no_points = PointTracks.none(len(frames))
     return [
         ObjectHistory(
             present=item.present,
@@ -72,16 +72,10 @@ def _measure_released(scene: Scene, released: ReleasedFlow) -> MetricResult:
     """Score what the released code's own control flow found; without an identity that is 1, as released."""
     clip = scene.clip
     found = scene.once("released objects", lambda: released.objects(scene))
-    histories = [
-        ObjectHistory(
-            present=item.present,
-            key_frames=found.key_frames,
-            tracks=np.zeros((len(clip), 0, 2)) if item.tracks is None else item.tracks.xy,
-            visibility=np.zeros((len(clip), 0), np.bool_) if item.tracks is None else item.tracks.visible,
-            query_frame=item.ordinal,
-        )
-        for item in found.objects
-    ]
+    histories = []
+    for item in found.objects:
+        tracks = item.tracks or PointTracks.none(len(clip))
+        histories.append(ObjectHistory(item.present, found.key_frames, tracks.xy, tracks.visible, item.ordinal))
     result = temporal_coherence_score(
         histories, frame_size=(clip.width, clip.height), num_frames=len(clip), protocol="vmbench"
     )

@@ -117,6 +117,11 @@ class PointTracks:
     visible: BoolArray
     query_frames: IntArray
 
+    @classmethod
+    def none(cls, num_frames: int) -> PointTracks:
+        """Tracks of no point."""
+        return cls(np.zeros((num_frames, 0, 2)), np.zeros((num_frames, 0), np.bool_), np.zeros(0, np.int64))
+
 
 @dataclass(frozen=True, slots=True)
 class Poses:

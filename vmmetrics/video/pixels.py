@@ -43,6 +43,13 @@ def composite(rgba: UInt8Array) -> UInt8Array:
     return ((colour * alpha + BACKGROUND * (255 - alpha) + 127) // 255).astype(np.uint8)
 
 
+def _opaque(rgba: UInt8Array) -> tuple[UInt8Array, bool]:
+    """(H, W, 3) uint8 without alpha, or on :data:`BACKGROUND`; and whether any pixel was transparent."""
+    if rgba[..., 3].min() == 255:
+        return np.ascontiguousarray(rgba[..., :3]), False
+    return composite(rgba), True
+
+
 def picture_to_rgb(picture: Image.Image) -> tuple[UInt8Array, bool]:
     """Convert a loaded Pillow picture of any mode.
 
@@ -63,10 +70,7 @@ def picture_to_rgb(picture: Image.Image) -> tuple[UInt8Array, bool]:
         grey = np.rint(np.clip(deep * (255.0 / white), 0, 255)).astype(np.uint8)
         return np.repeat(grey[..., None], 3, axis=-1), False
     if picture.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in picture.info:
-        rgba = np.asarray(picture.convert("RGBA"))
-        if rgba[..., 3].min() < 255:
-            return composite(rgba), True
-        return np.ascontiguousarray(rgba[..., :3]), False
+        return _opaque(np.asarray(picture.convert("RGBA")))
     return np.asarray(picture.convert("RGB")), False
 
 
@@ -139,11 +143,7 @@ class FrameConverter:
         if colour.grey and not colour.full_range:
             # swscale takes every grey format as full range, whatever it is told.
             rgb[..., :3] = _EXPAND_LIMITED[rgb[..., :3]]
-        if not colour.alpha:
-            return rgb, False
-        if rgb[..., 3].min() == 255:
-            return np.ascontiguousarray(rgb[..., :3]), False
-        return composite(rgb), True
+        return _opaque(rgb) if colour.alpha else (rgb, False)
 
 
 @dataclass(frozen=True, slots=True)

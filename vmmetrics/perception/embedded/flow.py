@@ -86,15 +86,18 @@ class DISFlow:
 
 def agree(there: FloatArray, back: FloatArray, grid: FloatArray) -> BoolArray:
     """Whether going ``there`` and ``back`` again ends where it began, inside the picture all the way."""
-    height, width = there.shape[:2]
     target = grid + there
     gap = there + look_up(back, target)
     # Column by column: numpy is slow over a last axis of two.
     far = gap[..., 0] ** 2 + gap[..., 1] ** 2
     moved = there[..., 0] ** 2 + there[..., 1] ** 2
-    x, y = target[..., 0], target[..., 1]
-    inside = (x > -0.5) & (x < width - 0.5) & (y > -0.5) & (y < height - 0.5)
-    return np.asarray((far < TOLERANCE**2 + TOLERANCE_SHARE**2 * moved) & inside)
+    return np.asarray((far < TOLERANCE**2 + TOLERANCE_SHARE**2 * moved) & inside(target, *there.shape[:2]))
+
+
+def inside(points: FloatArray, height: int, width: int) -> BoolArray:
+    """Whether ``points`` (..., 2) x, y lie in a picture."""
+    x, y = points[..., 0], points[..., 1]
+    return np.asarray((x > -0.5) & (x < width - 0.5) & (y > -0.5) & (y < height - 0.5))
 
 
 def look_up(image: FloatArray, places: FloatArray) -> FloatArray:
@@ -154,12 +157,12 @@ class Patches:
         """Cut upright patches at ``points`` (N, 2) of ``image`` (h, w) float32."""
         wide = RADIUS + 1
         side = 2 * wide + 1
-        values, inside = sample(image, points[:, None] + _offsets(wide))
+        values, within = sample(image, points[:, None] + _offsets(wide))
         block = values.reshape(-1, side, side)
         slope_x = (block[:, 1:-1, 2:] - block[:, 1:-1, :-2]) / 2
         slope_y = (block[:, 2:, 1:-1] - block[:, :-2, 1:-1]) / 2
         core = block[:, 1:-1, 1:-1].reshape(len(points), -1)
-        kept = inside.reshape(-1, side, side)[:, 1:-1, 1:-1].reshape(len(points), -1)
+        kept = within.reshape(-1, side, side)[:, 1:-1, 1:-1].reshape(len(points), -1)
         slopes = np.stack([slope_x, slope_y], -1).reshape(len(points), -1, 2)
         return cls(core, slopes, WINDOW * np.maximum(kept, 1e-3), OFFSETS)
 
@@ -194,8 +197,8 @@ class Patches:
             (N,) likeness up to 1 (contrast and structure, as in SSIM with NOISE as stabiliser), and (N,) change of
             mean grey level.
         """
-        seen, inside = sample(image, points[:, None] + self.offsets @ np.swapaxes(linear, 1, 2))
-        weights = self.weights * np.maximum(inside, 1e-3)
+        seen, within = sample(image, points[:, None] + self.offsets @ np.swapaxes(linear, 1, 2))
+        weights = self.weights * np.maximum(within, 1e-3)
         (mean_1, spread_1), (mean_2, spread_2) = _moments(self.values, weights), _moments(seen, weights)
         total = weights.sum(-1, keepdims=True)
         together = (weights * (self.values - mean_1) * (seen - mean_2)).sum(-1, keepdims=True) / total
@@ -233,14 +236,12 @@ class Patches:
         return at
 
 
-def sample(image: FloatArray, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+def sample(image: FloatArray, points: FloatArray) -> tuple[FloatArray, BoolArray]:
     """Bilinear ``image`` (h, w) or (h, w, 2) float32 at ``points`` (N, K, 2), and (N, K) whether they lie inside it."""
     height, width = image.shape[:2]
-    x, y = points[..., 0], points[..., 1]
-    inside = (x > -0.5) & (x < width - 0.5) & (y > -0.5) & (y < height - 0.5)
     # Far places overflow OpenCV's fixed-point coordinates.
     places = np.clip(points, -16.0, np.array([width + 16.0, height + 16.0]))
-    return look_up(image, places), inside
+    return look_up(image, places), inside(points, height, width)
 
 
 def _moments(values: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from vmmetrics.perception.embedded.camera import apply, fit_similarity, rescale
-from vmmetrics.perception.embedded.flow import Patches, sample
+from vmmetrics.perception.embedded.flow import Patches, inside, sample
 from vmmetrics.perception.scene import Camera, Flow, PointTracks, Scene
 from vmmetrics.types import BoolArray, FloatArray, IntArray
 
@@ -291,9 +291,7 @@ class _Walk:
         return np.asarray(self.valid[pair][np.clip(y, 0, height - 1), np.clip(x, 0, width - 1)])
 
     def _inside(self, points: FloatArray) -> BoolArray:
-        height, width = self.images.shape[1:]
-        inside = (points > -0.5) & (points < np.array([width, height]) - 0.5)
-        return inside[..., 0] & inside[..., 1]
+        return inside(points, *self.images.shape[1:])
 
 
 def _nearest(of: FloatArray, to: FloatArray, count: int) -> IntArray:

@@ -135,7 +135,7 @@ class CoTracker:
         """
         when = queries[:, 0].astype(np.int64)
         if len(queries) == 0:
-            return PointTracks(np.zeros((len(frames), 0, 2)), np.zeros((len(frames), 0), np.bool_), when)
+            return PointTracks.none(len(frames))
         with self._lock:
             loaded = self._held.get()
             asked = torch.as_tensor(queries, dtype=torch.float32, device=loaded.device)[None].clone()
