@@ -6,19 +6,36 @@ Every function takes numpy arrays, touches no model and no file, and knows two d
 every difference with its reason.
 """
 
-from vmmetrics.functional.cas import commonsense_adherence_score as commonsense_adherence_score
-from vmmetrics.functional.excuses import is_edge_emerge as is_edge_emerge
-from vmmetrics.functional.excuses import is_edge_vanish as is_edge_vanish
-from vmmetrics.functional.excuses import is_emerge_detection_error as is_emerge_detection_error
-from vmmetrics.functional.excuses import is_small_emerge as is_small_emerge
-from vmmetrics.functional.excuses import is_small_vanish as is_small_vanish
-from vmmetrics.functional.excuses import is_vanish_detection_error as is_vanish_detection_error
-from vmmetrics.functional.motion_index import average as average
-from vmmetrics.functional.motion_index import motion_index as motion_index
-from vmmetrics.functional.mss import SMOOTHNESS_THRESHOLDS as SMOOTHNESS_THRESHOLDS
-from vmmetrics.functional.mss import SmoothnessThresholds as SmoothnessThresholds
-from vmmetrics.functional.mss import motion_smoothness_score as motion_smoothness_score
-from vmmetrics.functional.ois import object_integrity_score as object_integrity_score
-from vmmetrics.functional.pas import perceptible_amplitude_score as perceptible_amplitude_score
-from vmmetrics.functional.tcs import ObjectHistory as ObjectHistory
-from vmmetrics.functional.tcs import temporal_coherence_score as temporal_coherence_score
+from vmmetrics.functional.cas import commonsense_adherence_score
+from vmmetrics.functional.excuses import (
+    is_edge_emerge,
+    is_edge_vanish,
+    is_emerge_detection_error,
+    is_small_emerge,
+    is_small_vanish,
+    is_vanish_detection_error,
+)
+from vmmetrics.functional.motion_index import average, motion_index
+from vmmetrics.functional.mss import SMOOTHNESS_THRESHOLDS, SmoothnessThresholds, motion_smoothness_score
+from vmmetrics.functional.ois import object_integrity_score
+from vmmetrics.functional.pas import perceptible_amplitude_score
+from vmmetrics.functional.tcs import ObjectHistory, temporal_coherence_score
+
+__all__ = [
+    "SMOOTHNESS_THRESHOLDS",
+    "ObjectHistory",
+    "SmoothnessThresholds",
+    "average",
+    "commonsense_adherence_score",
+    "is_edge_emerge",
+    "is_edge_vanish",
+    "is_emerge_detection_error",
+    "is_small_emerge",
+    "is_small_vanish",
+    "is_vanish_detection_error",
+    "motion_index",
+    "motion_smoothness_score",
+    "object_integrity_score",
+    "perceptible_amplitude_score",
+    "temporal_coherence_score",
+]

@@ -49,9 +49,8 @@ print("all", vmmetrics.__all__)
 for name in sorted(vmmetrics.__all__):
     show(f"vmmetrics.{name}", getattr(vmmetrics, name))
 functional = vmmetrics.functional
-names = sorted(n for n, v in vars(functional).items() if not n.startswith("_") and not inspect.ismodule(v))
-print("functional", names)
-for name in names:
+print("functional", functional.__all__)
+for name in sorted(functional.__all__):
     show(f"functional.{name}", getattr(functional, name))
 table = type(vmmetrics.score([__import__("numpy").zeros((4, 64, 64, 3), "uint8")], fps=8, metrics=("mss",)))
 show("table", table)
