@@ -72,7 +72,7 @@ def board_parts(board: Board, published: Sequence[PublishedRow]) -> list[Part]:
     table = DisplayTable("leaderboard", board.label, caption, tables.heads("model", *map(label, board.columns)))
     for row in board.rows:
         cells = [_cell(row.cells[column], row.prompts) for column in board.columns]
-        table.add(f"{row.rank or tables.NONE}. {row.model}", *cells)
+        table.add(f"{row.rank}. {row.model}" if row.rank else row.model, *cells)
     for known in published:
         why = None if known.adds_up else f"As printed: not the mean of its columns, which is {known.mean:.1f}."
         scores = [f"{known.scores[key]:.1f}" if key in known.scores else "" for key in board.columns[1:]]
