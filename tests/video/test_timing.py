@@ -136,7 +136,7 @@ def test_a_gap_changes_neither_scores_nor_cost(tmp_path: Path) -> None:
     for hours in (0, 24, 8766):
         times = [100 * t + (hours * 3_600_000 if t > 3 else 0) for t in range(8)]
         path = write_video(tmp_path / f"{hours}.mkv", frames, "ffv1", "bgr0", times=times)
-        records.append(scorer.score(tasks_of_paths([path], settings.metrics).tasks[0]).record)
+        records.append(scorer.score(tasks_of_paths([path], settings.metrics)[0][0]).record)
     plain, day, year = records
     assert plain.scores["pas"] > 0.1
     for record in (day, year):

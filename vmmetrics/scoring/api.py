@@ -106,5 +106,5 @@ def tasks_of(
     """
     items = list(clips) if isinstance(clips, list | tuple) else [clips]
     if all(isinstance(item, str | os.PathLike) for item in items):
-        return tasks_of_paths(items, settings.metrics, prompts, subject, follow_links).tasks
+        return tasks_of_paths(items, settings.metrics, prompts, subject, follow_links)[0]
     return tasks_of_arrays(items, settings.metrics, subject, fps=fps, layout=layout, **dict(settings.reading))

@@ -168,16 +168,8 @@ def result_from_json(metric: str, line: Any, score: float | None, missing: str |
     }
     if stored.probabilities is None:
         return MetricResult(score, missing, events, series)
-    return PlausibilityResult(
-        score,
-        missing,
-        events,
-        series,
-        probabilities=stored.probabilities,
-        view_scores=stored.view_scores,
-        view_frames=stored.view_frames,
-        looks=stored.looks,
-    )
+    details = {name: getattr(stored, name) for name in ("probabilities", "view_scores", "view_frames", "looks")}
+    return PlausibilityResult(score, missing, events, series, **details)
 
 
 def _short(value: float) -> float | None:

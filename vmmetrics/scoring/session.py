@@ -54,9 +54,6 @@ class MemoryStore:
         return record
 
 
-Store = RunDirectory | MemoryStore
-
-
 class Session:
     """Works through tasks with an engine and keeps every outcome.
 
@@ -72,11 +69,7 @@ class Session:
     """
 
     def __init__(
-        self,
-        tasks: Sequence[Task],
-        engine: Engine,
-        store: MemoryStore | RunDirectory,
-        listener: Listener | None = None,
+        self, tasks: Sequence[Task], engine: Engine, store: MemoryStore | RunDirectory, listener: Listener | None = None
     ) -> None:
         self._tasks = tasks
         self._engine = engine

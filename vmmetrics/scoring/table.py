@@ -32,10 +32,6 @@ NUMBERS = (*METRICS, "motion_index", "average", "amplitude", "fps", "seconds")
 """Columns of numbers among them."""
 COUNTS = ("frames", "width", "height")
 """Columns of whole numbers among them."""
-_AS_THEY_ARE = (
-    "clip", "model", "motion_index", "amplitude", "frames", "fps", "seconds", "preset", "protocol", "prompt", "path",
-    "sha256",
-)  # fmt: skip
 _SHOWN_ROWS = 30  # clips in a repr; beyond them it says how many more there are
 
 

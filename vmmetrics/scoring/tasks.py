@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from vmmetrics.clip import Clip, Subject
 from vmmetrics.errors import ClipError
@@ -17,25 +17,13 @@ from vmmetrics.video.prompts import Prompts
 from vmmetrics.video.subject import subject_of_phrase
 
 
-class FoundTasks(NamedTuple):
-    """The tasks under some paths.
-
-    Attributes:
-        tasks: One per clip.
-        unmatched: Clips that the prompt list names and that are not there.
-    """
-
-    tasks: list[Task]
-    unmatched: list[str]
-
-
 def tasks_of_paths(
     paths: Iterable[str | os.PathLike[str]],
     metrics: tuple[str, ...],
     prompts: str | os.PathLike[str] | None = None,
     subject: str | None = None,
     follow_links: bool = True,
-) -> FoundTasks:
+) -> tuple[list[Task], list[str]]:
     """The clips under some files and folders, each with its prompt and subject.
 
     Args:
@@ -45,6 +33,9 @@ def tasks_of_paths(
         subject: What every clip is about, or None.
         follow_links: Whether symlinks may lead out of the folder they lie in; those that do are errors otherwise.
 
+    Returns:
+        A task per clip, and the clips that the prompt list names and that are not there.
+
     Raises:
         SetupError: A path does not exist, or the prompt list cannot be read.
     """
@@ -52,7 +43,7 @@ def tasks_of_paths(
     root = next((source.root for source in sources if source.root is not None), None)
     known = Prompts(prompts, root, subject=subject)
     tasks = [_task(source, metrics, known, follow_links) for source in sources]
-    return FoundTasks(tasks, known.unmatched(sources))
+    return tasks, known.unmatched(sources)
 
 
 def _task(source: Source, metrics: tuple[str, ...], prompts: Prompts, follow_links: bool) -> Task:

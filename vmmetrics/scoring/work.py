@@ -61,18 +61,9 @@ class Task:
 
     def record(self, settings: Settings, **found: Any) -> Record:
         """A record of this clip with what was found."""
-        return Record(
-            clip=self.clip,
-            model=self.model,
-            path=None if self.path is None else self.key,
-            preset=settings.preset,
-            protocol=settings.protocol,
-            prompt=self.prompt,
-            prompt_source=self.prompt_source,
-            subject=None if self.subject is None else asdict(self.subject),
-            tags=dict(self.tags),
-            **{"sha256": None, **found},
-        )
+        about: dict[str, Any] = {name: getattr(self, name) for name in ("clip", "model", "prompt", "prompt_source")}
+        about |= {"path": self.path and self.key, "subject": self.subject and asdict(self.subject), "sha256": None}
+        return Record(preset=settings.preset, protocol=settings.protocol, tags=dict(self.tags), **about | found)
 
 
 @dataclass(frozen=True, slots=True)

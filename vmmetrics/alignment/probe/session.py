@@ -185,7 +185,7 @@ def probe(
     sources = sources_of(metric, preset, [os.path.abspath(path) for path in plugins])  # noqa: PTH100
     items = list(clips) if isinstance(clips, list | tuple) else [clips]
     if all(isinstance(item, str | os.PathLike) for item in items):
-        tasks = tasks_of_paths(items, (), prompts, subject).tasks
+        tasks = tasks_of_paths(items, (), prompts, subject)[0]
     else:
         tasks = tasks_of_arrays(items, (), subject, fps=fps, layout=layout)
     wanted, broken = _work_on(tasks, plan)

@@ -50,7 +50,6 @@ _STYLE: dict[str, Any] = {
     "axes.axisbelow": True,
     "axes.edgecolor": FAINT,
     "axes.labelcolor": INK,
-    "axes.linewidth": 0.8,
     "axes.spines.right": False,
     "axes.spines.top": False,
     "axes.titlecolor": INK,
@@ -61,13 +60,11 @@ _STYLE: dict[str, Any] = {
     "font.family": "DejaVu Sans",  # comes with matplotlib
     "font.size": 9,
     "grid.color": RULE,
-    "grid.linewidth": 0.8,
     "legend.fontsize": 8,
     "legend.frameon": False,
     "svg.fonttype": "none",  # letters stay letters: they can be searched, and take the page's colour
     "svg.hashsalt": "vmmetrics",
     "text.color": INK,
-    "text.parse_math": True,  # which makes \$ a dollar
     "xtick.color": FAINT,
     "xtick.labelcolor": INK,
     "ytick.color": FAINT,

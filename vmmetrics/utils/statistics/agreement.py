@@ -54,13 +54,9 @@ def alpha_statistic(ratings: FloatArray) -> Statistic:
         total = marginal.sum(axis=1)
         nominal = 1 - (total - 1) * ratio(taken @ unlike, total**2 - (marginal**2).sum(axis=1))
         ranks = np.cumsum(marginal, axis=1) - marginal / 2
-        return np.column_stack(
-            [
-                nominal,
-                _of_squares(counts, sizes, taken, marginal, ranks - total[:, None] / 2),
-                _of_squares(counts, sizes, taken, marginal, np.broadcast_to(centred, marginal.shape)),
-            ]
-        )
+        ordinal = _of_squares(counts, sizes, taken, marginal, ranks - total[:, None] / 2)
+        interval = _of_squares(counts, sizes, taken, marginal, np.broadcast_to(centred, marginal.shape))
+        return np.column_stack([nominal, ordinal, interval])
 
     return statistic
 
@@ -140,9 +136,8 @@ def _pair_kappas(sums: FloatArray, values: FloatArray) -> FloatArray:
     first, second = shares[:, : values.size], shares[:, values.size : -3]
     agree, apart = shares[:, -3], shares[:, -2]
     apart_by_chance = first @ values**2 + second @ values**2 - 2 * (first @ values) * (second @ values)
-    return np.column_stack(
-        [_beyond_chance(1 - agree, 1 - (first * second).sum(axis=1)), _beyond_chance(apart, apart_by_chance)]
-    )
+    unweighted = _beyond_chance(1 - agree, 1 - (first * second).sum(axis=1))
+    return np.column_stack([unweighted, _beyond_chance(apart, apart_by_chance)])
 
 
 def fleiss_statistic(ratings: FloatArray) -> Statistic:

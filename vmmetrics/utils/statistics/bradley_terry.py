@@ -292,19 +292,10 @@ class _Fit:
                 pull = matrix @ coupling[inside]
                 matrix += np.outer(pull, pull) / left
             error[inside] = np.sqrt(np.diag(matrix))
-        return Strengths(
-            items=items,
-            strength=np.where(np.isnan(error), math.nan, beta),
-            error=error,
-            graph=self.graph,
-            covariance=covariance,
-            pairs=self.pairs,
-            model=self.model,
-            tau=tau,
-            tau_error=left**-0.5 if self.free_tau else math.nan,
-            prior_sd=self.prior_sd,
-            log_likelihood=self.log_likelihood(beta, tau),
-        )
+        strength = np.where(np.isnan(error), math.nan, beta)
+        tau_error = left**-0.5 if self.free_tau else math.nan
+        how = (self.pairs, self.model, tau, tau_error, self.prior_sd, self.log_likelihood(beta, tau))
+        return Strengths(items, strength, error, self.graph, covariance, *how)
 
 
 def centred_inverse(laplacian: Floats, precision: float) -> Floats:

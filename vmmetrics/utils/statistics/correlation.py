@@ -22,14 +22,7 @@ from scipy import stats
 
 from vmmetrics.types import BoolArray, FloatArray, IntArray
 from vmmetrics.utils.statistics import bootstrap
-from vmmetrics.utils.statistics.bootstrap import (
-    Estimate,
-    Statistic,
-    bootstrapped,
-    interval_note,
-    mean_of_defined,
-    quotient,
-)
+from vmmetrics.utils.statistics.bootstrap import Estimate, Statistic, bootstrapped, interval_note, mean_of_defined
 from vmmetrics.utils.statistics.ranks import code, weighted_spearman
 
 LEAST_CLIPS = 3
@@ -347,7 +340,7 @@ def within_prompt_statistic(first: FloatArray, second: FloatArray, prompts: Sequ
 
     def statistic(weights: FloatArray) -> FloatArray:
         drawn = weights[:, some_clip[defined]]
-        return quotient(drawn @ found[defined], drawn.sum(axis=1))[:, None]
+        return bootstrap.quotient(drawn @ found[defined], drawn.sum(axis=1))[:, None]
 
     return statistic
 

@@ -47,12 +47,8 @@ def mean_with_interval(scores: Sequence[float]) -> Mean | None:
     if values.size == 1:
         return Mean(mean, None, None, 1)
     rng = np.random.default_rng(SEED)
-    means = np.concatenate(
-        [
-            values[rng.integers(values.size, size=(rows, values.size))].mean(axis=1)
-            for rows in _rows(MEAN_RESAMPLES, values.size)
-        ]
-    )
+    drawn = (rng.integers(values.size, size=(rows, values.size)) for rows in _rows(MEAN_RESAMPLES, values.size))
+    means = np.concatenate([values[sample].mean(axis=1) for sample in drawn])
     return Mean(mean, *percentile_interval(means), int(values.size))
 
 
