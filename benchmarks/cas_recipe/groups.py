@@ -172,7 +172,7 @@ def gathered(clip: Clip, network: Backbone) -> PlausibilityEvidence:
 
 @lru_cache(maxsize=1)
 def _network(path: Path | None) -> Backbone:
-    return Backbone(path, threads=1)
+    return Backbone(threads=1, path=path)
 
 
 @lru_cache(maxsize=3)

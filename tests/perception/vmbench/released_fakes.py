@@ -15,7 +15,6 @@ import numpy as np
 
 from vmmetrics.clip import Clip, Subject
 from vmmetrics.perception.scene import PointTracks, Scene
-from vmmetrics.perception.vmbench.adapters.qalign import QAlignRater
 
 HORSE = Subject("horse", "a black horse", "list")
 
@@ -145,6 +144,8 @@ class FakeModels:
         return [self.keypoints(frame, of_frame) for frame, of_frame in zip(frames, boxes, strict=True)]
 
     def assess(self, scene: Scene) -> np.ndarray:
+        from vmmetrics.perception.vmbench.adapters.qalign import QAlignRater  # needs torch
+
         return QAlignRater.assess(self, scene)  # type: ignore[arg-type]
 
     def rate(self, frames: np.ndarray, windows: np.ndarray) -> np.ndarray:

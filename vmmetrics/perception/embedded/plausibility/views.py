@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -105,10 +106,11 @@ class Backbone:
 
     Args:
         threads: Threads to use; None leaves it to LiteRT.
+        path: The LiteRT file; None takes the one that ships.
     """
 
-    def __init__(self, threads: int | None = None) -> None:
-        self._threads = threads
+    def __init__(self, threads: int | None = None, path: Path | None = None) -> None:
+        self._threads, self._path = threads, path
         self._lock = Lock()
 
     def features(self, images: UInt8Array) -> tuple[FloatArray, ...]:
@@ -133,6 +135,6 @@ class Backbone:
     def _network(self) -> Any:
         from ai_edge_litert.interpreter import Interpreter
 
-        network = Interpreter(model_path=str(weight_path(WEIGHTS)), num_threads=self._threads)
+        network = Interpreter(model_path=str(self._path or weight_path(WEIGHTS)), num_threads=self._threads)
         network.allocate_tensors()
         return network
