@@ -79,7 +79,16 @@ def tasks_of_arrays(
     if subject is not None:
         about = subject_of_phrase(subject, "option") or Subject(subject, subject, "option")
     return [
-        Task(clip.name, None, None, metrics, clip.prompt, None, about or clip.subject, dict(clip.tags), clip)
+        Task(
+            clip.name,
+            model=None,
+            path=None,
+            metrics=metrics,
+            prompt=clip.prompt,
+            subject=about or clip.subject,
+            tags=dict(clip.tags),
+            frames=clip,
+        )
         for clip in _distinct(clips)
     ]
 

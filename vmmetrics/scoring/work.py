@@ -159,10 +159,13 @@ class Scorer:
     def _taken(self, task: Task, before: object) -> Clip | None:
         """The clip of ``task`` if it was read ahead and its file is what it was then; at most one is ever kept."""
         ahead, self._ahead = self._ahead, None
-        if ahead is None or ahead[0].only(task.metrics) != task or ahead[1] != before:
+        if ahead is None:
+            return None
+        expected, seen, clip = ahead
+        if expected.only(task.metrics) != task or seen != before:
             return None
         try:
-            return ahead[2].result()
+            return clip.result()
         except Exception:  # reading it again tells why
             return None
 

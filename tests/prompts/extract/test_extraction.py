@@ -305,3 +305,9 @@ def test_unknown_nouns_are_inferred_from_the_shipped_metadata(tmp_path: Path) ->
 
 def _of_class(known: Lexicon, name: str) -> tuple[str, ...]:
     return known.classes[name].attributes if name else ()
+
+
+def test_settings_out_of_range_are_refused() -> None:
+    for wrong in ({"limit": 0}, {"sample": -1}, {"min_count": 0}, {"examples": -1}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            ExtractSettings(**wrong)

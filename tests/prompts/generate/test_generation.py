@@ -13,6 +13,7 @@ import pytest
 
 from vmmetrics.prompts.checks import faults
 from vmmetrics.prompts.files import read_entries
+from vmmetrics.prompts.generate.generation import GenerationSettings
 
 _spec = importlib.util.spec_from_file_location("generate_model", Path(__file__).with_name("generate_model.py"))
 _model = sys.modules["generate_model"] = importlib.util.module_from_spec(_spec)
@@ -200,3 +201,19 @@ def test_what_cannot_pass_ends_the_run(run, status, said):
     assert code == 2 and said in shown and KEY not in shown
     assert robbed.requests == [] and len(script.requests) <= 3
     assert lines("combinations") == [] if Path("out/combinations.jsonl").exists() else True
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"count": 0},
+        {"candidates": 0},
+        {"camera_share": 1.1},
+        {"temperature": -0.1},
+        {"patterns": ()},
+        {"patterns": ("x",)},
+    ],
+)
+def test_settings_out_of_range_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="Expected"):
+        GenerationSettings(**wrong)

@@ -153,3 +153,8 @@ def test_no_neighbours(number: int) -> None:
     assert (nearest.size, pairs) == (0, 0)
     entries = [PromptEntry("0001", "A kite.", "", "", "", "")] * number
     assert math.isnan(measure(take_apart(entries, vectors=np.ones((number, 2), np.float32)))["distance"])
+
+
+def test_n_below_one_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least 1"):
+        count_grams(number_words(["a"]), 0)

@@ -57,6 +57,9 @@ class ExtractSettings:
         keep_repeats: Whether a caption that comes again counts again.
         infer: Whether nouns the lexicon does not know are judged by the nearest ones, where the sentence embedding is
             installed.
+
+    Raises:
+        ValueError: A number is below the least that makes sense.
     """
 
     column: str | None = None
@@ -68,6 +71,14 @@ class ExtractSettings:
     examples: int = 3
     keep_repeats: bool = False
     infer: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("limit", "sample", "min_count"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"Expected {name} to be at least 1 but got {value}")
+        if self.examples < 0:
+            raise ValueError(f"Expected examples to be at least 0 but got {self.examples}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -170,7 +170,7 @@ class GenerationSettings:
         temperature: Of the writing; the second pass is greedy.
 
     Raises:
-        ValueError: A pattern is none.
+        ValueError: A pattern is none, or there is none, or a number is out of range.
     """
 
     count: int = 60
@@ -181,9 +181,13 @@ class GenerationSettings:
     temperature: float = 0.8
 
     def __post_init__(self) -> None:
+        if self.count < 1 or self.candidates < 1:
+            raise ValueError("Expected at least one combination and one candidate for each")
+        if not 0 <= self.camera_share <= 1 or not 0 <= self.temperature <= 2:
+            raise ValueError("Expected the camera's share in [0, 1] and the temperature in [0, 2]")
         unknown = [pattern for pattern in self.patterns if pattern not in PATTERNS]
-        if unknown:
-            raise ValueError(f"Expected patterns among {', '.join(PATTERNS)} but got {', '.join(unknown)}")
+        if unknown or not self.patterns:
+            raise ValueError(f"Expected patterns among {', '.join(PATTERNS)} but got {', '.join(unknown) or 'none'}")
 
     def configuration(self, metadata: Metadata, client: Client | None) -> dict[str, Any]:
         """What the candidates depend on, ready for JSON: all but the count, which may grow."""

@@ -86,7 +86,13 @@ def number_words(texts: Sequence[str]) -> NumberedWords:
 
 
 def count_grams(words: NumberedWords, size: int) -> Grams:
-    """Count the n-grams of ``size`` words, at least one, none of them across two texts."""
+    """Count the n-grams of ``size`` words, none of them across two texts.
+
+    Raises:
+        ValueError: ``size`` is below 1.
+    """
+    if size < 1:
+        raise ValueError(f"Expected n of at least 1 but got {size}")
     texts = np.repeat(np.arange(len(words.lengths)), words.lengths)
     gram, owner = number_grams(words.ids, texts, size)
     pairs, count = np.unique(gram * (texts.max(initial=0) + 1) + owner, return_counts=True)
