@@ -57,8 +57,8 @@ def test_scoring_finds_each_clip_s_prompt_subject_and_tags(
         assert known.subject is not None and known.subject.noun == entry.subject_noun
         assert known.tags.get("pattern") == entry.pattern
         assert known.tags.get("skeleton") == (entry.tags.skeleton if entry.tags else None)
-    tasks = tasks_of_paths([folder], ("tcs",), None, None)
-    assert len(tasks.tasks) == 4 and not tasks.unmatched
+    tasks, unmatched = tasks_of_paths([folder], ("tcs",), None, None)
+    assert len(tasks) == 4 and not unmatched
 
 
 def test_a_prompt_is_one_argument_and_never_a_command(
