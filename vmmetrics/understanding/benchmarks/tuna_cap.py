@@ -27,7 +27,7 @@ from vmmetrics.understanding.benchmarks.files import tuna as files
 from vmmetrics.understanding.benchmarks.tuna import judging, scoring
 from vmmetrics.understanding.benchmarks.tuna.judging import Judged, caption_events
 from vmmetrics.understanding.benchmarks.tuna.scoring import LACK, MEASURES, TYPES, events_of
-from vmmetrics.understanding.harness.benchmark import Benchmark, Figure, Reference, Scored, Scoring
+from vmmetrics.understanding.harness.benchmark import Benchmark, Figure, Scored, Scoring
 from vmmetrics.understanding.harness.statistics import ALL, figure, grouped, part
 from vmmetrics.utils.endpoint.client import Client
 from vmmetrics.utils.endpoint.messages import CostEstimate, Turn
@@ -129,7 +129,7 @@ class TunaCap(Benchmark):
     """The benchmark; see :class:`vmmetrics.understanding.harness.benchmark.Benchmark`."""
 
     name = "tuna-cap"
-    data = files.DATA
+    data = _CAP | files.DATA
     needs_judge = True
 
     def load(self, data: Path, videos: Path | None = None) -> LoadedBenchmark:
@@ -218,11 +218,6 @@ class TunaCap(Benchmark):
         if protocol == "upstream":
             return _released_figures(questions, scored)
         return _figures(questions, scored)
-
-    @property
-    def references(self) -> tuple[Reference, ...]:
-        """The paper's rows."""
-        return tuple(_reference(model, row) for model, row in _CAP["reference"].items())
 
 
 def _rows(path: Path, problems: Counter[str]) -> list[Row]:
@@ -345,16 +340,6 @@ def _named(characteristic: str, kind: str) -> tuple[str, str]:
         return ("element type", kind) if kind else (ALL, ALL)
     named = f"{characteristic}{files.SEPARATOR}{kind}"
     return ("characteristic and element type", named) if kind else ("characteristic", characteristic)
-
-
-def _reference(model: str, row: Mapping[str, Any]) -> Reference:
-    cells = [((ALL, ALL), row["all"])]
-    for group, names in (("element type", TYPES), ("characteristic", _CHARACTERISTICS)):
-        cells += [((group, name), cell) for name, cell in zip(names, row[group], strict=True)]
-    figures = {
-        (measure, *name): percent / 100 for name, cell in cells for measure, percent in zip(MEASURES, cell, strict=True)
-    }
-    return Reference(model, "paper, tables 2, 8 and 9", figures)
 
 
 BENCHMARK: Final = TunaCap()

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from vmmetrics.models.questions import LETTERS, Answered, EntriesByQuestion, Question, said_of
 from vmmetrics.understanding.benchmarks.files import count, listed, tuna
-from vmmetrics.understanding.harness.benchmark import Figure, Reference, Scored, Scoring
+from vmmetrics.understanding.harness.benchmark import Figure, Scored, Scoring
 from vmmetrics.understanding.harness.choices import MultipleChoice, QuestionFile, score_choice
 from vmmetrics.utils.endpoint.messages import Turn
 
@@ -148,11 +148,6 @@ class TunaMcq(MultipleChoice):
         figures = super().figures(questions, scored, protocol)
         return [_as_released(figure) for figure in figures] if protocol == "upstream" else figures
 
-    @property
-    def references(self) -> tuple[Reference, ...]:
-        """The paper's rows."""
-        return tuple(_reference(model, row) for model, row in _MCQ["reference"].items())
-
 
 def _question(place: int, row: Mapping[str, Any], files: Mapping[str, Path], problems: Counter[str]) -> Question | None:
     options = tuple(str(option).strip() for option in listed(row.get("candidates")))
@@ -203,12 +198,6 @@ def _as_released(figure: Figure) -> Figure:
     """With three decimals, and no interval: the released scorer computes none."""
     value = None if figure.value is None else float(f"{figure.value:.3f}")
     return replace(figure, value=value, low=None, high=None, note="", error=None)
-
-
-def _reference(model: str, row: Sequence[float]) -> Reference:
-    names = [*(("task", task) for task in _TASKS), ("all", "all")]
-    figures = {("accuracy", *name): percent / 100 for name, percent in zip(names, row, strict=True)}
-    return Reference(model, "paper, tables 4 and 13", figures)
 
 
 BENCHMARK: Final = TunaMcq()
