@@ -97,8 +97,6 @@ class RunRow:
     """A run.
 
     Attributes:
-        model: Name of the model.
-        frames: What it was shown, in words.
         overall: The figure over all questions.
         cells: Category to its figure; one that the run has no question of is left out.
         rate: Frames per second that it was shown of a clip (median over questions); None where that is not known or
@@ -106,8 +104,6 @@ class RunRow:
         scores: What it got, question by question.
     """
 
-    model: str
-    frames: str
     overall: Figure
     cells: Mapping[str, Figure]
     rate: float | None
@@ -116,7 +112,7 @@ class RunRow:
     @property
     def label(self) -> str:
         """Model and frames."""
-        return f"{self.model}, {self.frames}"
+        return f"{self.scores.model}, {self.scores.frames}"
 
 
 @dataclass(frozen=True)
@@ -183,7 +179,7 @@ def _row(folder: Path, scores: ReadScores, group: str | None) -> RunRow:
     shown = [answered.shown for answered in read_answers(folder)[0].values() if answered.shown is not None]
     rates = [one.fps for one in shown if one.fps is not None]
     rate = round(statistics.median(rates), 2) if rates else None
-    return RunRow(scores.model, scores.frames, overall, cells, rate, scores)
+    return RunRow(overall, cells, rate, scores)
 
 
 def _board(benchmark: str, protocol: Scoring, group: str | None, rows: Sequence[RunRow]) -> RunBoard:
@@ -237,7 +233,7 @@ def board_parts(board: RunBoard) -> list[Part]:
         overall = row.overall
         value = DisplayCell(number(overall.value, 3), bounds(overall.low, overall.high, 3))
         rest = [number(row.cells[name].value, 3) if name in row.cells else NONE for name in board.columns]
-        table.add(row.model, row.frames, count(overall.n), value, share(overall.answered), *rest)
+        table.add(row.scores.model, row.scores.frames, count(overall.n), value, share(overall.answered), *rest)
     for reference in board.references:
         first = number(reference.figures[board.measure, ALL, ALL], 3)
         rest = [number(reference.figures.get((board.measure, board.group or ALL, name)), 3) for name in board.columns]
@@ -265,7 +261,7 @@ def to_csv(boards: Sequence[RunBoard]) -> str:
     for board in boards:
         about = [board.benchmark, board.protocol]
         for row in board.rows:
-            shown = ["run", row.model, row.frames, row.rate]
+            shown = ["run", row.scores.model, row.scores.frames, row.rate]
             rows += (
                 [*about, *shown, f.measure, f.group, f.name, f.value, f.low, f.high, f.n, f.clusters]
                 for f in (row.overall, *row.cells.values())

@@ -201,8 +201,8 @@ class _Line(Scored):
     groups: Mapping[str, tuple[str, ...]]
 
 
-@dataclass(frozen=True)
-class ReadScores:
+@dataclass(frozen=True, slots=True)
+class ReadScores(_Figures):
     """The scores of a run, read back.
 
     Attributes:
@@ -217,10 +217,6 @@ class ReadScores:
         method: How descriptions were taken apart; scores of two such ways are not compared.
     """
 
-    benchmark: str
-    model: str
-    frames: str
-    figures: Sequence[Figure]
     questions: Sequence[Question]
     scored: Sequence[Scored]
     data: tuple[str, ...]

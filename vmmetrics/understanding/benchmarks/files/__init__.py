@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import io
 import json
-import os
 import tokenize
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,22 +26,11 @@ def videos_below(folders: Sequence[Path]) -> dict[str, Path]:
         folders: Where to look; one that is not there holds nothing.
     """
     found: dict[str, Path] = {}
-    for folder in folders:
-        level = [folder]
-        for _ in range(3):  # releases have "MotionBench/self-collected" and "clips/temporal_certificate"
-            below: list[Path] = []
-            for one in level:
-                try:
-                    with os.scandir(one) as listing:
-                        entries = sorted((entry.name, entry) for entry in listing if not entry.name.startswith("."))
-                except OSError:
-                    continue
-                for _, entry in entries:
-                    path = Path(entry.path)
-                    if path.suffix.lower() in _ENDINGS and entry.is_file():
-                        found.setdefault(path.stem, path)
-                below += [Path(entry.path) for _, entry in entries if entry.is_dir()]
-            level = below
+    for folder, depth in product(folders, ("*", "*/*", "*/*/*")):  # releases have "clips/temporal_certificate"
+        for path in sorted(folder.glob(depth)):
+            hidden = any(name.startswith(".") for name in path.relative_to(folder).parts)
+            if path.suffix.lower() in _ENDINGS and not hidden and path.is_file():
+                found.setdefault(path.stem, path)
     return found
 
 
