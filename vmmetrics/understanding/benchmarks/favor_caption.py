@@ -28,6 +28,7 @@ from vmmetrics.understanding.benchmarks.favor.released_similarity import Release
 from vmmetrics.understanding.benchmarks.favor.scores import COMPOSITE, Structure, read_structure, score, texts_of
 from vmmetrics.understanding.benchmarks.favor.similarity import Similarity, installed_similarity
 from vmmetrics.understanding.benchmarks.files import favor as files
+from vmmetrics.understanding.benchmarks.files import stem_of
 from vmmetrics.understanding.harness.benchmark import Benchmark, Figure, Scored, Scoring
 from vmmetrics.understanding.harness.statistics import figure, grouped, part
 from vmmetrics.utils.endpoint.asking import Answer, in_words, object_shape
@@ -105,7 +106,7 @@ class FavorCaption(Benchmark):
             if not isinstance(row, Mapping) or not all(isinstance(row.get(f), str) for f in (*_FIELDS, "video_name")):
                 problems["rows without annotations, left out"] += 1
                 continue
-            video = files.stem_of(row["video_name"])
+            video = stem_of(row["video_name"])
             if video in questions:
                 problems["videos annotated before, left out"] += 1
                 continue

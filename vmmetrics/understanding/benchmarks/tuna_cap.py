@@ -23,6 +23,7 @@ from typing import Any, Final
 
 from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import Answered, EntriesByQuestion, LoadedBenchmark, Question, said_of
+from vmmetrics.understanding.benchmarks.files import Row, text_of
 from vmmetrics.understanding.benchmarks.files import tuna as files
 from vmmetrics.understanding.benchmarks.tuna import judging, scoring
 from vmmetrics.understanding.benchmarks.tuna.judging import Judged, caption_events
@@ -115,14 +116,12 @@ def _matches(record: Mapping[str, Any], references: int, mended: dict[str, int])
 
 def _number(value: object) -> int | None:
     """The number that 3, 3.0 and "3" are; None for what is none."""
-    text = files.text_of(value).removesuffix(".0")
+    text = text_of(value).removesuffix(".0")
     return int(text) if text.isdecimal() and len(text) < 10 else None
 
 
 _CAP: Final = files.DATA["cap"]
 _CHARACTERISTICS: Final[Sequence[str]] = files.DATA["characteristics"]
-
-Row = Mapping[str, Any]
 
 
 class TunaCap(Benchmark):
@@ -252,17 +251,17 @@ def _annotations(paths: Sequence[Path]) -> tuple[Path | None, list[Row]]:
 
 def _question(place: int, row: Row, annotation: Row, paths: Mapping[str, Path], problems: Counter[str]) -> Question:
     both = {**row, **{name: value for name, value in annotation.items() if value not in (None, "")}}
-    video = files.video_of(row) or files.video_of(annotation) or files.text_of(annotation.get("index"))
+    video = files.video_of(row) or files.video_of(annotation) or text_of(annotation.get("index"))
     problems["captions whose video is missing"] += video not in paths
     annotated = both.get("events") if isinstance(both.get("events"), list) else []
     problems["captions without annotated events: not scored"] += not events_of(annotated, problems)
     characteristics = files.characteristics_of(both.get("visual_characteristic"), problems)
-    domain = files.text_of(both.get("domain"))
-    also = [files.text_of(row.get("index")), video, files.number_of(row, place)] if row else [video]
+    domain = text_of(both.get("domain"))
+    also = [text_of(row.get("index")), video, files.number_of(row, place)] if row else [video]
     return Question(
-        files.text_of(both.get("index")) or str(place),
+        text_of(both.get("index")) or str(place),
         video,
-        files.text_of(row.get("question")) or _CAP["asked"].strip(),
+        text_of(row.get("question")) or _CAP["asked"].strip(),
         groups={"characteristic": characteristics, "domain": (domain,) if domain else ()},
         path=paths.get(video),
         reference={"events": annotated, "also": also},

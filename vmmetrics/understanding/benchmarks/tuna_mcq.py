@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from vmmetrics.models.questions import LETTERS, Answered, EntriesByQuestion, Question, said_of
-from vmmetrics.understanding.benchmarks.files import count, listed, tuna
+from vmmetrics.understanding.benchmarks.files import count, listed, text_of, tuna
 from vmmetrics.understanding.harness.benchmark import Figure, Scored, Scoring
 from vmmetrics.understanding.harness.choices import MultipleChoice, QuestionFile, score_choice
 from vmmetrics.utils.endpoint.messages import Turn
@@ -86,12 +86,6 @@ _MCQ: Final = tuna.DATA["mcq"]
 _TASKS: Final[Mapping[str, str]] = {task: about["skill"] for task, about in _MCQ["tasks"].items()}
 _SKILLS: Final = tuple(dict.fromkeys(_TASKS.values()))
 _CHARACTERISTICS: Final[Sequence[str]] = tuna.DATA["characteristics"]
-_ORDER: Final = (
-    *_SKILLS,
-    *_TASKS,
-    *_CHARACTERISTICS,
-    *(tuna.SEPARATOR.join(pair) for pair in product(_CHARACTERISTICS, (*_SKILLS, *_TASKS))),
-)
 _LETTER: Final = re.compile(r"^[\s(\"']*([A-Za-z])[\s.):\"']*$")
 
 
@@ -103,7 +97,12 @@ class TunaMcq(MultipleChoice):
     data = _MCQ | tuna.DATA
     form = "{instruction}\nQuestion: {text}\n{options}\n{asked}"
     groupings = ("skill", "task", "characteristic", "characteristic and skill", "characteristic and task")
-    order = _ORDER
+    order = (
+        *_SKILLS,
+        *_TASKS,
+        *_CHARACTERISTICS,
+        *(tuna.SEPARATOR.join(pair) for pair in product(_CHARACTERISTICS, (*_SKILLS, *_TASKS))),
+    )
 
     def questions(self, source: QuestionFile) -> Iterable[Question]:
         """Read the released Parquet file, the table made from it, or its JSON twin."""
@@ -151,10 +150,10 @@ class TunaMcq(MultipleChoice):
 
 def _question(place: int, row: Mapping[str, Any], files: Mapping[str, Path], problems: Counter[str]) -> Question | None:
     options = tuple(str(option).strip() for option in listed(row.get("candidates")))
-    text, video = tuna.text_of(row.get("question")), tuna.video_of(row)
+    text, video = text_of(row.get("question")), tuna.video_of(row)
     if not text or not video or not 2 <= len(options) <= len(LETTERS):
         return None
-    right = tuna.text_of(row.get("answer"))
+    right = text_of(row.get("answer"))
     task, skill = tuna.known_name(row.get("task"), list(_TASKS)), tuna.known_name(row.get("skill"), _SKILLS)
     answer = _answer_index(right, options)
     checks = {
@@ -168,7 +167,7 @@ def _question(place: int, row: Mapping[str, Any], files: Mapping[str, Path], pro
     count(problems, checks)
     skill = skill if task is None else _TASKS[task]
     reference = {"answer": right, "question": str(row["question"]), "also": (tuna.number_of(row, place),)}
-    key = tuna.text_of(row.get("index")) or str(place)
+    key = text_of(row.get("index")) or str(place)
     characteristics = tuna.characteristics_of(row.get("visual_characteristic"), problems)
     groups: dict[str, tuple[str, ...]] = {"skill": (skill or "?",), "task": (task or "?",)}
     groups["characteristic"] = characteristics

@@ -9,8 +9,9 @@ from itertools import pairwise
 from pathlib import Path
 
 from vmmetrics.errors import SetupError
+from vmmetrics.models.questions import Question
 from vmmetrics.understanding import registry
-from vmmetrics.understanding.harness.benchmark import Figure, Reference, Scoring
+from vmmetrics.understanding.harness.benchmark import Figure, Reference, Scored, Scoring
 from vmmetrics.understanding.harness.running import read_answers, read_run
 from vmmetrics.understanding.harness.scoring import UNLIKE, ReadScores, read_scores, share
 from vmmetrics.understanding.harness.statistics import ALL, ModelDifference, differences
@@ -53,17 +54,15 @@ def compare_runs(first: Path, second: Path, protocol: Scoring) -> Compared:
     if sides[0].benchmark != sides[1].benchmark:
         raise SetupError(f"{first} is a run of {sides[0].benchmark}, {second} one of {sides[1].benchmark}")
     sides[0].check_same_method(sides[1])
-    scored = [{s.question: s for s in side.scored} for side in sides]
-    common = [question for question in sides[0].questions if question.id in scored[1]]
+    common, one, other = _on_common(*sides)
     if not common:
         raise SetupError(f"{first} and {second} have no question in common")
-    one, other = ([side[question.id] for question in common] for side in scored)
     groupings = list(dict.fromkeys(name for question in common for name in question.groups))
     found = differences(common, one, other, groupings, sides[0].measure)
     if not found:
         raise SetupError(f"{first} and {second} have no question in common that both have a score for")
     notes = []
-    apart = len(scored[0]) + len(scored[1]) - 2 * len(common)
+    apart = len(sides[0].scored) + len(sides[1].scored) - 2 * len(common)
     if apart:
         notes.append(f"{apart} questions that only one of the runs was asked are left out")
     if sides[0].data != sides[1].data:
@@ -75,6 +74,13 @@ def compare_runs(first: Path, second: Path, protocol: Scoring) -> Compared:
         more = (first, second) if sides[0].frames == sides[1].frames else [side.frames for side in sides]
         names = [f"{name}, {which}" for name, which in zip(names, more, strict=True)]
     return Compared(sides[0].benchmark, (names[0], names[1]), found, notes)
+
+
+def _on_common(first: ReadScores, second: ReadScores) -> tuple[list[Question], list[Scored], list[Scored]]:
+    """The questions that both runs were asked, in the first's order, and what each run got there."""
+    one, other = ({scored.question: scored for scored in run.scored} for run in (first, second))
+    common = [question for question in first.questions if question.id in other]
+    return common, [one[question.id] for question in common], [other[question.id] for question in common]
 
 
 def difference_table(compared: Compared) -> DisplayTable:
@@ -197,9 +203,7 @@ def _board(benchmark: str, protocol: Scoring, group: str | None, rows: Sequence[
 
 def _step(better: ReadScores, worse: ReadScores, measure: str) -> ModelDifference | None:
     """The better run minus the worse on their common questions; None where they have none."""
-    sides = [{scored.question: scored for scored in scores.scored} for scores in (worse, better)]
-    common = [question for question in better.questions if question.id in sides[0]]
-    first, second = ([side[question.id] for question in common] for side in sides)
+    common, second, first = _on_common(better, worse)
     return next(iter(differences(common, first, second, measure=measure)), None)
 
 

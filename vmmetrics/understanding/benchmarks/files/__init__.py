@@ -13,7 +13,26 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
-_ENDINGS: Final = frozenset({".mp4", ".webm", ".mkv", ".mov", ".avi"})
+Row = Mapping[str, Any]
+
+_ENDINGS: Final = (".mp4", ".webm", ".mkv", ".mov", ".avi")
+
+
+def text_of(value: Any) -> str:
+    """A field as text; empty where it is missing, however a table writes that."""
+    return "" if value is None or value != value else str(value).strip()
+
+
+def stem_of(name: Any) -> str:
+    """Key of a video: its name without folders and without the extension, which some files repeat.
+
+    >>> stem_of("videos/7R8ZU.mp4.mp4"), stem_of("a_1_2.MP4"), stem_of("a.b")
+    ('7R8ZU', 'a_1_2', 'a.b')
+    """
+    stem = text_of(name).replace("\\", "/").rsplit("/", 1)[-1].strip()
+    while stem.lower().endswith(_ENDINGS):
+        stem = stem.rpartition(".")[0]
+    return stem
 
 
 def videos_below(folders: Sequence[Path]) -> dict[str, Path]:
@@ -39,7 +58,7 @@ def count(problems: Counter[str], checks: Mapping[str, object]) -> None:
     problems.update(name for name, wrong in checks.items() if wrong)
 
 
-def fields_of(value: Any) -> Mapping[str, Any]:
+def fields_of(value: Any) -> Row:
     """An object's fields; none of anything else."""
     return value if isinstance(value, Mapping) else {}
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import Answered
 from vmmetrics.understanding.benchmarks import data_file
-from vmmetrics.understanding.benchmarks.files import fields_of, videos_below
+from vmmetrics.understanding.benchmarks.files import Row, fields_of, stem_of, text_of, videos_below
 from vmmetrics.utils.tables import read_rows
 
 DATA: Final = data_file("tuna")
@@ -21,12 +21,6 @@ SEPARATOR: Final = " / "
 
 _ANSWERS: Final = ("prediction", "candidate_caption", "caption")
 """Fields that answers are found in."""
-_VIDEO_ENDINGS: Final = (".mp4", ".MP4", ".webm", ".mkv", ".mov")
-
-
-def text_of(value: Any) -> str:
-    """A field as text; empty where it is missing, however a table writes that."""
-    return "" if value is None or value != value else str(value).strip()
 
 
 def characteristics_of(value: Any, problems: Counter[str]) -> tuple[str, ...]:
@@ -66,10 +60,8 @@ def find_files(data: Path, patterns: Sequence[str]) -> list[Path]:
 
 def video_of(row: Mapping[str, Any]) -> str:
     """Key of a row's video: its name without folder or extension."""
-    name = text_of(row.get("video")) or text_of(row.get("video_path")) or text_of(row.get("video_index"))
-    name = name.replace("\\", "/").rsplit("/", 1)[-1]
-    ending = next((ending for ending in _VIDEO_ENDINGS if name.lower().endswith(ending.lower())), "")
-    return name[: len(name) - len(ending)]
+    names = map(text_of, (row.get("video"), row.get("video_path"), row.get("video_index")))
+    return stem_of(next(filter(None, names), ""))
 
 
 def number_of(row: Mapping[str, Any], place: int) -> str:
@@ -116,8 +108,6 @@ def _answers_in(row: Any) -> dict[str, Any]:
 # The released table numbers its rows from 0, the annotations are called ``TUNA_0001`` and so on, and captions made with
 # the table match nothing when they are scored. Here a row finds its annotation by the video, by the index, or by the
 # number in it; the last two only where the visual characteristics, which both files have, say so too.
-
-Row = Mapping[str, Any]
 
 _AGREEING: Final = 0.9
 """Share of pairs with the same characteristics for an index to be trusted. One row off, about a quarter agree: the sum
