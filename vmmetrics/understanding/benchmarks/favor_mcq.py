@@ -93,12 +93,11 @@ def _question(
         places = [place for place, option in enumerate(options) if plain(option) == plain(correct)]
         if answer is None and correct is not None and len(places) == 1:
             answer = places[0]
-    unknown = correct is not None and answer is None
     checks = {
         f"questions with other than {_DATA['options']} options": len(options) != _DATA["options"],
         "questions of no known task": task not in _DATA["tasks"],
         "hidden answers": correct is None,
-        "right answers that are none of the options, or two of them": unknown,
+        "right answers that are none of the options, or two of them": correct is not None and answer is None,
         "questions whose video is missing": path is None,
     }
     count(problems, checks)

@@ -74,7 +74,13 @@ class MotionBench(MultipleChoice):
 
     def score_one(self, question: Question, answered: Answered | None, protocol: Scoring) -> Scored:
         """Compare letters; a question without an answer has 0, one with a hidden key None."""
-        return _score_as_released(question, answered) if protocol == "upstream" else score_choice(question, answered)
+        if protocol != "upstream":
+            return score_choice(question, answered)
+        there, known = answered is not None and answered.error is None, question.reference["answer"] != HIDDEN
+        letter = polish(said_of(answered))
+        chosen = LETTERS.index(letter) if letter and letter in LETTERS[: len(question.options)] else None
+        value = float(there and letter == question.reference["answer"]) if known else None
+        return Scored(question.id, value, chosen, there, detail={"letter": letter} if there else {})
 
     def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
         """Accuracy over all with a known key, and by task."""
@@ -163,15 +169,6 @@ def released_figures(questions: Sequence[Question], scored: Sequence[Scored]) ->
         Figure("all", "all", "answered_accuracy", correct / answered if answered else None, n=answered, note=hidden),
         *(Figure("task", task, "accuracy", right[task] / known[task], n=known[task]) for task in tasks),
     ]
-
-
-def _score_as_released(question: Question, answered: Answered | None) -> Scored:
-    there = answered is not None and answered.error is None
-    letter = polish(said_of(answered))
-    known = question.reference["answer"] != HIDDEN
-    chosen = LETTERS.index(letter) if letter and letter in LETTERS[: len(question.options)] else None
-    value = float(there and letter == question.reference["answer"]) if known else None
-    return Scored(question.id, value, chosen, there, detail={"letter": letter} if there else {})
 
 
 def _letters(row: Any, path: Path) -> Mapping[str, Any]:

@@ -139,13 +139,23 @@ class TunaMcq(MultipleChoice):
         return super().score(questions, by_id, protocol, judge)
 
     def score_one(self, question: Question, answered: Answered | None, protocol: Scoring) -> Scored:
-        """Judge an answer; one that is missing or not understood is wrong."""
-        return _released_score(question, answered) if protocol == "upstream" else score_choice(question, answered)
+        """Judge an answer; one that is missing or not understood is wrong. A hidden letter equals none (upstream)."""
+        if protocol != "upstream":
+            return score_choice(question, answered)
+        said = said_of(answered)
+        letter = upstream_letter(said or "nan", question.reference["question"])
+        chosen = LETTERS.index(letter) if letter in LETTERS[: len(question.options)] else None
+        return Scored(question.id, float(letter == question.reference["answer"]), chosen, bool(said.strip()))
 
     def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
         """Accuracy over all, by skill, task and visual characteristic, by skill and task within a characteristic."""
         figures = super().figures(questions, scored, protocol)
-        return [_as_released(figure) for figure in figures] if protocol == "upstream" else figures
+        if protocol != "upstream":
+            return figures
+        # with three decimals, and no interval: the released scorer computes none
+        values = (None if f.value is None else float(f"{f.value:.3f}") for f in figures)
+        rounded = zip(figures, values, strict=True)
+        return [replace(f, value=value, low=None, high=None, note="", error=None) for f, value in rounded]
 
 
 def _question(place: int, row: Mapping[str, Any], files: Mapping[str, Path], problems: Counter[str]) -> Question | None:
@@ -183,20 +193,6 @@ def _answer_index(text: str, options: Sequence[str]) -> int | None:
         return LETTERS.index(letter[1].upper())
     places = [place for place, option in enumerate(options) if text and option == text]
     return places[0] if len(places) == 1 else None
-
-
-def _released_score(question: Question, answered: Answered | None) -> Scored:
-    """As the released scorer: letters are compared as they are in the file, and a hidden one equals none."""
-    said = said_of(answered)
-    letter = upstream_letter(said or "nan", question.reference["question"])
-    chosen = LETTERS.index(letter) if letter in LETTERS[: len(question.options)] else None
-    return Scored(question.id, float(letter == question.reference["answer"]), chosen, bool(said.strip()))
-
-
-def _as_released(figure: Figure) -> Figure:
-    """With three decimals, and no interval: the released scorer computes none."""
-    value = None if figure.value is None else float(f"{figure.value:.3f}")
-    return replace(figure, value=value, low=None, high=None, note="", error=None)
 
 
 BENCHMARK: Final = TunaMcq()

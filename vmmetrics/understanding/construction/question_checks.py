@@ -187,11 +187,9 @@ def _leaked(question: Question) -> str | None:
 
 
 def _left_open(question: Question) -> str | None:
-    last = len(question.options) - 1
-    for place, option in enumerate(question.options):
-        if _LEFT_OPEN.search(option) and not (place == last and is_none_of_the_above(option)):
-            return f"{option!r} is about the other options, or about what is not known"
-    return None
+    others = question.options[: len(question.options) - is_none_of_the_above(question.options[-1])]
+    found = next((option for option in others if _LEFT_OPEN.search(option)), None)
+    return None if found is None else f"{found!r} is about the other options, or about what is not known"
 
 
 def _lettered(question: Question) -> str | None:

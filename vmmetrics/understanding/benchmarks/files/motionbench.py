@@ -166,7 +166,9 @@ def _question(
         "right answers that are none of the options": key != HIDDEN and answer is None,
     }
     count(problems, checks)
-    duration = _duration(record)
+    info = fields_of(record.get("video_info"))
+    minutes = seconds(info.get("duration_minutes"))  # as the released tool that measures clips writes it
+    duration = seconds(info.get("duration")) or (minutes and minutes * 60) or None
     start, end = _bounds(item, cut, footage, duration, problems)
     groups = {"task": (task or str(kind or "?"),), "split": (TEST if key == HIDDEN else DEV,)}
     if item.get("uid"):  # others are ours, and tell nothing
@@ -174,13 +176,6 @@ def _question(
     reference = {"answer": key, "record": number, "text": whole, "duration": duration}
     video = cut[1] if cut else stem_of(name)  # cuts of one video are alike
     return Question(uid, video, stem, options, answer, groups, footage[0], start, end, reference)
-
-
-def _duration(record: Row) -> float | None:
-    """Length of the clip in seconds: the list has them, the released tool that measures clips writes minutes."""
-    info = fields_of(record.get("video_info"))
-    minutes = seconds(info.get("duration_minutes"))
-    return seconds(info.get("duration")) or (minutes and minutes * 60) or None
 
 
 def _bounds(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -124,14 +124,14 @@ def annotations_of(rows: Sequence[Row], annotations: Sequence[Row], problems: Co
         problems: What was wrong is counted here.
     """
     found: list[Row | None] = [None] * len(rows)
-    ways: tuple[tuple[Callable[[Row], str], Callable[[Row], str], bool], ...] = (
-        (video_of, _own_video, False),
-        (_index, _index, True),
-        (_row_number, _index_number, True),
-    )
-    for of_row, of_annotation, doubtful in ways:
-        known = {of_annotation(one): one for one in reversed(annotations) if of_annotation(one)}
-        pairs = [known.get(of_row(row)) for row in rows]
+    indices, named = ([text_of(one.get("index")) for one in some] for some in (rows, annotations))
+    after = [str(int(index) + 1) if index.isdecimal() and len(index) < 10 else "" for index in indices]
+    numbers = [str(int(number[1])) if (number := _NUMBER.search(index)) else "" for index in named]
+    videos = [video_of(one) if one.get("video") or one.get("video_path") else "" for one in annotations]
+    ways = (list(map(video_of, rows)), videos, False), (indices, named, True), (after, numbers, True)
+    for of_rows, of_annotations, doubtful in ways:
+        known = {key: annotations[place] for place, key in reversed([*enumerate(of_annotations)]) if key}
+        pairs = [known.get(key) for key in of_rows]
         alike = [_characteristics(row) == _characteristics(pair) for row, pair in zip(rows, pairs, strict=True) if pair]
         if alike and (not doubtful or sum(alike) >= _AGREEING * len(alike)):
             found = pairs
@@ -144,21 +144,3 @@ def annotations_of(rows: Sequence[Row], annotations: Sequence[Row], problems: Co
 
 def _characteristics(row: Row) -> frozenset[str]:
     return frozenset(characteristics_of(row.get("visual_characteristic"), Counter()))
-
-
-def _own_video(annotation: Row) -> str:
-    return video_of(annotation) if annotation.get("video") or annotation.get("video_path") else ""
-
-
-def _index(row: Row) -> str:
-    return text_of(row.get("index"))
-
-
-def _row_number(row: Row) -> str:
-    number = _NUMBER.match(_index(row))
-    return str(int(number[1]) + 1) if number else ""
-
-
-def _index_number(annotation: Row) -> str:
-    number = _NUMBER.search(_index(annotation))
-    return str(int(number[1])) if number else ""
