@@ -46,10 +46,11 @@ def videos_below(folders: Sequence[Path]) -> dict[str, Path]:
     """
     found: dict[str, Path] = {}
     for folder, depth in product(folders, ("*", "*/*", "*/*/*")):  # releases have "clips/temporal_certificate"
-        for path in sorted(folder.glob(depth)):
-            hidden = any(name.startswith(".") for name in path.relative_to(folder).parts)
-            if path.suffix.lower() in _ENDINGS and not hidden and path.is_file():
-                found.setdefault(path.stem, path)
+        with suppress(OSError):
+            for path in sorted(folder.glob(depth)):
+                hidden = any(name.startswith(".") for name in path.relative_to(folder).parts)
+                if path.suffix.lower() in _ENDINGS and not hidden and path.is_file():
+                    found.setdefault(path.stem, path)
     return found
 
 
