@@ -26,8 +26,8 @@ def _compiled(parts: Iterable[str]) -> re.Pattern[str]:
     return re.compile(rf"(?<![\w'-])(?:{'|'.join(parts)})(?![\w'-])")
 
 
-def _with_plurals(nouns: Iterable[str]) -> frozenset[str]:
-    return frozenset(form for noun in nouns for form in (noun, plural(noun)))
+def _with_plurals(nouns: str) -> frozenset[str]:
+    return frozenset(form for noun in nouns.split() for form in (noun, plural(noun)))
 
 
 def _forms(verbs: Iterable[str], grave: bool) -> dict[tuple[str, str], bool]:
@@ -151,30 +151,26 @@ _HURT: Final = ("kill", "hang", "shoot", "stab", "drown", "poison", "strangle", 
 _TO_ONESELF: Final = frozenset[str]().union(*map(verb_forms, _HURT))
 """What is self-harm when it is done to oneself; "cut" and "burn" may be a mishap."""
 
-_PERSONS: Final = _with_plurals((
-    "man", "woman", "person", "human", "child", "kid", "baby", "toddler", "boy", "girl", "teenager", "teen", "victim",
-    "soldier", "prisoner", "hostage", "crowd", "policeman", "officer", "student", "teacher", "pedestrian", "civilian",
-    "passerby", "passer-by", "stranger", "enemy", "protester", "opponent", "neighbour", "neighbor", "wife", "husband",
-    "mother", "father", "brother", "sister", "friend", "guard", "thief", "intruder", "worker", "driver", "him", "them",
-    "someone", "somebody", "police",
-))  # fmt: skip
+_PERSONS: Final = _with_plurals(
+    "man woman person human child kid baby toddler boy girl teenager teen victim soldier prisoner hostage crowd "
+    "policeman officer student teacher pedestrian civilian passerby passer-by stranger enemy protester opponent "
+    "neighbour neighbor wife husband mother father brother sister friend guard thief intruder worker driver him them "
+    "someone somebody police"
+)
 """In the singular; pronouns as they are."""
-_ANIMALS: Final = _with_plurals((
-    "dog", "puppy", "cat", "kitten", "horse", "foal", "deer", "cow", "cattle", "bull", "calf", "pig", "lamb", "sheep",
-    "goat", "rabbit", "elephant", "lion", "bear", "wolf", "fox", "monkey", "bird", "duck", "goose", "animal", "whale",
-    "seal", "zebra", "antelope", "gazelle", "mouse", "rat", "donkey", "camel",
-))  # fmt: skip
-_MINORS: Final = _with_plurals((
-    "child", "kid", "baby", "toddler", "boy", "girl", "teen", "teenager", "schoolgirl", "schoolboy", "minor",
-    "adolescent", "infant", "underage", "teenage",
-))  # fmt: skip
-_SPORT: Final = _with_plurals((
-    "basketball", "football", "soccer", "ball", "puck", "hoop", "goal", "goalkeeper", "goalie", "ring", "boxer",
-    "boxing", "karate", "karateka", "judo", "judoka", "wrestler", "wrestling", "fencer", "fencing", "sparring",
-    "taekwondo", "martial", "rugby", "glove", "dojo", "mat", "pillow", "snowball", "photo", "photograph", "portrait",
-    "cameraman", "tripod", "film", "video", "camera", "photographer", "paintball", "arcade", "tag",
-    "tennis", "badminton", "chess", "race", "hockey", "lacrosse", "water-polo", "padded",
-))  # fmt: skip
+_ANIMALS: Final = _with_plurals(
+    "dog puppy cat kitten horse foal deer cow cattle bull calf pig lamb sheep goat rabbit elephant lion bear wolf fox "
+    "monkey bird duck goose animal whale seal zebra antelope gazelle mouse rat donkey camel"
+)
+_MINORS: Final = _with_plurals(
+    "child kid baby toddler boy girl teen teenager schoolgirl schoolboy minor adolescent infant underage teenage"
+)
+_SPORT: Final = _with_plurals(
+    "basketball football soccer ball puck hoop goal goalkeeper goalie ring boxer boxing karate karateka judo judoka "
+    "wrestler wrestling fencer fencing sparring taekwondo martial rugby glove dojo mat pillow snowball photo "
+    "photograph portrait cameraman tripod film video camera photographer paintball arcade tag tennis badminton chess "
+    "race hockey lacrosse water-polo padded"
+)
 """Company in which people are shot at, hit or tackled in sport, play or pictures."""
 
 _TOYS: Final = _compiled((
@@ -298,21 +294,17 @@ _HELD_TO = re.compile(
 )
 _VERBS = {**_forms(ROUGH, grave=False), **_forms(GRAVE, grave=True), **_NEED_ARMS}
 _SUFFERED = {**_participles(ROUGH, grave=False), **_participles(GRAVE, grave=True)}
-_ONESELF = frozenset(("himself", "herself", "themselves", "themself", "oneself"))
-_PRONOUNS = frozenset(("him", "them", "someone", "somebody"))
-_BENEFIT = frozenset((
-    "a", "an", "some", "another", "two", "free", "loose", "upside", "out", "into", "through", "over", "off", "up",
-    "onto",
-))  # fmt: skip
+_ONESELF = words_of("himself herself themselves themself oneself")
+_PRONOUNS = words_of("him them someone somebody")
+_BENEFIT = words_of("a an some another two free loose upside out into through over off up onto")
 """What follows where something is done for oneself, not to oneself: "cuts himself a slice"."""
 _VICTIMS = _PERSONS | _ANIMALS
-_PASSIVE = frozenset(("is", "are", "was", "were", "gets", "get", "being", "been", "lies", "lie"))
-_BREAKS = frozenset((
-    "up", "out", "off", "down", "past", "over", "across", "into", "onto", "toward", "towards", "through", "from",
-    "with", "for", "to", "in", "on", "around", "away", "at", "of", "near", "beside", "behind", "between", "above",
-    "below", "under", "along", "against", "and", "or", "but", "while", "as", "when", "before", "after", "like", "until",
-    "then", "that", "who", "which", "is", "are",
-))  # fmt: skip
+_PASSIVE = words_of("is are was were gets get being been lies lie")
+_BREAKS = words_of(
+    "up out off down past over across into onto toward towards through from with for to in on around away at of near "
+    "beside behind between above below under along against and or but while as when before after like until then that "
+    "who which is are"
+)
 """What ends a verb's object."""
 _LONGEST_AIM = 5
 """Words from a verb to its "at" with a weapon between."""
