@@ -101,12 +101,10 @@ _FOOTHOLDS = frozenset({"ground", "shore", "floor", "stage", "air", "open sky"})
 
 def can_do(subject: SubjectEntry, known: SubjectClass | None, action: Action) -> bool:
     """Whether a subject does an action: its class is named, or, where no class is, it was seen doing it in a corpus."""
-    if action.classes:
-        if subject.subject_class not in action.classes:
-            return False
-    elif not set(subject.examples) & set(action.examples):
-        return False
-    return plausibility.can_do(subject, known, action) is None
+    seen = subject.subject_class in action.classes or (
+        not action.classes and set(subject.examples) & set(action.examples)
+    )
+    return bool(seen) and plausibility.can_do(subject, known, action) is None
 
 
 def doers(action: Action, able: Sequence[SubjectEntry]) -> list[SubjectEntry]:

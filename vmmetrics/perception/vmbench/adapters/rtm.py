@@ -248,18 +248,6 @@ class RTMPoseKeypoints:
     def __init__(self, source: Path, shelf: Shelf, size: rtm_networks.RTMSize = rtm_networks.MEDIUM) -> None:
         self._held = Held("RTMPose", lambda: load_rtm(source, RTMPose(size)).to(shelf.device), _POSE_BYTES, shelf)
 
-    def keypoints(self, frame: UInt8Array, boxes: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return (N, 17, 2) float64 pixels in COCO order and (N, 17) scores, for boxes (N, 4) of the frame.
-
-        Args:
-            frame: (H, W, 3) uint8 RGB.
-            boxes: x0, y0, x1, y1 in pixels; further columns are not looked at.
-
-        Raises:
-            SetupError: The checkpoint is missing or wrong.
-        """
-        return self.in_frames(frame[None], [boxes])[0]
-
     def in_frames(self, frames: UInt8Array, boxes: Sequence[FloatArray]) -> list[tuple[FloatArray, FloatArray]]:
         """Do :meth:`keypoints` for a clip, in larger batches.
 
