@@ -135,9 +135,8 @@ def evaluate(probabilities: FloatArray, levels: Level, seed: int = 0) -> Evaluat
         Interval(float(each.mean())) if few else _figure(each.mean(), each[drawn].mean(axis=1))
         for each in (right, error)
     )
-    spearman = Interval(None)
-    if not np.isnan(order[0]):
-        spearman = _figure(order[0], rank_correlations(expected[drawn], levels[drawn]))
+    ranked = not np.isnan(order[0])
+    spearman = _figure(order[0], rank_correlations(expected[drawn], levels[drawn])) if ranked else Interval(None)
     # No interval: resampling clips inflates a calibration error, and would mislead.
     calibration = Interval(sum(b.clips * abs(b.confidence - b.accuracy) for b in bins) / count)
     return Evaluation(count, accuracy, mae, spearman, calibration, bins)

@@ -131,5 +131,17 @@ class Watcher(Protocol):
         """A pass is done; the last entry is new."""
 
 
-class Nobody(Watcher):
-    """Looks away."""
+class Nobody:
+    """A :class:`Watcher` that looks away."""
+
+    def notice(self, text: str) -> None:
+        """Ignore."""
+
+    def reading(self, done: int, total: int) -> None:
+        """Ignore."""
+
+    def step(self, step: int, steps: int, loss: float) -> None:
+        """Ignore."""
+
+    def epoch(self, history: Sequence[Epoch]) -> None:
+        """Ignore."""
