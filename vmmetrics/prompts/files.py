@@ -114,10 +114,9 @@ def json_lines(lines: Iterable[str], path: Path) -> Iterator[Any]:
 
 def _entry(row: Mapping[str, Any], number: int, path: Path) -> PromptEntry:
     where = f"{path.name}, entry {number}"
-    texts = {part.name: row.get(part.name, "") for part in fields(PromptEntry) if part.name not in _OBJECTS}
-    texts["index"] = row.get("index", f"{number:04d}")
-    if isinstance(texts["index"], int) and not isinstance(texts["index"], bool):
-        texts["index"] = f"{texts['index']:04d}"
+    index, objects = row.get("index", number), {"tags", "provenance"}
+    texts = {part.name: row.get(part.name, "") for part in fields(PromptEntry) if part.name not in objects}
+    texts["index"] = f"{index:04d}" if type(index) is int else index
     wrong = [name for name, value in texts.items() if not isinstance(value, str)]
     if wrong:
         raise SetupError(f"{where}: expected text in {', '.join(wrong)}")
@@ -129,9 +128,6 @@ def _entry(row: Mapping[str, Any], number: int, path: Path) -> PromptEntry:
         return PromptEntry(**texts, tags=None if tags is None else Tags(**tags), provenance=provenance)
     except (TypeError, ValueError) as error:
         raise SetupError(f"{where}: {error}") from error
-
-
-_OBJECTS = ("tags", "provenance")
 
 
 def _read_table(path: Path, kind: Any) -> tuple[Any, ...]:
