@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, Final
@@ -13,7 +13,7 @@ from vmmetrics.errors import SetupError
 from vmmetrics.prompts.entry import Action, Metadata, Place, PromptEntry, SubjectClass, SubjectEntry, Tags
 from vmmetrics.utils.schema import check, parse_json, plain
 from vmmetrics.utils.storage.atomic import write_text
-from vmmetrics.utils.tables import read_text
+from vmmetrics.utils.tables import json_lines, read_text
 from vmmetrics.utils.weights.manifest import shipped_folder, shipped_list
 
 LARGEST = 64 * 2**20
@@ -96,20 +96,6 @@ def read_rows(path: Path) -> list[Mapping[str, Any]]:
     if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
         raise SetupError(f"{path}: expected a list of objects")
     return rows
-
-
-def json_lines(lines: Iterable[str], path: Path) -> Iterator[Any]:
-    """The values of the lines of a file that are not blank.
-
-    Raises:
-        SetupError: A line is no JSON.
-    """
-    for number, line in enumerate(lines, start=1):
-        if line.strip():
-            try:
-                yield parse_json(line, gaps=True)
-            except ValueError as error:
-                raise SetupError(f"{path}, line {number}: not readable as JSON: {error}") from error
 
 
 def _entry(row: Mapping[str, Any], number: int, path: Path) -> PromptEntry:
