@@ -186,9 +186,8 @@ class MaskTracker:
                 continue
             ids, counts = np.unique(label[mask], return_counts=True)
             for other, count in zip(ids.tolist(), counts.tolist(), strict=True):
-                if other in (0, track.id) or other in self.tracks:
-                    continue
-                if count >= 0.6 * area and count >= 0.4 * int((label == other).sum()):
+                unknown = other != 0 and other not in self.tracks
+                if unknown and count >= 0.6 * area and count >= 0.4 * int((label == other).sum()):
                     self.merged[track.id] = other
                     track.lost = True
 
