@@ -55,7 +55,6 @@ def events(strength: float, counts: Sequence[int]) -> int:
 
 
 Order = NDArray[np.int64]
-Reordering = Callable[[int, float, float, Rng], Order]
 
 
 def moments(rng: Rng, count: int, number: int, gap: int) -> list[int]:
@@ -132,7 +131,7 @@ def standstill(count: int, strength: float, _fps: float, _rng: Rng) -> Order:
     return np.minimum(np.arange(count), last)
 
 
-TIMINGS: dict[str, Reordering] = {
+TIMINGS: dict[str, Callable[[int, float, float, Rng], Order]] = {
     f.__name__: f for f in (reversal, loop, freeze_jump, shuffle, stutter, drop, standstill)
 }  # fmt: skip
 
@@ -176,12 +175,7 @@ def spoil(frames: Frames, kind: str, strength: float, where: Sequence[int], rng:
         strength: In (0, 1].
         where: Indices of the frames to spoil.
         rng: Draws noise, and the place and shape of what melts.
-
-    Raises:
-        ValueError: Unknown kind.
     """
-    if kind not in GLITCHES:
-        raise ValueError(f"Expected a kind of glitch among {GLITCHES} but got {kind!r}")
     lines = frames.shape[1] / 480
     clean = {t: frames[max(t, 0)].copy() for f in where for t in (f, f - _GHOST_DELAY)}
     field = _melt(rng, frames.shape[1:3], graded(strength, WARP_PIXELS) * lines)

@@ -74,12 +74,10 @@ class Detections:
 
     Attributes:
         scores: (N,) in 0..1.
-        boxes: (N, 4) x0, y0, x1, y1 pixels; the face, by MediaPipe's convention.
         points: (N, 4, 2) pixels: mid-hip, full-body alignment, mid-shoulder, upper-body alignment.
     """
 
     scores: FloatArray
-    boxes: FloatArray
     points: FloatArray
 
 
@@ -90,7 +88,6 @@ class Landmarks:
     Attributes:
         xy: (39, 2) pixels of the image; 33 and 34 are the alignment points of the next region.
         visibility: (39,) probability that the landmark is in the picture and not hidden.
-        presence: (39,) probability that the landmark is in the region.
         peak: (39,) highest heatmap value around the landmark, in 0..1.
         flag: Probability that there is a person in the region.
         mask: (128, 128) uint8 over the region, 255 × probability of "person".
@@ -99,7 +96,6 @@ class Landmarks:
 
     xy: FloatArray
     visibility: FloatArray
-    presence: FloatArray
     peak: FloatArray
     flag: float
     mask: UInt8Array
@@ -178,8 +174,7 @@ class BlazePoseNetworks:
         points = raw[:, 4:].reshape(-1, 4, 2) + centres[:, None]
         middle, half = raw[:, :2] + centres, raw[:, 2:4] / 2
         merged = weighted_nms(scores[keep], np.hstack([middle - half, middle + half]), points)
-        corners = region.place(merged.boxes.reshape(-1, 2, 2), DETECTOR_SIDE).reshape(-1, 4)
-        return Detections(merged.scores, corners, region.place(merged.points, DETECTOR_SIDE))
+        return Detections(merged.scores, region.place(merged.points, DETECTOR_SIDE))
 
     def landmarks(self, frame: Pyramid, region: Region) -> Landmarks:
         """Find the landmarks of the person in ``region`` of ``frame``."""
@@ -188,10 +183,9 @@ class BlazePoseNetworks:
         table = values.reshape(39, 5).astype(np.float64)
         xy, peak = refine(table[:, :2] / LANDMARK_SIDE, heatmap[0])
         placed = region.place(xy, LANDMARK_SIDE)
-        visibility, presence = _sigmoid(table[:, 3]), _sigmoid(table[:, 4])
         small = cv2.resize(mask[0, :, :, 0], (MASK_SIDE, MASK_SIDE), interpolation=cv2.INTER_AREA)
         person = np.rint(255 * _sigmoid(np.asarray(small, np.float64))).astype(np.uint8)
-        return Landmarks(placed, visibility, presence, peak, float(flag[0, 0]), person, region)
+        return Landmarks(placed, _sigmoid(table[:, 3]), peak, float(flag[0, 0]), person, region)
 
 
 @cache
@@ -209,17 +203,16 @@ def anchor_centres() -> FloatArray:
 def weighted_nms(scores: FloatArray, boxes: FloatArray, points: FloatArray) -> Detections:
     """Merge overlapping detections (IoU > 0.3) into their score-weighted mean, under the best score."""
     order = np.argsort(-scores, kind="stable")
-    best, merged, moved = [], [], []
+    best, merged = [], []
     while order.size:
         group = box_iou(boxes[order[0]], boxes[order]) > NMS_IOU
         group[0] = True
         members = order[group]
         weight = scores[members] / scores[members].sum()
         best.append(scores[order[0]])
-        merged.append(weight @ boxes[members])
-        moved.append(np.tensordot(weight, points[members], axes=(0, 0)))
+        merged.append(np.tensordot(weight, points[members], axes=(0, 0)))
         order = order[~group]
-    return Detections(np.array(best), np.array(merged).reshape(-1, 4), np.array(moved).reshape(-1, 4, 2))
+    return Detections(np.array(best), np.array(merged).reshape(-1, 4, 2))
 
 
 def box_iou(box: FloatArray, others: FloatArray) -> FloatArray:
