@@ -50,14 +50,30 @@ class Preset:
     cas_weights: tuple[str, ...] = ()
 
 
-def _embedded(wanted: Wanted) -> Preset:
+EMBEDDED_FLOW = "DIS optical flow (OpenCV)"
+
+
+def embedded_models(threads: int | None) -> Models:
+    """Return the embedded models but for the commonsense classifier; no weights are read before they are needed."""
     from vmmetrics.perception.embedded.camera import GlobalMotion
     from vmmetrics.perception.embedded.flow import DISFlow
     from vmmetrics.perception.embedded.objects.segmenter import MotionSegmenter
-    from vmmetrics.perception.embedded.plausibility.plausibility import LadderPlausibility
     from vmmetrics.perception.embedded.pose.pose import BlazePose
     from vmmetrics.perception.embedded.quality.quality import TemporalQuality
     from vmmetrics.perception.embedded.tracker import GridTracker
+
+    return Models(
+        flow=DISFlow(),
+        camera=GlobalMotion(),
+        segmenter=MotionSegmenter(),
+        tracker=GridTracker(),
+        pose=BlazePose(threads=threads),
+        quality=TemporalQuality(),
+    )
+
+
+def _embedded(wanted: Wanted) -> Preset:
+    from vmmetrics.perception.embedded.plausibility.plausibility import LadderPlausibility
 
     names = (
         "blazepose-detector", "blazepose-landmarks-full", "efficientnet-lite0-stages", "efficientnet-lite0-head",
@@ -66,18 +82,9 @@ def _embedded(wanted: Wanted) -> Preset:
     for name in names:
         weight_path(name)  # verified now, before the first clip
     ladder = LadderPlausibility(threads=wanted.threads)
-    models = Models(
-        flow=DISFlow(),
-        camera=GlobalMotion(),
-        segmenter=MotionSegmenter(),
-        tracker=GridTracker(),
-        pose=BlazePose(threads=wanted.threads),
-        quality=TemporalQuality(),
-        plausibility=ladder,
-        steadiness=ladder,
-    )
+    models = replace(embedded_models(wanted.threads), plausibility=ladder, steadiness=ladder)
     description = {
-        "flow": "DIS optical flow (OpenCV)",
+        "flow": EMBEDDED_FLOW,
         "camera": "robust global motion",
         "segmenter": "camera-compensated moving objects",
         "tracker": "patch-anchored tracking on forward-backward-checked DIS flow",

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from vmmetrics.alignment.baselines.catalogue import BASELINES, FAMILIES, ONE_FRAME, BaselineMeasure, Loaded, chosen
-from vmmetrics.perception.presets import Wanted, load_preset
+from vmmetrics.perception.presets import EMBEDDED_FLOW, Preset, embedded_models
 from vmmetrics.perception.scene import Scene
 from vmmetrics.scoring.api import tasks_of
 from vmmetrics.scoring.local import prepare, run
@@ -55,7 +55,7 @@ class BaselineSuite(Suite):
     ) -> None:
         given = given or {}
         self.metrics = chosen(names, tuple(given))
-        self._preset = load_preset("embedded", Wanted(threads=threads))  # for its flow
+        self._preset = Preset(embedded_models(threads), {"flow": EMBEDDED_FLOW}, {}, published_models=False)
         self._measures: dict[str, BaselineMeasure] = {}
         self.parts: dict[str, dict[str, Any]] = {}
         for name in self.metrics:
@@ -80,7 +80,7 @@ class BaselineSuite(Suite):
         return {
             "preset": PRESET,
             "protocol": "vmmetrics",  # whose pictures and flow they share
-            "models": {"flow": self._preset.description["flow"]},
+            "models": dict(self._preset.description),
             "weights": {},
             "comparable": False,
             "label": LABEL,

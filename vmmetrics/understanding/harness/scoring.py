@@ -126,9 +126,18 @@ def score(
         identity = {"file": judge.name, "sha256": sha256_of(judge)}
     figures = tuple(benchmark.figures(questions, scored, protocol))
     return ScoredRun(
-        benchmark.name, str(model["name"]), frames, figures, protocol, questions, scored, benchmark.references, counts,
-        usage_of(asked), identity,
-    )  # fmt: skip
+        benchmark=benchmark.name,
+        model=str(model["name"]),
+        frames=frames,
+        figures=figures,
+        protocol=protocol,
+        questions=questions,
+        scored=scored,
+        references=benchmark.references,
+        counts=counts,
+        usage=usage_of(asked),
+        judge=identity,
+    )
 
 
 def file_in(folder: Path, name: str, protocol: Scoring) -> Path:
