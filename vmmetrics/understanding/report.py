@@ -57,7 +57,7 @@ def rate_curves(rows: Sequence[RunRow]) -> dict[str, list[RunRow]]:
     found: dict[str, list[RunRow]] = {}
     for row in rows:
         if row.rate is not None and row.overall.value is not None:
-            found.setdefault(row.model, []).append(row)
+            found.setdefault(row.scores.model, []).append(row)
     return {
         model: sorted(of_it, key=lambda row: row.rate or 0.0)
         for model, of_it in found.items()

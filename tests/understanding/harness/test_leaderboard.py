@@ -62,7 +62,11 @@ def board(understand: Callable[..., int]) -> RunBoard:
 
 
 def test_the_best_stands_first_and_each_is_held_against_the_next(board: RunBoard) -> None:
-    assert [row.model for row in board.rows] == ["recorded: good.json", "recorded: fair.json", "recorded: poor.json"]
+    assert [row.scores.model for row in board.rows] == [
+        "recorded: good.json",
+        "recorded: fair.json",
+        "recorded: poor.json",
+    ]
     assert [row.overall.value for row in board.rows] == pytest.approx([1, 8 / 12, 3 / 12])
     assert board.columns == ["turns", "jumps"]
     assert {name: figure.value for name, figure in board.rows[2].cells.items()} == pytest.approx(
@@ -79,7 +83,7 @@ def test_the_best_stands_first_and_each_is_held_against_the_next(board: RunBoard
 def test_rates_that_were_shown_become_a_curve(board: RunBoard) -> None:
     assert [row.rate for row in board.rows] == [None, 8.0, 2.0]
     assert rate_curves(board.rows) == {}  # three models, one rate each
-    one = [replace(row, model="eyes") for row in board.rows]
+    one = [replace(row, scores=replace(row.scores, model="eyes")) for row in board.rows]
     assert [row.rate for row in rate_curves(one)["eyes"]] == [2.0, 8.0]
     known = RunBoard(board.benchmark, board.protocol, board.measure, board.group, board.columns, one, (), (), ())
     figure = understanding_chart(known)

@@ -6,7 +6,7 @@ reads
 - ``title`` and ``paper``, for ``vmmetrics understand list``;
 - ``policy``: the frame policy it is asked under by default (:meth:`vmmetrics.models.frames.FramePolicy.parse`);
 - ``[[references]]``: published rows, each with ``model``, ``source`` and ``figures.<measure>.<group>.<name>``, on the
-  scale of :class:`vmmetrics.understanding.harness.benchmark.Figure`::
+  scale of :class:`vmmetrics.understanding.harness.benchmark.Figure`, or ``percent.<measure>...``, per cent of that::
 
       [[references]]
       model = "GPT-4o"

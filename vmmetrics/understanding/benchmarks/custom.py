@@ -17,7 +17,7 @@ from typing import Any, Final
 from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import LETTERS, Question
 from vmmetrics.understanding.benchmarks import data_file
-from vmmetrics.understanding.benchmarks.files import fields_of
+from vmmetrics.understanding.benchmarks.files import fields_of, text_of
 from vmmetrics.understanding.harness.benchmark import Figure, Scored, Scoring
 from vmmetrics.understanding.harness.choices import MultipleChoice, QuestionFile
 from vmmetrics.understanding.harness.statistics import accuracy_figures
@@ -95,7 +95,7 @@ def read_question(row: Any, folders: Sequence[Path | None], problems: Counter[st
     if not isinstance(row, Mapping):
         problems["lines that are no objects, left out"] += 1
         return None
-    texts = {name: _text(row.get(name)) for name in ("id", "video", "text")}
+    texts = {name: text_of(row.get(name)) for name in ("id", "video", "text")}
     options = row.get("options")
     if not all(texts.values()) or not isinstance(options, list) or not 2 <= len(options) <= len(LETTERS):
         problems["lines without id, video, text or options, left out"] += 1
@@ -110,7 +110,7 @@ def read_question(row: Any, folders: Sequence[Path | None], problems: Counter[st
         options=tuple(str(option) for option in options),
         answer=answer,
         groups=_groups(fields_of(row.get("groups"))),
-        path=find_video(_text(row.get("path")) or texts["video"], folders),
+        path=find_video(text_of(row.get("path")) or texts["video"], folders),
         start=seconds(row.get("start")),
         end=seconds(row.get("end")),
         reference=fields_of(row.get("reference")),
@@ -155,17 +155,10 @@ def find_video(name: str, folders: Sequence[Path | None]) -> Path | None:
         return None
 
 
-def _text(value: Any) -> str:
-    return "" if value is None else str(value).strip()
-
-
 def _groups(groups: Mapping[Any, Any]) -> dict[str, tuple[str, ...]]:
-    found = {}
-    for name, values in groups.items():
-        listed = tuple(_text(value) for value in (values if isinstance(values, list) else [values]))
-        if any(listed):
-            found[str(name)] = tuple(value for value in listed if value)
-    return found
+    listed = {str(name): values if isinstance(values, list) else [values] for name, values in groups.items()}
+    read = {name: tuple(filter(None, map(text_of, values))) for name, values in listed.items()}
+    return {name: values for name, values in read.items() if values}
 
 
 BENCHMARK: Final = Custom()

@@ -28,7 +28,8 @@ from vmmetrics.understanding.benchmarks.favor.released_similarity import Release
 from vmmetrics.understanding.benchmarks.favor.scores import COMPOSITE, Structure, read_structure, score, texts_of
 from vmmetrics.understanding.benchmarks.favor.similarity import Similarity, installed_similarity
 from vmmetrics.understanding.benchmarks.files import favor as files
-from vmmetrics.understanding.harness.benchmark import Benchmark, Figure, Reference, Scored, Scoring
+from vmmetrics.understanding.benchmarks.files import stem_of
+from vmmetrics.understanding.harness.benchmark import Benchmark, Figure, Scored, Scoring
 from vmmetrics.understanding.harness.statistics import figure, grouped, part
 from vmmetrics.utils.endpoint.asking import Answer, in_words, object_shape
 from vmmetrics.utils.endpoint.client import AskedQuestion as Ask
@@ -88,7 +89,7 @@ class FavorCaption(Benchmark):
     """The benchmark; see :class:`vmmetrics.understanding.harness.benchmark.Benchmark`."""
 
     name = "favor-caption"
-    data = _FILE
+    data = _DATA | _FILE
 
     def load(self, data: Path, videos: Path | None = None) -> LoadedBenchmark:
         """Read the released annotations, one description to be written for each.
@@ -105,7 +106,7 @@ class FavorCaption(Benchmark):
             if not isinstance(row, Mapping) or not all(isinstance(row.get(f), str) for f in (*_FIELDS, "video_name")):
                 problems["rows without annotations, left out"] += 1
                 continue
-            video = files.stem_of(row["video_name"])
+            video = stem_of(row["video_name"])
             if video in questions:
                 problems["videos annotated before, left out"] += 1
                 continue
@@ -186,11 +187,6 @@ class FavorCaption(Benchmark):
             some = [questions[i] for i in views[view]], [scored[i] for i in views[view]]
             found += [figure(*some, measure, part(measure), "perspective", view) for measure in measures]
         return found
-
-    @property
-    def references(self) -> tuple[Reference, ...]:
-        """The paper's rows."""
-        return tuple(_reference(row) for row in _DATA["reference"])
 
 
 def _fields_of(text: str) -> dict[str, str] | None:
@@ -282,14 +278,6 @@ def _with_rating(scored: Scored, answer: Answer | None, described: bool) -> Scor
         rated, why = dict.fromkeys(_RATINGS, 1), "there is no description"
     parts = {**scored.parts, **{name: float(rated[name]) for name in _RATINGS if name in rated}}
     return replace(scored, parts=parts, detail={**scored.detail, "judge": why})
-
-
-def _reference(row: Mapping[str, Any]) -> Reference:
-    figures = {(measure, "all", "all"): value for measure, value in row.get("all", {}).items()}
-    for view in (files.THIRD, files.EGO):
-        figures |= {(measure, "perspective", view): value for measure, value in row.get(view, {}).items()}
-    scaled = {key: value if key[0] in _RATINGS else value / 100 for key, value in figures.items()}
-    return Reference(row["model"], row["source"], scaled)
 
 
 BENCHMARK: Final = FavorCaption()

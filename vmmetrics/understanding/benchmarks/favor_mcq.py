@@ -15,7 +15,7 @@ from typing import Any, Final
 from vmmetrics.models.questions import LETTERS, Answered, Question, said_of
 from vmmetrics.understanding.benchmarks import data_file
 from vmmetrics.understanding.benchmarks.files import count, favor, listed
-from vmmetrics.understanding.harness.benchmark import Figure, Reference, Scored, Scoring
+from vmmetrics.understanding.harness.benchmark import Figure, Scored, Scoring
 from vmmetrics.understanding.harness.choices import MultipleChoice, QuestionFile, score_choice
 from vmmetrics.utils.endpoint.messages import Turn
 
@@ -77,11 +77,6 @@ class FavorMcq(MultipleChoice):
             return _released_figures(questions, scored)
         return super().figures(questions, scored, protocol)
 
-    @property
-    def references(self) -> tuple[Reference, ...]:
-        """The paper's rows."""
-        return tuple(_reference(row) for row in _DATA["reference"])
-
 
 def _question(
     key: str, video: str, item: Mapping[str, Any], path: Path | None, problems: Counter[str]
@@ -98,12 +93,11 @@ def _question(
         places = [place for place, option in enumerate(options) if plain(option) == plain(correct)]
         if answer is None and correct is not None and len(places) == 1:
             answer = places[0]
-    unknown = correct is not None and answer is None
     checks = {
         f"questions with other than {_DATA['options']} options": len(options) != _DATA["options"],
         "questions of no known task": task not in _DATA["tasks"],
         "hidden answers": correct is None,
-        "right answers that are none of the options, or two of them": unknown,
+        "right answers that are none of the options, or two of them": correct is not None and answer is None,
         "questions whose video is missing": path is None,
     }
     count(problems, checks)
@@ -111,17 +105,6 @@ def _question(
     groups = {"task": (task,), "perspective": (view,), "perspective and task": (f"{view} {task}",)}
     reference = {} if correct is None else {"correct_answer": str(correct)}
     return Question(key, video, text, options, answer, groups, path, reference=reference)
-
-
-def _reference(row: Mapping[str, Any]) -> Reference:
-    figures = {("accuracy", "all", "all"): row["all"] / 100} if "all" in row else {}
-    for view in _VIEWS:
-        values = dict(zip([*_DATA["tasks"], "all"], row.get(view, ()), strict=False))
-        for name, percent in values.items():
-            if percent == percent:  # nan: not printed
-                key = ("perspective", view) if name == "all" else ("perspective and task", f"{view} {name}")
-                figures["accuracy", *key] = percent / 100
-    return Reference(row["model"], row["source"], figures)
 
 
 def _released_figures(questions: Sequence[Question], scored: Sequence[Scored]) -> list[Figure]:

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from vmmetrics.errors import SetupError, cannot
+from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import LETTERS, Answered, Question, said_of
 from vmmetrics.understanding.benchmarks.files.motionbench import DATA, HIDDEN, each_question, source_names
 from vmmetrics.understanding.harness.benchmark import Figure, Scored, Scoring
 from vmmetrics.understanding.harness.choices import MultipleChoice, QuestionFile, chosen_option, score_choice
 from vmmetrics.utils.endpoint.messages import Turn
+from vmmetrics.utils.tables import read_rows
 
 # MotionBench's scoring as released: how an answer becomes a letter, repeats are merged, and accuracies counted.
 #
@@ -72,7 +74,13 @@ class MotionBench(MultipleChoice):
 
     def score_one(self, question: Question, answered: Answered | None, protocol: Scoring) -> Scored:
         """Compare letters; a question without an answer has 0, one with a hidden key None."""
-        return _score_as_released(question, answered) if protocol == "upstream" else score_choice(question, answered)
+        if protocol != "upstream":
+            return score_choice(question, answered)
+        there, known = answered is not None and answered.error is None, question.reference["answer"] != HIDDEN
+        letter = polish(said_of(answered))
+        chosen = LETTERS.index(letter) if letter and letter in LETTERS[: len(question.options)] else None
+        value = float(there and letter == question.reference["answer"]) if known else None
+        return Scored(question.id, value, chosen, there, detail={"letter": letter} if there else {})
 
     def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
         """Accuracy over all with a known key, and by task."""
@@ -95,7 +103,8 @@ class MotionBench(MultipleChoice):
             SetupError: It cannot be read.
         """
         found: dict[str, str] = {}
-        for uid, text in _pairs(path):
+        for uid, said in chain.from_iterable(_letters(row, path).items() for row in read_rows(path)):
+            text = said if isinstance(said, str) else ""
             if protocol == "upstream":
                 # the script that counts compares what a finished file has, without making it a letter first
                 done = path.suffix != ".jsonl"
@@ -162,29 +171,10 @@ def released_figures(questions: Sequence[Question], scored: Sequence[Scored]) ->
     ]
 
 
-def _score_as_released(question: Question, answered: Answered | None) -> Scored:
-    there = answered is not None and answered.error is None
-    letter = polish(said_of(answered))
-    known = question.reference["answer"] != HIDDEN
-    chosen = LETTERS.index(letter) if letter and letter in LETTERS[: len(question.options)] else None
-    value = float(there and letter == question.reference["answer"]) if known else None
-    return Scored(question.id, value, chosen, there, detail={"letter": letter} if there else {})
-
-
-def _pairs(path: Path) -> Iterator[tuple[str, str]]:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-        lines = [line for line in text.split("\n") if line.strip()] if path.suffix == ".jsonl" else [text]
-        for value in map(json.loads, lines):
-            if not isinstance(value, dict):
-                raise SetupError(f"{path}: expected an object of answers by uid")
-            if any(isinstance(said, dict | list) for said in value.values()):
-                raise SetupError(f"{path}: expected letters or texts by uid, not objects or lists")
-            yield from ((str(uid), said if isinstance(said, str) else "") for uid, said in value.items())
-    except OSError as error:
-        raise cannot("read", path, error) from error
-    except (ValueError, RecursionError) as error:
-        raise SetupError(f"{path}: not readable as JSON: {error}") from error
+def _letters(row: Any, path: Path) -> Mapping[str, Any]:
+    if not isinstance(row, Mapping) or any(isinstance(said, dict | list) for said in row.values()):
+        raise SetupError(f"{path}: expected objects of letters or texts by uid")
+    return row
 
 
 BENCHMARK: Final = MotionBench()

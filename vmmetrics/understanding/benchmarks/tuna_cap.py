@@ -23,11 +23,12 @@ from typing import Any, Final
 
 from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import Answered, EntriesByQuestion, LoadedBenchmark, Question, said_of
+from vmmetrics.understanding.benchmarks.files import Row, text_of
 from vmmetrics.understanding.benchmarks.files import tuna as files
 from vmmetrics.understanding.benchmarks.tuna import judging, scoring
 from vmmetrics.understanding.benchmarks.tuna.judging import Judged, caption_events
 from vmmetrics.understanding.benchmarks.tuna.scoring import LACK, MEASURES, TYPES, events_of
-from vmmetrics.understanding.harness.benchmark import Benchmark, Figure, Reference, Scored, Scoring
+from vmmetrics.understanding.harness.benchmark import Benchmark, Figure, Scored, Scoring
 from vmmetrics.understanding.harness.statistics import ALL, figure, grouped, part
 from vmmetrics.utils.endpoint.client import Client
 from vmmetrics.utils.endpoint.messages import CostEstimate, Turn
@@ -115,21 +116,19 @@ def _matches(record: Mapping[str, Any], references: int, mended: dict[str, int])
 
 def _number(value: object) -> int | None:
     """The number that 3, 3.0 and "3" are; None for what is none."""
-    text = files.text_of(value).removesuffix(".0")
+    text = text_of(value).removesuffix(".0")
     return int(text) if text.isdecimal() and len(text) < 10 else None
 
 
 _CAP: Final = files.DATA["cap"]
 _CHARACTERISTICS: Final[Sequence[str]] = files.DATA["characteristics"]
 
-Row = Mapping[str, Any]
-
 
 class TunaCap(Benchmark):
     """The benchmark; see :class:`vmmetrics.understanding.harness.benchmark.Benchmark`."""
 
     name = "tuna-cap"
-    data = files.DATA
+    data = _CAP | files.DATA
     needs_judge = True
 
     def load(self, data: Path, videos: Path | None = None) -> LoadedBenchmark:
@@ -219,11 +218,6 @@ class TunaCap(Benchmark):
             return _released_figures(questions, scored)
         return _figures(questions, scored)
 
-    @property
-    def references(self) -> tuple[Reference, ...]:
-        """The paper's rows."""
-        return tuple(_reference(model, row) for model, row in _CAP["reference"].items())
-
 
 def _rows(path: Path, problems: Counter[str]) -> list[Row]:
     """Rows of the table, each with its number.
@@ -257,17 +251,17 @@ def _annotations(paths: Sequence[Path]) -> tuple[Path | None, list[Row]]:
 
 def _question(place: int, row: Row, annotation: Row, paths: Mapping[str, Path], problems: Counter[str]) -> Question:
     both = {**row, **{name: value for name, value in annotation.items() if value not in (None, "")}}
-    video = files.video_of(row) or files.video_of(annotation) or files.text_of(annotation.get("index"))
+    video = files.video_of(row) or files.video_of(annotation) or text_of(annotation.get("index"))
     problems["captions whose video is missing"] += video not in paths
     annotated = both.get("events") if isinstance(both.get("events"), list) else []
     problems["captions without annotated events: not scored"] += not events_of(annotated, problems)
     characteristics = files.characteristics_of(both.get("visual_characteristic"), problems)
-    domain = files.text_of(both.get("domain"))
-    also = [files.text_of(row.get("index")), video, files.number_of(row, place)] if row else [video]
+    domain = text_of(both.get("domain"))
+    also = [text_of(row.get("index")), video, files.number_of(row, place)] if row else [video]
     return Question(
-        files.text_of(both.get("index")) or str(place),
+        text_of(both.get("index")) or str(place),
         video,
-        files.text_of(row.get("question")) or _CAP["asked"].strip(),
+        text_of(row.get("question")) or _CAP["asked"].strip(),
         groups={"characteristic": characteristics, "domain": (domain,) if domain else ()},
         path=paths.get(video),
         reference={"events": annotated, "also": also},
@@ -345,16 +339,6 @@ def _named(characteristic: str, kind: str) -> tuple[str, str]:
         return ("element type", kind) if kind else (ALL, ALL)
     named = f"{characteristic}{files.SEPARATOR}{kind}"
     return ("characteristic and element type", named) if kind else ("characteristic", characteristic)
-
-
-def _reference(model: str, row: Mapping[str, Any]) -> Reference:
-    cells = [((ALL, ALL), row["all"])]
-    for group, names in (("element type", TYPES), ("characteristic", _CHARACTERISTICS)):
-        cells += [((group, name), cell) for name, cell in zip(names, row[group], strict=True)]
-    figures = {
-        (measure, *name): percent / 100 for name, cell in cells for measure, percent in zip(MEASURES, cell, strict=True)
-    }
-    return Reference(model, "paper, tables 2, 8 and 9", figures)
 
 
 BENCHMARK: Final = TunaCap()

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from vmmetrics.models.questions import LETTERS, Answered, EntriesByQuestion, Question, said_of
-from vmmetrics.understanding.benchmarks.files import count, listed, tuna
-from vmmetrics.understanding.harness.benchmark import Figure, Reference, Scored, Scoring
+from vmmetrics.understanding.benchmarks.files import count, listed, text_of, tuna
+from vmmetrics.understanding.harness.benchmark import Figure, Scored, Scoring
 from vmmetrics.understanding.harness.choices import MultipleChoice, QuestionFile, score_choice
 from vmmetrics.utils.endpoint.messages import Turn
 
@@ -86,12 +86,6 @@ _MCQ: Final = tuna.DATA["mcq"]
 _TASKS: Final[Mapping[str, str]] = {task: about["skill"] for task, about in _MCQ["tasks"].items()}
 _SKILLS: Final = tuple(dict.fromkeys(_TASKS.values()))
 _CHARACTERISTICS: Final[Sequence[str]] = tuna.DATA["characteristics"]
-_ORDER: Final = (
-    *_SKILLS,
-    *_TASKS,
-    *_CHARACTERISTICS,
-    *(tuna.SEPARATOR.join(pair) for pair in product(_CHARACTERISTICS, (*_SKILLS, *_TASKS))),
-)
 _LETTER: Final = re.compile(r"^[\s(\"']*([A-Za-z])[\s.):\"']*$")
 
 
@@ -103,7 +97,12 @@ class TunaMcq(MultipleChoice):
     data = _MCQ | tuna.DATA
     form = "{instruction}\nQuestion: {text}\n{options}\n{asked}"
     groupings = ("skill", "task", "characteristic", "characteristic and skill", "characteristic and task")
-    order = _ORDER
+    order = (
+        *_SKILLS,
+        *_TASKS,
+        *_CHARACTERISTICS,
+        *(tuna.SEPARATOR.join(pair) for pair in product(_CHARACTERISTICS, (*_SKILLS, *_TASKS))),
+    )
 
     def questions(self, source: QuestionFile) -> Iterable[Question]:
         """Read the released Parquet file, the table made from it, or its JSON twin."""
@@ -140,26 +139,31 @@ class TunaMcq(MultipleChoice):
         return super().score(questions, by_id, protocol, judge)
 
     def score_one(self, question: Question, answered: Answered | None, protocol: Scoring) -> Scored:
-        """Judge an answer; one that is missing or not understood is wrong."""
-        return _released_score(question, answered) if protocol == "upstream" else score_choice(question, answered)
+        """Judge an answer; one that is missing or not understood is wrong. A hidden letter equals none (upstream)."""
+        if protocol != "upstream":
+            return score_choice(question, answered)
+        said = said_of(answered)
+        letter = upstream_letter(said or "nan", question.reference["question"])
+        chosen = LETTERS.index(letter) if letter in LETTERS[: len(question.options)] else None
+        return Scored(question.id, float(letter == question.reference["answer"]), chosen, bool(said.strip()))
 
     def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
         """Accuracy over all, by skill, task and visual characteristic, by skill and task within a characteristic."""
         figures = super().figures(questions, scored, protocol)
-        return [_as_released(figure) for figure in figures] if protocol == "upstream" else figures
-
-    @property
-    def references(self) -> tuple[Reference, ...]:
-        """The paper's rows."""
-        return tuple(_reference(model, row) for model, row in _MCQ["reference"].items())
+        if protocol != "upstream":
+            return figures
+        # with three decimals, and no interval: the released scorer computes none
+        values = (None if f.value is None else float(f"{f.value:.3f}") for f in figures)
+        rounded = zip(figures, values, strict=True)
+        return [replace(f, value=value, low=None, high=None, note="", error=None) for f, value in rounded]
 
 
 def _question(place: int, row: Mapping[str, Any], files: Mapping[str, Path], problems: Counter[str]) -> Question | None:
     options = tuple(str(option).strip() for option in listed(row.get("candidates")))
-    text, video = tuna.text_of(row.get("question")), tuna.video_of(row)
+    text, video = text_of(row.get("question")), tuna.video_of(row)
     if not text or not video or not 2 <= len(options) <= len(LETTERS):
         return None
-    right = tuna.text_of(row.get("answer"))
+    right = text_of(row.get("answer"))
     task, skill = tuna.known_name(row.get("task"), list(_TASKS)), tuna.known_name(row.get("skill"), _SKILLS)
     answer = _answer_index(right, options)
     checks = {
@@ -173,7 +177,7 @@ def _question(place: int, row: Mapping[str, Any], files: Mapping[str, Path], pro
     count(problems, checks)
     skill = skill if task is None else _TASKS[task]
     reference = {"answer": right, "question": str(row["question"]), "also": (tuna.number_of(row, place),)}
-    key = tuna.text_of(row.get("index")) or str(place)
+    key = text_of(row.get("index")) or str(place)
     characteristics = tuna.characteristics_of(row.get("visual_characteristic"), problems)
     groups: dict[str, tuple[str, ...]] = {"skill": (skill or "?",), "task": (task or "?",)}
     groups["characteristic"] = characteristics
@@ -189,26 +193,6 @@ def _answer_index(text: str, options: Sequence[str]) -> int | None:
         return LETTERS.index(letter[1].upper())
     places = [place for place, option in enumerate(options) if text and option == text]
     return places[0] if len(places) == 1 else None
-
-
-def _released_score(question: Question, answered: Answered | None) -> Scored:
-    """As the released scorer: letters are compared as they are in the file, and a hidden one equals none."""
-    said = said_of(answered)
-    letter = upstream_letter(said or "nan", question.reference["question"])
-    chosen = LETTERS.index(letter) if letter in LETTERS[: len(question.options)] else None
-    return Scored(question.id, float(letter == question.reference["answer"]), chosen, bool(said.strip()))
-
-
-def _as_released(figure: Figure) -> Figure:
-    """With three decimals, and no interval: the released scorer computes none."""
-    value = None if figure.value is None else float(f"{figure.value:.3f}")
-    return replace(figure, value=value, low=None, high=None, note="", error=None)
-
-
-def _reference(model: str, row: Sequence[float]) -> Reference:
-    names = [*(("task", task) for task in _TASKS), ("all", "all")]
-    figures = {("accuracy", *name): percent / 100 for name, percent in zip(names, row, strict=True)}
-    return Reference(model, "paper, tables 4 and 13", figures)
 
 
 BENCHMARK: Final = TunaMcq()

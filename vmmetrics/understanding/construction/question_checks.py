@@ -108,9 +108,7 @@ def _one_answer(question: Question) -> str | None:
     """A question and two options at least, of which one, and one only, is right."""
     if question.answer is None or len(question.options) < 2:
         return "there is no right option" if question.options else "there are no options"
-    if not question.text.strip():
-        return "the question is empty"
-    return None
+    return None if question.text.strip() else "the question is empty"
 
 
 def _distinct(question: Question) -> str | None:
@@ -175,9 +173,8 @@ def _given_away(question: Question) -> str | None:
     part = consensus(question.options, answer)
     if part is not None:
         return f"{part!r} of the right option is in more options than any part of a wrong one"
-    if is_odd_one_out(question.options, answer):
-        return "the wrong options are alike and the right one is not"
-    return None
+    odd = is_odd_one_out(question.options, answer)
+    return "the wrong options are alike and the right one is not" if odd else None
 
 
 def _leaked(question: Question) -> str | None:
@@ -185,17 +182,14 @@ def _leaked(question: Question) -> str | None:
     said, answer = set(stems(question.text)), question.answer or 0
     common = [len(said & set(stems(option))) for option in question.options]
     rival = max(count for place, count in enumerate(common) if place != answer)
-    if common[answer] - rival >= _LEAK:
-        return "the right option repeats words of the question that no wrong one does"
-    return None
+    leaked = common[answer] - rival >= _LEAK
+    return "the right option repeats words of the question that no wrong one does" if leaked else None
 
 
 def _left_open(question: Question) -> str | None:
-    last = len(question.options) - 1
-    for place, option in enumerate(question.options):
-        if _LEFT_OPEN.search(option) and not (place == last and is_none_of_the_above(option)):
-            return f"{option!r} is about the other options, or about what is not known"
-    return None
+    others = question.options[: len(question.options) - is_none_of_the_above(question.options[-1])]
+    found = next((option for option in others if _LEFT_OPEN.search(option)), None)
+    return None if found is None else f"{found!r} is about the other options, or about what is not known"
 
 
 def _lettered(question: Question) -> str | None:

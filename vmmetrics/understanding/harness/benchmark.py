@@ -140,9 +140,10 @@ class Benchmark(ABC):
         found = []
         for row in self.data.get("references", ()):
             figures: dict[tuple[str, str, str], float] = {}
-            for measure, groups in row["figures"].items():
-                for group, values in groups.items():
-                    figures |= {(measure, group, name): float(value) for name, value in values.items()}
+            for scale, part in ((1, "figures"), (100, "percent")):
+                for measure, groups in row.get(part, {}).items():
+                    for group, values in groups.items():
+                        figures |= {(measure, group, name): value / scale for name, value in values.items()}
             found.append(Reference(row["model"], row["source"], figures))
         return found
 

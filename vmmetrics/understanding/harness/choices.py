@@ -110,7 +110,8 @@ def chosen_option(output: str, options: Sequence[str]) -> int | None:
     if claimed:
         return letters.index(claimed[-1])
     for pattern in (_MENTION, _BRACKETED):
-        spoken = _spoken_of(pattern, said, letters)
+        found = ((hit[hit.lastindex or 1], hit.end(hit.lastindex or 1)) for hit in pattern.finditer(said))
+        spoken = {letter for letter, end in found if letter in letters and not _DENIED.match(said, end)}
         if len(spoken) == 1:
             return letters.index(spoken.pop())
     if listed:
@@ -124,12 +125,6 @@ def _leading(said: str, letters: str) -> int | None:
     if found is None or _ALSO.match(said, found.end(1)) or _DENIED.match(said, found.end(1)):
         return None
     return letters.index(found[1].upper()) if found[1].upper() in letters else None
-
-
-def _spoken_of(pattern: re.Pattern[str], said: str, letters: str) -> set[str]:
-    """Letters found that are not said to be wrong."""
-    found = ((hit[hit.lastindex or 1], hit.end(hit.lastindex or 1)) for hit in pattern.finditer(said))
-    return {letter for letter, end in found if letter in letters and not _DENIED.match(said, end)}
 
 
 def _last(said: str, letters: str) -> int | None:

@@ -9,8 +9,9 @@ from itertools import pairwise
 from pathlib import Path
 
 from vmmetrics.errors import SetupError
+from vmmetrics.models.questions import Question
 from vmmetrics.understanding import registry
-from vmmetrics.understanding.harness.benchmark import Figure, Reference, Scoring
+from vmmetrics.understanding.harness.benchmark import Figure, Reference, Scored, Scoring
 from vmmetrics.understanding.harness.running import read_answers, read_run
 from vmmetrics.understanding.harness.scoring import UNLIKE, ReadScores, read_scores, share
 from vmmetrics.understanding.harness.statistics import ALL, ModelDifference, differences
@@ -53,17 +54,15 @@ def compare_runs(first: Path, second: Path, protocol: Scoring) -> Compared:
     if sides[0].benchmark != sides[1].benchmark:
         raise SetupError(f"{first} is a run of {sides[0].benchmark}, {second} one of {sides[1].benchmark}")
     sides[0].check_same_method(sides[1])
-    scored = [{s.question: s for s in side.scored} for side in sides]
-    common = [question for question in sides[0].questions if question.id in scored[1]]
+    common, one, other = _on_common(*sides)
     if not common:
         raise SetupError(f"{first} and {second} have no question in common")
-    one, other = ([side[question.id] for question in common] for side in scored)
     groupings = list(dict.fromkeys(name for question in common for name in question.groups))
     found = differences(common, one, other, groupings, sides[0].measure)
     if not found:
         raise SetupError(f"{first} and {second} have no question in common that both have a score for")
     notes = []
-    apart = len(scored[0]) + len(scored[1]) - 2 * len(common)
+    apart = len(sides[0].scored) + len(sides[1].scored) - 2 * len(common)
     if apart:
         notes.append(f"{apart} questions that only one of the runs was asked are left out")
     if sides[0].data != sides[1].data:
@@ -75,6 +74,13 @@ def compare_runs(first: Path, second: Path, protocol: Scoring) -> Compared:
         more = (first, second) if sides[0].frames == sides[1].frames else [side.frames for side in sides]
         names = [f"{name}, {which}" for name, which in zip(names, more, strict=True)]
     return Compared(sides[0].benchmark, (names[0], names[1]), found, notes)
+
+
+def _on_common(first: ReadScores, second: ReadScores) -> tuple[list[Question], list[Scored], list[Scored]]:
+    """The questions that both runs were asked, in the first's order, and what each run got there."""
+    one, other = ({scored.question: scored for scored in run.scored} for run in (first, second))
+    common = [question for question in first.questions if question.id in other]
+    return common, [one[question.id] for question in common], [other[question.id] for question in common]
 
 
 def difference_table(compared: Compared) -> DisplayTable:
@@ -97,8 +103,6 @@ class RunRow:
     """A run.
 
     Attributes:
-        model: Name of the model.
-        frames: What it was shown, in words.
         overall: The figure over all questions.
         cells: Category to its figure; one that the run has no question of is left out.
         rate: Frames per second that it was shown of a clip (median over questions); None where that is not known or
@@ -106,8 +110,6 @@ class RunRow:
         scores: What it got, question by question.
     """
 
-    model: str
-    frames: str
     overall: Figure
     cells: Mapping[str, Figure]
     rate: float | None
@@ -116,7 +118,7 @@ class RunRow:
     @property
     def label(self) -> str:
         """Model and frames."""
-        return f"{self.model}, {self.frames}"
+        return f"{self.scores.model}, {self.scores.frames}"
 
 
 @dataclass(frozen=True)
@@ -183,7 +185,7 @@ def _row(folder: Path, scores: ReadScores, group: str | None) -> RunRow:
     shown = [answered.shown for answered in read_answers(folder)[0].values() if answered.shown is not None]
     rates = [one.fps for one in shown if one.fps is not None]
     rate = round(statistics.median(rates), 2) if rates else None
-    return RunRow(scores.model, scores.frames, overall, cells, rate, scores)
+    return RunRow(overall, cells, rate, scores)
 
 
 def _board(benchmark: str, protocol: Scoring, group: str | None, rows: Sequence[RunRow]) -> RunBoard:
@@ -201,9 +203,7 @@ def _board(benchmark: str, protocol: Scoring, group: str | None, rows: Sequence[
 
 def _step(better: ReadScores, worse: ReadScores, measure: str) -> ModelDifference | None:
     """The better run minus the worse on their common questions; None where they have none."""
-    sides = [{scored.question: scored for scored in scores.scored} for scores in (worse, better)]
-    common = [question for question in better.questions if question.id in sides[0]]
-    first, second = ([side[question.id] for question in common] for side in sides)
+    common, second, first = _on_common(better, worse)
     return next(iter(differences(common, first, second, measure=measure)), None)
 
 
@@ -237,7 +237,7 @@ def board_parts(board: RunBoard) -> list[Part]:
         overall = row.overall
         value = DisplayCell(number(overall.value, 3), bounds(overall.low, overall.high, 3))
         rest = [number(row.cells[name].value, 3) if name in row.cells else NONE for name in board.columns]
-        table.add(row.model, row.frames, count(overall.n), value, share(overall.answered), *rest)
+        table.add(row.scores.model, row.scores.frames, count(overall.n), value, share(overall.answered), *rest)
     for reference in board.references:
         first = number(reference.figures[board.measure, ALL, ALL], 3)
         rest = [number(reference.figures.get((board.measure, board.group or ALL, name)), 3) for name in board.columns]
@@ -265,7 +265,7 @@ def to_csv(boards: Sequence[RunBoard]) -> str:
     for board in boards:
         about = [board.benchmark, board.protocol]
         for row in board.rows:
-            shown = ["run", row.model, row.frames, row.rate]
+            shown = ["run", row.scores.model, row.scores.frames, row.rate]
             rows += (
                 [*about, *shown, f.measure, f.group, f.name, f.value, f.low, f.high, f.n, f.clusters]
                 for f in (row.overall, *row.cells.values())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, field, fields, replace
+from dataclasses import astuple, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,8 +21,18 @@ from vmmetrics.utils.storage.journal import Journal, encode
 from vmmetrics.utils.tables import sha256_of
 
 
+@dataclass(frozen=True, slots=True)
+class _Figures:
+    """What is taken again from ``figures.json``."""
+
+    benchmark: str
+    model: str
+    frames: str
+    figures: tuple[Figure, ...]
+
+
 @dataclass(frozen=True)
-class ScoredRun:
+class ScoredRun(_Figures):
     """A run, scored.
 
     Attributes:
@@ -39,13 +49,9 @@ class ScoredRun:
         judge: Who judged, for benchmarks that were: an endpoint's model with how it was asked, or a file and its hash.
     """
 
-    benchmark: str
-    model: str
-    frames: str
     protocol: Scoring
     questions: Sequence[Question]
     scored: Sequence[Scored]
-    figures: Sequence[Figure]
     references: Sequence[Reference] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
     usage: Mapping[str, float] = field(default_factory=dict)
@@ -118,9 +124,11 @@ def score(
     identity = judge.settings.part() if isinstance(judge, Client) else {}
     if isinstance(judge, Path):
         identity = {"file": judge.name, "sha256": sha256_of(judge)}
-    figures, published = benchmark.figures(questions, scored, protocol), benchmark.references
-    result = ScoredRun(benchmark.name, str(model["name"]), frames, protocol, questions, scored, figures, published)
-    return replace(result, counts=counts, usage=usage_of(asked), judge=identity)
+    figures = tuple(benchmark.figures(questions, scored, protocol))
+    return ScoredRun(
+        benchmark.name, str(model["name"]), frames, figures, protocol, questions, scored, benchmark.references, counts,
+        usage_of(asked), identity,
+    )  # fmt: skip
 
 
 def file_in(folder: Path, name: str, protocol: Scoring) -> Path:
@@ -183,16 +191,6 @@ UNLIKE: Final = "scored by different means, so not to be compared: score both ag
 """Note where runs differ in :attr:`ReadScores.by`."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Figures:
-    """What is taken from ``figures.json``."""
-
-    benchmark: str
-    model: str
-    frames: str
-    figures: tuple[Figure, ...]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Line(Scored):
     """A line of ``scores.jsonl``."""
@@ -201,8 +199,8 @@ class _Line(Scored):
     groups: Mapping[str, tuple[str, ...]]
 
 
-@dataclass(frozen=True)
-class ReadScores:
+@dataclass(frozen=True, slots=True)
+class ReadScores(_Figures):
     """The scores of a run, read back.
 
     Attributes:
@@ -217,10 +215,6 @@ class ReadScores:
         method: How descriptions were taken apart; scores of two such ways are not compared.
     """
 
-    benchmark: str
-    model: str
-    frames: str
-    figures: Sequence[Figure]
     questions: Sequence[Question]
     scored: Sequence[Scored]
     data: tuple[str, ...]

@@ -235,7 +235,6 @@ def differences(
     second: Sequence[Scored],
     groupings: Sequence[str] = (),
     measure: str = "accuracy",
-    value: Value = whole,
 ) -> list[ModelDifference]:
     """Compare two models over all questions, and within each category.
 
@@ -244,13 +243,12 @@ def differences(
         first: What the first model got, in the same order.
         second: What the second got.
         groupings: Groupings to go through; each is a family of its own to Holm's method.
-        measure: What is compared.
-        value: What is averaged; a question counts where both have it.
+        measure: What is compared, where both have it.
     """
     rows = [
-        (q, a, b)
-        for q, x, y in zip(questions, first, second, strict=True)
-        if (a := value(x)) is not None and (b := value(y)) is not None
+        (q, a.value, b.value)
+        for q, a, b in zip(questions, first, second, strict=True)
+        if a.value is not None and b.value is not None
     ]
     asked = [q for q, *_ in rows]
     families = [(ALL, {ALL: list(range(len(rows)))} if rows else {})]

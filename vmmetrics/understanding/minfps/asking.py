@@ -111,7 +111,11 @@ def person_annotator(name: str, folder: Path, ask: Callable[[Question, Path, flo
         folder.mkdir(parents=True, exist_ok=True)
         key = hashlib.sha256(question.id.encode("utf-8", "backslashreplace")).hexdigest()[:8]
         path = folder / f"{_slug(question.id)}-{key}-{rate:g}fps.mp4"
-        write_at(path, frames_at(question, rate), rate, extent_of(question)[1])
+        frames = frames_at(question, rate)
+        # a film as long as the clip, in which each frame stays until the next
+        shown = frames.pictures[_on_screen(np.array(frames.told), rate, extent_of(question)[1])]
+        times = math.ceil(_SHOWN_FPS / rate)
+        write_h264(path, (picture for picture in shown for _ in range(times)), rate * times, _CODING)
         try:
             return ask(question, path, rate)
         finally:
@@ -139,22 +143,6 @@ def frames_at(question: Question, rate: float, begun: float = 0.0) -> Frames:
     if len(frames.pictures) > MOST:
         raise ClipError(f"at {rate:g} fps it has more than {MOST} frames")
     return frames
-
-
-def write_at(path: Path, frames: Frames, rate: float, seconds: float) -> None:
-    """Write frames as a film in which each stays on the screen until the next.
-
-    The film takes as long as the clip: where the file itself stands still, so does the film.
-
-    Args:
-        path: The file.
-        frames: What is shown.
-        rate: Frames of it a second.
-        seconds: Length of the clip.
-    """
-    times = math.ceil(_SHOWN_FPS / rate)
-    shown = frames.pictures[_on_screen(np.array(frames.told), rate, seconds)]
-    write_h264(path, (picture for picture in shown for _ in range(times)), rate * times, _CODING)
 
 
 def _on_screen(told: FloatArray, rate: float, seconds: float) -> NDArray[np.intp]:

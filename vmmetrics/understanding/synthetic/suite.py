@@ -13,7 +13,7 @@ import numpy as np
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.understanding.synthetic import questions, ways
 from vmmetrics.understanding.synthetic.oracle import answer
-from vmmetrics.understanding.synthetic.scenes import Draft, DrawnScene, Dwell, sampled, too_low
+from vmmetrics.understanding.synthetic.scenes import Draft, Dwell, sampled, too_low
 from vmmetrics.utils.storage.atomic import write_atomically
 from vmmetrics.video.encoding import write_h264
 
@@ -157,22 +157,13 @@ def write_suite(folder: Path, count: int, seed: int = 0) -> Iterator[Item]:
         (folder / QUESTIONS).unlink(missing_ok=True)  # an interrupted suite is none
         lines = []
         for item in make(count, seed):
-            write_clip(folder / CLIPS / f"{item.id}.mp4", item.draft.scene)
+            path, scene = folder / CLIPS / f"{item.id}.mp4", item.draft.scene
+            write_h264(path, map(scene.picture, range(scene.frames)), scene.fps, _CODING, threads=1)
             lines.append(json.dumps(_line(item, seed), ensure_ascii=False))
             yield item
         write_atomically(folder / QUESTIONS, ("\n".join(lines) + "\n").encode())
     except OSError as error:
         raise cannot("write", folder, error) from error
-
-
-def write_clip(path: Path, scene: DrawnScene) -> None:
-    """Render a clip as H.264 MP4.
-
-    Args:
-        path: The file.
-        scene: The clip.
-    """
-    write_h264(path, map(scene.picture, range(scene.frames)), scene.fps, _CODING, threads=1)
 
 
 def _line(item: Item, seed: int) -> dict[str, Any]:

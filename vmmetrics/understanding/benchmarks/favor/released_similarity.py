@@ -6,13 +6,11 @@ compared as actions, and the other way round, for as long as the instance lives.
 
 from __future__ import annotations
 
-import os
 import re
 import string
 from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
 from importlib import import_module
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -26,12 +24,8 @@ from vmmetrics.understanding.benchmarks.favor.lexicon import FUNCTION_WORDS, VER
 # What FAVOR-Bench's released code asks of NLTK: tokens, parts of speech, lemmas, senses of verbs.
 #
 # :class:`NltkWords` is NLTK itself, where it and its data are installed: scores are then the released code's.
-# :class:`PlainWords` stands in for it without any of that, by rules and a list of verbs, :class:`WordNetWords` with
-# WordNet's files alone.
+# :class:`PlainWords` stands in for it without any of that, by rules and a list of verbs.
 
-_WORDNET: Final = ("/usr/share/wordnet", "/usr/local/share/wordnet/dict", "/usr/local/WordNet-3.0/dict")
-_ENDINGS: Final = (("s", ""), ("ies", "y"), ("es", "e"), ("es", ""), ("ed", "e"), ("ed", ""), ("ing", "e"), ("ing", ""))
-"""Endings of verbs and what stands for them in base forms: morphy's rules of detachment."""
 _TOKEN: Final = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")
 
 
@@ -43,7 +37,7 @@ class PlainWords:
         stop_words: Words that do not count in token overlap.
     """
 
-    name = "our lexicon; neither NLTK nor WordNet (apt install wordnet-base) is installed"
+    name = "our lexicon; NLTK is not installed (pip install nltk)"
     stop_words: Collection[str] = FUNCTION_WORDS
 
     def tokens(self, text: str) -> list[str]:
@@ -61,65 +55,6 @@ class PlainWords:
     def share_sense(self, verb: str, other: str) -> bool:
         """Whether two verbs have a synonym set of WordNet in common; here whether they are one."""
         return verb == other
-
-
-class WordNetWords(PlainWords):
-    """Our lexicon for what is a verb; base forms and senses from WordNet's database files, as NLTK has them.
-
-    Base forms by WordNet's own rules and exceptions (morphy), senses as the offsets of synonym sets. Miller, "WordNet:
-    a lexical database for English", Communications of the ACM 1995.
-
-    Args:
-        folder: With ``index.verb`` and ``verb.exc``, as a package installs them (``apt install wordnet-base``).
-
-    Raises:
-        SetupError: A file cannot be read, or is not WordNet's.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        try:
-            index = (folder / "index.verb").read_text("utf-8").splitlines()
-            exceptions = (folder / "verb.exc").read_text("utf-8").splitlines()
-            entries = [line.split() for line in index if line and not line.startswith(" ")]
-            # lemma pos senses pointers [pointer...] senses tagged offset...
-            self._senses = {fields[0]: tuple(map(int, fields[6 + int(fields[3]) :])) for fields in entries}
-        except (OSError, ValueError, IndexError) as error:
-            raise SetupError(f"{folder}: no verbs of WordNet that can be read: {error}") from error
-        self._exceptions: dict[str, list[str]] = {}
-        for form, *bases in (line.split() for line in exceptions if line.strip()):
-            self._exceptions.setdefault(form, bases)
-        self.name = f"our lexicon (no NLTK) with the verbs of WordNet in {folder}"
-
-    def lemma(self, verb: str) -> str:
-        """See :class:`PlainWords`."""
-        return min(self._bases(verb), key=len, default=verb)
-
-    def share_sense(self, verb: str, other: str) -> bool:
-        """See :class:`PlainWords`."""
-        return not self.senses(verb).isdisjoint(self.senses(other))
-
-    def senses(self, verb: str) -> frozenset[int]:
-        """Synonym sets of all base forms of a verb."""
-        return frozenset(sense for base in self._bases(verb.lower()) for sense in self._senses[base])
-
-    def _bases(self, verb: str) -> list[str]:
-        """Known base forms: the exceptions' if it is one, else by detaching endings, again until one is known."""
-        forms = self._exceptions.get(verb)
-        if forms is not None:
-            return self._known([verb, *forms])
-        forms = _detached([verb])
-        found = self._known([verb, *forms])
-        while not found and forms:
-            forms = _detached(forms)
-            found = self._known(forms)
-        return found
-
-    def _known(self, forms: list[str]) -> list[str]:
-        return [form for form in dict.fromkeys(forms) if form in self._senses]
-
-
-def _detached(forms: list[str]) -> list[str]:
-    return [form.removesuffix(ending) + base for form in forms for ending, base in _ENDINGS if form.endswith(ending)]
 
 
 class NltkWords(PlainWords):
@@ -166,14 +101,11 @@ class NltkWords(PlainWords):
 
 
 def installed_words() -> PlainWords:
-    """NLTK with its data; else our stand-in, with WordNet where its variables say or packages put it."""
+    """NLTK with its data; else our stand-in."""
     try:
         return NltkWords()
     except SetupError:
-        named = [os.environ.get("WNSEARCHDIR"), f"{home}/dict" if (home := os.environ.get("WNHOME")) else None]
-        folders = [Path(place) for place in (*named, *_WORDNET) if place]
-        folder = next((folder for folder in folders if (folder / "index.verb").is_file()), None)
-        return PlainWords() if folder is None else WordNetWords(folder)
+        return PlainWords()
 
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -42,6 +42,7 @@ _CAMERA_LISTED: Final = re.compile(
     r"[,.;\n]|\bthen\b|\band\b(?!\s+(?:to\b|(?:left|right|up|down|in|out|for|back)(?:wards?)?\b))", re.IGNORECASE
 )
 """Between motions; "down and to the left" is one."""
+_LISTED: Final = re.compile(r"[,;\n]")
 _MARKS: Final = " \t\n,.;:!?-→"
 
 
@@ -102,12 +103,8 @@ def read_structure(fields: Mapping[str, Any]) -> Structure:
             done = tuple(action for action, who in chronology if who == number)
             description = subjects[number].description if number in subjects else f"Subject {number}"
             subjects[number] = ActingSubject(description, done)
-    return Structure(tuple(read_camera(_text(fields, "camera_motion"))), subjects, tuple(chronology))
-
-
-def read_camera(text: str) -> list[str]:
-    """Motions of a camera list; an empty text has none."""
-    return [part for piece in _CAMERA_LISTED.split(text) if piece and (part := piece.strip(_MARKS))]
+    camera = _listed(_CAMERA_LISTED, _text(fields, "camera_motion"))
+    return Structure(tuple(camera), subjects, tuple(chronology))
 
 
 def _text(fields: Mapping[str, Any], name: str) -> str:
@@ -115,6 +112,10 @@ def _text(fields: Mapping[str, Any], name: str) -> str:
     value = fields.get(name)
     lines = value.splitlines() if isinstance(value, str) else ()
     return "\n".join(line for line in (" ".join(line.split()) for line in lines) if line)
+
+
+def _listed(between: re.Pattern[str], text: str) -> list[str]:
+    return [part for piece in between.split(text) if (part := piece.strip(_MARKS))]
 
 
 def _subjects(text: str) -> dict[int, ActingSubject]:
@@ -143,7 +144,7 @@ def _bracketed(text: str, first_may_describe: bool = False) -> list[str]:
     brackets = _BRACKET.findall(text)
     if first_may_describe and len(brackets) > 1:
         brackets = brackets[1:]
-    return [action for bracket in brackets for part in _commas(bracket) if (action := part.strip(_MARKS))]
+    return [action for bracket in brackets for action in _listed(_LISTED, bracket)]
 
 
 def _chronology(text: str) -> list[tuple[str, int]]:
@@ -152,21 +153,17 @@ def _chronology(text: str) -> list[tuple[str, int]]:
     waiting: list[str] = []  # actions without a bracket of their own: whoever the next bracket names does them
     at = 0
     for by in _BY.finditer(text):
-        waiting += [part for piece in _commas(text[at : by.start()]) if (part := piece.strip(_MARKS))]
+        waiting += _listed(_LISTED, text[at : by.start()])
         at = by.end()
         number = _NUMBER.search(by[1])
         who = int(number[1]) if number else 1 if by[1].strip().lower() == "subject" else NOBODY
         found += [(action, who) for action in waiting]
         waiting = []
-    waiting += [part for piece in _commas(text[at:]) if (part := piece.strip(_MARKS))]
+    waiting += _listed(_LISTED, text[at:])
     for action in waiting:
         number = _NUMBER.match(action)
         found.append((action, int(number[1]) if number else NOBODY))
     return found
-
-
-def _commas(text: str) -> Sequence[str]:
-    return re.split(r"[,;\n]", text)
 
 
 COMPOSITE: Final = "composite: half F1, half order of the chronology"

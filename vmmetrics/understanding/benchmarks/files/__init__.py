@@ -5,15 +5,34 @@ from __future__ import annotations
 import ast
 import io
 import json
-import os
 import tokenize
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
-_ENDINGS: Final = frozenset({".mp4", ".webm", ".mkv", ".mov", ".avi"})
+Row = Mapping[str, Any]
+
+_ENDINGS: Final = (".mp4", ".webm", ".mkv", ".mov", ".avi")
+
+
+def text_of(value: Any) -> str:
+    """A field as text; empty where it is missing, however a table writes that."""
+    return "" if value is None or value != value else str(value).strip()
+
+
+def stem_of(name: Any) -> str:
+    """Key of a video: its name without folders and without the extension, which some files repeat.
+
+    >>> stem_of("videos/7R8ZU.mp4.mp4"), stem_of("a_1_2.MP4"), stem_of("a.b")
+    ('7R8ZU', 'a_1_2', 'a.b')
+    """
+    stem = text_of(name).replace("\\", "/").rsplit("/", 1)[-1].strip()
+    while stem.lower().endswith(_ENDINGS):
+        stem = stem.rpartition(".")[0]
+    return stem
 
 
 def videos_below(folders: Sequence[Path]) -> dict[str, Path]:
@@ -26,22 +45,12 @@ def videos_below(folders: Sequence[Path]) -> dict[str, Path]:
         folders: Where to look; one that is not there holds nothing.
     """
     found: dict[str, Path] = {}
-    for folder in folders:
-        level = [folder]
-        for _ in range(3):  # releases have "MotionBench/self-collected" and "clips/temporal_certificate"
-            below: list[Path] = []
-            for one in level:
-                try:
-                    with os.scandir(one) as listing:
-                        entries = sorted((entry.name, entry) for entry in listing if not entry.name.startswith("."))
-                except OSError:
-                    continue
-                for _, entry in entries:
-                    path = Path(entry.path)
-                    if path.suffix.lower() in _ENDINGS and entry.is_file():
-                        found.setdefault(path.stem, path)
-                below += [Path(entry.path) for _, entry in entries if entry.is_dir()]
-            level = below
+    for folder, depth in product(folders, ("*", "*/*", "*/*/*")):  # releases have "clips/temporal_certificate"
+        with suppress(OSError):
+            for path in sorted(folder.glob(depth)):
+                hidden = any(name.startswith(".") for name in path.relative_to(folder).parts)
+                if path.suffix.lower() in _ENDINGS and not hidden and path.is_file():
+                    found.setdefault(path.stem, path)
     return found
 
 
@@ -50,7 +59,7 @@ def count(problems: Counter[str], checks: Mapping[str, object]) -> None:
     problems.update(name for name, wrong in checks.items() if wrong)
 
 
-def fields_of(value: Any) -> Mapping[str, Any]:
+def fields_of(value: Any) -> Row:
     """An object's fields; none of anything else."""
     return value if isinstance(value, Mapping) else {}
 

@@ -3,34 +3,18 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from vmmetrics.understanding.benchmarks.files import videos_below
+from vmmetrics.understanding.benchmarks.files import Row, stem_of, videos_below
 
 THIRD: Final = "third-person"
 EGO: Final = "first-person"
 
 _VIDEO_FOLDERS: Final = ("", "FAVOR-Bench", "videos", "videos/FAVOR-Bench")
 """Where videos lie below the folder that was named: as the paper's runner and a third party's loader have them."""
-_ENDING: Final = re.compile(r"\.(mp4|webm|mkv|avi|mov)$", re.IGNORECASE)
-
-Row = Mapping[str, Any]
-
-
-def stem_of(name: Any) -> str:
-    """Key of a video: its name without folders and without the extension, which some files repeat.
-
-    >>> stem_of("videos/7R8ZU.mp4.mp4")
-    '7R8ZU'
-    """
-    stem = str(name).replace("\\", "/").rsplit("/", 1)[-1].strip()
-    while _ENDING.search(stem):
-        stem = _ENDING.sub("", stem)
-    return stem
 
 
 def perspective_of(stem: str) -> str:

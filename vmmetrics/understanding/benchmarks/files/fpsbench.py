@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 from vmmetrics.models.questions import LETTERS, Question
 from vmmetrics.understanding.benchmarks import data_file
-from vmmetrics.understanding.benchmarks.files import count, fields_of, videos_below
+from vmmetrics.understanding.benchmarks.files import Row, count, fields_of, videos_below
 from vmmetrics.utils.tables import seconds
 
 # The clocks of FPS-Bench, kept apart: seconds of the source video, of the clip, of the certificate, and slowed ones.
@@ -39,11 +39,6 @@ class Times:
     def __post_init__(self) -> None:
         if not (0 <= self.clip[0] < self.clip[1] and 0 <= self.certificate[0] < self.certificate[1]):
             raise ValueError("Expected the clip and its certificate to begin before they end")
-
-    @property
-    def duration(self) -> float:
-        """Length of the clip."""
-        return self.clip[1] - self.clip[0]
 
     @property
     def contained(self) -> bool:
@@ -96,8 +91,6 @@ _LETTERS: Final = LETTERS[:5]
 _TIMES: Final = (
     "clip_start_sec", "clip_end_sec", "temporal_certificate_start_sec", "temporal_certificate_end_sec",
 )  # fmt: skip
-
-Row = Mapping[str, Any]
 
 
 def bucket(groups: Sequence[Row], value: float | None) -> str:
@@ -219,7 +212,7 @@ def _question(
         "domain": (str(named.get("visual_domain") or "?"),),
         "subdomain": (str(named.get("visual_subdomain") or "?"),),
         "minFPS": (bucket(DATA["buckets"], rate),),
-        "clip duration": (bucket(DATA["durations"], times.duration if times else None),),
+        "clip duration": (bucket(DATA["durations"], times.clip[1] - times.clip[0] if times else None),),
     }
     reference = {
         "letters": letters,

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from vmmetrics.models.questions import LETTERS, Question
 from vmmetrics.understanding.benchmarks import data_file
-from vmmetrics.understanding.benchmarks.files import count, fields_of, videos_below
+from vmmetrics.understanding.benchmarks.files import Row, count, fields_of, stem_of, videos_below
 from vmmetrics.utils.tables import seconds
 
 DATA: Final = data_file("motionbench")
@@ -57,12 +57,6 @@ def split_options(text: str) -> tuple[str, tuple[str, ...]]:
     return "\n".join(stem).strip(), tuple(" ".join(" ".join(words).split()) for words in options)
 
 
-def task_of(name: Any) -> str | None:
-    """Code of a task by its name, however that is spelled; None for none of the six."""
-    return _TASKS.get(re.sub(r"\W", "", str(name)).lower())
-
-
-Row = Mapping[str, Any]
 Footage = tuple[Path | None, float | None, float | None]
 """A video file, and which part of it the clip is (seconds of the file; None: from its beginning, to its end)."""
 
@@ -81,24 +75,13 @@ def _footage(files: Mapping[str, Path], sources: Mapping[str, str], name: str) -
 
 def source_names(data: Path) -> dict[str, str]:
     """The released ``mapping.json`` turned round, from beside the data; empty where it is not there or no mapping."""
-    for folder in (data, data / "data", data.parent):
-        path = folder / "mapping.json"
-        if path.is_file():
-            try:
-                mapping = fields_of(_value_in(path.read_text(encoding="utf-8")))
-            except (OSError, ValueError):
-                return {}
-            return {str(key): str(name) for name, key in mapping.items()}
-    return {}
-
-
-def stem_of(name: str) -> str:
-    """A video's name without its extension.
-
-    >>> stem_of("a_1_2.MP4"), stem_of("a.b")
-    ('a_1_2', 'a.b')
-    """
-    return re.sub(r"\.(mp4|webm|mkv|avi|mov)$", "", name, flags=re.IGNORECASE)
+    places = (folder / "mapping.json" for folder in (data, data / "data", data.parent))
+    path = next((path for path in places if path.is_file()), None)
+    try:
+        mapping = fields_of(_value_in(path.read_text(encoding="utf-8"))) if path else {}
+    except (OSError, ValueError):
+        mapping = {}
+    return {str(key): str(name) for name, key in mapping.items()}
 
 
 def each_question(
@@ -166,7 +149,7 @@ def _question(
         problems["questions without options, left out"] += 1
         return None
     kind = item.get("question_type") or record.get("question_type")
-    task = task_of(kind)
+    task = _TASKS.get(re.sub(r"\W", "", str(kind)).lower())
     key = str(item.get("answer") or HIDDEN).strip()
     key = HIDDEN if key.upper() == HIDDEN else key
     found = _KEY.fullmatch(key.upper())
@@ -183,7 +166,9 @@ def _question(
         "right answers that are none of the options": key != HIDDEN and answer is None,
     }
     count(problems, checks)
-    duration = _duration(record)
+    info = fields_of(record.get("video_info"))
+    minutes = seconds(info.get("duration_minutes"))  # as the released tool that measures clips writes it
+    duration = seconds(info.get("duration")) or (minutes and minutes * 60) or None
     start, end = _bounds(item, cut, footage, duration, problems)
     groups = {"task": (task or str(kind or "?"),), "split": (TEST if key == HIDDEN else DEV,)}
     if item.get("uid"):  # others are ours, and tell nothing
@@ -191,13 +176,6 @@ def _question(
     reference = {"answer": key, "record": number, "text": whole, "duration": duration}
     video = cut[1] if cut else stem_of(name)  # cuts of one video are alike
     return Question(uid, video, stem, options, answer, groups, footage[0], start, end, reference)
-
-
-def _duration(record: Row) -> float | None:
-    """Length of the clip in seconds: the list has them, the released tool that measures clips writes minutes."""
-    info = fields_of(record.get("video_info"))
-    minutes = seconds(info.get("duration_minutes"))
-    return seconds(info.get("duration")) or (minutes and minutes * 60) or None
 
 
 def _bounds(

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import Answered
 from vmmetrics.understanding.benchmarks import data_file
-from vmmetrics.understanding.benchmarks.files import fields_of, videos_below
+from vmmetrics.understanding.benchmarks.files import Row, fields_of, stem_of, text_of, videos_below
 from vmmetrics.utils.tables import read_rows
 
 DATA: Final = data_file("tuna")
@@ -21,12 +21,6 @@ SEPARATOR: Final = " / "
 
 _ANSWERS: Final = ("prediction", "candidate_caption", "caption")
 """Fields that answers are found in."""
-_VIDEO_ENDINGS: Final = (".mp4", ".MP4", ".webm", ".mkv", ".mov")
-
-
-def text_of(value: Any) -> str:
-    """A field as text; empty where it is missing, however a table writes that."""
-    return "" if value is None or value != value else str(value).strip()
 
 
 def characteristics_of(value: Any, problems: Counter[str]) -> tuple[str, ...]:
@@ -66,10 +60,8 @@ def find_files(data: Path, patterns: Sequence[str]) -> list[Path]:
 
 def video_of(row: Mapping[str, Any]) -> str:
     """Key of a row's video: its name without folder or extension."""
-    name = text_of(row.get("video")) or text_of(row.get("video_path")) or text_of(row.get("video_index"))
-    name = name.replace("\\", "/").rsplit("/", 1)[-1]
-    ending = next((ending for ending in _VIDEO_ENDINGS if name.lower().endswith(ending.lower())), "")
-    return name[: len(name) - len(ending)]
+    names = map(text_of, (row.get("video"), row.get("video_path"), row.get("video_index")))
+    return stem_of(next(filter(None, names), ""))
 
 
 def number_of(row: Mapping[str, Any], place: int) -> str:
@@ -117,8 +109,6 @@ def _answers_in(row: Any) -> dict[str, Any]:
 # the table match nothing when they are scored. Here a row finds its annotation by the video, by the index, or by the
 # number in it; the last two only where the visual characteristics, which both files have, say so too.
 
-Row = Mapping[str, Any]
-
 _AGREEING: Final = 0.9
 """Share of pairs with the same characteristics for an index to be trusted. One row off, about a quarter agree: the sum
 of squares of the shares of the eight sets of characteristics, by the paper's counts."""
@@ -134,14 +124,14 @@ def annotations_of(rows: Sequence[Row], annotations: Sequence[Row], problems: Co
         problems: What was wrong is counted here.
     """
     found: list[Row | None] = [None] * len(rows)
-    ways: tuple[tuple[Callable[[Row], str], Callable[[Row], str], bool], ...] = (
-        (video_of, _own_video, False),
-        (_index, _index, True),
-        (_row_number, _index_number, True),
-    )
-    for of_row, of_annotation, doubtful in ways:
-        known = {of_annotation(one): one for one in reversed(annotations) if of_annotation(one)}
-        pairs = [known.get(of_row(row)) for row in rows]
+    indices, named = ([text_of(one.get("index")) for one in some] for some in (rows, annotations))
+    after = [str(int(index) + 1) if index.isdecimal() and len(index) < 10 else "" for index in indices]
+    numbers = [str(int(number[1])) if (number := _NUMBER.search(index)) else "" for index in named]
+    videos = [video_of(one) if one.get("video") or one.get("video_path") else "" for one in annotations]
+    ways = (list(map(video_of, rows)), videos, False), (indices, named, True), (after, numbers, True)
+    for of_rows, of_annotations, doubtful in ways:
+        known = {key: annotations[place] for place, key in reversed([*enumerate(of_annotations)]) if key}
+        pairs = [known.get(key) for key in of_rows]
         alike = [_characteristics(row) == _characteristics(pair) for row, pair in zip(rows, pairs, strict=True) if pair]
         if alike and (not doubtful or sum(alike) >= _AGREEING * len(alike)):
             found = pairs
@@ -154,21 +144,3 @@ def annotations_of(rows: Sequence[Row], annotations: Sequence[Row], problems: Co
 
 def _characteristics(row: Row) -> frozenset[str]:
     return frozenset(characteristics_of(row.get("visual_characteristic"), Counter()))
-
-
-def _own_video(annotation: Row) -> str:
-    return video_of(annotation) if annotation.get("video") or annotation.get("video_path") else ""
-
-
-def _index(row: Row) -> str:
-    return text_of(row.get("index"))
-
-
-def _row_number(row: Row) -> str:
-    number = _NUMBER.match(_index(row))
-    return str(int(number[1]) + 1) if number else ""
-
-
-def _index_number(annotation: Row) -> str:
-    number = _NUMBER.search(_index(annotation))
-    return str(int(number[1])) if number else ""

@@ -14,10 +14,11 @@ from typing import Any, Final
 
 from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import EntriesByQuestion, Question
-from vmmetrics.understanding.benchmarks.files.tuna import DATA, text_of
+from vmmetrics.understanding.benchmarks.files import text_of
+from vmmetrics.understanding.benchmarks.files.tuna import DATA
 from vmmetrics.understanding.benchmarks.tuna import scoring
 from vmmetrics.understanding.benchmarks.tuna.scoring import LACK, AnnotatedEvent, Pair, sentences
-from vmmetrics.utils.endpoint.asking import Answer, in_words, list_shape, object_shape
+from vmmetrics.utils.endpoint.asking import in_words, list_shape, object_shape
 from vmmetrics.utils.endpoint.client import AskedQuestion as Ask
 from vmmetrics.utils.endpoint.client import Client
 from vmmetrics.utils.endpoint.messages import CostEstimate, Turn
@@ -135,7 +136,7 @@ class EventJudge:
             said = scoring.texts_of_references(pairs, events, len(caption.events))
             relationship = self._classify(caption.events, said)
         except _NoJudgementError as error:
-            return Judged(None, f"{error.stage}: {error.answer.why}")
+            return Judged(None, str(error))
         record = {
             "index": caption.question.id,
             "candidate_caption": caption.text,
@@ -157,7 +158,7 @@ class EventJudge:
             return [event for event in answer.value["events"] if sentences(event)]  # those with words
         own = sentences(caption.text)
         if answer.kind != "unusable" or not own:
-            raise _NoJudgementError("split", answer)
+            raise _NoJudgementError(f"split: {answer.why}")
         mended["captions cut into sentences by us"] = 1
         return own
 
@@ -177,7 +178,7 @@ class EventJudge:
 
         answer = self._client.ask(replace(_to_match(candidates, events), check=check))
         if answer.kind not in ("answered", "unusable") or not complete:
-            raise _NoJudgementError("match", answer)
+            raise _NoJudgementError(f"match: {answer.why}")
         kept = scoring.in_order(complete[-1])
         back = sum(pair != given for pair, given in zip(kept, complete[-1], strict=True))
         if back:
@@ -201,7 +202,7 @@ class EventJudge:
         if told:
             answer = self._client.ask(replace(_to_classify(told, events, said), check=check))
             if answer.value is None:
-                raise _NoJudgementError("classify", answer)
+                raise _NoJudgementError(f"classify: {answer.why}")
             for place, judged in zip(told, answer.value["events"], strict=True):
                 labels[place] = [one["relationship"] for one in judged["elements"]]
         return [
@@ -217,8 +218,7 @@ class EventJudge:
 
 
 class _NoJudgementError(Exception):
-    def __init__(self, stage: str, answer: Answer) -> None:
-        self.stage, self.answer = stage, answer
+    """Of a caption; why, in words."""
 
 
 def caption_events(question: Question) -> tuple[AnnotatedEvent, ...]:

@@ -14,8 +14,8 @@ from itertools import chain, pairwise, repeat
 from typing import Any, Final
 
 from vmmetrics.understanding.benchmarks import f1_of
-from vmmetrics.understanding.benchmarks.files import fields_of
-from vmmetrics.understanding.benchmarks.files.tuna import DATA, text_of
+from vmmetrics.understanding.benchmarks.files import fields_of, text_of
+from vmmetrics.understanding.benchmarks.files.tuna import DATA
 
 # What a judge makes of a caption, checked: events that are the caption, matches that keep the order of time.
 
