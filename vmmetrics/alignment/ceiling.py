@@ -79,7 +79,15 @@ def measure_ceiling(study: Study, dimension: str, resamples: int = RESAMPLES, se
     raters = {name: figure(r, n=clips[r]) for r, name in enumerate(names)}
     within_prompt = figure(-3, _NO_GROUP.format("prompt"), correlation.group_count(prompts))
     within_model = figure(-2, _NO_GROUP.format("model"), correlation.group_count(models))
-    return Ceiling(dimension, raters, figure(-4), within_prompt, within_model, figure(-1), full)
+    return Ceiling(
+        dimension=dimension,
+        raters=raters,
+        overall=figure(-4),
+        within_prompt=within_prompt,
+        within_model=within_model,
+        split_half=figure(-1),
+        split_half_full=full,
+    )
 
 
 _UNDEFINED = "fewer than three clips were rated by both sides, or one side gave all of them the same rating"
@@ -190,7 +198,17 @@ def measure_power(study: Study, dimension: str, metrics: Sequence[str], seed: in
     now = power.power_of(FIRST, SECOND, between, rated.size, design)
     prompts_needed = math.ceil(needed * len(each) / rated.size) if rated.size else None
     smallest = power.smallest_within_model(list(named.values()), share)
-    return Power(dimension, FIRST, SECOND, now, needed, prompts_needed, by_raters, smallest, "; ".join(said))
+    return Power(
+        dimension=dimension,
+        first=FIRST,
+        second=SECOND,
+        power=now,
+        clips=needed,
+        prompts=prompts_needed,
+        raters=by_raters,
+        smallest=smallest,
+        note="; ".join(said),
+    )
 
 
 def prompt_share(values: FloatArray, prompts: Sequence[str]) -> float | None:

@@ -122,8 +122,17 @@ def plan_study(
         f"correlate at {shared:.2f}; {clips_per_prompt} clips a prompt, each of another model, {prompt_share:.2f} of "
         f"the variance between prompts: design effect {design:.2f}; two-sided test at {LEVEL:.0%}"
     )
-    reached = power_of(one, other, shared, clips, design)
-    return StudyPlan(one, other, reached, clips, prompts, raters, clips * raters, smallest, note)
+    return StudyPlan(
+        first=one,
+        second=other,
+        power=power_of(one, other, shared, clips, design),
+        clips=clips,
+        prompts=prompts,
+        raters=raters,
+        ratings=clips * raters,
+        smallest_within_model=smallest,
+        note=note,
+    )
 
 
 def power_of(first: float, second: float, between: float, clips: float, design: float = 1.0) -> float:

@@ -196,12 +196,6 @@ def perceptible_amplitude_score(
     return _score_vmmetrics(subject, subject_visible, homographies, known, size, fps)
 
 
-def perceptual_threshold(speed: FloatArray) -> FloatArray:
-    """τ in diagonals per second at a camera speed in diagonals per second: smooth, so that no clip sits on a border."""
-    moving = speed / (speed + CAMERA_HALF_SPEED)
-    return STILL_CAMERA_THRESHOLD + (MOVING_CAMERA_THRESHOLD - STILL_CAMERA_THRESHOLD) * moving
-
-
 def camera_speed(homographies: FloatArray, frame_size: FrameSize) -> FloatArray:
     """(T−1,) mean displacement, in pixels per frame, of a 5 × 5 grid over the frame."""
     width, height = frame_size
@@ -229,7 +223,9 @@ def _score_vmmetrics(
     amplitude = np.full(len(both), np.nan)
     count = both.sum(axis=1)
     amplitude[measured] = (own_motion * both).sum(axis=1)[measured] / count[measured] * fps / diagonal
-    threshold = perceptual_threshold(camera_speed(homographies, size) * fps / diagonal)
+    speed = camera_speed(homographies, size) * fps / diagonal
+    moving = speed / (speed + CAMERA_HALF_SPEED)  # smooth, so that no clip sits on a border
+    threshold = STILL_CAMERA_THRESHOLD + (MOVING_CAMERA_THRESHOLD - STILL_CAMERA_THRESHOLD) * moving
     score = float(np.minimum(amplitude / threshold, 1)[measured].mean())
     series = {"amplitude": np.append(amplitude, np.nan), "threshold": np.append(threshold, np.nan)}
     events = () if score > 0 else (Event("pas", tuple(range(len(subject))), "nothing moves"),)

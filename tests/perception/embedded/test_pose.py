@@ -63,7 +63,7 @@ def made_pose(keypoints: np.ndarray, mask: np.ndarray | None = None, peak: float
     # mask pixels are image pixels: side and centre of the region match the mask's
     region = Region((MASK_SIDE - 1) / 2, (MASK_SIDE - 1) / 2, MASK_SIDE, 0.0)
     sure = np.ones(39)
-    return Landmarks(xy, sure, sure, np.full(39, peak), flag, blank if mask is None else mask, region)
+    return Landmarks(xy, sure, np.full(39, peak), flag, blank if mask is None else mask, region)
 
 
 def test_anchors_are_the_published_grid() -> None:

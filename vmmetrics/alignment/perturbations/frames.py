@@ -55,7 +55,6 @@ def events(strength: float, counts: Sequence[int]) -> int:
 
 
 Order = NDArray[np.int64]
-Reordering = Callable[[int, float, float, Rng], Order]
 
 
 def moments(rng: Rng, count: int, number: int, gap: int) -> list[int]:
@@ -132,7 +131,7 @@ def standstill(count: int, strength: float, _fps: float, _rng: Rng) -> Order:
     return np.minimum(np.arange(count), last)
 
 
-TIMINGS: dict[str, Reordering] = {
+TIMINGS: dict[str, Callable[[int, float, float, Rng], Order]] = {
     f.__name__: f for f in (reversal, loop, freeze_jump, shuffle, stutter, drop, standstill)
 }  # fmt: skip
 

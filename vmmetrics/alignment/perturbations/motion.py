@@ -113,9 +113,6 @@ def liveliest(rng: np.random.Generator, frames: Frames) -> FloatArray:
     return np.array([place % width, place // width], np.float64)
 
 
-Motion = Callable[[Frames, float, float, Rng], Frames]
-
-
 def _subject(frames: Frames, rng: Rng, size: tuple[float, float] = (0.16, 0.28)) -> tuple[FloatArray, float]:
     """Return the path (T, 2) of something that moves, and a radius in pixels."""
     radius = float(rng.uniform(*size)) * short_side(frames)
@@ -301,7 +298,7 @@ def morph(frames: Frames, strength: float, fps: float, rng: Rng) -> Frames:
     return np.stack(morphed)
 
 
-MOTIONS: dict[str, Motion] = {
+MOTIONS: dict[str, Callable[[Frames, float, float, Rng], Frames]] = {
     f.__name__: f
     for f in (
         limb_bend, object_warp, teleport, melt, double, interleave, fall_up, upside_down, flicker, boil, wobble, merge,

@@ -144,10 +144,8 @@ _PATTERNS = (
     (re.compile(r"^(?:.*/)?(?P<model>[^/]*[^\d/][^/]*?)[_-](?P<prompt>\d+)$"), "names of the form MODEL_PROMPT"),
 )
 
-Groups = tuple[list[str | None], list[str | None], str | None]
 
-
-def groups_from_names(clips: Sequence[str]) -> Groups:
+def groups_from_names(clips: Sequence[str]) -> tuple[list[str | None], list[str | None], str | None]:
     """Prompts and models told from names, if the whole set follows one pattern.
 
     The patterns are a folder per model with clips of the same names in each, ``PPP_model.mp4`` and ``model_PPP.mp4``.

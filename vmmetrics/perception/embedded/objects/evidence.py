@@ -261,7 +261,7 @@ class _Motion:
         for t in range(count):
             position = self.grid + steps[t]
             longer[t] = steps[t] + warp(steps[t + gap], position)
-            held[t] = ok[t] & (warp(ok[t + gap].view(np.uint8), position, nearest=True) > 0)
+            held[t] = ok[t] & warp_mask(ok[t + gap], position)
         return longer, held
 
     def result(self) -> tuple[FloatArray, FloatArray, BoolArray]:

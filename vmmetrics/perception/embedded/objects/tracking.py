@@ -111,9 +111,7 @@ class MaskTracker:
             for identity, start in starts.items():
                 if start == t:
                     mask = self.labels[t] == identity
-                    track = Track(identity, mask.astype(np.float32), self._velocity(mask, t))
-                    track.areas[t] = int(mask.sum())
-                    self.tracks[identity] = track
+                    self._begin(identity, mask, t, moved=0)
 
     def active(self) -> list[Track]:
         """Tracks not lost."""
@@ -250,10 +248,12 @@ class MaskTracker:
 
     def _start(self, mask: Mask, t: int) -> None:
         identity = max(self.tracks, default=0) + 1
-        track = Track(identity, mask.astype(np.float32), self._velocity(mask, t), moved=1)
-        track.areas[t] = int(mask.sum())
         self.labels[t][mask] = identity
-        self.tracks[identity] = track
+        self._begin(identity, mask, t, moved=1)
+
+    def _begin(self, identity: int, mask: Mask, t: int, moved: int) -> None:
+        areas = {t: int(mask.sum())}
+        self.tracks[identity] = Track(identity, mask.astype(np.float32), self._velocity(mask, t), areas, moved)
 
     def _settle(self, track: Track, t: int) -> None:
         """Take the labels back into the track, or end it where too little is left."""

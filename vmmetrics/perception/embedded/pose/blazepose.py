@@ -90,7 +90,6 @@ class Landmarks:
     Attributes:
         xy: (39, 2) pixels of the image; 33 and 34 are the alignment points of the next region.
         visibility: (39,) probability that the landmark is in the picture and not hidden.
-        presence: (39,) probability that the landmark is in the region.
         peak: (39,) highest heatmap value around the landmark, in 0..1.
         flag: Probability that there is a person in the region.
         mask: (128, 128) uint8 over the region, 255 × probability of "person".
@@ -99,7 +98,6 @@ class Landmarks:
 
     xy: FloatArray
     visibility: FloatArray
-    presence: FloatArray
     peak: FloatArray
     flag: float
     mask: UInt8Array
@@ -188,10 +186,9 @@ class BlazePoseNetworks:
         table = values.reshape(39, 5).astype(np.float64)
         xy, peak = refine(table[:, :2] / LANDMARK_SIDE, heatmap[0])
         placed = region.place(xy, LANDMARK_SIDE)
-        visibility, presence = _sigmoid(table[:, 3]), _sigmoid(table[:, 4])
         small = cv2.resize(mask[0, :, :, 0], (MASK_SIDE, MASK_SIDE), interpolation=cv2.INTER_AREA)
         person = np.rint(255 * _sigmoid(np.asarray(small, np.float64))).astype(np.uint8)
-        return Landmarks(placed, visibility, presence, peak, float(flag[0, 0]), person, region)
+        return Landmarks(placed, _sigmoid(table[:, 3]), peak, float(flag[0, 0]), person, region)
 
 
 @cache
