@@ -14,7 +14,13 @@ from vmmetrics.alignment.study import Preferences, Study
 from vmmetrics.types import FloatArray, IntArray
 from vmmetrics.utils.statistics import bootstrap
 from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED, Estimate, finite, sampled, with_note
-from vmmetrics.utils.statistics.correlation import group_count, spearman_statistic, why_undefined, within_statistic
+from vmmetrics.utils.statistics.correlation import (
+    estimate_of,
+    group_count,
+    spearman_statistic,
+    why_undefined,
+    within_statistic,
+)
 
 EQUAL_WEIGHTS = "equal weights"
 FITTED = "fitted"
@@ -55,7 +61,9 @@ def measure_preferences(
     (pairs, source), folds = pairs_of(study, dimension, seed), folds_of(study.prompts, FOLDS, seed)
     wanted = int(np.count_nonzero(pairs.outcome))
 
-    def judged(name: str, margins: FloatArray, lacking: str, note: str = "") -> PreferenceAccuracy:
+    def judged(
+        name: str, margins: FloatArray, lacking: str, note: str = "", combination: bool = False
+    ) -> PreferenceAccuracy:
         """Accuracy of (M,) margins; ``lacking`` says why a pair may have none."""
         credits_ = half_credits(margins, pairs.outcome)
         counted = ~np.isnan(credits_)
@@ -67,20 +75,22 @@ def measure_preferences(
         ties = int((np.abs(margins[counted]) <= _EQUAL).sum())
         told = "; ".join(filter(None, rule))
         human_ties = pairs.outcome.size - wanted
-        return PreferenceAccuracy(name, dimension, accuracy, int(counted.sum()), human_ties, ties, told)
+        return PreferenceAccuracy(
+            name, dimension, accuracy, int(counted.sum()), human_ties, ties, told, combination=combination
+        )
 
     found = [judged(metric, differences(finite(study.scores[metric]), pairs), _NO_SCORE) for metric in metrics]
     if len(metrics) < 2:
         return tuple(found)
     z = combination.standardised([finite(study.scores[metric]) for metric in metrics])
-    found.append(judged(EQUAL_WEIGHTS, differences(z.mean(axis=1), pairs), _NO_SCORE, _IMPUTED))
+    found.append(judged(EQUAL_WEIGHTS, differences(z.mean(axis=1), pairs), _NO_SCORE, _IMPUTED, True))
     fitted = FittedCombination(z, pairs, folds, seed=seed)
-    found.append(judged(FITTED, fitted.margins(pairs), NOT_FITTED, f"{_UNSEEN}; {_IMPUTED}"))
+    found.append(judged(FITTED, fitted.margins(pairs), NOT_FITTED, f"{_UNSEEN}; {_IMPUTED}", True))
     models = len({model for model in study.models if model})
     if models >= _LEAST_MODELS:
         unseen = FittedCombination(z, pairs, folds, folds_of(study.models, combination.MODEL_FOLDS, seed), seed=seed)
         why = f"{NOT_FITTED} without the two models of a pair (there are {models})"
-        found.append(judged(FITTED_UNSEEN, unseen.margins(pairs), why, f"{_UNSEEN_MODELS}; {_IMPUTED}"))
+        found.append(judged(FITTED_UNSEEN, unseen.margins(pairs), why, f"{_UNSEEN_MODELS}; {_IMPUTED}", True))
     return tuple(found)
 
 
@@ -227,7 +237,7 @@ class _Bench:
         ):
             values, samples = sampled(statistic, prompts, self.resamples, self.seed)
             for column, value, drawn in zip(defined, values, samples.T, strict=True):
-                into[column] = bootstrap.estimate(value, drawn, prompts, undefined, n)
+                into[column] = estimate_of(value, drawn, prompts, undefined, n)
         return pooled, inside
 
     def gain(self, combined: Combined) -> float:

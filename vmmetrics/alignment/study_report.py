@@ -14,10 +14,12 @@ import scipy
 from vmmetrics.alignment import results
 from vmmetrics.alignment.agreement import measure_agreement
 from vmmetrics.alignment.ceiling import measure_ceiling, measure_power
-from vmmetrics.alignment.claims import widest_claims
-from vmmetrics.alignment.levels import correlation_matrix, name_baseline
+from vmmetrics.alignment.claims import LEAST_OFF_MODE, widest_claims
+from vmmetrics.alignment.levels import correlation_matrix, name_baseline, repeats_of
 from vmmetrics.alignment.pair_alignments import SHUFFLES, measure_alignments, measure_differences
 from vmmetrics.alignment.preference import measure_ablations, measure_preferences
+from vmmetrics.alignment.preference_baselines import measure_preference_baselines
+from vmmetrics.alignment.readers.columns import measures_amount
 from vmmetrics.alignment.study import Study, with_averages
 from vmmetrics.errors import SetupError
 from vmmetrics.types import BoolArray
@@ -122,6 +124,7 @@ def align(
     resamples: int = RESAMPLES,
     seed: int = SEED,
     against: str | None = None,
+    directed: Collection[str] = (),
 ) -> results.StudyReport:
     """Hold every metric against the judgements it faces.
 
@@ -131,6 +134,8 @@ def align(
         resamples: Bootstrap samples of prompts.
         seed: Of all random numbers; the same study and seed give the same report.
         against: A metric that every other one is compared with, even where there are too many to compare all.
+        directed: Metrics of which higher is better although their names say that they measure an amount. Of those that
+            do, neither more nor less is better, so they are not compared with others, but on ratings of an amount.
 
     Raises:
         SetupError: If a model to leave out or the metric to compare with is not in the study.
@@ -145,6 +150,23 @@ def align(
     # what combines metrics itself leaves their average out
     single = {d: [metric for metric in study.facing_metrics(d) if metric in given.scores] for d in judged}
     clips, drawn = _judged_clips(study, judged), (resamples, seed)
+    matrix = correlation_matrix(study, [metric for metric in study.scores if study.facing.get(metric)], rated)
+    repeats = repeats_of(matrix)
+
+    alignments = tuple(measure_alignments(study, rated, *drawn))
+
+    def compared(dimension: str) -> list[str]:
+        """Metrics with a direction and enough clips that differ, each order of clips once; the best first."""
+        amount, stated = measures_amount(dimension), {*directed, against}
+        pairs = [pair for pair in alignments if pair.dimension == dimension and pair.off_mode >= LEAST_OFF_MODE]
+        pairs.sort(key=lambda pair: -max(pair.spearman.value or -1.0, -1.0))
+        return [
+            pair.metric
+            for pair in pairs
+            if (amount or pair.metric in stated or not measures_amount(pair.metric))
+            and (pair.metric in stated or not repeats.get(pair.metric, "").startswith("in the order of"))
+        ]
+
     versions = {"vmmetrics": __version__, "numpy": np.__version__, "scipy": scipy.__version__}
     report = results.StudyReport(
         clips=int(clips.sum()),
@@ -152,17 +174,23 @@ def align(
         models=len(set(compress(study.models, clips)) - {""}),
         matching=_matching(study),
         facing=given.facing,
-        alignments=tuple(measure_alignments(study, rated, *drawn)),
+        alignments=alignments,
         baselines=tuple(name_baseline(study, d, *drawn) for d in rated),
         differences=tuple(
-            chain.from_iterable(measure_differences(study, d, study.facing_metrics(d), against, *drawn) for d in rated)
+            chain.from_iterable(measure_differences(study, d, compared(d), against, *drawn) for d in rated)
         ),
         ceilings=tuple(measure_ceiling(study, d, *drawn) for d in several),
         # an average is no answer on a scale, so nobody was asked about it
         agreements=tuple(measure_agreement(study, d, *drawn) for d in several if d in given.ratings),
-        preferences=tuple(chain.from_iterable(measure_preferences(study, d, single[d], *drawn) for d in judged)),
+        preferences=tuple(
+            chain.from_iterable(
+                (*measure_preferences(study, d, single[d], *drawn), *measure_preference_baselines(study, d, *drawn))
+                for d in judged
+            )
+        ),
         ablations=tuple(chain.from_iterable(measure_ablations(study, d, single[d], *drawn) for d in judged)),
-        matrix=correlation_matrix(study, [metric for metric in study.scores if study.facing.get(metric)], rated),
+        matrix=matrix,
+        repeats=repeats,
         powers=tuple(measure_power(study, d, single[d], seed) for d in rated if d in given.ratings),
         claims=(),
         problems=(),

@@ -142,7 +142,7 @@ def _opening(report: StudyReport) -> Iterator[str]:
     if report.claims:
         first, more = report.claims[:_CLAIMS_SHOWN], report.claims[_CLAIMS_SHOWN:]
         rest = f"<details><summary>{len(more)} more</summary>{html_list(more)}</details>" if more else ""
-        yield f'<section class="claims"><h3>What the data supports</h3>{html_list(first)}{rest}</section>'
+        yield f'<section class="claims"><h3>What the data support</h3>{html_list(first)}{rest}</section>'
     if report.problems:
         yield f"<section><h3>What could not be computed</h3>{html_list(report.problems)}</section>"
     terms = "".join(f"<dt>{text(term)}</dt><dd>{text(meaning)}</dd>" for term, meaning in _TERMS.items())

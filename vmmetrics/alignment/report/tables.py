@@ -6,7 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from vmmetrics.alignment.report.comparisons import comparison_parts, ranked
+from vmmetrics.alignment.claims import widest_claims
+from vmmetrics.alignment.preference_baselines import MODEL_NAME, SINGLE_RATER
+from vmmetrics.alignment.report.comparisons import comparison_parts
 from vmmetrics.alignment.results import Agreement, StudyReport
 from vmmetrics.alignment.study import Study, with_averages
 from vmmetrics.alignment.study_report import without_models
@@ -15,8 +17,8 @@ from vmmetrics.utils.display.markup import clean, shortened
 from vmmetrics.utils.display.tables import DisplayCell, DisplayColumn, DisplayTable, heads, number
 from vmmetrics.utils.statistics.bootstrap import Estimate
 
-HUMAN = "single rater"
-NAME_ONLY = "model's name"
+HUMAN = SINGLE_RATER
+NAME_ONLY = MODEL_NAME
 _DISPUTED_SHOWN = 5
 _WITH_INTERVAL = (1, 3, 4)  # of the figures of agreement: α ordinal and both ICC
 _MODEL_LENGTH = 10  # characters of a model's name under a number: the table must fit 120 columns
@@ -24,10 +26,12 @@ _MAIN = {
     "n": "clips with a score and a rating",
     "ρ all clips": "Spearman over all clips",
     "ρ within model": "mean Spearman among clips of one model: recognising the model wins nothing here",
+    "ρ both out": "correlation of ranks with model and prompt both taken out",
     "ρ within prompt": "mean Spearman among clips of one prompt",
     "lowest ρ without a model": "all clips but those of one model, the model whose absence costs most",
     "model level": "Spearman of the models' means",
-    "τb": "Kendall's rank correlation",
+    "τb": "Kendall's rank correlation τ-b",
+    "τc": "Kendall's τ-c, as FETV-EVAL and others print it",
     "r": "Pearson's correlation",
     "shuffled": "ρ over all clips when ratings are shuffled inside each model: the worth of knowing it",
 }
@@ -55,14 +59,63 @@ def flat_settings(report: StudyReport) -> Iterator[tuple[str, Any]]:
             yield name, setting
 
 
+_BRIEF_METRICS = 24
+"""Rows of metrics on a terminal over all dimensions; a dimension has three at least."""
+
+
+def brief_parts(report: StudyReport) -> list[display.Part]:
+    """What a terminal shows: what the data support, then one table of a line per metric for each dimension."""
+    matched = matching_lines(report)
+    lines = (matched.lines[0], *report.matching[1:_MATCHING_SHOWN])
+    parts: list[display.Part] = [display.Lines("matching", matched.title, tuple(map(clean, lines)))]
+    if report.claims:
+        claims = widest_claims(report, metrics=_CLAIMED_METRICS)
+        parts.append(display.Lines("claims", "What the data support", tuple(map(clean, claims))))
+    dimensions = dimensions_of(report)
+    most = max(3, _BRIEF_METRICS // max(1, len(dimensions)))
+    return [*parts, *(brief_table(report, dimension, most) for dimension in dimensions)]
+
+
+_MATCHING_SHOWN = 3
+_CLAIMED_METRICS = 3
+_BRIEF = ("n", "ρ all clips", "ρ within model", "ρ both out", "ρ within prompt", "τb", "τc")
+
+
+def brief_table(report: StudyReport, dimension: str, most: int) -> DisplayTable:
+    """The best metrics of a dimension and what to read them against, a line each."""
+    columns = heads("metric", *(DisplayColumn(name, hint=_MAIN[name]) for name in _BRIEF))
+    pairs = report.ranked(dimension)
+    caption = "Spearman's ρ [95 % interval]; both out: model and prompt taken out."
+    if len(pairs) > most:
+        caption += f" The first {most} of {len(pairs)} metrics."
+    table = DisplayTable(f"brief-{dimension}", f"Against {clean(dimension)}", caption, columns)
+    for pair in pairs[:most]:
+        figures = (pair.spearman, pair.within_model.mean, pair.without_both)
+        plain = (pair.within_prompt.mean, pair.kendall_b, pair.kendall_c)
+        cells = [_one_line(e) for e in figures] + [number(e.value) for e in plain]
+        table.add(pair.metric, display.count(pair.spearman.n), *cells)
+    for top in report.ceilings:
+        if top.dimension == dimension:
+            figures = (top.overall, top.within_model, top.without_both)
+            table.add(HUMAN, "", *map(_one_line, figures), number(top.within_prompt.value), reference=True)
+    for base in report.baselines:
+        if base.dimension == dimension:
+            table.add(NAME_ONLY, "", _one_line(base.overall), "", "", number(base.within_prompt.value), reference=True)
+    return table
+
+
+def _one_line(estimate: Estimate) -> str:
+    return f"{number(estimate.value)} {display.bounds(estimate.low, estimate.high)}".strip()
+
+
 def report_parts(report: StudyReport) -> list[display.Part]:
     """Everything people are shown, in the order of reading."""
     parts: list[display.Part] = [matching_lines(report)]
+    if report.claims:
+        parts.append(display.Lines("claims", "What the data support", tuple(map(clean, report.claims))))
     parts += [main_table(report, dimension) for dimension in dimensions_of(report)]
     parts += people_parts(report)
     parts += comparison_parts(report)
-    if report.claims:
-        parts.append(display.Lines("claims", "What the data supports", tuple(map(clean, report.claims))))
     if report.problems:
         parts.append(display.Lines("problems", "What could not be computed", tuple(map(clean, report.problems))))
     return parts
@@ -100,25 +153,29 @@ def main_table(report: StudyReport, dimension: str) -> DisplayTable:
     )
     columns = heads("metric", *(DisplayColumn(name, hint=hint) for name, hint in _MAIN.items()))
     table = DisplayTable(f"alignment-{dimension}", f"Against {clean(dimension)}", caption, columns)
-    for pair in ranked(report, dimension):
+    for pair in report.ranked(dimension):
         missing = f"{_of(pair.missing, 'rated clip')} without a score" if pair.missing else None
         table.add(
             pair.metric,
             DisplayCell(display.count(pair.spearman.n), "", table.mark(missing)),
-            *map(table.estimate, (pair.spearman, pair.within_model.mean, pair.within_prompt.mean)),
+            *map(table.estimate, (pair.spearman, pair.within_model.mean, pair.without_both, pair.within_prompt.mean)),
             _lowest(pair.without_model, table),
-            *(table.estimate(e, interval=False) for e in (pair.model_level, pair.kendall_b, pair.pearson)),
+            *(
+                table.estimate(e, interval=False)
+                for e in (pair.model_level, pair.kendall_b, pair.kendall_c, pair.pearson)
+            ),
             table.estimate(pair.shuffled),  # with its spread: the mean alone would hide how far chance reaches
         )
     for ceiling in report.ceilings:
         if ceiling.dimension == dimension:
-            levels = map(table.estimate, (ceiling.overall, ceiling.within_model, ceiling.within_prompt))
+            figures = (ceiling.overall, ceiling.within_model, ceiling.without_both, ceiling.within_prompt)
+            levels = map(table.estimate, figures)
             table.add(HUMAN, "", *levels, reference=True)
     for baseline in report.baselines:
         if baseline.dimension == dimension:
             # inside a model the name says nothing, by construction
             overall, inside = table.estimate(baseline.overall), table.estimate(baseline.within_prompt)
-            table.add(NAME_ONLY, "", overall, "", inside, reference=True)
+            table.add(NAME_ONLY, "", overall, "", "", inside, reference=True)
     return table
 
 
@@ -176,7 +233,7 @@ def group_tables(report: StudyReport) -> list[DisplayTable]:
     """What the main tables average: ρ within each model, and without each model; for those who want to look closer."""
     tables = []
     for dimension in dimensions_of(report):
-        pairs = ranked(report, dimension)
+        pairs = report.ranked(dimension)
         models = sorted({model for pair in pairs for model in pair.within_model.groups})
         for key, title in (("within", "ρ within each model"), ("without", "ρ without each model")) if models else ():
             columns = heads("metric", *map(clean, models))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from vmmetrics.alignment.report.tables import flat_settings, report_parts
+from vmmetrics.alignment.report.tables import brief_parts, flat_settings, report_parts
 from vmmetrics.alignment.results import Grouped
 from vmmetrics.utils.display import tables
 from vmmetrics.utils.display.markup import csv_text
@@ -21,13 +21,15 @@ if TYPE_CHECKING:
 
 
 def print_report(report: StudyReport, console: Console) -> None:
-    """Print a report for people: what was matched, a table per dimension, raters, comparisons, claims, problems.
+    """Print the short form of a report: what was matched, what the data support, a line per metric, what is missing.
 
     Args:
         report: The report.
         console: Where; the tables fit 120 columns.
     """
-    tables.print_parts(report_parts(report), console)
+    tables.print_parts(brief_parts(report), console)
+    if report.problems:
+        console.print(f"{len(report.problems)} figures could not be computed; the written report says why", style="dim")
 
 
 def to_markdown(report: StudyReport) -> str:
