@@ -35,11 +35,14 @@ NULL = Estimate(0.45, 0.38, 0.52, n=80)
 
 
 def pair_of(
-    pooled: Estimate, inside: Estimate = NONE, null: Estimate = NULL, without: dict[str, Estimate] | None = None
+    pooled: Estimate,
+    inside: Estimate = NONE,
+    null: Estimate = NULL,
+    without: dict[str, Estimate] | None = None,
+    off_mode: int = 40,
 ) -> PairAlignment:
-    return PairAlignment(
-        "cas", "motion", pooled, NONE, NONE, NONE, Grouped(NONE), Grouped(inside), without or {}, NONE, null
-    )
+    levels = (Grouped(NONE), Grouped(inside), NONE, without or {}, NONE, null)
+    return PairAlignment("cas", "motion", pooled, NONE, NONE, NONE, *levels, off_mode, 0.25)
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +88,7 @@ def report() -> StudyReport:
     ],
 )
 def test_every_rung_of_the_ladder(pooled: Estimate, inside: Estimate, null: Estimate, said: str) -> None:
-    claim = metric_claim(pair_of(pooled, inside, null), smallest=0.25)
+    claim = metric_claim(pair_of(pooled, inside, null))
     assert claim.startswith("cas on motion")
     assert said in claim
     assert claim.endswith(".")
@@ -107,42 +110,69 @@ def test_the_model_that_a_correlation_rests_on_is_named() -> None:
     without = {"jittery": Estimate(0.1, -0.2, 0.3), "calm": Estimate(0.5, 0.2, 0.7), "odd": Estimate(0.15, -0.1, 0.4)}
     pooled = Estimate(0.5, 0.3, 0.7, n=80)
     inside = Estimate(0.3, 0.1, 0.5, n=4)
-    assert "rests on jittery, without which ρ 0.10" in metric_claim(pair_of(pooled, inside, without=without), None)
+    assert "rests on jittery, without which ρ 0.10" in metric_claim(pair_of(pooled, inside, without=without))
     steady = {"jittery": Estimate(0.4, 0.2, 0.6)}
-    assert "rests on" not in metric_claim(pair_of(pooled, inside, without=steady), None)
+    assert "rests on" not in metric_claim(pair_of(pooled, inside, without=steady))
 
 
 def test_what_people_reach() -> None:
     figure = Estimate(0.78, 0.7, 0.84)
-    top = Ceiling("motion", {}, figure, NONE, Estimate(0.56, 0.4, 0.7), figure, Estimate(0.81, 0.7, 0.9))
+    inside, whole, inner = Estimate(0.56, 0.4, 0.7), Estimate(0.81, 0.7, 0.9), Estimate(0.49, 0.3, 0.7)
+    top = Ceiling("motion", {}, figure, NONE, inside, NONE, figure, whole, inner)
     one, reliability = ceiling_claim(top)
     assert "0.78 [0.70, 0.84]" in one
     assert "0.56 [0.40, 0.70] on clips of one model" in one
     assert "reliability of 0.81" in reliability
-    assert "ρ 0.90" in reliability  # the root of 0.81
+    assert "ρ 0.90 over all clips and 0.70 on clips of one model" in reliability  # the roots of 0.81 and 0.49
     assert list(ceiling_claim(replace(top, overall=NONE))) == []
 
 
 def test_differences_seen_and_not(report: StudyReport) -> None:
     small = replace(report, clips=68, prompts=17)
+    unseen = Estimate(0.1, -0.1, 0.3, p=0.3)
     differences = [
-        MetricDifference("a", "b", "motion", Estimate(-0.4, -0.6, -0.2, p=0.002), Estimate(0.1, -0.1, 0.3, p=0.3)),
-        MetricDifference("a", "c", "motion", Estimate(0.1, -0.1, 0.3, p=0.3), Estimate(0.1, -0.1, 0.3, p=0.3)),
+        MetricDifference("a", "b", "motion", Estimate(-0.4, -0.6, -0.2, p=0.002), unseen, pooled_holm=0.004),
+        MetricDifference("a", "c", "motion", Estimate(0.2, 0.01, 0.39, p=0.04), unseen, pooled_holm=0.08),
     ]
     apart, pooled, inside = difference_claims(differences, small)
-    assert "b above a by 0.40 [0.20, 0.60]" in apart
-    assert "of 2 pairs of metrics alike 0.1 would be" in apart
+    assert "of 2 pairs of metrics (p < 0.05 after Holm): b above a by 0.40 [0.20, 0.60]." in apart
+    assert "above c" not in apart
     assert "below about 0.20" in pooled
     assert "68 clips of 17 prompts" in pooled
     assert inside.startswith("None of 2 pairs of metrics is told apart on motion on clips of one model")
     assert difference_claims([MetricDifference("a", "b", "motion", NONE, NONE)], small) == []
-    steps = [Estimate(step / 20, step / 20 - 0.01, step / 20 + 0.01) for step in range(1, 13)]
-    many = difference_claims(
-        [MetricDifference(f"m{s}", "b", "motion", step, NONE) for s, step in enumerate(steps)], small
-    )[0]
-    assert many.index("m11 above b by 0.60") < many.index("m2 above b by 0.15")
-    assert "m1 above" not in many
-    assert "2 pairs more" in many
+    steps = [Estimate(step / 20, step / 20 - 0.01, step / 20 + 0.01) for step in range(1, 8)]
+    many = [MetricDifference(f"m{s}", "b", "motion", step, NONE, pooled_holm=0.001) for s, step in enumerate(steps)]
+    said = difference_claims(many, small)[0]
+    assert said.index("m0 above b by 0.05") < said.index("m4 above b by 0.25")
+    assert "m5 above" not in said
+    assert "2 pairs more" in said
+
+
+def test_one_clip_that_differs_carries_no_claim() -> None:
+    found = Estimate(-0.15, -0.34, -0.07, p=0.01, n=46)
+    assert "no claim: of 46 clips all but 1 have the same" in metric_claim(pair_of(found, off_mode=1))
+    study = crossed_study(12, metric_noise={"good": 0.5}, seed=1)
+    study.scores["good"][:] = 1.0
+    study.scores["good"][3] = 0.5
+    report = align(study, resamples=100)
+    assert report.alignments[0].off_mode == 1
+    assert "no claim" in widest_claims(report)[0]
+
+
+def test_an_amount_is_not_against_people() -> None:
+    pair = replace(pair_of(Estimate(-0.5, -0.7, -0.3, p=0.001, n=80)), metric="flow_magnitude")
+    assert "more of it goes with lower ratings" in metric_claim(pair)
+
+
+def test_what_repeats_others_is_counted_once() -> None:
+    study = crossed_study(20, metric_noise={"one": 0.5, "two": 0.7, "three": 1.0, "four": 1.5, "five": 2.0}, seed=1)
+    study.scores["again"] = np.exp(study.scores["one"])
+    study = replace(study, facing={})
+    report = align(study, resamples=100)
+    assert report.repeats == {"again": "in the order of one", "average": "made of the others"}
+    assert any("5 metrics were held against motion (2 that repeat or mix" in claim for claim in widest_claims(report))
+    assert not any("again" in (d.first, d.second) for d in report.differences)
 
 
 @pytest.mark.parametrize(
