@@ -102,7 +102,7 @@ def our_answers(detector: Path, pose: Path) -> dict[str, np.ndarray]:
     for i, boxes in BOXES.items():
         frame = random_frame(i)
         answers[f"cut{i}"] = np.stack([rtm.cut_out(frame, box)[0] for box in boxes])
-        answers[f"points{i}"], answers[f"scores{i}"] = keypoints.keypoints(frame, np.array(boxes))
+        answers[f"points{i}"], answers[f"scores{i}"] = keypoints.in_frames(frame[None], [np.array(boxes)])[0]
     return answers
 
 

@@ -116,7 +116,7 @@ def _prompts(folder: Path, suffix: str) -> Fuzzed:
 
 
 def _ratings(folder: Path, suffix: str) -> Fuzzed:
-    from vmmetrics.alignment.readers import read_study
+    from vmmetrics.alignment.readers.read import read_study
 
     rows = [
         {"clip": f"{n}.mp4", "rater": rater, "smoothness": (n + rater) % 5 + 1} for n in range(4) for rater in (1, 2)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from vmmetrics.alignment.power import plan_study
-    from vmmetrics.alignment.readers import read_study
+    from vmmetrics.alignment.readers.read import read_study
     from vmmetrics.alignment.results import StudyReport
     from vmmetrics.alignment.study import Matching, Preferences, Study
     from vmmetrics.alignment.study_report import align
@@ -29,7 +29,7 @@ _HOMES = {
     "StudyReport": "vmmetrics.alignment.results",
     "align": "vmmetrics.alignment.study_report",
     "plan_study": "vmmetrics.alignment.power",
-    "read_study": "vmmetrics.alignment.readers",
+    "read_study": "vmmetrics.alignment.readers.read",
 }
 
 __all__ = ["Estimate", "Matching", "Preferences", "Study", "StudyReport", "align", "plan_study", "read_study"]

@@ -67,7 +67,7 @@ def align(
 
     docs/ratings-formats.md has the forms of ratings. 'vmmetrics plan' says how many clips a study needs.
     """
-    from vmmetrics.alignment.readers import read_study
+    from vmmetrics.alignment.readers.read import read_study
     from vmmetrics.alignment.report.text import print_report
     from vmmetrics.alignment.study_report import align as hold_against
     from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED

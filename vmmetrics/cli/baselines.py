@@ -79,7 +79,7 @@ def baselines(
             raise typer.BadParameter(f"--only leaves out {', '.join(idle)}, which something was given for")
         settings = BaselineSettings(metrics=metrics, reading=reading, given=tuple(given.items()))
     table, output, messages = run_clips(
-        clips, settings, out, prompts=prompts, shard=part, jobs=jobs, timeout=timeout, follow_links=follow_links
+        clips, settings, out, prompts, shard=part, jobs=jobs, timeout=timeout, follow_links=follow_links
     )
     _print(table, output, messages)
     if table.failed and not allow_failures:

@@ -9,17 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich.console import Console
 
-from vmmetrics.cli.options import (
-    MAX_JOBS,
-    ClipFolder,
-    Device,
-    argument,
-    count_option,
-    number_option,
-    option,
-    seed_option,
-    share_option,
-)
+from vmmetrics.cli import options
+from vmmetrics.cli.options import argument, count_option, jobs_option, number_option, option, seed_option, share_option
 from vmmetrics.cli.terminal import Bar, count, open_consoles, until_stopped, usage
 from vmmetrics.utils.storage.atomic import write_json
 
@@ -35,13 +26,13 @@ Precision = Literal["fp32", "fp16", "bf16"]
 
 def evaluate(
     classifier: Annotated[str, argument("best.pt of a training run, VMBench's checkpoint, or 'embedded'.")],
-    clips: ClipFolder,
+    clips: options.ClipFolder,
     labels: Annotated[Path, argument("JSONL, CSV or TSV: clip, level, prompt, group.")],
     out: Annotated[Path | None, option("JSON with all figures and every clip's probabilities.")] = None,
     include_seen: Annotated[
         bool, option("Also clips of prompts that the checkpoint was trained on.", "--include-seen")
     ] = False,
-    device: Device = None,
+    device: options.Device = None,
     precision: Annotated[Precision | None, option("Default: fp16 on a GPU, as the released code, else fp32.")] = None,
 ) -> None:
     """Print accuracy, error in levels, rank correlation and calibration error, for all clips and by group."""
@@ -72,7 +63,7 @@ def _print_report(report: EvaluationReport, output: Console) -> None:
 
 
 def train(
-    clips: ClipFolder,
+    clips: options.ClipFolder,
     labels: Annotated[Path, argument("JSONL, CSV or TSV: clip, level, prompt, group; what 'cas label' writes.")],
     out: Annotated[Path, option("Directory of the run; goes on with what is there.", show_default=False)],
     start: Annotated[
@@ -101,8 +92,8 @@ def train(
     checkpointing: Annotated[bool | None, option("Save memory, at a third more time.", "--checkpointing")] = None,
     save_every: Annotated[int | None, count_option("Steps between saves. Default: 200.")] = None,
     seed: Annotated[int | None, seed_option("Of everything drawn. Default: 0.")] = None,
-    device: Device = None,
-    workers: Annotated[int, option("Processes that read clips, per process that trains.", min=0, max=MAX_JOBS)] = 2,
+    device: options.Device = None,
+    workers: Annotated[int, jobs_option("Processes that read clips, per process that trains.", 0)] = 2,
 ) -> None:
     """Train the commonsense classifier on clips with levels.
 
@@ -110,7 +101,7 @@ def train(
     with figures and plots, and last.pt to go on from. On several GPUs: torchrun --nproc-per-node N -m vmmetrics cas
     train ...
     """
-    options: dict[str, Any] = {
+    given: dict[str, Any] = {
         "epochs": epochs, "batch": batch, "lr": lr, "layer_decay": layer_decay, "weight_decay": weight_decay,
         "warmup": warmup, "mixup": mixup, "smoothing": smoothing, "balance": balance, "drop_path": drop_path,
         "held_out": held_out, "patience": patience, "rate": rate, "checkpointing": checkpointing,
@@ -123,7 +114,7 @@ def train(
     from vmmetrics.cas.train.settings import TrainSettings
 
     with usage():
-        settings = TrainSettings(**{name: value for name, value in options.items() if value is not None})
+        settings = TrainSettings(**{name: value for name, value in given.items() if value is not None})
     output, messages = open_consoles()
     data = read_labelled_clips([clips], labels)
     origin = start or size or "small"

@@ -94,9 +94,9 @@ def seed_option(text: str) -> Any:
     return typer.Option(min=0, max=MAX_SEED, help=text)
 
 
-def jobs_option(text: str) -> Any:
+def jobs_option(text: str, low: int = 1) -> Any:
     """Return an option that takes a number of processes or threads."""
-    return typer.Option(min=1, max=MAX_JOBS, help=text)
+    return typer.Option(min=low, max=MAX_JOBS, help=text)
 
 
 def number_option(text: str, low: float | None = None, high: float | None = None) -> Any:

@@ -81,13 +81,10 @@ def _print(found: Extraction, output: Console) -> None:
         (f"{a.lemma} {a.complement}".strip(), str(a.count), a.pattern or "-", ", ".join(a.classes[:3]))
         for a in data.actions
     ]
+    places = [(p.name, str(p.count), p.setting, p.phrase) for p in data.places]
     show("subjects", ("subject", "count", "class", "from", "modifiers"), subjects)
     show("actions", ("action", "count", "pattern", "done by"), actions)
-    show(
-        "places",
-        ("place", "count", "setting", "said"),
-        [(p.name, str(p.count), p.setting, p.phrase) for p in data.places],
-    )
+    show("places", ("place", "count", "setting", "said"), places)
 
 
 def _explain(record: dict[str, Any], settings: ExtractSettings, messages: Console) -> None:

@@ -81,12 +81,9 @@ def filter_prompts(
     check_outputs([prompts, *(against or ())], [out, path, json_file])
     output, messages = open_consoles()
     least: dict[str, Any] = {"least_cosine": cosine, "least_overlap": overlap, "least_ease": ease}
+    given = {name: value for name, value in least.items() if value is not None}
     with usage():
-        settings = FilterSettings(
-            most_openings=openings,
-            without=frozenset(without or ()),
-            **{name: value for name, value in least.items() if value is not None},
-        )
+        settings = FilterSettings(most_openings=openings, without=frozenset(without or ()), **given)
     entries = read_entries(prompts)
     others = [(source, entry) for source in against or () for entry in read_entries(source)]
     embed, identity = _embedding(embedding, embedding_folder, messages)

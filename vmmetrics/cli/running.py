@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,14 +56,13 @@ def run_clips(
     clips: list[Path],
     settings: Settings,
     out: Path | None,
-    *,
     prompts: Path | None,
     subject: str | None = None,
+    *,
     shard: tuple[int, int] | None,
     jobs: int | None,
     timeout: float | None,
     follow_links: bool,
-    shown: Sequence[str] = (),
 ) -> tuple[Table, Console, Console]:
     """Score clips into a directory, with progress; Ctrl-C, SIGTERM and SIGHUP stop it, and what was scored is kept.
 
@@ -78,12 +76,12 @@ def run_clips(
         jobs: Worker processes; None for the default.
         timeout: Seconds that a clip may take; None for the default.
         follow_links: Whether symlinks may lead out of the folders.
-        shown: Scores that are shown of each clip where there is no bar.
 
     Returns:
         The records, and the consoles for results and for messages.
     """
     from vmmetrics.cli.progress import LiveProgress
+    from vmmetrics.metrics.registry import find
     from vmmetrics.scoring import tasks as finding
     from vmmetrics.scoring.local import default_directory, prepare, run
 
@@ -104,6 +102,7 @@ def run_clips(
     directory = default_directory(setup, clips) if out is None else out
     messages.print(f"{count(len(tasks), 'clip')}, {setup.label}")
     kept = f"stopped; what was scored is in {directory}, the same command goes on"
+    shown = [metric for metric in settings.metrics if find(metric)]  # of each clip where there is no bar: no baselines
     with until_stopped(messages, kept), LiveProgress(messages, shown) as progress:
         table = run(setup, tasks, jobs or DEFAULT_JOBS, directory, progress, timeout)
     return table, output, messages

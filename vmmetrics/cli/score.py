@@ -58,16 +58,7 @@ def score(
     with usage():
         settings = Settings(**{name: value for name, value in choice.items() if value is not None})  # type: ignore[arg-type]
     table, output, messages = run_clips(
-        clips,
-        settings,
-        out,
-        prompts=prompts,
-        subject=subject,
-        shard=part,
-        jobs=jobs,
-        timeout=timeout,
-        follow_links=follow_links,
-        shown=settings.metrics,
+        clips, settings, out, prompts, subject, shard=part, jobs=jobs, timeout=timeout, follow_links=follow_links
     )
     print_results(table, output, messages)
     if table.failed and not allow_failures:

@@ -18,7 +18,7 @@ from vmmetrics.models.protocol import OneByOne, Said
 from vmmetrics.models.questions import LETTERS, NOT_RECORDED, Answered, EntriesByQuestion, Question
 from vmmetrics.utils.endpoint.messages import Turn
 from vmmetrics.utils.schema import parse_json
-from vmmetrics.utils.tables import SEPARATORS, read_rows
+from vmmetrics.utils.tables import SEPARATORS, json_lines, read_rows
 
 # Answers that need no model: at random, and the letter that is right most often.
 
@@ -193,17 +193,8 @@ def _values(path: Path, problems: Counter[str]) -> list[Any]:
         raise SetupError(f"{path} cannot be read: {error}") from error
     with suppress(ValueError):
         return [parse_json(text, gaps=True)]
-    values, failures = [], []
-    for number, line in enumerate(text.split("\n"), 1):  # other line ends may stand in a text
-        if line.strip():
-            try:
-                values.append(parse_json(line, gaps=True))
-            except ValueError as error:
-                failures.append(f"line {number}: neither JSON nor a line of JSON ({error})")
-    if failures and not values:
-        raise SetupError(f"{path}, {failures[0]}")
-    problems.update(["lines of recorded answers that are not JSON"] * len(failures))
-    return values
+    lines = text.split("\n")  # other line ends may stand in a text
+    return list(json_lines(lines, path, problems, "lines of recorded answers"))
 
 
 def _in_row(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

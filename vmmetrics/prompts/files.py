@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, Final
@@ -13,7 +13,7 @@ from vmmetrics.errors import SetupError
 from vmmetrics.prompts.entry import Action, Metadata, Place, PromptEntry, SubjectClass, SubjectEntry, Tags
 from vmmetrics.utils.schema import check, parse_json, plain
 from vmmetrics.utils.storage.atomic import write_text
-from vmmetrics.utils.tables import read_text
+from vmmetrics.utils.tables import json_lines, read_text
 from vmmetrics.utils.weights.manifest import shipped_folder, shipped_list
 
 LARGEST = 64 * 2**20
@@ -98,26 +98,11 @@ def read_rows(path: Path) -> list[Mapping[str, Any]]:
     return rows
 
 
-def json_lines(lines: Iterable[str], path: Path) -> Iterator[Any]:
-    """The values of the lines of a file that are not blank.
-
-    Raises:
-        SetupError: A line is no JSON.
-    """
-    for number, line in enumerate(lines, start=1):
-        if line.strip():
-            try:
-                yield parse_json(line, gaps=True)
-            except ValueError as error:
-                raise SetupError(f"{path}, line {number}: not readable as JSON: {error}") from error
-
-
 def _entry(row: Mapping[str, Any], number: int, path: Path) -> PromptEntry:
     where = f"{path.name}, entry {number}"
-    texts = {part.name: row.get(part.name, "") for part in fields(PromptEntry) if part.name not in _OBJECTS}
-    texts["index"] = row.get("index", f"{number:04d}")
-    if isinstance(texts["index"], int) and not isinstance(texts["index"], bool):
-        texts["index"] = f"{texts['index']:04d}"
+    index, objects = row.get("index", number), {"tags", "provenance"}
+    texts = {part.name: row.get(part.name, "") for part in fields(PromptEntry) if part.name not in objects}
+    texts["index"] = f"{index:04d}" if type(index) is int else index
     wrong = [name for name, value in texts.items() if not isinstance(value, str)]
     if wrong:
         raise SetupError(f"{where}: expected text in {', '.join(wrong)}")
@@ -129,9 +114,6 @@ def _entry(row: Mapping[str, Any], number: int, path: Path) -> PromptEntry:
         return PromptEntry(**texts, tags=None if tags is None else Tags(**tags), provenance=provenance)
     except (TypeError, ValueError) as error:
         raise SetupError(f"{where}: {error}") from error
-
-
-_OBJECTS = ("tags", "provenance")
 
 
 def _read_table(path: Path, kind: Any) -> tuple[Any, ...]:

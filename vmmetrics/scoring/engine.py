@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from vmmetrics.engines.pool import DEFAULT_TIMEOUT, Note, Pool, Result
 from vmmetrics.scoring.record import Record
@@ -14,6 +14,35 @@ from vmmetrics.scoring.work import Outcome, Scorer, Task
 
 _Item = tuple[Task, Task | None]
 _Answer = tuple[Record, Mapping[str, Any]]  # without the task, which may hold the frames of an array
+
+
+class Engine(Protocol):
+    """Takes tasks while one is :attr:`free`, and hands back outcomes in whatever order they are done."""
+
+    @property
+    def free(self) -> int:
+        """How many tasks it would take now."""
+
+    @property
+    def busy(self) -> int:
+        """How many tasks were submitted and not collected."""
+
+    @property
+    def slowest(self) -> tuple[str, float] | None:
+        """Name and seconds of the clip longest at work, or of the loading of its models; None where not known."""
+
+    def submit(self, task: Task, following: Task | None = None) -> None:
+        """Take a task, of which ``following`` most likely comes after; call only while :attr:`free` is positive."""
+
+    def collect(self, timeout: float | None = None) -> Sequence[Outcome]:
+        """Wait until something is done, up to ``timeout`` seconds; may be empty.
+
+        Raises:
+            SetupError: The models cannot be loaded.
+        """
+
+    def close(self) -> None:
+        """Stop what is at work."""
 
 
 class InProcess:
@@ -144,7 +173,3 @@ class Workers:
     def close(self) -> None:
         """Stop the workers, the ones at work as well."""
         self._pool.close()
-
-
-Engine = InProcess | Workers
-"""Takes tasks while one is :attr:`free`, and hands back outcomes in whatever order they are done."""

@@ -74,13 +74,42 @@ def read_rows(path: Path, problems: Counter[str] | None = None) -> list[Any]:
                 csv.field_size_limit(LARGEST_CELL)
                 return list(csv.DictReader(file, delimiter=SEPARATORS[suffix]))
             if suffix == ".jsonl":
-                return list(_values(file, problems))
+                return list(json_lines(file, path, problems))
             value = parse_json(file.read(), gaps=True)
             return value if isinstance(value, list) else [value]
     except OSError as error:
         raise cannot("read", path, error) from error
     except (ValueError, csv.Error) as error:
         raise SetupError(f"{path}: not readable as {suffix.lstrip('.') or 'JSON'}: {error}") from error
+
+
+def json_lines(
+    lines: Iterable[str], path: Path, problems: Counter[str] | None = None, called: str = "lines"
+) -> Iterator[Any]:
+    """The values of the lines of a file that are not blank.
+
+    Args:
+        lines: The lines.
+        path: The file.
+        problems: Lines that are not JSON are counted here, rather than fatal; but one must be.
+        called: What such lines are called there.
+
+    Raises:
+        SetupError: A line is no JSON; or none is, where they are counted.
+    """
+    read, failure = False, None
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            try:
+                yield parse_json(line, gaps=True)
+                read = True
+            except ValueError as error:
+                failure = failure or SetupError(f"{path}, line {number}: not readable as JSON: {error}")
+                if problems is None:
+                    raise failure from error
+                problems[f"{called} that are not JSON"] += 1
+    if failure and not read:
+        raise failure
 
 
 def read_text(path: Path, most: int, expected: str, called: str = "", errors: str = "strict") -> str:
@@ -158,23 +187,3 @@ def nothing_found(path: Path, what: str, problems: Mapping[str, int]) -> SetupEr
     """
     why = "; ".join(f"{count:,} {problem}" for problem, count in problems.items()) or "it has no rows"
     return SetupError(f"{path}: no {what} in it: {why}")
-
-
-def _values(lines: Iterable[str], problems: Counter[str] | None) -> Iterator[Any]:
-    read = False
-    failure: ValueError | None = None
-    for line in lines:
-        if not line.strip():
-            continue
-        try:
-            value = parse_json(line, gaps=True)
-        except ValueError as error:
-            if problems is None:
-                raise
-            problems["lines that are not JSON"] += 1
-            failure = error
-            continue
-        read = True
-        yield value
-    if failure is not None and not read:
-        raise failure

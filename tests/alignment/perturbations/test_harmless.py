@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from vmmetrics.alignment.perturbations.frames import at_rate, reencoded
-from vmmetrics.alignment.perturbations.library import INVARIANCES, perturbation
+from vmmetrics.alignment.perturbations.library import INVARIANCES, PERTURBATIONS
 from vmmetrics.clip import Clip
 
 
 def made(name: str, strength: float, clip: Clip, seed: int = 0) -> Clip:
-    return perturbation(name)(clip, strength, np.random.default_rng(seed)).clip
+    return PERTURBATIONS[name](clip, strength, np.random.default_rng(seed)).clip
 
 
 def psnr(a: np.ndarray, b: np.ndarray) -> float:

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.cas_recipe.ladder import DEFECTS as LADDER
 from vmmetrics.alignment.perturbations.frames import TIMINGS, burst_frames
-from vmmetrics.alignment.perturbations.library import DEFECTS, INVARIANCES, PERTURBATIONS, perturbation
+from vmmetrics.alignment.perturbations.library import DEFECTS, INVARIANCES, PERTURBATIONS
 from vmmetrics.alignment.perturbations.motion import smooth_walk
 from vmmetrics.alignment.perturbations.objects import NotApplicableError, Things
 from vmmetrics.clip import Clip
@@ -21,7 +21,7 @@ STRENGTHS = (0.25, 0.5, 0.75, 1.0)
 
 
 def made(name: str, strength: float, clip: Clip, things: Things | None, seed: int = 3):
-    return perturbation(name)(clip, strength, np.random.default_rng(seed), things)
+    return PERTURBATIONS[name](clip, strength, np.random.default_rng(seed), things)
 
 
 def first_of(clip: Clip, things: Things, count: int) -> tuple[Clip, Things]:

@@ -192,7 +192,7 @@ def test_the_window_is_the_middle_in_the_size_and_rate_wanted(clips):
     assert cut.frames.shape == (4, 32, 42, 3)
     whole = window(clips[0], Plan())
     np.testing.assert_array_equal(whole.frames, clips[0].frames)
-    assert next(Plan().cases()).kind == CLEAN
+    assert next(Plan().cases()) == (CLEAN, 0.0)
 
 
 def test_a_seed_is_a_seed(clips):

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vmmetrics.alignment.readers import read_study
 from vmmetrics.alignment.readers.columns import answer
 from vmmetrics.alignment.readers.ratings import read_ratings
+from vmmetrics.alignment.readers.read import read_study
 from vmmetrics.alignment.readers.tables import read_table
 from vmmetrics.errors import SetupError
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vmmetrics.alignment.readers import read_study
+from vmmetrics.alignment.readers.read import read_study
 from vmmetrics.errors import SetupError
 
 SCORES = {"clip": ["m/1.mp4", "m/2.mp4", "n/1.mp4", "n/2.mp4", "n/3.mp4"], "mss": [1, 2, 3, 4, 5]}

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vmmetrics.alignment.readers import read_study
+from vmmetrics.alignment.readers.read import read_study
 from vmmetrics.errors import SetupError
 
 

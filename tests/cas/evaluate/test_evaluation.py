@@ -61,9 +61,9 @@ def test_knowing_the_generator_is_worth_nothing_within_groups():
     probabilities = np.repeat(certain([4, 0]), 100, axis=0) * (1 - noise) + noise / 5
     found = report(probabilities, levels, groups)
     assert found.overall.spearman.value > 0.7
-    assert abs(found.within_groups) < 0.15
+    assert abs(found.spearman_within_groups) < 0.15
     assert list(found.groups) == ["good", "poor"]
-    assert found.majority == pytest.approx(np.bincount(levels).max() / 200)
+    assert found.accuracy_of_the_commonest_level == pytest.approx(np.bincount(levels).max() / 200)
 
 
 def test_calibrated_predictions_have_little_error():
@@ -79,4 +79,4 @@ def test_calibrated_predictions_have_little_error():
 def test_groups_without_a_name():
     found = report(certain([1, 2]), np.array([1, 3]), [None, "x"])
     assert list(found.groups) == ["", "x"]
-    assert found.within_groups is None
+    assert found.spearman_within_groups is None

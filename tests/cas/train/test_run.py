@@ -77,7 +77,7 @@ def test_the_card_says_what_happened(learnt: Trained):
     assert card["data"]["held_out"]["clips"] == learnt.report.overall.clips
     assert card["data"]["trained"]["levels"]["Poor"] == 0
     assert card["data"]["without_level"] == 1
-    assert card["agreement"] == json.loads(json.dumps(learnt.report.to_json()))
+    assert card["agreement"] == json.loads(json.dumps(asdict(learnt.report)))
     assert card["best_epoch"] == min(card["history"], key=lambda epoch: epoch["held_out_loss"])["number"]
     assert card["settings"] == asdict(QUICK)
     text = (out / "card.md").read_text()

@@ -118,7 +118,7 @@ def test_frames_in_a_batch_do_not_mix(folder: Path):
     assert [len(points) for points, _ in found] == [3, 0, 1]
     assert found[1][0].shape == (0, 17, 2)
     for frame, of_frame, (points, _) in zip(clip, boxes, found, strict=True):
-        assert np.array_equal(points, pose.keypoints(frame, of_frame)[0])
+        assert np.array_equal(points, pose.in_frames(frame[None], [of_frame])[0][0])
 
 
 def test_suppression_by_hand():
@@ -194,11 +194,11 @@ def test_a_wrong_checkpoint_is_told(folder: Path, tmp_path: Path):
     weights["head.cls_x.weight"] = torch.zeros(3)
     torch.save({"state_dict": weights}, tmp_path / "wrong.pth")
     with pytest.raises(SetupError, match=r"wrong\.pth.*misses head\.gau\.uv\.weight.*has head\.extra.*\(3,\) where"):
-        RTMPoseKeypoints(tmp_path / "wrong.pth", CPU, size=TINY).keypoints(random_frame(0), np.ones((1, 4)))
+        RTMPoseKeypoints(tmp_path / "wrong.pth", CPU, size=TINY).in_frames(random_frame(0)[None], [np.ones((1, 4))])
     with pytest.raises(SetupError, match=r"pose\.pth: .*no checkpoint of RTMDet;.*rtmdet-m-person"):
         RTMDetPersons(folder / "pose.pth", CPU, size=TINY).boxes(random_frame(0)[None])
     with pytest.raises(SetupError, match=r"no\.pth.*weights fetch rtmdet-m-person"):
         RTMDetPersons(tmp_path / "no.pth", CPU).boxes(random_frame(0)[None])
     (tmp_path / "cut.pth").write_bytes((folder / "pose.pth").read_bytes()[:50_000])
     with pytest.raises(SetupError, match=r"cut\.pth.*weights fetch rtmpose-m-body7"):
-        RTMPoseKeypoints(tmp_path / "cut.pth", CPU).keypoints(random_frame(0), np.ones((1, 4)))
+        RTMPoseKeypoints(tmp_path / "cut.pth", CPU).in_frames(random_frame(0)[None], [np.ones((1, 4))])

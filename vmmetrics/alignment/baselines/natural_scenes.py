@@ -148,9 +148,6 @@ def _cell_moments(values: NDArray[np.float32], cell: int) -> FloatArray:
 # Mittal, Moorthy and Bovik, "No-Reference Image Quality Assessment in the Spatial Domain", IEEE TIP 2012: 36 statistics
 # of natural scenes, and the support vector regression that its authors fitted to people's ratings of LIVE's pictures.
 
-BRISQUE_WEIGHTS = "brisque-live"
-"""The published regression, in the manifest of shipped weights."""
-
 
 @dataclass(frozen=True, slots=True)
 class Regression:
@@ -159,16 +156,16 @@ class Regression:
     Attributes:
         support: (S, 36) support vectors, features scaled to −1..1.
         coefficients: (S,) their weights.
-        gamma: Of the kernel exp(−γ |a − b|²).
-        rho: Taken off the sum.
+        gamma: Of the kernel exp(−γ |a − b|²), a single number.
+        rho: Taken off the sum, likewise.
         low: (36,) features that are scaled to −1.
         high: (36,) features that are scaled to 1.
     """
 
     support: FloatArray
     coefficients: FloatArray
-    gamma: float
-    rho: float
+    gamma: FloatArray
+    rho: FloatArray
     low: FloatArray
     high: FloatArray
 
@@ -185,9 +182,7 @@ def published_regression() -> Regression:
     Raises:
         SetupError: The file is missing or altered.
     """
-    arrays = _arrays(BRISQUE_WEIGHTS)
-    gamma, rho = (float(arrays.pop(name)) for name in ("gamma", "rho"))
-    return Regression(**arrays, gamma=gamma, rho=rho)
+    return Regression(**_arrays("brisque-live"))
 
 
 def brisque_features(moments: Sequence[FloatArray]) -> FloatArray:
@@ -229,8 +224,6 @@ def brisque(features: FloatArray, regression: Regression) -> float | None:
 # The pristine Gaussian is ours (see :mod:`benchmarks.niqe_pristine`), and blocks overlap by half so that small
 # clips have some: values are not comparable with those of the published model.
 
-NIQE_WEIGHTS = "niqe-pristine"
-"""The Gaussian of pristine pictures, in the manifest of shipped weights."""
 BLOCK = 2 * CELL
 """Side of a block in pixels, as published."""
 MIN_BLOCKS = 4
@@ -259,7 +252,7 @@ def shipped_pristine() -> Pristine:
     Raises:
         SetupError: The file is missing or altered.
     """
-    return Pristine(**_arrays(NIQE_WEIGHTS))
+    return Pristine(**_arrays("niqe-pristine"))
 
 
 def block_features(moments: Sequence[FloatArray], height: int, width: int) -> FloatArray:

@@ -12,14 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from vmmetrics.alignment.baselines.catalogue import BASELINES, FAMILIES, ONE_FRAME, BaselineMeasure, Loaded, chosen
-from vmmetrics.perception.embedded.camera import GlobalMotion
-from vmmetrics.perception.embedded.flow import DISFlow
-from vmmetrics.perception.embedded.objects.segmenter import MotionSegmenter
-from vmmetrics.perception.embedded.pose.pose import BlazePose
-from vmmetrics.perception.embedded.quality.quality import TemporalQuality
-from vmmetrics.perception.embedded.tracker import GridTracker
-from vmmetrics.perception.presets import Preset
-from vmmetrics.perception.scene import Models, Scene
+from vmmetrics.perception.presets import Wanted, load_preset
+from vmmetrics.perception.scene import Scene
 from vmmetrics.scoring.api import tasks_of
 from vmmetrics.scoring.local import prepare, run
 from vmmetrics.scoring.session import Listener
@@ -27,14 +21,12 @@ from vmmetrics.scoring.settings import Scoring, Settings, reading_options
 from vmmetrics.scoring.suite import ClipScores, Suite, attempt
 from vmmetrics.scoring.table import Table
 from vmmetrics.scoring.tasks import shard as shard_of
-from vmmetrics.types import MetricResult, Protocol
+from vmmetrics.types import MetricResult
 from vmmetrics.utils.storage import provenance
 from vmmetrics.utils.weights.manifest import load_manifest, weight_path
 
 PRESET = "baselines"
 """What stands in records where a suite's has the name of its models."""
-PROTOCOL: Protocol = "vmmetrics"
-"""Whose pictures and flow they share."""
 LABEL = "baselines, each in its own unit: not VMBench's metrics"
 
 
@@ -63,16 +55,7 @@ class BaselineSuite(Suite):
     ) -> None:
         given = given or {}
         self.metrics = chosen(names, tuple(given))
-        # the embedded models but for those that were trained for CAS: what baselines look at, no metric of ours moves
-        models = Models(
-            flow=DISFlow(),
-            camera=GlobalMotion(),
-            segmenter=MotionSegmenter(),
-            tracker=GridTracker(),
-            pose=BlazePose(),
-            quality=TemporalQuality(),
-        )
-        self._preset = Preset(models, {"flow": "DIS optical flow (OpenCV)"}, {}, published_models=False)
+        self._preset = load_preset("embedded", Wanted(threads=threads))  # for its flow
         self._measures: dict[str, BaselineMeasure] = {}
         self.parts: dict[str, dict[str, Any]] = {}
         for name in self.metrics:
@@ -96,8 +79,8 @@ class BaselineSuite(Suite):
         """Return what every value depends on, ready for JSON; :attr:`parts` has what single ones depend on."""
         return {
             "preset": PRESET,
-            "protocol": PROTOCOL,
-            "models": dict(self._preset.description),
+            "protocol": "vmmetrics",  # whose pictures and flow they share
+            "models": {"flow": self._preset.description["flow"]},
             "weights": {},
             "comparable": False,
             "label": LABEL,

@@ -206,17 +206,6 @@ PERTURBATIONS: Mapping[str, Perturbation] = {**DEFECTS, **INVARIANCES}
 """Every perturbation by name."""
 
 
-def perturbation(name: str) -> Perturbation:
-    """Return the perturbation called ``name``.
-
-    Raises:
-        ValueError: There is none.
-    """
-    if name not in PERTURBATIONS:
-        raise ValueError(f"Expected a perturbation among {', '.join(PERTURBATIONS)} but got {name!r}")
-    return PERTURBATIONS[name]
-
-
 def names(chosen: Sequence[str] | None, family: Mapping[str, Perturbation]) -> tuple[str, ...]:
     """Return the chosen names of a family in its own order; None chooses all.
 

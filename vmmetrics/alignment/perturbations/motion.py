@@ -123,6 +123,13 @@ def _displaced(frames: Frames, field: Callable[[int], FloatArray]) -> Frames:
     return np.stack([displace(frame, field(t)) for t, frame in enumerate(frames)])
 
 
+def _overlaid(frames: Frames, apart: FloatArray, share: FloatArray, path: FloatArray, radius: float) -> Frames:
+    """Return the clip with what lies ``apart`` shown around ``path`` (T, 2), by a share (T,) of each frame."""
+    others = [displace(frame, np.broadcast_to(apart, (*frame.shape[:2], 2))) for frame in frames]
+    weights = [share[t] * bump(frames, place, radius) for t, place in enumerate(path)]
+    return np.stack(list(map(_blend, frames, others, weights)))
+
+
 def limb_bend(frames: Frames, strength: float, fps: float, rng: Rng) -> Frames:
     """An elongated part bends to and fro like rubber."""
     path, radius = _subject(frames, rng, (0.09, 0.15))
@@ -195,11 +202,7 @@ def double(frames: Frames, strength: float, fps: float, rng: Rng) -> Frames:
     away = np.array([np.cos(angle), np.sin(angle)]) * 2.0 * radius
     there = smooth_walk(rng, len(frames), 0.35 * fps)
     share = graded(strength, (0.45, 0.65, 0.85, 1.0)) * np.clip(3 * np.abs(there), 0, 1)
-    doubled = []
-    for t, frame in enumerate(frames):
-        copy = displace(frame, np.broadcast_to(-away, (*frame.shape[:2], 2)))
-        doubled.append(_blend(frame, copy, share[t] * bump(frames, path[t] + away, radius)))
-    return np.stack(doubled)
+    return _overlaid(frames, -away, share, path + away, radius)
 
 
 def interleave(frames: Frames, strength: float, _fps: float, rng: Rng) -> Frames:
@@ -291,11 +294,7 @@ def morph(frames: Frames, strength: float, fps: float, rng: Rng) -> Frames:
     apart = np.array([np.cos(angle), np.sin(angle)]) * 2.0 * radius
     turn = smooth_walk(rng, len(frames), 0.5 * fps)
     share = graded(strength, (0.3, 0.5, 0.75, 1.0)) * np.clip(1.5 * np.abs(turn), 0, 1)
-    morphed = []
-    for t, frame in enumerate(frames):
-        other = displace(frame, np.broadcast_to(apart, (*frame.shape[:2], 2)))
-        morphed.append(_blend(frame, other, share[t] * bump(frames, path[t], radius)))
-    return np.stack(morphed)
+    return _overlaid(frames, apart, share, path, radius)
 
 
 MOTIONS: dict[str, Callable[[Frames, float, float, Rng], Frames]] = {

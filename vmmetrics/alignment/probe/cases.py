@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from importlib import import_module
-from typing import Any, NamedTuple, cast
+from itertools import product
+from typing import Any, cast
 
 import cv2
 import numpy as np
 
 from vmmetrics.alignment.perturbations.frames import at_rate, scaled
-from vmmetrics.alignment.perturbations.library import DEFECTS, INVARIANCES, names, perturbation
+from vmmetrics.alignment.perturbations.library import DEFECTS, INVARIANCES, PERTURBATIONS, names
 from vmmetrics.alignment.perturbations.objects import OF_THINGS, NotApplicableError, Things
 from vmmetrics.clip import Clip
 from vmmetrics.errors import ClipError, SetupError, explain
@@ -35,11 +36,16 @@ class FunctionSource:
 
     Attributes:
         function: The function, or ``module:name`` of one.
-        label: What its scores are called; where it gives several, they keep their names.
     """
 
     function: Function | str
-    label: str
+
+    @property
+    def label(self) -> str:
+        """What its scores are called; where it gives several, they keep their names."""
+        given = self.function
+        name = given.rpartition(":")[2] if isinstance(given, str) else getattr(given, "__name__", "metric")
+        return "metric" if name == "<lambda>" else name
 
     def load(self) -> Function:
         """Return the function itself.
@@ -60,12 +66,6 @@ class FunctionSource:
 
 
 Source = Settings | FunctionSource
-
-
-def own_function(function: Function | str) -> FunctionSource:
-    """Return a function, or ``module:name`` of one, as a source."""
-    name = function.rpartition(":")[2] if isinstance(function, str) else getattr(function, "__name__", "metric")
-    return FunctionSource(function, "metric" if name == "<lambda>" else name)
 
 
 def describe(source: Source) -> dict[str, Any]:
@@ -148,18 +148,6 @@ LIBRARY = 1
 """Version of the perturbations; a probe does not go on with another."""
 
 
-class Case(NamedTuple):
-    """One version of a clip.
-
-    Attributes:
-        kind: :data:`CLEAN`, a perturbation, or :data:`RATE`.
-        strength: Of the perturbation; 0 for clean; for a rate the stride.
-    """
-
-    kind: str
-    strength: float
-
-
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What a probe does to every clip.
@@ -204,15 +192,15 @@ class Plan:
         if self.short_side is not None and self.short_side < 32:
             raise ValueError(f"Expected a short side of 32 pixels or more but got {self.short_side}")
 
-    def cases(self) -> Iterator[Case]:
-        """Yield the cases of a clip, the clean one first."""
-        yield Case(CLEAN, 0.0)
+    def cases(self) -> Iterator[tuple[str, float]]:
+        """Yield kind and strength of the cases of a clip, the clean one first."""
+        yield CLEAN, 0.0
         for name in self.invariances or ():
             strengths = self.harmless_strengths if INVARIANCES[name].graded else (1.0,)
-            yield from (Case(name, strength) for strength in strengths)
-        yield from (Case(name, strength) for name in self.defects or () for strength in self.strengths)
+            yield from product((name,), strengths)
+        yield from product(self.defects or (), self.strengths)
         if self.rates:
-            yield from (Case(RATE, float(stride)) for stride in STRIDES)
+            yield from product((RATE,), map(float, STRIDES))
 
     def configuration(self, metrics: Sequence[dict[str, Any]]) -> dict[str, Any]:
         """Return what every score depends on besides clip and case."""
@@ -248,8 +236,8 @@ class Work:
     Attributes:
         task: The clip.
         sha256: Of its content.
-        kind: What to do to it, see :class:`Case`.
-        strength: And how much of it.
+        kind: What to do to it: :data:`CLEAN`, a perturbation, or :data:`RATE`.
+        strength: Of the perturbation; 0 for clean; for a rate the stride.
     """
 
     task: Task
@@ -298,7 +286,7 @@ def _made(work: Work, plan: Plan) -> tuple[Clip, dict[str, Any]]:
         if len(fewer) < LEAST_FRAMES_LEFT:
             raise NotApplicableError(f"{len(fewer)} frames are left at {clip.fps / strength:.3g} a second")
         return fewer, {}
-    change, things = perturbation(kind), None
+    change, things = PERTURBATIONS[kind], None
     if kind in OF_THINGS:
         try:
             things = _find(key, plan)

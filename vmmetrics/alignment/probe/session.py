@@ -229,4 +229,4 @@ def sources_of(
     sources: list[Source] = [Settings(preset, metrics=ours, plugins=tuple(plugins))] if ours else []
     if baselines:
         sources.append(BaselineSettings(metrics=baselines))
-    return [*sources, *(cases.own_function(item) for item in given if not isinstance(item, str) or ":" in item)]
+    return [*sources, *(cases.FunctionSource(item) for item in given if not isinstance(item, str) or ":" in item)]

@@ -17,8 +17,7 @@ from vmmetrics.errors import SetupError
 from vmmetrics.utils.display.markup import listed
 
 _SUFFIX = re.compile(r"\.[a-z][a-z0-9]{1,4}$", re.IGNORECASE)  # ".mp4" and ".webm", and not the end of "Wan2.1"
-_SHOWN_CLASHES = 3
-_SHOWN_NAMES = 3
+_SHOWN = 3  # clashes in a message, and names of each side of one
 
 Parts = tuple[str, ...]
 
@@ -62,13 +61,13 @@ def match_names(
     clashes: list[str] = []
     for depth in dict.fromkeys((deepest, *range(min(depths), 0, -1))):
         told_by_folder = False
-        for words, change in (*_WAYS, *(_OF_MODELS if of_models else ())):
+        for words, change in _WAYS if of_models else _WAYS[:-1]:
             keys = [_by_key(side, depth, change) for side in left_over]
             for key in keys[0].keys() & keys[1].keys():
                 left, right = keys[0][key], keys[1][key]
                 if len(left) > 1 or len(right) > 1:
-                    ours = listed([first[i] for i in left], _SHOWN_NAMES)
-                    theirs = listed([second[i] for i in right], _SHOWN_NAMES)
+                    ours = listed([first[i] for i in left], _SHOWN)
+                    theirs = listed([second[i] for i in right], _SHOWN)
                     clashes.append(f"{ours} ({sides[0]}) and {theirs} ({sides[1]})")
                     continue
                 pairs.append((left[0], right[0]))
@@ -76,8 +75,8 @@ def match_names(
                 told_by_folder |= len(key) > 1
                 del left_over[0][left[0]], left_over[1][right[0]]
             if clashes:
-                more = len(clashes) - _SHOWN_CLASHES
-                shown = [*sorted(clashes)[:_SHOWN_CLASHES], *([f"and {more} more"] if more > 0 else [])]
+                more = len(clashes) - _SHOWN
+                shown = [*sorted(clashes)[:_SHOWN], *([f"and {more} more"] if more > 0 else [])]
                 raise SetupError(
                     "Which clip is which cannot be told from the names:",
                     *(f"  {line}" for line in shown),
@@ -122,8 +121,7 @@ _WAYS: tuple[tuple[str, Callable[[str], str]], ...] = (
     (" without suffix", stem),
     (" without suffix, whatever the case", lambda name: stem(name).casefold()),
     (" as an upload is stored, blanks as _ and signs left out", lambda name: _stored(name) or name),
-)
-_OF_MODELS: tuple[tuple[str, Callable[[str], str]], ...] = (
+    # of models alone
     (", letters and digits alone", lambda name: re.sub(r"[^0-9a-z]", "", name.casefold())),
 )
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
@@ -77,15 +77,53 @@ def read_ratings(
         if dimension is None or rating is None:
             raise SetupError(f"{table.source}: expected columns dimension and rating but got {table.heading}")
         rated = {column: values for column in [rating] if (values := numbers(table, column, wanted=True)) is not None}
-        return _gathered(table, rows, rater, rated, {}, scale, dimension)
-    rated, unread = _rated_columns(table, {*rows.used, rater}, dimensions)
-    grid = _grid(rated, named=form == "wide") if form == "wide" or (form is None and rater is None) else {}
-    if (form == "long" and rater is None) or (form == "wide" and not grid):
-        wanted = "a column rater" if form == "long" else "a column per rater (smoothness_1, smoothness_2)"
-        raise SetupError(f"{table.source}: expected {wanted} but got {table.heading}")
-    if all(np.isnan(values).all() for values in rated.values()):
-        raise SetupError("; ".join((f"{table.source}: no column holds ratings; it has {table.heading}", *unread)))
-    return _gathered(table, rows, rater, rated, grid, scale, None, unread)
+        grid, unread = dict[str, dict[str, str]](), list[str]()
+    else:
+        dimension = None
+        rated, unread = _rated_columns(table, {*rows.used, rater}, dimensions)
+        grid = _grid(rated, named=form == "wide") if form == "wide" or (form is None and rater is None) else {}
+        if (form == "long" and rater is None) or (form == "wide" and not grid):
+            wanted = "a column rater" if form == "long" else "a column per rater (smoothness_1, smoothness_2)"
+            raise SetupError(f"{table.source}: expected {wanted} but got {table.heading}")
+        if all(np.isnan(values).all() for values in rated.values()):
+            raise SetupError("; ".join((f"{table.source}: no column holds ratings; it has {table.heading}", *unread)))
+    people, of_rows = texts(table, rater), texts(table, dimension)
+    in_grid = {column for raters in grid.values() for column in raters.values()}
+    averages = {f"{normalised(dimension)}_{how}" for dimension in grid for how in _SUMMARIES} | _SUMMARIES
+    summaries = [column for column in rated if grid and column not in in_grid and normalised(column) in averages]
+    single = [column for column in rated if column not in in_grid and column not in summaries]
+    kept = [
+        (row, clip, of)
+        for row, (clip, of) in enumerate(zip(rows.clips, of_rows, strict=True))
+        if clip is not None and (of is not None or dimension is None)
+    ]
+    anonymous = rater is None and len({(clip, of) for _, clip, of in kept}) < len(kept)
+    rated_clips, seen = list[RatedClip](), Counter[tuple[str, str | None]]()
+    for row, clip, of in kept:
+        seen[clip, of] += 1
+        said = people[row] or "?" if rater is not None else str(seen[clip, of]) if anonymous else AVERAGED
+        ratings = [(of or column, float(rated[column][row]), said) for column in single]
+        for name, raters in grid.items():
+            ratings += [(name, float(rated[column][row]), person) for person, column in raters.items()]
+        rated_clips.append(RatedClip(clip, ratings, rows.prompts[row], rows.models[row]))
+    if dimension is not None:
+        by = f"rater {rater}" if rater else "unnamed raters" if anonymous else "averaged"
+        form = f"one row per rating (clip {rows.column}, {by}, dimension {dimension}, rating {single[0]})"
+    else:
+        parts = [f"{name} by {len(raters)} raters" for name, raters in grid.items()]
+        if rater is not None:
+            parts = [f"one row per clip and {rater}: {', '.join(single)}"]
+        elif anonymous:
+            parts += [f"several rows per clip, by raters that are not named: {', '.join(single)}"]
+        elif single:
+            parts.append(f"averaged: {', '.join(single)}")
+        form = f"clip from column {rows.column}; {'; '.join(parts)}"
+    told = [*table.notes, f"Ratings: {form}", *rows.notes]
+    told += [f"Left out: {', '.join(summaries)} (taken from the ratings themselves)"] if summaries else []
+    told += [f"{table.source}: {reason}" for reason in unread]
+    nameless = len(table) - len(kept)
+    told += [f"{nameless} rows of ratings say nothing in {rows.column} and were left out"] if nameless else []
+    return judgements.gathered(rated_clips, told, scale=scale, of_models=rows.of_models)
 
 
 class TableClips(NamedTuple):
@@ -216,64 +254,3 @@ def _grid(rated: Iterable[str], *, named: bool) -> dict[str, dict[str, str]]:
         dimension, _, rater = column.rpartition("_")
         found[dimension or _ONE_DIMENSION][rater] = column
     return dict(found)
-
-
-def _gathered(
-    table: SourceTable,
-    rows: TableClips,
-    rater: str | None,
-    rated: Mapping[str, FloatArray],
-    grid: Mapping[str, Mapping[str, str]],
-    scale: RatingScale,
-    dimension: str | None,
-    unread: Sequence[str] = (),
-) -> Judgements:
-    """The ratings of a table.
-
-    Args:
-        table: The table.
-        rows: Which clip each row is about.
-        rater: Column of raters.
-        rated: Column to ratings.
-        grid: Dimension to rater to column.
-        scale: Lowest and highest rating there can be.
-        dimension: The column that says of which dimension the one rating of a row is.
-        unread: Which columns are not read, in words.
-    """
-    people, dimensions = texts(table, rater), texts(table, dimension)
-    in_grid = {column for raters in grid.values() for column in raters.values()}
-    averages = {f"{normalised(dimension)}_{how}" for dimension in grid for how in _SUMMARIES} | _SUMMARIES
-    summaries = [column for column in rated if grid and column not in in_grid and normalised(column) in averages]
-    single = [column for column in rated if column not in in_grid and column not in summaries]
-    kept = [
-        (row, clip, of)
-        for row, (clip, of) in enumerate(zip(rows.clips, dimensions, strict=True))
-        if clip is not None and (of is not None or dimension is None)
-    ]
-    anonymous = rater is None and len({(clip, of) for _, clip, of in kept}) < len(kept)
-    rated_clips, seen = list[RatedClip](), Counter[tuple[str, str | None]]()
-    for row, clip, of in kept:
-        seen[clip, of] += 1
-        said = people[row] or "?" if rater is not None else str(seen[clip, of]) if anonymous else AVERAGED
-        ratings = [(of or column, float(rated[column][row]), said) for column in single]
-        for name, raters in grid.items():
-            ratings += [(name, float(rated[column][row]), person) for person, column in raters.items()]
-        rated_clips.append(RatedClip(clip, ratings, rows.prompts[row], rows.models[row]))
-    if dimension is not None:
-        by = f"rater {rater}" if rater else "unnamed raters" if anonymous else "averaged"
-        form = f"one row per rating (clip {rows.column}, {by}, dimension {dimension}, rating {single[0]})"
-    else:
-        parts = [f"{name} by {len(raters)} raters" for name, raters in grid.items()]
-        if rater is not None:
-            parts = [f"one row per clip and {rater}: {', '.join(single)}"]
-        elif anonymous:
-            parts += [f"several rows per clip, by raters that are not named: {', '.join(single)}"]
-        elif single:
-            parts.append(f"averaged: {', '.join(single)}")
-        form = f"clip from column {rows.column}; {'; '.join(parts)}"
-    told = [*table.notes, f"Ratings: {form}", *rows.notes]
-    told += [f"Left out: {', '.join(summaries)} (taken from the ratings themselves)"] if summaries else []
-    told += [f"{table.source}: {reason}" for reason in unread]
-    nameless = len(table) - len(kept)
-    told += [f"{nameless} rows of ratings say nothing in {rows.column} and were left out"] if nameless else []
-    return judgements.gathered(rated_clips, told, scale=scale, of_models=rows.of_models)

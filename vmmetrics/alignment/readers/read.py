@@ -82,7 +82,7 @@ def read_study(
     found, judged, averaged = _to_one_level(found, judged)
     match = _matched(found, judged)
     told, guessed = faces(list(found.values), judged.dimensions, facing, dimensions)
-    return _study(found, judged, match, told, (*found.notes, *judged.notes, *averaged, *guessed))
+    return _study(found, judged, match, told, [*found.notes, *judged.notes, *averaged, *guessed])
 
 
 def _read_judgements(
@@ -157,11 +157,7 @@ def _to_one_level(scores: SourceScores, judged: Judgements) -> tuple[SourceScore
 
 
 def _study(
-    scores: SourceScores,
-    judged: Judgements,
-    match: NameMatch,
-    facing: dict[str, tuple[str, ...]],
-    notes: tuple[str, ...],
+    scores: SourceScores, judged: Judgements, match: NameMatch, facing: dict[str, tuple[str, ...]], notes: list[str]
 ) -> Study:
     of_scores, of_judged = (list(rows) for rows in zip(*match.pairs, strict=True))
     clips = tuple(scores.clips[row] for row in of_scores)

@@ -21,6 +21,11 @@ FETV_FILE = re.compile(r"^manual_eval_results_(?P<model>.+)\.json$")
 _FETV_DIMENSIONS = ("static_quality", "temporal_quality", "alignment")
 # Folders of the videos are not always called as the files of ratings are.
 _FETV_FOLDERS = {"damo-text2video": "modelscope-t2v", "ground-truth": "real"}
+_VIDEOFEEDBACK2 = {
+    "visual_quality": ("visual_score", "visual_quality", "vq_score"),
+    "text_to_video_alignment": ("t2v_score", "text_to_video_alignment", "t2v_alignment"),
+    "physical_consistency": ("phy_score", "physical_common_sense_consistency", "physical_consistency", "pc_score"),
+}
 _VISIONREWARD_OTHERS = frozenset({"video_path", "internal_id", "prompt", "url", "meta_result", "meta_mask"})
 _VIDEOFEEDBACK = (
     *("visual_quality", "temporal_consistency", "dynamic_degree"),
@@ -229,19 +234,7 @@ RELEASED: Mapping[str, ReleasedSet] = {
         "VideoFeedback", _AVERAGES, ("id", "video_id", "video_name"), {name: (name,) for name in _VIDEOFEEDBACK}
     ),
     "videofeedback2": ReleasedSet(
-        "VideoFeedback2",
-        _AVERAGES,
-        ("video_name", "video", "video_path", "id"),
-        {
-            "visual_quality": ("visual_score", "visual_quality", "vq_score"),
-            "text_to_video_alignment": ("t2v_score", "text_to_video_alignment", "t2v_alignment"),
-            "physical_consistency": (
-                "phy_score",
-                "physical_common_sense_consistency",
-                "physical_consistency",
-                "pc_score",
-            ),
-        },
+        "VideoFeedback2", _AVERAGES, ("video_name", "video", "video_path", "id"), _VIDEOFEEDBACK2
     ),
     "visionreward": ReleasedSet("VisionRewardDB-Video", "one rating per aspect", ("video_path", "internal_id")),
     "vmbench": ReleasedSet(

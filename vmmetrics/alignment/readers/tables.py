@@ -255,23 +255,19 @@ def _of_content(content: Any, name: str, notes: tuple[str, ...] = ()) -> SourceT
     if is_tasks(content):
         content, note = rows_of_tasks(content, name)
         notes = (*notes, note)
-    return SourceTable(name, _columns_of(content, name), notes)
-
-
-def _columns_of(content: Any, name: str) -> dict[str, list[Any]]:
-    """Columns from rows, from columns, or from clip → values."""
     if isinstance(content, Mapping):
         values = list(content.values())
         if values and all(_is_column(value) for value in values):
             if len({len(value) for value in values}) > 1:
                 raise SetupError(f"{name}: its columns differ in length")
-            return {str(key): list(value) for key, value in content.items()}
+            return SourceTable(name, {str(key): list(value) for key, value in content.items()}, notes)
         nested = all(isinstance(value, Mapping) for value in values)
         content = [{"clip": key, **(value if nested else {"score": value})} for key, value in content.items()]
     if not _is_column(content) or not all(isinstance(row, Mapping) for row in content):
         raise SetupError(f"{name}: expected rows (objects) or columns (lists)")
     rows = [_flat(row) for row in content]
-    return {column: [row.get(column) for row in rows] for column in dict.fromkeys(c for row in rows for c in row)}
+    columns = dict.fromkeys(column for row in rows for column in row)
+    return SourceTable(name, {column: [row.get(column) for row in rows] for column in columns}, notes)
 
 
 def _is_column(value: Any) -> bool:

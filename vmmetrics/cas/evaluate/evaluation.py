@@ -92,21 +92,15 @@ class EvaluationReport:
     Attributes:
         overall: All clips.
         groups: Per group (model), sorted; clips without a group are under ``""``.
-        within_groups: Mean over groups of their rank correlation: what is left when knowing the generator is worth
-            nothing. None where no group has one.
-        majority: Accuracy of always naming the commonest level.
+        spearman_within_groups: Mean over groups of their rank correlation: what is left when knowing the generator is
+            worth nothing. None where no group has one.
+        accuracy_of_the_commonest_level: Accuracy of always naming the commonest level.
     """
 
     overall: Evaluation
     groups: Mapping[str, Evaluation]
-    within_groups: float | None
-    majority: float
-
-    def to_json(self) -> dict[str, Any]:
-        """All of it as plain values."""
-        groups = {name: asdict(evaluation) for name, evaluation in self.groups.items()}
-        beside = {"spearman_within_groups": self.within_groups, "accuracy_of_the_commonest_level": self.majority}
-        return {"overall": asdict(self.overall), "groups": groups, **beside}
+    spearman_within_groups: float | None
+    accuracy_of_the_commonest_level: float
 
 
 def report(probabilities: FloatArray, levels: Level, groups: Sequence[str | None], seed: int = 0) -> EvaluationReport:
@@ -141,9 +135,8 @@ def evaluate(probabilities: FloatArray, levels: Level, seed: int = 0) -> Evaluat
         Interval(float(each.mean())) if few else _figure(each.mean(), each[drawn].mean(axis=1))
         for each in (right, error)
     )
-    spearman = Interval(None)
-    if not np.isnan(order[0]):
-        spearman = _figure(order[0], rank_correlations(expected[drawn], levels[drawn]))
+    ranked = not np.isnan(order[0])
+    spearman = _figure(order[0], rank_correlations(expected[drawn], levels[drawn])) if ranked else Interval(None)
     # No interval: resampling clips inflates a calibration error, and would mislead.
     calibration = Interval(sum(b.clips * abs(b.confidence - b.accuracy) for b in bins) / count)
     return Evaluation(count, accuracy, mae, spearman, calibration, bins)
@@ -213,7 +206,7 @@ class Evaluated:
     def to_json(self) -> dict[str, Any]:
         """All of it as plain values."""
         told = {"clips": list(self.clips), "seen_in_training": list(self.seen), "failed": dict(self.failed)}
-        return self.report.to_json() | told
+        return asdict(self.report) | told
 
 
 def load_judge(name: str, device: str | None = None, precision: str | None = None) -> LoadedClassifier:

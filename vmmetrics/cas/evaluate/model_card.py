@@ -6,7 +6,7 @@ import json
 import platform
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -71,29 +71,36 @@ FIGURES = {
 """Attributes of an :class:`~vmmetrics.cas.evaluate.evaluation.Evaluation`, and what tables call them."""
 
 
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """What a run gives.
+
+    Attributes:
+        checkpoint: The best epoch's weights.
+        best: That epoch.
+        history: All epochs.
+        report: Its agreement with the labels of the clips held out, over all views.
+        split: Which clips were trained on, and which held out.
+    """
+
+    checkpoint: Path
+    best: Epoch
+    history: Sequence[Epoch]
+    report: EvaluationReport
+    split: Split
+
+
 def write_card(
-    out: Path,
-    run: Mapping[str, Any],
-    split: Split,
-    data: LabelledClips,
-    failed: Mapping[str, str],
-    history: Sequence[Epoch],
-    best: Epoch,
-    report: EvaluationReport,
-    weights: int,
+    out: Path, run: Mapping[str, Any], trained: Trained, data: LabelledClips, failed: Mapping[str, str]
 ) -> None:
     """Write ``card.md``, ``card.json``, ``curves.png`` and ``calibration.png``.
 
     Args:
         out: Folder that takes them.
-        run: Settings, architecture, start and hashes, as plain values.
-        split: Clips trained on and held out.
+        run: Settings, architecture, start, hashes and the number of the model's weights, as plain values.
+        trained: What came of it.
         data: All clips of the labels.
         failed: Why clips were left out, by name.
-        history: Epochs.
-        best: The epoch kept.
-        report: Agreement over the clips held out.
-        weights: Number of the model's weights.
 
     Raises:
         SetupError: A file cannot be written.
@@ -104,22 +111,21 @@ def write_card(
         "versions": {name: version_of(name) for name in packages},
         "python": platform.python_version(),
         **run,
-        "weights": weights,
         "data": {
-            "trained": _counts(split.trained),
-            "held_out": _counts(split.held_out),
+            "trained": _counts(trained.split.trained),
+            "held_out": _counts(trained.split.held_out),
             "without_level": len(data.without_level),
             "unreadable": [{"clip": name, "reason": reason} for name, reason in failed.items()],
         },
-        "history": [asdict(epoch) for epoch in history],
-        "best_epoch": best.number,
-        "agreement": report.to_json(),
+        "history": [asdict(epoch) for epoch in trained.history],
+        "best_epoch": trained.best.number,
+        "agreement": asdict(trained.report),
     }
     try:
         (out / "card.json").write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
-        (out / "card.md").write_text(_markdown(content, report), encoding="utf-8")
-        curves = training_chart(history, best.number)
-        save_charts({"curves": curves, "calibration": calibration_chart(report.overall.bins)}, out)
+        (out / "card.md").write_text(_markdown(content, trained.report), encoding="utf-8")
+        curves = training_chart(trained.history, trained.best.number)
+        save_charts({"curves": curves, "calibration": calibration_chart(trained.report.overall.bins)}, out)
     except OSError as error:
         raise cannot("write", f"the model card to {out}", error) from error
 
@@ -171,11 +177,11 @@ def _markdown(content: Mapping[str, Any], report: EvaluationReport) -> str:
 
 def agreement_table(report: EvaluationReport) -> DisplayTable:
     """Return a row for all clips and one per group, and what the figures are to be held against."""
-    within = "none can be given" if report.within_groups is None else f"{report.within_groups:.3f}"
+    within, majority = report.spearman_within_groups, report.accuracy_of_the_commonest_level
+    told = "none can be given" if within is None else f"{within:.3f}"
     caption = (
-        f"Always naming the commonest level is right in {report.majority:.3f} of the clips. Mean Spearman within "
-        f"groups: {within}; only that cannot be won by recognising the generator. Brackets: 95 % bootstrap intervals "
-        "over clips."
+        f"Always naming the commonest level is right in {majority:.3f} of the clips. Mean Spearman within groups: "
+        f"{told}; only that cannot be won by recognising the generator. Brackets: 95 % bootstrap intervals over clips."
     )
     title = "Agreement with the labels"
     table = DisplayTable("agreement", title, caption, tables.heads("group", "clips", *FIGURES.values()))

@@ -19,7 +19,7 @@ from vmmetrics.video import read_clip
 
 try:
     import torch
-    from torch.utils.data import DataLoader, Dataset
+    from torch.utils.data import Dataset
 except ModuleNotFoundError as error:
     raise SetupError(f"{error.name} is missing; install it with: pip install 'vmmetrics[cas]'") from error
 
@@ -168,11 +168,3 @@ class TrainingViews(Dataset):  # type: ignore[misc]
         draw = np.random.default_rng([self._settings.seed, _VIEW, *place])
         view = training_view(read_clip(clip.path).frames, self._plan, self._settings.augmentation, draw)
         return torch.from_numpy(view), clip.level
-
-
-def load_batches(
-    views: TrainingViews, batches: Iterator[list[tuple[int, int]]], workers: int
-) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """Batches in order, made ahead by ``workers`` processes (0: in this one)."""
-    loader = DataLoader(views, batch_sampler=list(batches), num_workers=workers, pin_memory=torch.cuda.is_available())
-    yield from loader

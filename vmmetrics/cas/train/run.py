@@ -2,42 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
+import torch
 
-from vmmetrics.cas.evaluate.evaluation import EvaluationReport, report
-from vmmetrics.cas.evaluate.model_card import write_card
-from vmmetrics.cas.labelled_clips import LabelledClip, LabelledClips, Split, split_by_prompt
+from vmmetrics.cas.evaluate.evaluation import report
+from vmmetrics.cas.evaluate.model_card import Trained, write_card
+from vmmetrics.cas.labelled_clips import LabelledClips, split_by_prompt
 from vmmetrics.cas.train.data import try_clips
-from vmmetrics.cas.train.settings import Epoch, Nobody, TrainSettings, Watcher
+from vmmetrics.cas.train.settings import Nobody, TrainSettings, Watcher
 from vmmetrics.cas.train.state import BEST, join
 from vmmetrics.cas.train.trainer import Trainer
 from vmmetrics.errors import cannot
 from vmmetrics.functional.cas import LEVELS
 from vmmetrics.perception.vmbench.checkpoints import architecture_of, load_encoder, read_checkpoint
 from vmmetrics.perception.vmbench.ported.videomae import SIZES, Architecture, VideoMAE
-
-
-@dataclass(frozen=True, slots=True)
-class Trained:
-    """What a run gives.
-
-    Attributes:
-        checkpoint: The best epoch's weights.
-        best: That epoch.
-        history: All epochs.
-        report: Its agreement with the labels of the clips held out, over all views.
-        split: Which clips were trained on, and which held out.
-    """
-
-    checkpoint: Path
-    best: Epoch
-    history: Sequence[Epoch]
-    report: EvaluationReport
-    split: Split
 
 
 def train(
@@ -76,7 +57,13 @@ def train(
             raise cannot("write", out, error) from error
         tried = team.gather(try_clips(data.clips[team.rank :: team.size], watcher.reading))
         failed = dict(sorted((name, reason) for part in tried for name, reason in part.items()))
-        split = _split(data.clips, failed, settings, watcher)
+        for name, reason in failed.items():
+            watcher.notice(f"left out: {name}: {reason}")
+        readable = [clip for clip in data.clips if clip.clip not in failed]
+        split = split_by_prompt(readable, settings.held_out, settings.seed)
+        if absent := [name for level, name in enumerate(LEVELS) if all(clip.level != level for clip in split.trained)]:
+            watcher.notice(f"no clip to train on is {' or '.join(absent)}")
+        watcher.notice(f"{len(split.trained)} clips to train on, {len(split.held_out)} of other prompts held out")
         model, origin = _build_model(SIZES[start] if isinstance(start, str) else start, settings, watcher)
         run = {
             "settings": asdict(settings),
@@ -94,22 +81,9 @@ def train(
             return None
         levels = np.array([clip.level for clip in split.held_out])
         found = report(probabilities, levels, [clip.group for clip in split.held_out])
-        history, weights = tuple(trainer.state.history), sum(weight.numel() for weight in model.parameters())
-        write_card(out, run, split, data, failed, history, best, found, weights)
-        return Trained(out / BEST, best, history, found, split)
-
-
-def _split(
-    clips: Sequence[LabelledClip], failed: Mapping[str, str], settings: TrainSettings, watcher: Watcher
-) -> Split:
-    for name, reason in failed.items():
-        watcher.notice(f"left out: {name}: {reason}")
-    readable = [clip for clip in clips if clip.clip not in failed]
-    split = split_by_prompt(readable, settings.held_out, settings.seed)
-    if absent := [name for level, name in enumerate(LEVELS) if all(clip.level != level for clip in split.trained)]:
-        watcher.notice(f"no clip to train on is {' or '.join(absent)}")
-    watcher.notice(f"{len(split.trained)} clips to train on, {len(split.held_out)} of other prompts held out")
-    return split
+        trained = Trained(out / BEST, best, tuple(trainer.state.history), found, split)
+        write_card(out, {**run, "weights": sum(map(torch.numel, model.parameters()))}, trained, data, failed)
+        return trained
 
 
 def _build_model(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 - torch's own convention
 from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader
 
 from vmmetrics.cas.labelled_clips import Split
-from vmmetrics.cas.train.data import Order, TrainingViews, level_weights, load_batches
+from vmmetrics.cas.train.data import Order, TrainingViews, level_weights
 from vmmetrics.cas.train.settings import Epoch, TrainSettings, Watcher
 from vmmetrics.cas.train.state import BEST, LAST, State, Team, read_last, save
 from vmmetrics.errors import SetupError
@@ -95,6 +96,7 @@ FIRST_SCALE = 1024.0
 _MIXUP, _DEPTH = 3, 4  # keep these draws apart from those of order and views (data.py)
 
 
+@dataclass(eq=False)
 class Trainer:
     """Trains one model.
 
@@ -109,22 +111,19 @@ class Trainer:
         watcher: Who is told; only the first process tells.
     """
 
-    def __init__(
-        self,
-        model: VideoMAE,
-        split: Split,
-        settings: TrainSettings,
-        team: Team,
-        out: Path,
-        run: Mapping[str, Any],
-        workers: int,
-        watcher: Watcher,
-    ) -> None:
-        self.model = model.to(team.device)
+    model: VideoMAE
+    split: Split
+    settings: TrainSettings
+    team: Team
+    out: Path
+    run: Mapping[str, Any]
+    workers: int
+    watcher: Watcher
+
+    def __post_init__(self) -> None:
+        model, split, settings, team = self.model.to(self.team.device), self.split, self.settings, self.team
         self.state = State()
         self.plan = ViewPlan(frames=model.net.frames, rate=settings.rate, size=model.net.image)
-        self._split, self._settings, self._team = split, settings, team
-        self._out, self._run, self._workers, self._watcher = out, run, workers, watcher
         self._order = Order(len(split.trained), settings.batch, team.size, settings.seed)
         self.steps = settings.epochs * self._order.steps  # if training is not stopped early
         self._views = TrainingViews(split.trained, self.plan, settings)
@@ -136,11 +135,11 @@ class Trainer:
         self._resume()
         # The only buffer holds fixed positions: nothing to broadcast.
         together = team.size > 1
-        self._parallel = DistributedDataParallel(model, broadcast_buffers=False) if together else self.model
+        self._parallel = DistributedDataParallel(model, broadcast_buffers=False) if together else model
 
     def train(self) -> None:
         """Go on until the last epoch, or until no epoch has been better for a while."""
-        while self.state.step < self.steps and not self.state.worn_out(self._settings.patience):
+        while self.state.step < self.steps and not self.state.worn_out(self.settings.patience):
             self._train_epoch()
             self._finish_epoch()
 
@@ -148,14 +147,14 @@ class Trainer:
         """Put the best epoch's weights into the model; return that epoch."""
         if (best := self.state.best) is None:
             raise SetupError("No epoch was finished, so there is nothing to evaluate")
-        self._team.wait()  # for the first process to have written it
-        self.model.load_state_dict(load_tensors(self._out / BEST, self._team.device)["model"])
+        self.team.wait()  # for the first process to have written it
+        self.model.load_state_dict(load_tensors(self.out / BEST, self.team.device)["model"])
         return best
 
     def held_out_probabilities(self, plan: ViewPlan) -> FloatArray:
         """(N, 5) mean probabilities over the views of each clip held out, in their order."""
-        clips, team = self._split.held_out, self._team
-        judge = VideoMAEPlausibility(self.model, plan, str(team.device), self._settings.precision)
+        clips, team = self.split.held_out, self.team
+        judge = VideoMAEPlausibility(self.model, plan, str(team.device), self.settings.precision)
         mine = {
             number: judge.probabilities(read_clip(clips[number].path).frames).mean(axis=0)
             for number in range(team.rank, len(clips), team.size)
@@ -165,26 +164,28 @@ class Trainer:
 
     def _train_epoch(self) -> None:
         epoch, first = divmod(self.state.step, self._order.steps)
-        batches = self._order.batches(epoch, first, self._team.rank)
+        batches = list(self._order.batches(epoch, first, self.team.rank))
         self._parallel.train()
-        for clips, levels in load_batches(self._views, batches, self._workers):
-            set_learning_rate(self._optimiser, learning_rate(self.state.step, self.steps, self._settings))
-            loss = self._train_step(clips.to(self._team.device), levels.to(self._team.device))
+        pinned = torch.cuda.is_available()
+        loader = DataLoader(self._views, batch_sampler=batches, num_workers=self.workers, pin_memory=pinned)
+        for clips, levels in loader:
+            set_learning_rate(self._optimiser, learning_rate(self.state.step, self.steps, self.settings))
+            loss = self._train_step(clips.to(self.team.device), levels.to(self.team.device))
             self.state.step += 1
             self.state.losses.append(loss)
-            if self._team.leads:
-                if self.state.step % self._settings.save_every == 0:
+            if self.team.leads:
+                if self.state.step % self.settings.save_every == 0:
                     self._save_last()
-                self._watcher.step(self.state.step, self.steps, loss)
+                self.watcher.step(self.state.step, self.steps, loss)
 
     def _train_step(self, clips: Tensor, levels: Tensor) -> float:
-        settings, place = self._settings, (self.state.step, self._team.rank)
+        settings, place = self.settings, (self.state.step, self.team.rank)
         depth_seed = np.random.SeedSequence((settings.seed, _DEPTH, *place)).generate_state(1, np.uint64)[0]
         torch.manual_seed(int(depth_seed >> 1))  # for stochastic depth, inside the model
         targets = soft_labels(levels, settings.smoothing)
         clips, targets = mix(clips, targets, settings.mixup, np.random.default_rng([settings.seed, _MIXUP, *place]))
         half = settings.precision != "fp32"
-        with torch.autocast(self._team.device.type, dtype=DTYPES[settings.precision], enabled=half):
+        with torch.autocast(self.team.device.type, dtype=DTYPES[settings.precision], enabled=half):
             logits = self._parallel(clips)
         loss = F.cross_entropy(logits.float(), targets, weight=self._weights)
         value = float(loss.detach())
@@ -204,32 +205,32 @@ class Trainer:
         """Measure the clips held out, and keep the model if it has become better."""
         plan = replace(self.plan, segments=STOPPING_SEGMENTS, crops=STOPPING_CROPS)
         probabilities = self.held_out_probabilities(plan)
-        levels = np.array([clip.level for clip in self._split.held_out])
+        levels = np.array([clip.level for clip in self.split.held_out])
         likelihood = np.maximum(probabilities[np.arange(len(levels)), levels], LEAST_PROBABILITY)
         state = self.state
         loss, held_out_loss = float(np.mean(state.losses)), float(-np.log(likelihood).mean())
         accuracy = float((probabilities.argmax(axis=1) == levels).mean())
-        rate = learning_rate(state.step - 1, self.steps, self._settings)
+        rate = learning_rate(state.step - 1, self.steps, self.settings)
         epoch = Epoch(len(state.history) + 1, loss, held_out_loss, accuracy, rate)
         state.history.append(epoch)
         state.losses.clear()
-        if self._team.leads:
+        if self.team.leads:
             if state.best == epoch:
                 self._save_best()
             self._save_last()
-            self._watcher.epoch(state.history)
+            self.watcher.epoch(state.history)
 
     def _save_best(self) -> None:
         content = {
             "model": self.model.state_dict(),
             "architecture": asdict(self.model.net),
             "levels": list(LEVELS),
-            "rate": self._settings.rate,
-            "trained_prompts": sorted({clip.prompt_key for clip in self._split.trained}),
-            "run": dict(self._run),
+            "rate": self.settings.rate,
+            "trained_prompts": sorted({clip.prompt_key for clip in self.split.trained}),
+            "run": dict(self.run),
             "epoch": len(self.state.history),
         }
-        save(content, self._out / BEST)
+        save(content, self.out / BEST)
 
     def _save_last(self) -> None:
         content = {
@@ -237,20 +238,20 @@ class Trainer:
             "optimiser": self._optimiser.state_dict(),
             "scaler": self._scaler.state_dict(),
             "state": asdict(self.state),
-            "run": dict(self._run),
+            "run": dict(self.run),
         }
-        save(content, self._out / LAST)
+        save(content, self.out / LAST)
 
     def _resume(self) -> None:
-        if (stored := read_last(self._out / LAST, self._run)) is None:
+        if (stored := read_last(self.out / LAST, self.run)) is None:
             return
         self.model.load_state_dict(stored["model"])
         self._optimiser.load_state_dict(stored["optimiser"])
         self._scaler.load_state_dict(stored["scaler"])
         plain = stored["state"]
         self.state = State(plain["step"], list(plain["losses"]), [Epoch(**epoch) for epoch in plain["history"]])
-        if self._team.leads:
-            self._watcher.notice(f"going on after step {self.state.step} of {self.steps}")
+        if self.team.leads:
+            self.watcher.notice(f"going on after step {self.state.step} of {self.steps}")
 
 
 def soft_labels(levels: Tensor, smoothing: float) -> Tensor:

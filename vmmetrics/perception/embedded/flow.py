@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vmmetrics.perception.scene import Flow, Scene
-from vmmetrics.types import BoolArray, FloatArray, UInt8Array
+from vmmetrics.types import BoolArray, FloatArray
 
 SHORT_SIDE = 256
 """Working short side in pixels: about 6 ms a pair and direction on two laptop threads, at 0.1 px of error."""
@@ -40,17 +40,6 @@ def working_size(width: int, height: int) -> tuple[int, int]:
     return max(MIN_SIDE, round(width * factor)), max(MIN_SIDE, round(height * factor))
 
 
-def working_images(frames: UInt8Array, size: tuple[int, int]) -> UInt8Array:
-    """Return ``frames`` (T, H, W, 3) RGB as (T, h, w) grey, area-resampled to ``size`` (w, h)."""
-    images = np.empty((len(frames), size[1], size[0]), np.uint8)
-    shrinking = size[0] <= frames.shape[2] and size[1] <= frames.shape[1]
-    interpolation = cv2.INTER_AREA if shrinking else cv2.INTER_LINEAR
-    for frame, image in zip(frames, images, strict=True):
-        grey = cv2.cvtColor(frame, cv2.COLOR_RGB2GRAY)
-        image[...] = cv2.resize(grey, size, interpolation=interpolation)
-    return images
-
-
 TOLERANCE, TOLERANCE_SHARE = 0.8, 0.1
 """Working pixels by which forward and backward may differ, and, squares added, share of the motion, with which the
 error grows (as in Sundaram et al., ECCV 2010)."""
@@ -63,7 +52,10 @@ class DISFlow:
         """Compute the flow of every consecutive pair of frames, both ways."""
         clip = scene.clip
         width, height = working_size(clip.width, clip.height)
-        images = working_images(clip.frames, (width, height))
+        way = cv2.INTER_AREA if width <= clip.width and height <= clip.height else cv2.INTER_LINEAR
+        images = np.empty((len(clip), height, width), np.uint8)
+        for frame, image in zip(clip.frames, images, strict=True):
+            image[...] = cv2.resize(cv2.cvtColor(frame, cv2.COLOR_RGB2GRAY), (width, height), interpolation=way)
         pairs = len(images) - 1
         forward = np.zeros((pairs, height, width, 2), np.float32)
         backward = np.zeros_like(forward)

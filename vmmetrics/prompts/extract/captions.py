@@ -38,15 +38,14 @@ _FLAGS = words_of(
     "weird tile iw stop zoom pan tilt rotate upbeta uplight hd test creative video raw ratio steps cfg sampler size "
     "w h width height strength relax fast turbo repeat profile loop end style_raw image res duration"
 )
-_OPEN_FLAGS = ("no", "neg", "negative")
-"""Flags whose value is text up to the next flag."""
 _VALUE = r"(?:[-+]?\d[\w.:/×x-]*|in|out|up|down|left|right|cw|ccw|acw|raw|pan|zoom|tilt|rotate|none|true|false)"
 _FLAG = re.compile(
     rf"(?<!\S)(?:--?|[—–])(?:(?:{'|'.join(sorted(_FLAGS))})\b(?:[\s=:]*{_VALUE}(?![\w'’]))*"
     rf"|[a-z_]{{1,20}}[\s=:]+\d[\d.:]*)",
     re.IGNORECASE,
 )
-_OPEN = re.compile(rf"(?<!\S)(?:--?|[—–])(?:{'|'.join(_OPEN_FLAGS)})\b.*?(?=(?<!\S)(?:--?|[—–])[a-z]|$)", re.IGNORECASE)
+_OPEN = re.compile(r"(?<!\S)(?:--?|[—–])(?:no|neg|negative)\b.*?(?=(?<!\S)(?:--?|[—–])[a-z]|$)", re.IGNORECASE)
+"""Flags whose value is text up to the next flag."""
 _TAGS_AT_END = re.compile(r"(?:\s*#\w+)+\s*$")
 _STEPS = (
     ("links", re.compile(r"<?\b(?:https?://|www\.)\S*", re.IGNORECASE)),

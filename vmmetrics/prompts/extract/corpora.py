@@ -14,9 +14,8 @@ from typing import IO, Any, TypeVar
 
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.prompts.entry import Place
-from vmmetrics.prompts.files import json_lines
 from vmmetrics.utils.schema import parse_json
-from vmmetrics.utils.tables import csv_rows, open_parquet, read_text
+from vmmetrics.utils.tables import csv_rows, json_lines, open_parquet, read_text
 
 T = TypeVar("T")
 

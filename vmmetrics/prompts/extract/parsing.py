@@ -11,18 +11,8 @@ from itertools import chain, islice, takewhile
 from typing import Any
 
 from vmmetrics.errors import SetupError
-from vmmetrics.prompts.extract import words
-from vmmetrics.prompts.extract.grammar import (
-    NounPhrase,
-    NounReader,
-    ParsedClause,
-    Token,
-    clauses,
-    following_conjuncts,
-    lemma_of,
-    of_what,
-    subjects,
-)
+from vmmetrics.prompts.extract import grammar, words
+from vmmetrics.prompts.extract.grammar import NounPhrase, NounReader, ParsedClause, Token, lemma_of, of_what
 from vmmetrics.utils.storage.provenance import version_of
 from vmmetrics.utils.text.inflection import ing_form
 
@@ -109,7 +99,7 @@ class PlaceReader:
             if lemma_of(head) in words.PARTS:
                 head = of_what(head) or head
             yield head
-            yield from following_conjuncts(head)
+            yield from grammar.following_conjuncts(head)
 
     def _is_place(self, preposition: str, head: Token, name: str) -> bool:
         lemma, last = lemma_of(head), name.split(" ")[-1]
@@ -223,8 +213,8 @@ class CaptionParser:
             if token.dep_ in _BEFORE_PLACES and token.pos_ in ("ADP", "SCONJ", "ADV", "PART")
         }
         of_places = {place for place, here in spots.items() if here}
-        deeds = tuple(self._deed(clause, of_places) for clause in clauses(document, self._verbs))
-        named = tuple(dict.fromkeys(self._nouns.read(head) for head in subjects(document, self._verbs)))
+        deeds = tuple(self._deed(clause, of_places) for clause in grammar.clauses(document, self._verbs))
+        named = tuple(dict.fromkeys(self._nouns.read(head) for head in grammar.subjects(document, self._verbs)))
         return ParsedCaption(text, named, deeds, tuple(dict.fromkeys(chain.from_iterable(spots.values()))))
 
     def _deed(self, clause: ParsedClause, of_places: set[int]) -> Deed:

@@ -70,9 +70,6 @@ class BoundedTally:
         self._examples = examples
         self._entries: dict[str, TallyEntry] = {}
 
-    def __len__(self) -> int:
-        return len(self._entries)
-
     def items(self) -> Iterator[tuple[str, TallyEntry]]:
         """Keys and entries, the most frequent first; of equally frequent ones in the order of their keys."""
         yield from sorted(self._entries.items(), key=lambda item: (-item[1].count, item[0]))
@@ -134,9 +131,7 @@ class Tables:
 
     def __init__(self, examples: int) -> None:
         self.captions = 0
-        self.subjects = BoundedTally(examples)
-        self.actions = BoundedTally(examples)
-        self.places = BoundedTally(examples)
+        self.subjects, self.actions, self.places = (BoundedTally(examples) for _ in range(3))
 
     def add(self, found: ParsedCaption) -> None:
         """Count what one caption tells of: each thing once, however often it is named there."""

@@ -22,12 +22,12 @@ from vmmetrics.utils.text.inflection import ing_form, plural, third_person, verb
 from vmmetrics.utils.text.words import words_of
 
 
-def _compiled(parts: Iterable[str]) -> re.Pattern[str]:
+def _either(parts: Iterable[str]) -> re.Pattern[str]:
     return re.compile(rf"(?<![\w'-])(?:{'|'.join(parts)})(?![\w'-])")
 
 
-def _with_plurals(nouns: Iterable[str]) -> frozenset[str]:
-    return frozenset(form for noun in nouns for form in (noun, plural(noun)))
+def _with_plurals(nouns: str) -> frozenset[str]:
+    return frozenset(form for noun in nouns.split() for form in (noun, plural(noun)))
 
 
 def _forms(verbs: Iterable[str], grave: bool) -> dict[tuple[str, str], bool]:
@@ -40,7 +40,7 @@ def _forms(verbs: Iterable[str], grave: bool) -> dict[tuple[str, str], bool]:
 # Parts of regular expressions, in small letters, without word boundaries. Slurs stand as hashes, so that nobody has to
 # read them here.
 
-_HARMLESS: Final = _compiled((
+_HARMLESS: Final = _either((
     # shooting and killing without a victim
     r"shooting stars?", r"shot[- ]?put(?:s|ters?|ting)?", r"shot glass(?:es)?", r"killer whales?", r"bullet trains?",
     r"kill(?:s|ed|ing)? (?:the|its|his|her|their) (?:engines?|motors?|lights?|power|ignition|throttle|speed|time)",
@@ -67,8 +67,8 @@ _HARMLESS: Final = _compiled((
 ))  # fmt: skip
 """Phrases that are taken out before anything is looked for."""
 
-NEVER: Final[Mapping[str, tuple[str, ...]]] = {
-    "sexual": (
+NEVER: Final[Mapping[str, re.Pattern[str]]] = {
+    "sexual": _either((
         r"porn\w*", r"erotic\w*", r"nudes?", r"nudity", r"nakedness", r"orgasm\w*", r"masturbat\w*",
         r"genital\w*", r"penis(?:es)?", r"vagina\w*", r"(?:have|has|having) sex",
         r"topless (?:[\w-]+ )?(?:wom[ae]n|girls?|dancers?|models?|sunbath\w*)",
@@ -80,8 +80,8 @@ NEVER: Final[Mapping[str, tuple[str, ...]]] = {
         r"bdsm", r"hentai", r"nsfw", r"strippers?", r"strip ?teas\w*", r"strip clubs?", r"prostitut\w*",
         r"(?:her|woman's|bare|naked|exposed) breasts?",
         r"boobs?", r"(?:his|erect) cock", r"(?:her|his|bare|big|naked) ass", r"molest\w*", r"rap(?:e|es|ed|ing|ists?)",
-    ),
-    "gore": (
+    )),
+    "gore": _either((
         r"gore", r"gory", r"corpses?",
         r"(?:decapitated|beheaded|dismembered|mutilated|disembowelled) (?:[\w-]+ )?(?:bod(?:y|ies)|m[ae]n|wom[ae]n)",
         r"severed (?:heads?|limbs?|arms?|hands?|legs?|fingers?|foot|feet)", r"entrails",
@@ -90,45 +90,45 @@ NEVER: Final[Mapping[str, tuple[str, ...]]] = {
         r"(?:bullet|stab|gunshot|knife|gaping|open|bleeding|fatal|mortal) wounds?",
         r"dead (?:bod(?:y|ies)|m[ae]n|wom[ae]n|child(?:ren)?|soldiers?|girl|boy|person|people|baby|dogs?|cats?)",
         r"bleed(?:s|ing)? (?:to death|from (?:his|her|their))",
-    ),
-    "self-harm": (
+    )),
+    "self-harm": _either((
         r"suicid\w*", r"self-harm\w*", r"slit(?:s|ting)? (?:his|her|their|its) (?:own )?(?:wrists?|throats?)",
         r"(?:cut|cuts|cutting) (?:his|her|their) (?:own )?wrists?",
         r"(?:jump|leap|fall|plunge)\w* to (?:his|her|their) deaths?",
-    ),
-    "hate": (
+    )),
+    "hate": _either((
         r"nazis?", r"neo-nazis?", r"swastikas?", r"ku klux klan", r"kkk", r"white (?:power|suprema\w+)",
         r"ethnic cleansing",
         r"genocid\w*", r"lynch(?:es|ed|ing|ings|mob)?", r"hitler", r"racial slurs?", r"blackface",
-    ),
-    "violence": (
+    )),
+    "violence": _either((
         r"(?:m[ae]n|wom[ae]n|child(?:ren)?|people|person) (?:is|are|was|were) set (?:on fire|alight|ablaze)",
         r"throats? (?:is |was )?(?:cut|slit|slashed)", r"(?:is|are|was|were|being) (?:[\w-]+ )?hanged",
-    ),
-    "terror and massacre": (
+    )),
+    "terror and massacre": _either((
         r"terroris(?:ts?|m)", r"hostages?", r"massacr\w*", r"(?:mass|school) shoot\w*",
         r"(?:car|suicide|pipe|nail) bomb\w*",
         r"(?:firing|death) squads?", r"executioners?", r"torture chambers?",
-    ),
-    "drugs": (
+    )),
+    "drugs": _either((
         r"cocaine", r"heroin", r"meth(?:amphetamine)?s?", r"fentanyl", r"lsd", r"crack (?:pipes?|cocaine)",
         r"snort(?:s|ing)? (?:a line|lines|powder|coke)", r"inject(?:s|ing)? (?:drugs?|himself|herself)",
         r"smok(?:e|es|ing) (?:weed|crack|marijuana|cannabis|a joint|a bong|opium)", r"smokes? pot",
-    ),
-    "cruelty to animals": (r"cock ?fight\w*", r"dog[- ]?fighting", r"bear[- ]baiting"),
+    )),
+    "cruelty to animals": _either((r"cock ?fight\w*", r"dog[- ]?fighting", r"bear[- ]baiting")),
 }  # fmt: skip
 """By kind: what drops a prompt wherever it stands."""
 
-LOOK: Final[Mapping[str, tuple[str, ...]]] = {
-    "weapon": (
+LOOK: Final[Mapping[str, re.Pattern[str]]] = {
+    "weapon": _either((
         r"guns?", r"pistols?", r"rifles?", r"revolvers?", r"handguns?", r"shotguns?", r"machine[- ]guns?", r"grenades?",
         r"bombs?", r"missiles?", r"machetes?", r"snipers?", r"gunfire", r"gunmen|gunman", r"ammunition", r"landmines?",
-    ),
-    "sexual": (r"lingerie", r"seductive\w*", r"undress\w*", r"(?:her|deep|ample) cleavage", r"provocative\w*"),
-    "gore": (r"blood", r"mutilat\w*", r"carcass(?:es)?", r"wounded"),
-    "cruelty to animals": (r"bull ?fight\w*", r"dogfights?", r"in a dog fight"),
-    "nakedness": (r"naked",),
-    "killing": (r"nooses?", r"guillotin\w*", r"beheading\w*", r"decapitation\w*"),
+    )),
+    "sexual": _either((r"lingerie", r"seductive\w*", r"undress\w*", r"(?:her|deep|ample) cleavage", r"provocative\w*")),
+    "gore": _either((r"blood", r"mutilat\w*", r"carcass(?:es)?", r"wounded")),
+    "cruelty to animals": _either((r"bull ?fight\w*", r"dogfights?", r"in a dog fight")),
+    "nakedness": _either((r"naked",)),
+    "killing": _either((r"nooses?", r"guillotin\w*", r"beheading\w*", r"decapitation\w*")),
 }  # fmt: skip
 """By kind: what may be harmless; a person should look."""
 
@@ -151,33 +151,29 @@ _HURT: Final = ("kill", "hang", "shoot", "stab", "drown", "poison", "strangle", 
 _TO_ONESELF: Final = frozenset[str]().union(*map(verb_forms, _HURT))
 """What is self-harm when it is done to oneself; "cut" and "burn" may be a mishap."""
 
-_PERSONS: Final = _with_plurals((
-    "man", "woman", "person", "human", "child", "kid", "baby", "toddler", "boy", "girl", "teenager", "teen", "victim",
-    "soldier", "prisoner", "hostage", "crowd", "policeman", "officer", "student", "teacher", "pedestrian", "civilian",
-    "passerby", "passer-by", "stranger", "enemy", "protester", "opponent", "neighbour", "neighbor", "wife", "husband",
-    "mother", "father", "brother", "sister", "friend", "guard", "thief", "intruder", "worker", "driver", "him", "them",
-    "someone", "somebody", "police",
-))  # fmt: skip
+_PERSONS: Final = _with_plurals(
+    "man woman person human child kid baby toddler boy girl teenager teen victim soldier prisoner hostage crowd "
+    "policeman officer student teacher pedestrian civilian passerby passer-by stranger enemy protester opponent "
+    "neighbour neighbor wife husband mother father brother sister friend guard thief intruder worker driver him them "
+    "someone somebody police"
+)
 """In the singular; pronouns as they are."""
-_ANIMALS: Final = _with_plurals((
-    "dog", "puppy", "cat", "kitten", "horse", "foal", "deer", "cow", "cattle", "bull", "calf", "pig", "lamb", "sheep",
-    "goat", "rabbit", "elephant", "lion", "bear", "wolf", "fox", "monkey", "bird", "duck", "goose", "animal", "whale",
-    "seal", "zebra", "antelope", "gazelle", "mouse", "rat", "donkey", "camel",
-))  # fmt: skip
-_MINORS: Final = _with_plurals((
-    "child", "kid", "baby", "toddler", "boy", "girl", "teen", "teenager", "schoolgirl", "schoolboy", "minor",
-    "adolescent", "infant", "underage", "teenage",
-))  # fmt: skip
-_SPORT: Final = _with_plurals((
-    "basketball", "football", "soccer", "ball", "puck", "hoop", "goal", "goalkeeper", "goalie", "ring", "boxer",
-    "boxing", "karate", "karateka", "judo", "judoka", "wrestler", "wrestling", "fencer", "fencing", "sparring",
-    "taekwondo", "martial", "rugby", "glove", "dojo", "mat", "pillow", "snowball", "photo", "photograph", "portrait",
-    "cameraman", "tripod", "film", "video", "camera", "photographer", "paintball", "arcade", "tag",
-    "tennis", "badminton", "chess", "race", "hockey", "lacrosse", "water-polo", "padded",
-))  # fmt: skip
+_ANIMALS: Final = _with_plurals(
+    "dog puppy cat kitten horse foal deer cow cattle bull calf pig lamb sheep goat rabbit elephant lion bear wolf fox "
+    "monkey bird duck goose animal whale seal zebra antelope gazelle mouse rat donkey camel"
+)
+_MINORS: Final = _with_plurals(
+    "child kid baby toddler boy girl teen teenager schoolgirl schoolboy minor adolescent infant underage teenage"
+)
+_SPORT: Final = _with_plurals(
+    "basketball football soccer ball puck hoop goal goalkeeper goalie ring boxer boxing karate karateka judo judoka "
+    "wrestler wrestling fencer fencing sparring taekwondo martial rugby glove dojo mat pillow snowball photo "
+    "photograph portrait cameraman tripod film video camera photographer paintball arcade tag tennis badminton chess "
+    "race hockey lacrosse water-polo padded"
+)
 """Company in which people are shot at, hit or tackled in sport, play or pictures."""
 
-_TOYS: Final = _compiled((
+_TOYS: Final = _either((
     r"(?:water|squirt|toy|nerf|laser[- ]tag|confetti|bubble|foam) (?:guns?|pistols?|blasters?)", r"garden hoses?",
 ))  # fmt: skip
 """As parts of regular expressions: weapons of play, which are harmless company likewise."""
@@ -219,10 +215,10 @@ def find_unsafe(text: str) -> list[SafetyFinding]:
     masked = _HARMLESS.sub(lambda match: " ".join("~" * match[0].count(" ")) + "~", lowered)
     tokens = _TOKEN.findall(masked)
     found = [
-        *(SafetyFinding(kind, match[0], True) for kind, words in _NEVER.items() for match in words.finditer(masked)),
+        *(SafetyFinding(kind, match[0], True) for kind, words in NEVER.items() for match in words.finditer(masked)),
         *(SafetyFinding("hate", "a slur", True) for token in tokens if _is_slur(token)),
         *_violence(tokens, playing=not _SPORT.isdisjoint(tokens) or _TOYS.search(lowered) is not None),
-        *(SafetyFinding(kind, match[0], False) for kind, words in _LOOK.items() for match in words.finditer(masked)),
+        *(SafetyFinding(kind, match[0], False) for kind, words in LOOK.items() for match in words.finditer(masked)),
     ]
     if any(finding.kind == "sexual" for finding in found) and _MINORS.intersection(tokens):
         found.insert(0, SafetyFinding("sexual, with a minor", "sexual words beside those for a minor", True))
@@ -230,7 +226,7 @@ def find_unsafe(text: str) -> list[SafetyFinding]:
 
 
 def _violence(tokens: list[str], playing: bool) -> Iterator[SafetyFinding]:
-    armed = any(_WEAPON.fullmatch(token) for token in tokens)
+    armed = any(LOOK["weapon"].fullmatch(token) for token in tokens)
     for place, token in enumerate(tokens):
         rest = tokens[place + 1 : place + 1 + _LONGEST_AIM + _LONGEST_PHRASE]
         if token in _TO_ONESELF and rest and rest[0] in _ONESELF and not _BENEFIT.intersection(rest[1:2]):
@@ -289,30 +285,23 @@ def _participles(verbs: Iterable[str], grave: bool) -> dict[str, bool]:
 
 
 _TOKEN = re.compile(r"[\w~]+(?:['-][\w~]+)*|[^\w\s]")
-_NEVER = {kind: _compiled(parts) for kind, parts in NEVER.items()}
-_LOOK = {kind: _compiled(parts) for kind, parts in LOOK.items()}
-_WEAPON = _compiled(LOOK["weapon"])
 _HELD_TO = re.compile(
     r"\b(?:knife|dagger|machete|gun|pistol|rifle|razor) (?:to|at|against|into|through) (?:[\w']+ ){0,2}?"
     r"(?:throat|neck|head|temple|face|back|stomach)\b"
 )
 _VERBS = {**_forms(ROUGH, grave=False), **_forms(GRAVE, grave=True), **_NEED_ARMS}
 _SUFFERED = {**_participles(ROUGH, grave=False), **_participles(GRAVE, grave=True)}
-_ONESELF = frozenset(("himself", "herself", "themselves", "themself", "oneself"))
-_PRONOUNS = frozenset(("him", "them", "someone", "somebody"))
-_BENEFIT = frozenset((
-    "a", "an", "some", "another", "two", "free", "loose", "upside", "out", "into", "through", "over", "off", "up",
-    "onto",
-))  # fmt: skip
+_ONESELF = words_of("himself herself themselves themself oneself")
+_PRONOUNS = words_of("him them someone somebody")
+_BENEFIT = words_of("a an some another two free loose upside out into through over off up onto")
 """What follows where something is done for oneself, not to oneself: "cuts himself a slice"."""
 _VICTIMS = _PERSONS | _ANIMALS
-_PASSIVE = frozenset(("is", "are", "was", "were", "gets", "get", "being", "been", "lies", "lie"))
-_BREAKS = frozenset((
-    "up", "out", "off", "down", "past", "over", "across", "into", "onto", "toward", "towards", "through", "from",
-    "with", "for", "to", "in", "on", "around", "away", "at", "of", "near", "beside", "behind", "between", "above",
-    "below", "under", "along", "against", "and", "or", "but", "while", "as", "when", "before", "after", "like", "until",
-    "then", "that", "who", "which", "is", "are",
-))  # fmt: skip
+_PASSIVE = words_of("is are was were gets get being been lies lie")
+_BREAKS = words_of(
+    "up out off down past over across into onto toward towards through from with for to in on around away at of near "
+    "beside behind between above below under along against and or but while as when before after like until then that "
+    "who which is are"
+)
 """What ends a verb's object."""
 _LONGEST_AIM = 5
 """Words from a verb to its "at" with a weapon between."""

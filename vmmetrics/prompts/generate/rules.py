@@ -90,9 +90,7 @@ _AT_HOME_INDOORS = frozenset(
      "worm", "snail or slug", "amphibian", "turtle", "reptile", "snake", "fish", "swarm", "colony", "microorganism"}
 )  # fmt: skip
 _NOT_DEEP = frozenset({"mud", "farm", "street", "home", "kitchen", "laboratory"})
-_WAYS = frozenset(
-    {"road", "street", "track", "ground", "sand", "snow", "grass", "slope", "farm", "factory", "workshop", "rails"}
-)
+_WAYS = words_of("road street track ground sand snow grass slope farm factory workshop rails")
 _NO_GROUND = frozenset({"air", "open sky", "dark", "wind", "rain"})
 _BORNE_UP_KINDS = frozenset(
     {"aircraft", "rocket", "drone", "balloon", "kite or parachute", "firework", "lightning", "rain", "snow", "hail",
@@ -103,12 +101,10 @@ _FOOTHOLDS = frozenset({"ground", "shore", "floor", "stage", "air", "open sky"})
 
 def can_do(subject: SubjectEntry, known: SubjectClass | None, action: Action) -> bool:
     """Whether a subject does an action: its class is named, or, where no class is, it was seen doing it in a corpus."""
-    if action.classes:
-        if subject.subject_class not in action.classes:
-            return False
-    elif not set(subject.examples) & set(action.examples):
-        return False
-    return plausibility.can_do(subject, known, action) is None
+    seen = subject.subject_class in action.classes or (
+        not action.classes and set(subject.examples) & set(action.examples)
+    )
+    return bool(seen) and plausibility.can_do(subject, known, action) is None
 
 
 def doers(action: Action, able: Sequence[SubjectEntry]) -> list[SubjectEntry]:
@@ -131,11 +127,8 @@ def can_be_there(subject: SubjectEntry, known: SubjectClass | None, place: Place
     affords, kind, indoor = frozenset(place.affords), subject.subject_class, place.setting == "indoor"
     if kind in _BOUND_TO:
         return _BOUND_TO[kind] in affords
-    if (
-        affords
-        and affords <= _NO_GROUND
-        and not (attributes & {"flies", "gas", "celestial"} or kind in _BORNE_UP_KINDS)
-    ):
+    borne_up = kind in _BORNE_UP_KINDS or not attributes.isdisjoint(("flies", "gas", "celestial"))
+    if affords and affords <= _NO_GROUND and not borne_up:
         return False
     if kind in ("aircraft", "rocket"):
         return not indoor and bool(affords & {"air", "open sky"})
@@ -198,9 +191,7 @@ def can_be_several(action: Action) -> bool:
 
 _OF_ONE = re.compile(r"\b(?:its|itself|his|her|himself|herself|both|own|a partner)\b")
 
-_STATES = frozenset(
-    {"still", "motionless", "parked", "asleep", "seated", "resting", "frozen", "dead", "poised", "idle"}
-)
+_STATES = words_of("still motionless parked asleep seated resting frozen dead poised idle")
 """Modifiers that say the subject does not move."""
 
 _ENDINGS = re.compile(r"(?:ers?|ors?|ists?|ing|es|s|e)$")

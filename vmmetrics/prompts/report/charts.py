@@ -186,10 +186,7 @@ def comparison_chart(found: ListComparison) -> Figure:
     return figure
 
 
-Both = tuple[ListStatistics, ListStatistics]
-
-
-def _both_lengths(axes: Axes, both: Both) -> None:
+def _both_lengths(axes: Axes, both: Sequence[ListStatistics]) -> None:
     axes.set_title("words of a prompt, share of the list")
     axes.axvspan(SHORTEST - 0.5, LONGEST + 0.5, color=RULE, alpha=0.5, linewidth=0)
     for one, colour in zip(both, COLOURS, strict=True):
@@ -201,7 +198,7 @@ def _both_lengths(axes: Axes, both: Both) -> None:
     _below(axes, f"words; grey: {SHORTEST} to {LONGEST}")
 
 
-def _both_tags(axes: Axes, both: Both) -> None:
+def _both_tags(axes: Axes, both: Sequence[ListStatistics]) -> None:
     axes.set_title("tags, share of all prompts")
     tagged = [(one, colour) for one, colour in zip(both, COLOURS, strict=True) if one.tags]
     if not tagged:
@@ -221,7 +218,7 @@ def _both_tags(axes: Axes, both: Both) -> None:
         _below(axes, f"{label(other.name, 30)} has no tags")
 
 
-def _both_nearest(axes: Axes, both: Both) -> None:
+def _both_nearest(axes: Axes, both: Sequence[ListStatistics]) -> None:
     axes.set_title("nearest neighbours, share of the list")
     measured = [(one, colour) for one, colour in zip(both, COLOURS, strict=True) if one.nearest]
     if not measured:

@@ -18,10 +18,9 @@ from vmmetrics.prompts.review.decisions import (
     VERDICTS,
     ReviewDecision,
     Rule,
-    Standing,
     corrected,
     key_of,
-    reviewers_of,
+    reviews,
     value_of,
 )
 from vmmetrics.types import FloatArray
@@ -67,7 +66,7 @@ def apply_decisions(
     Raises:
         SetupError: A correction does not fit an entry.
     """
-    standing = {name: Standing(decisions, name) for name in reviewers_of(decisions)}
+    standing = reviews(decisions)
     verdicts = [found.verdicts() for found in standing.values()]
     kept: list[PromptEntry] = []
     others: dict[str, list[PromptEntry]] = {"dropped": [], "conflicts": [], "undecided": []}
@@ -212,8 +211,8 @@ def measure_agreement(
         resamples: Bootstrap samples of the intervals.
         seed: Of the samples.
     """
-    names = reviewers_of(decisions)
-    verdicts = {name: Standing(decisions, name).verdicts() for name in names}
+    verdicts = {name: found.verdicts() for name, found in reviews(decisions).items()}
+    names = list(verdicts)
     keys = list(dict.fromkeys(key for found in verdicts.values() for key in found))
     shared = [key for key in keys if sum(key in found for found in verdicts.values()) > 1]
     three = _matrix(verdicts, shared, {verdict: number for number, verdict in enumerate(VERDICTS)})

@@ -288,9 +288,9 @@ class Standing:
         return {key: decision for key, decision in self.by_key.items() if decision.decision in VERDICTS}
 
 
-def reviewers_of(decisions: Iterable[ReviewDecision]) -> tuple[str, ...]:
-    """Who decided, in order of first appearance."""
-    return tuple(dict.fromkeys(decision.reviewer for decision in decisions))
+def reviews(decisions: Sequence[ReviewDecision]) -> dict[str, Standing]:
+    """What stands of each reviewer's decisions, the one who began first first."""
+    return {name: Standing(decisions, name) for name in dict.fromkeys(decision.reviewer for decision in decisions)}
 
 
 def _decisions(lines: Iterable[Line], path: Path) -> list[ReviewDecision]:

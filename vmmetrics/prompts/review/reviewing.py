@@ -237,9 +237,9 @@ class Review:
         """What the other reviewers decided about the entry shown."""
         if self.current is None:
             return []
-        names = [name for name in decisions.reviewers_of(self._file.decisions) if name != self.reviewer]
-        verdicts = [Standing(self._file.decisions, name).verdicts() for name in names]
-        return [found[key] for found in verdicts if (key := self.keys[self.current]) in found]
+        key, standing = self.keys[self.current], decisions.reviews(self._file.decisions)
+        verdicts = [found.verdicts() for name, found in standing.items() if name != self.reviewer]
+        return [found[key] for found in verdicts if key in found]
 
     def progress(self) -> Progress:
         """How far it is."""

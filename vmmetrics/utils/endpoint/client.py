@@ -14,18 +14,9 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from vmmetrics.errors import cannot
+from vmmetrics.utils.endpoint import messages
 from vmmetrics.utils.endpoint.asking import Answer, converse, read_answer
-from vmmetrics.utils.endpoint.messages import (
-    CostEstimate,
-    EndpointSettings,
-    Ledger,
-    NoAnswerError,
-    RejectedError,
-    Reply,
-    Turn,
-    estimate,
-    tokens,
-)
+from vmmetrics.utils.endpoint.messages import NoAnswerError, RejectedError, Reply, Turn
 from vmmetrics.utils.endpoint.wire import FIRST_PAUSE, Endpoint
 from vmmetrics.utils.schema import parse_json
 from vmmetrics.utils.storage.atomic import write_json
@@ -68,7 +59,7 @@ class ReplyCache:
         """The reply kept under a key; None where there is none, or where its file is damaged."""
         try:
             kept = parse_json((self.folder / f"{key}.json").read_bytes())
-            counts = {name: tokens(kept.get(name)) for name in ("input_tokens", "output_tokens")}
+            counts = {name: messages.tokens(kept.get(name)) for name in ("input_tokens", "output_tokens")}
             return Reply(str(kept["text"]), bool(kept["refused"]), bool(kept["cut"]), **counts)
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
@@ -138,13 +129,13 @@ class Client:
 
     def __init__(
         self,
-        settings: EndpointSettings,
+        settings: messages.EndpointSettings,
         folder: Path | None = None,
         max_cost: float | None = None,
         first_pause: float = FIRST_PAUSE,
     ) -> None:
         self.settings = settings
-        self.ledger = Ledger(settings, max_cost)
+        self.ledger = messages.Ledger(settings, max_cost)
         self._endpoint = Endpoint(settings, first_pause)
         self._cache = ReplyCache(default_folder() if folder is None else folder)
         self._silent = 0  # questions in a row without any reply
@@ -166,7 +157,7 @@ class Client:
             return answer.why if answer.kind == "unusable" else None
 
         try:
-            reply = converse(lambda turns: self._reply(turns, question), question.turns, fault)
+            reply = converse(lambda turns: self.say(turns, question), question.turns, fault)
         except RejectedError as error:
             self._silent += 1
             if self._silent >= GIVE_UP:  # it is not this one question
@@ -180,8 +171,8 @@ class Client:
         self._silent = 0
         return read_answer(reply, question.shape, question.check)
 
-    def say(self, turns: Sequence[Turn]) -> Reply:
-        """Have a conversation answered in free text, which is neither read nor asked for again.
+    def say(self, turns: Sequence[Turn], question: AskedQuestion[Any] | None = None) -> Reply:
+        """Have a conversation answered, in free text but for a question; the reply is neither read nor asked for again.
 
         Raises:
             NoAnswerError: No answer could be had.
@@ -189,7 +180,19 @@ class Client:
             SetupError: The endpoint takes no requests, or not from us.
             CostLimitError: The request could go over the bound.
         """
-        return self._reply(turns)
+        key = self._key(turns, question)
+        kept = self._cache.get(key)
+        if kept is not None:
+            return kept
+        promised = self.ledger.promise(turns)
+        asked = () if question is None else (question.shape, question.seed, question.temperature)
+        reply = None
+        try:
+            reply = self._endpoint.reply(turns, *asked)
+        finally:
+            self.ledger.settle(promised, turns, reply)
+        self._cache.put(key, reply)
+        return reply
 
     def ask_all(self, questions: Iterable[AskedQuestion[T]], threads: int = THREADS) -> Iterator[tuple[T, Answer]]:
         """Ask many questions, several at once.
@@ -237,30 +240,14 @@ class Client:
         """The questions whose first reply is not kept yet."""
         return (question for question in questions if self._cache.get(self._key(question.turns, question)) is None)
 
-    def estimate(self, questions: Iterable[AskedQuestion[Any]], expected: int) -> CostEstimate:
+    def estimate(self, questions: Iterable[AskedQuestion[Any]], expected: int) -> messages.CostEstimate:
         """What questions would take; those whose reply is kept take nothing.
 
         Args:
             questions: All of them.
             expected: Tokens of a usual answer.
         """
-        return estimate(self.settings, (question.turns for question in self.unanswered(questions)), expected)
-
-    def _reply(self, turns: Sequence[Turn], question: AskedQuestion[Any] | None = None) -> Reply:
-        """The reply to a conversation, the one that was kept if there is one; in free text for no question."""
-        key = self._key(turns, question)
-        kept = self._cache.get(key)
-        if kept is not None:
-            return kept
-        promised = self.ledger.promise(turns)
-        asked = () if question is None else (question.shape, question.seed, question.temperature)
-        reply = None
-        try:
-            reply = self._endpoint.reply(turns, *asked)
-        finally:
-            self.ledger.settle(promised, turns, reply)
-        self._cache.put(key, reply)
-        return reply
+        return messages.estimate(self.settings, (question.turns for question in self.unanswered(questions)), expected)
 
     def _key(self, turns: Sequence[Turn], question: AskedQuestion[Any] | None) -> str:
         part = self.settings.part()

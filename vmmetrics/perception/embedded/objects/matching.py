@@ -13,16 +13,7 @@ import cv2
 import numpy as np
 
 from vmmetrics.functional.tcs import runs
-from vmmetrics.perception.embedded.objects.evidence import (
-    Evidence,
-    Labels,
-    colour_gap,
-    contrast,
-    disc,
-    mapped,
-    warp,
-    warp_mask,
-)
+from vmmetrics.perception.embedded.objects.evidence import Evidence, Labels, colour_gap, contrast, disc, warp, warp_mask
 from vmmetrics.types import BoolArray, FloatArray, UInt8Array
 
 SAME_LEVELS = 9.0
@@ -301,7 +292,8 @@ def _behind_another(evidence: Evidence, labels: Labels, identity: int, last: int
     for t in range(last + 1, min(last + 1 + GLANCE, len(evidence))):
         shift = np.eye(3)
         shift[:2, 2] = -velocity * (t - last)
-        there = mapped(shift @ evidence.camera_between(t, last), evidence.grid)
+        back = shift @ evidence.camera_between(t, last)
+        there = np.asarray(cv2.perspectiveTransform(evidence.grid, back), np.float32)
         expected = warp_mask(labels[last] == identity, there)
         if expected.any():
             shares.append(float(((labels[t] != 0) & (labels[t] != identity))[expected].mean()))

@@ -33,31 +33,21 @@ class Piece:
 
     Attributes:
         id: Its label.
-        first: First frame.
-        last: Last frame.
+        frames: In which it is seen.
         area: Its usual size in pixels.
         histogram: Colours, square roots of shares.
-        starts_at: (x, y) on the grid in ``first``.
-        ends_at: (x, y) on the grid in ``last``.
-        velocity_in: Grid pixels a frame against the camera, over the first frames.
-        velocity_out: Likewise over the last frames.
     """
 
     id: int
-    first: int
-    last: int
+    frames: list[int]
     area: float
     histogram: FloatArray
-    starts_at: FloatArray
-    ends_at: FloatArray
-    velocity_in: FloatArray
-    velocity_out: FloatArray
 
 
 def join_pieces(evidence: Evidence, labels: Labels) -> None:
     """Give the pieces of one object one label, in place."""
     pieces = [_piece(evidence, labels, int(i)) for i in np.unique(labels)[1:]]
-    pairs = [(_cost(evidence, early, late), early.id, late.id) for early in pieces for late in pieces]
+    pairs = [(_cost(evidence, labels, early, late), early.id, late.id) for early in pieces for late in pieces]
     earlier: dict[int, int] = {}
     for _, early_id, late_id in sorted(pair for pair in pairs if pair[0] < np.inf):
         if early_id not in earlier.values() and late_id not in earlier:
@@ -70,33 +60,30 @@ def join_pieces(evidence: Evidence, labels: Labels) -> None:
             labels[labels == piece.id] = target
 
 
-def _cost(evidence: Evidence, early: Piece, late: Piece) -> float:
+def _cost(evidence: Evidence, labels: Labels, early: Piece, late: Piece) -> float:
     """How badly ``late`` continues ``early``; infinite where it cannot."""
-    gap = late.first - early.last
+    last, first = early.frames[-1], late.frames[0]
+    gap = first - last
     near = 1 <= gap <= max(4, MAX_HIDDEN_SECONDS * evidence.fps)
     alike = float(early.histogram @ late.histogram)
     if not near or max(early.area, late.area) > SIZE_RATIO * min(early.area, late.area) or alike < ALIKE:
         return np.inf
-    camera = evidence.camera_between(early.last, late.first)
-    velocity = 0.5 * (early.velocity_out + late.velocity_in)
-    expected = mapped(camera, (early.ends_at + velocity * gap).reshape(1, 1, 2).astype(np.float32)).ravel()
-    distance = float(np.hypot(*(late.starts_at - expected)))
+    camera = evidence.camera_between(last, first)
+    out = mean_velocity(evidence, labels, early.id, early.frames[-6:])
+    velocity = 0.5 * (out + mean_velocity(evidence, labels, late.id, late.frames[:6]))
+    goes_to = centre(labels[last] == early.id) + velocity * gap
+    expected = mapped(camera, goes_to.reshape(1, 1, 2).astype(np.float32)).ravel()
+    distance = float(np.hypot(*(centre(labels[first] == late.id) - expected)))
     reach = 1.2 * np.sqrt(max(early.area, late.area)) + 0.5 * float(np.hypot(*velocity)) * gap
     return np.inf if distance > reach else distance / reach + 2.0 * (1.0 - alike)
 
 
 def _piece(evidence: Evidence, labels: Labels, identity: int) -> Piece:
     present = np.flatnonzero((labels == identity).any((1, 2)))
-    first, last = int(present[0]), int(present[-1])
     areas = np.array([np.count_nonzero(labels[t] == identity) for t in present])
     full = present[areas >= 0.7 * areas.max()]
     roots = colours(evidence, labels == identity, full[:: max(1, len(full) // 4)][:4].tolist())
-    return Piece(
-        identity, first, last, float(np.quantile(areas, 0.75)), roots,
-        centre(labels[first] == identity), centre(labels[last] == identity),
-        mean_velocity(evidence, labels, identity, present[:6].tolist()),
-        mean_velocity(evidence, labels, identity, present[-6:].tolist()),
-    )  # fmt: skip
+    return Piece(identity, present.tolist(), float(np.quantile(areas, 0.75)), roots)
 
 
 def colours(evidence: Evidence, mask: BoolArray, frames: Sequence[int]) -> FloatArray:

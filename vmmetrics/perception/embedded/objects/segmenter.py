@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
-
 import cv2
 import numpy as np
 
@@ -44,19 +41,9 @@ nearly all exceed one or the other.
 """
 
 
-@dataclass(frozen=True)
-class Pop:
-    """A thing that came or went on the spot.
-
-    Attributes:
-        kind: Which.
-        masks: (h, w) bool by frame, where it is from the change on to the frame in which it is fully seen.
-        full: That frame: the last before the change for ``"vanish"``, the first after it for ``"appear"``.
-    """
-
-    kind: Literal["vanish", "appear"]
-    masks: dict[int, BoolArray]
-    full: int
+Pop = tuple[int, bool, dict[int, BoolArray]]
+"""A thing that came or went on the spot: the frame in which it is fully seen (the first after the change where it came,
+the last before it where it went), whether it came, and (h, w) where it is, by frame, from the change on to that one."""
 
 
 def find_pops(evidence: Evidence, labels: Labels, moving: BoolArray) -> list[Pop]:
@@ -88,7 +75,7 @@ def find_pops(evidence: Evidence, labels: Labels, moving: BoolArray) -> list[Pop
             pops.append(_resolved(evidence, mask, t, step))
             spread = cv2.dilate(mask.view(np.uint8), disc(TOGETHER)) > 0
             taken[max(0, t - 2 * STAYS) : t + step + 2 * STAYS] |= spread
-    return sorted(pops, key=lambda pop: pop.full)
+    return sorted(pops, key=lambda pop: pop[0])
 
 
 def _things(changed: BoolArray, frame_area: int) -> list[BoolArray]:
@@ -147,13 +134,12 @@ def _resolved(evidence: Evidence, mask: BoolArray, t: int, step: int) -> Pop:
             first_new = s
             break
     if _outlined(old, mask) >= _outlined(new, mask):
-        kind: Literal["vanish", "appear"] = "vanish"
-        frames, full = range(t, first_new), t
+        came, full, frames = False, t, range(t, first_new)
     else:
         # The earliest step that shows a fade ends as the fade does, give or take its last shade.
-        kind, full = "appear", min(t + step + SETTLED, len(evidence) - 1)
+        came, full = True, min(t + step + SETTLED, len(evidence) - 1)
         frames = range(first_new, full + 1)
-    return Pop(kind, {frame: warp_mask(mask, evidence.places(frame, t)) for frame in frames}, full)
+    return full, came, {frame: warp_mask(mask, evidence.places(frame, t)) for frame in frames}
 
 
 def _outlined(picture: FloatArray, mask: BoolArray) -> float:
@@ -284,13 +270,13 @@ def _follow(evidence: Evidence, moving: BoolArray) -> Labels:
 def _add_pops(evidence: Evidence, labels: Labels, moving: BoolArray) -> None:
     """Label what comes or goes without ever moving, and follow it to the other end of its life."""
     last = len(evidence) - 1
-    for pop in find_pops(evidence, labels, moving):
-        if (labels[pop.full] > 0)[pop.masks[pop.full]].mean() > 0.5:
+    for full, came, masks in find_pops(evidence, labels, moving):
+        if (labels[full] > 0)[masks[full]].mean() > 0.5:
             continue
         identity = int(labels.max()) + 1
-        for frame, mask in pop.masks.items():
+        for frame, mask in masks.items():
             labels[frame][mask & (labels[frame] == 0)] = identity
-        if pop.kind == "appear":
-            MaskTracker(evidence, labels, moving).extend({identity: pop.full})
+        if came:
+            MaskTracker(evidence, labels, moving).extend({identity: full})
         else:
-            MaskTracker(evidence.reversed(), labels[::-1], moving[::-1]).extend({identity: last - pop.full})
+            MaskTracker(evidence.reversed(), labels[::-1], moving[::-1]).extend({identity: last - full})

@@ -45,7 +45,7 @@ class Track:
         moved: Number of frames in which it moved by itself.
         blind_until: Frame in which it was found again while passing over spoilt ones ...
         found: ... and its membership there.
-        end: (last frame seen, how), set when it is lost.
+        lost: Whether it is followed no more.
     """
 
     id: int
@@ -55,7 +55,7 @@ class Track:
     moved: int = 0
     blind_until: int = -1
     found: FloatArray = field(default_factory=lambda: np.zeros((0, 0), np.float32))
-    end: tuple[int, str] | None = None
+    lost: bool = False
 
 
 def moving_map(evidence: Evidence, t: int) -> Mask:
@@ -115,7 +115,7 @@ class MaskTracker:
 
     def active(self) -> list[Track]:
         """Tracks not lost."""
-        return [track for track in self.tracks.values() if track.end is None]
+        return [track for track in self.tracks.values() if not track.lost]
 
     def _advance(self, t: int) -> None:
         """Carry every mask from frame t−1 to t and write the result into the labels."""
@@ -143,7 +143,7 @@ class MaskTracker:
         """Search for an object whose flow was lost, in frame t or the next few; give it up where it is not found."""
         mask = track.soft > 0.5
         if not mask.any():
-            track.end = (t - 1, "lost")
+            track.lost = True
             return
         going_on = remainder(self.evidence, mask, t - 1, track.velocity)
         if going_on is not None:
@@ -162,7 +162,7 @@ class MaskTracker:
             else:
                 track.blind_until, track.found = ahead, moved
             return
-        track.end = (t - 1, "lost")
+        track.lost = True
 
     def _write(self, t: int) -> None:
         """Claim pixels for every active track where nothing is labelled; the surest wins."""
@@ -186,11 +186,10 @@ class MaskTracker:
                 continue
             ids, counts = np.unique(label[mask], return_counts=True)
             for other, count in zip(ids.tolist(), counts.tolist(), strict=True):
-                if other in (0, track.id) or other in self.tracks:
-                    continue
-                if count >= 0.6 * area and count >= 0.4 * int((label == other).sum()):
+                unknown = other != 0 and other not in self.tracks
+                if unknown and count >= 0.6 * area and count >= 0.4 * int((label == other).sum()):
                     self.merged[track.id] = other
-                    track.end = (t - 1, "merged")
+                    track.lost = True
 
     def _renew(self, t: int, *, start_new: bool) -> None:
         """Let what moves in frame ``t`` correct the masks, and start objects."""
@@ -262,7 +261,7 @@ class MaskTracker:
         largest = max(track.areas.values(), default=area)
         if area < max(GONE_SHARE * self.frame_area, GONE_FRACTION * largest):
             self.labels[t][mask] = 0
-            track.end = (t - 1, "shrunk")
+            track.lost = True
             return
         track.areas[t] = area
         track.soft = np.where(mask, np.maximum(track.soft, 0.75), np.minimum(track.soft, 0.25)).astype(np.float32)

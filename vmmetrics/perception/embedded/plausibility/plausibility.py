@@ -14,15 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vmmetrics.errors import SetupError
-from vmmetrics.perception.embedded.plausibility.evidence import (
-    CELLS,
-    LAGS,
-    MAPS,
-    STILL,
-    PlausibilityEvidence,
-    entropy,
-    gather,
-)
+from vmmetrics.perception.embedded.plausibility import evidence as measured
+from vmmetrics.perception.embedded.plausibility.evidence import MAPS, STILL, PlausibilityEvidence
 from vmmetrics.perception.embedded.plausibility.views import Backbone, choose_strands, pictures
 from vmmetrics.perception.scene import Scene
 from vmmetrics.types import BoolArray, FloatArray, Look
@@ -87,7 +80,7 @@ def summarise(evidence: PlausibilityEvidence, first: int, stop: int) -> FloatArr
 
 def _travel(evidence: PlausibilityEvidence, first: int, stop: int) -> float:
     """Return the logarithm of how far content gets per frame; of its speed in views too short for that."""
-    far = evidence.travel[first + LAGS[-1] : stop]
+    far = evidence.travel[first + measured.LAGS[-1] : stop]
     far = far[~np.isnan(far)]
     flow = evidence.flow[first : stop - 1][~evidence.cuts[first : stop - 1]]
     if len(far) == 0:
@@ -169,7 +162,7 @@ def _kinds(kinds: FloatArray, shot: FloatArray) -> float:
     spread = 0.0
     for number in np.unique(shot):
         frames = kinds[shot == number]
-        spread += len(frames) * float(entropy(frames.mean(0)) - entropy(frames).mean())
+        spread += len(frames) * float(measured.entropy(frames.mean(0)) - measured.entropy(frames).mean())
     return float(np.log(max(spread, 0.0) / len(kinds) + _FLOOR))
 
 
@@ -272,12 +265,11 @@ REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class _View:
-    """A view: its clip frames, the evidence of its strand, its place in there, its numbers."""
+    """A view: its clip frames, the evidence of its strand, the first of them in there, its numbers."""
 
     frames: tuple[int, ...]
     evidence: PlausibilityEvidence
     first: int
-    stop: int
     numbers: FloatArray
 
 
@@ -337,10 +329,10 @@ class LadderPlausibility:
         views = []
         for strand in choose_strands(scene.clip):
             images = pictures(scene.clip.frames, strand)
-            evidence = gather(images, self.backbone.features(images))
+            evidence = measured.gather(images, self.backbone.features(images))
             for first, stop in strand.views:
                 numbers = summarise(evidence, first, stop)
-                views.append(_View(strand.frames[first:stop], evidence, first, stop, numbers))
+                views.append(_View(strand.frames[first:stop], evidence, first, numbers))
         return sorted(views, key=lambda view: view.frames)
 
     def _occlusion(self, view: _View) -> tuple[Look, ...]:
@@ -349,7 +341,7 @@ class LadderPlausibility:
         by_map = excess[: len(view.evidence.maps) * len(SUMMARIES)].reshape(-1, len(SUMMARIES)).sum(1)
         names = [list(view.evidence.maps)[i] for i in np.argsort(-by_map, kind="stable")[:MAPS_HIDDEN]]
         before = _badness(self.model, view.numbers)
-        edges = np.linspace(0, CELLS, PARTS + 1).astype(int)
+        edges = np.linspace(0, measured.CELLS, PARTS + 1).astype(int)
 
         def gain(first: int, stop: int, asked: FloatArray) -> FloatArray:
             found = np.zeros((PARTS, PARTS))
@@ -374,7 +366,7 @@ def _hidden(view: _View, names: list[str], moments: tuple[int, int], rows: slice
     """Return the numbers of ``view`` with a part of the ``names`` maps hidden from one moment up to another."""
     numbers = view.numbers.copy()
     for name in names:
-        values = view_of(view.evidence, name, view.first, view.stop)
+        values = view_of(view.evidence, name, view.first, view.first + len(view.frames))
         if len(values) == 0:
             continue
         values = values.copy()

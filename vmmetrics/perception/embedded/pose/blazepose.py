@@ -74,12 +74,10 @@ class Detections:
 
     Attributes:
         scores: (N,) in 0..1.
-        boxes: (N, 4) x0, y0, x1, y1 pixels; the face, by MediaPipe's convention.
         points: (N, 4, 2) pixels: mid-hip, full-body alignment, mid-shoulder, upper-body alignment.
     """
 
     scores: FloatArray
-    boxes: FloatArray
     points: FloatArray
 
 
@@ -176,8 +174,7 @@ class BlazePoseNetworks:
         points = raw[:, 4:].reshape(-1, 4, 2) + centres[:, None]
         middle, half = raw[:, :2] + centres, raw[:, 2:4] / 2
         merged = weighted_nms(scores[keep], np.hstack([middle - half, middle + half]), points)
-        corners = region.place(merged.boxes.reshape(-1, 2, 2), DETECTOR_SIDE).reshape(-1, 4)
-        return Detections(merged.scores, corners, region.place(merged.points, DETECTOR_SIDE))
+        return Detections(merged.scores, region.place(merged.points, DETECTOR_SIDE))
 
     def landmarks(self, frame: Pyramid, region: Region) -> Landmarks:
         """Find the landmarks of the person in ``region`` of ``frame``."""
@@ -206,17 +203,16 @@ def anchor_centres() -> FloatArray:
 def weighted_nms(scores: FloatArray, boxes: FloatArray, points: FloatArray) -> Detections:
     """Merge overlapping detections (IoU > 0.3) into their score-weighted mean, under the best score."""
     order = np.argsort(-scores, kind="stable")
-    best, merged, moved = [], [], []
+    best, merged = [], []
     while order.size:
         group = box_iou(boxes[order[0]], boxes[order]) > NMS_IOU
         group[0] = True
         members = order[group]
         weight = scores[members] / scores[members].sum()
         best.append(scores[order[0]])
-        merged.append(weight @ boxes[members])
-        moved.append(np.tensordot(weight, points[members], axes=(0, 0)))
+        merged.append(np.tensordot(weight, points[members], axes=(0, 0)))
         order = order[~group]
-    return Detections(np.array(best), np.array(merged).reshape(-1, 4), np.array(moved).reshape(-1, 4, 2))
+    return Detections(np.array(best), np.array(merged).reshape(-1, 4, 2))
 
 
 def box_iou(box: FloatArray, others: FloatArray) -> FloatArray:

@@ -11,7 +11,7 @@ blur that builds up, light) is none.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import cv2
@@ -31,41 +31,25 @@ LONG_REACH = 8
 LEVEL_WINDOW = 9
 """Frames over which the level is a median: more than twice the longest glitch (3 frames), so that it steps over it."""
 
-
-@dataclass(frozen=True, slots=True)
-class Sign:
-    """A sign of a defect: evidence of one kind, over at least a share of the frame.
-
-    Attributes:
-        kind: Key of the evidence map (:func:`gather`).
-        share: Share of the frame that has to show it.
-        low: Evidence up to which there is no defect: what clean footage reaches.
-        high: Evidence from which there is no doubt.
-    """
-
-    kind: str
-    share: float
-    low: float
-    high: float
-
-
-# Bounds: `low` is what 99 % of the frames of the real clips stay under, at 7 to 30 frames a second, `high` what defects
-# injected into them show; benchmarks/quality_thresholds.py prints both.
+# Signs of a defect: the kind of evidence (:func:`gather`), the share of the frame that has to show it, evidence up to
+# which there is no defect (`low`), and from which there is no doubt (`high`). Bounds: `low` is what 99 % of the frames
+# of the real clips stay under, at 7 to 30 frames a second, `high` what defects injected into them show;
+# benchmarks/quality_thresholds.py prints both.
 SIGNS = (
-    Sign("blur", 0.25, 0.05, 0.20),
-    Sign("noise", 0.25, 0.03, 0.12),
-    Sign("blocks", 1.00, 0.35, 0.80),
-    Sign("foreign", 0.10, 0.01, 0.05),
-    Sign("foreign", 0.05, 0.05, 0.15),
-    Sign("foreign", 0.02, 0.35, 0.80),
-    Sign("foreign, lasting", 0.05, 0.18, 0.35),
-    Sign("displaced", 0.20, 0.02, 0.10),
-    Sign("displaced", 0.05, 0.15, 0.40),
-    Sign("displaced", 0.02, 0.55, 1.00),
-    Sign("displaced, lasting", 0.20, 0.08, 0.25),
-    Sign("displaced, lasting", 0.05, 0.60, 1.10),
-    Sign("displaced, lasting", 0.02, 1.50, 2.50),
-    Sign("broken rhythm", 1.00, 0.30, 0.80),
+    ("blur", 0.25, 0.05, 0.20),
+    ("noise", 0.25, 0.03, 0.12),
+    ("blocks", 1.00, 0.35, 0.80),
+    ("foreign", 0.10, 0.01, 0.05),
+    ("foreign", 0.05, 0.05, 0.15),
+    ("foreign", 0.02, 0.35, 0.80),
+    ("foreign, lasting", 0.05, 0.18, 0.35),
+    ("displaced", 0.20, 0.02, 0.10),
+    ("displaced", 0.05, 0.15, 0.40),
+    ("displaced", 0.02, 0.55, 1.00),
+    ("displaced, lasting", 0.20, 0.08, 0.25),
+    ("displaced, lasting", 0.05, 0.60, 1.10),
+    ("displaced, lasting", 0.02, 1.50, 2.50),
+    ("broken rhythm", 1.00, 0.30, 0.80),
 )
 
 
@@ -76,7 +60,7 @@ class TemporalQuality:
         """Return (T,) float64 in 0..1, 1 best."""
         fine, edges = appearance(scene)
         evidence = gather(scene, fine, edges)
-        strengths = [ramp(over_frame(evidence[s.kind], s.share), s.low, s.high) for s in SIGNS]
+        strengths = [ramp(over_frame(evidence[kind], share), low, high) for kind, share, low, high in SIGNS]
         return np.asarray(level(fine, edges) * (1 - DEPTH * np.max(strengths, axis=0)), dtype=np.float64)
 
 

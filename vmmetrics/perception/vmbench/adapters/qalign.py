@@ -7,7 +7,6 @@ the last place are computed.
 
 from __future__ import annotations
 
-import json
 import os
 import pickle
 import zipfile
@@ -15,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -28,14 +27,13 @@ from vmmetrics.perception.vmbench.ported import qalign_network, qalign_vision
 from vmmetrics.perception.vmbench.ported.qalign_network import LanguageSize, Network, Sizes
 from vmmetrics.perception.vmbench.runtime import DTYPES, Held, Precision, Shelf, in_batches, needed
 from vmmetrics.types import FloatArray, IntArray, UInt8Array
+from vmmetrics.utils.schema import convert, parse_json
 from vmmetrics.utils.tensors import load_tensors
 from vmmetrics.utils.weights.manifest import is_inside
 
 # one-align as the hub lays it out (q-future/one-align): its sizes, and its weights, each straight to its place.
 #
 # Every weight must find its place, and every place its weight: upstream's loader draws at random what is missing.
-
-Size = TypeVar("Size", qalign_vision.VisionSize, qalign_vision.AbstractorSize, LanguageSize)
 
 MEND = "fetch it again with: vmmetrics weights fetch vmbench"
 
@@ -60,11 +58,11 @@ def read_sizes(folder: Path) -> Sizes:
     try:
         eyes, abstractor = visual.get("visual_model") or {}, visual.get("visual_abstractor") or {}
         sizes = Sizes(
-            vision=_taken(qalign_vision.VisionSize, eyes),
-            abstractor=_taken(qalign_vision.AbstractorSize, abstractor),
-            language=_taken(LanguageSize, config),
+            vision=convert(qalign_vision.VisionSize, eyes),
+            abstractor=convert(qalign_vision.AbstractorSize, abstractor),
+            language=convert(LanguageSize, config),
         )
-    except (AttributeError, TypeError) as error:
+    except (AttributeError, ValueError) as error:
         raise SetupError(f"{path}: not understood: {error}") from error
     _refuse_variants(path, config, eyes, abstractor, sizes)
     _check_processor(folder / "preprocessor_config.json", sizes.vision.image_size)
@@ -107,10 +105,6 @@ def _check_names(index: Path, places: Mapping[str, Tensor], found: set[str]) -> 
     told = misfit(places.keys() - found, found - places.keys(), ())
     if told:
         raise SetupError(f"{index}: the weights do not fit: {told}")
-
-
-def _taken(kind: type[Size], config: Mapping[str, Any]) -> Size:
-    return kind(**{name: config[name] for name in kind.__dataclass_fields__ if name in config})
 
 
 def _refuse_variants(
@@ -199,12 +193,9 @@ def _safetensors(path: Path) -> Iterator[tuple[str, Any]]:
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        return convert(dict[str, Any], parse_json(path.read_bytes()))
+    except (OSError, ValueError) as error:
         raise SetupError(f"{path}: not readable as JSON: {error}; {MEND}") from error
-    if not isinstance(content, dict):
-        raise SetupError(f"{path}: expected an object but got {type(content).__name__}; {MEND}")
-    return content
 
 
 WINDOW = 3

@@ -17,16 +17,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from vmmetrics.perception.vmbench.ported.rtm_networks import (
-    BINS_PER_PIXEL,
-    MEDIUM,
-    POSE_INPUT,
-    STRIDES,
-    RTMDet,
-    RTMPose,
-    RTMSize,
-    load_rtm,
-)
+from vmmetrics.perception.vmbench.ported import rtm_networks
+from vmmetrics.perception.vmbench.ported.rtm_networks import POSE_INPUT, STRIDES, RTMDet, RTMPose, load_rtm
 from vmmetrics.perception.vmbench.runtime import Held, Shelf, in_batches
 from vmmetrics.types import FloatArray, UInt8Array
 
@@ -200,7 +192,7 @@ def peaks(
     best = np.stack([scores.argmax(axis=-1) for scores in along], axis=-1).astype(np.float32)
     score = np.minimum(along[0].max(axis=-1), along[1].max(axis=-1))
     best[score <= 0] = -1
-    best /= np.float32(BINS_PER_PIXEL)
+    best /= np.float32(rtm_networks.BINS_PER_PIXEL)
     points = best / np.array(POSE_INPUT) * extents[:, None] + centres[:, None] - np.float32(0.5) * extents[:, None]
     return points.astype(np.float32).astype(np.float64), score.astype(np.float64)
 
@@ -225,7 +217,7 @@ class RTMDetPersons:
         size: Of the network in it.
     """
 
-    def __init__(self, source: Path, shelf: Shelf, size: RTMSize = MEDIUM) -> None:
+    def __init__(self, source: Path, shelf: Shelf, size: rtm_networks.RTMSize = rtm_networks.MEDIUM) -> None:
         self._held = Held("RTMDet", lambda: load_rtm(source, RTMDet(size)).to(shelf.device), _DETECTOR_BYTES, shelf)
 
     def boxes(self, frames: UInt8Array) -> list[FloatArray]:
@@ -253,20 +245,8 @@ class RTMPoseKeypoints:
         size: Of the network in it.
     """
 
-    def __init__(self, source: Path, shelf: Shelf, size: RTMSize = MEDIUM) -> None:
+    def __init__(self, source: Path, shelf: Shelf, size: rtm_networks.RTMSize = rtm_networks.MEDIUM) -> None:
         self._held = Held("RTMPose", lambda: load_rtm(source, RTMPose(size)).to(shelf.device), _POSE_BYTES, shelf)
-
-    def keypoints(self, frame: UInt8Array, boxes: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return (N, 17, 2) float64 pixels in COCO order and (N, 17) scores, for boxes (N, 4) of the frame.
-
-        Args:
-            frame: (H, W, 3) uint8 RGB.
-            boxes: x0, y0, x1, y1 in pixels; further columns are not looked at.
-
-        Raises:
-            SetupError: The checkpoint is missing or wrong.
-        """
-        return self.in_frames(frame[None], [boxes])[0]
 
     def in_frames(self, frames: UInt8Array, boxes: Sequence[FloatArray]) -> list[tuple[FloatArray, FloatArray]]:
         """Do :meth:`keypoints` for a clip, in larger batches.

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 - torch's own convention
 
 from vmmetrics.perception.vmbench.checkpoints import load_hub
-from vmmetrics.perception.vmbench.runtime import Held, Precision, Shelf, computing, in_batches
+from vmmetrics.perception.vmbench.runtime import Held, Shelf, computing, in_batches
 from vmmetrics.types import BoolArray, FloatArray, UInt8Array
 
 MEAN, STD = (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)
@@ -40,11 +40,9 @@ class Sam:
     Args:
         folder: Checkpoint ``sam-vit-huge``.
         shelf: The device, and the models it is shared with.
-        precision: Of matrix products; the released code has fp32.
     """
 
-    def __init__(self, folder: Path, shelf: Shelf, precision: Precision = "fp32") -> None:
-        self.precision = precision
+    def __init__(self, folder: Path, shelf: Shelf) -> None:
         self.held: Held[Any] = Held("SAM", lambda: _loaded(folder).to(shelf.device), BYTES, shelf)
 
     def masks(self, frame: UInt8Array, boxes: FloatArray) -> BoolArray:
@@ -72,7 +70,7 @@ class Sam:
             inside = square[..., : inner[0], : inner[1]]
             return list(F.interpolate(inside, (height, width), mode="bilinear", align_corners=False)[:, 0])
 
-        with computing(device, self.precision):
+        with computing(device, "fp32"):
             embedding = net.get_image_embeddings(prepared(frame, side).to(device))
             return torch.stack(in_batches(decode, list(prompts), BOXES_AT_ONCE, self.held))
 

@@ -11,12 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 - torch's own convention
 
 from vmmetrics.errors import SetupError
-from vmmetrics.perception.vmbench.ported.qalign_vision import (
-    AbstractorSize,
-    VisionSize,
-    VisionTransformer,
-    VisualAbstractor,
-)
+from vmmetrics.perception.vmbench.ported import qalign_vision as eyes
 from vmmetrics.perception.vmbench.runtime import needed
 
 # Q-Align's language model: LLaMA, with norms, keys and values of their own for the tokens that stand for images.
@@ -290,8 +285,8 @@ def read_prompt(vocabulary: Path) -> Prompt:
 class Sizes:
     """The numbers that make the network; the defaults are upstream's."""
 
-    vision: VisionSize = field(default_factory=VisionSize)
-    abstractor: AbstractorSize = field(default_factory=AbstractorSize)
+    vision: eyes.VisionSize = field(default_factory=eyes.VisionSize)
+    abstractor: eyes.AbstractorSize = field(default_factory=eyes.AbstractorSize)
     language: LanguageSize = field(default_factory=LanguageSize)
 
 
@@ -304,8 +299,8 @@ class Owl(nn.Module):  # type: ignore[misc]
         self.embed_tokens = nn.Embedding(language.vocab_size, language.hidden_size)
         self.layers = nn.ModuleList(LlamaLayer(language) for _ in range(language.num_hidden_layers))
         self.norm = RMSNorm(language.hidden_size, language.rms_norm_eps)
-        self.vision_model = VisionTransformer(sizes.vision)
-        self.visual_abstractor = VisualAbstractor(sizes.abstractor, sizes.vision, language.hidden_size)
+        self.vision_model = eyes.VisionTransformer(sizes.vision)
+        self.visual_abstractor = eyes.VisualAbstractor(sizes.abstractor, sizes.vision, language.hidden_size)
 
 
 class Network(nn.Module):  # type: ignore[misc]

@@ -218,14 +218,9 @@ class AbstractorLayer(nn.Module):  # type: ignore[misc]
 
     def __init__(self, size: AbstractorSize, vision: VisionSize) -> None:
         super().__init__()
-        self.crossattention = nn.ModuleDict(
-            {
-                "norm1": nn.LayerNorm(vision.hidden_size),
-                "normk": nn.LayerNorm(vision.hidden_size),
-                "attention": CrossAttention(size, vision),
-                "output": CrossOutput(size, vision.hidden_size),
-            }
-        )
+        norms = {name: nn.LayerNorm(vision.hidden_size) for name in ("norm1", "normk")}
+        attention, output = CrossAttention(size, vision), CrossOutput(size, vision.hidden_size)
+        self.crossattention = nn.ModuleDict({**norms, "attention": attention, "output": output})
 
     def forward(self, queries: Tensor, image: Tensor) -> Tensor:
         """Return queries of the shape given. What attention adds to are the *normed* queries."""

@@ -113,14 +113,7 @@ def decode_boxes(net: Any, features: Features, boxes: Tensor) -> Tensor:
     """Return (N, 1, S/4, S/4) float32 mask logits for boxes (N, 4) in pixels of the square, of one frame."""
     sparse, dense = net.prompt_encoder(input_points=None, input_labels=None, input_boxes=boxes[None], input_masks=None)
     coarse = features.coarse + net.no_memory_embedding.reshape(1, -1, 1, 1)
-    masks, _, _, _ = net.mask_decoder(
-        image_embeddings=coarse,
-        image_positional_embeddings=net.get_image_wide_positional_embeddings(),
-        sparse_prompt_embeddings=sparse,
-        dense_prompt_embeddings=dense,
-        multimask_output=False,
-        high_resolution_features=[features.fine, features.middle],
-    )
+    masks: Tensor = _decode(net, features, coarse, sparse, dense, several=False)[0]
     return masks[0].float()
 
 
@@ -140,14 +133,7 @@ def decode_objects(net: Any, features: Features, coarse: Tensor, masks: Tensor |
         input_boxes=None,
         input_masks=masks,
     )
-    logits, qualities, tokens, scores = net.mask_decoder(
-        image_embeddings=coarse,
-        image_positional_embeddings=net.get_image_wide_positional_embeddings().repeat(count, 1, 1, 1),
-        sparse_prompt_embeddings=sparse,
-        dense_prompt_embeddings=dense,
-        multimask_output=masks is None,
-        high_resolution_features=[features.fine.expand(count, -1, -1, -1), features.middle.expand(count, -1, -1, -1)],
-    )
+    logits, qualities, tokens, scores = _decode(net, features, coarse, sparse, dense, several=masks is None)
     scores = scores[:, 0]
     here = scores > 0
     best = qualities[:, 0].argmax(dim=-1)
@@ -155,6 +141,19 @@ def decode_objects(net: Any, features: Features, coarse: Tensor, masks: Tensor |
     chosen = torch.where(here[:, :, None], logits[rows, 0, best], ABSENT).float()[:, None]
     pointers = torch.where(here, net.object_pointer_proj(tokens[rows, 0, best]), net.no_object_pointer)
     return DecodedMasks(chosen, pointers, scores)
+
+
+def _decode(net: Any, features: Features, coarse: Tensor, sparse: Tensor, dense: Tensor, *, several: bool) -> Any:
+    """Run the mask decoder on (N, C, S/16, S/16)."""
+    count = len(coarse)
+    return net.mask_decoder(
+        image_embeddings=coarse,
+        image_positional_embeddings=net.get_image_wide_positional_embeddings().repeat(count, 1, 1, 1),
+        sparse_prompt_embeddings=sparse,
+        dense_prompt_embeddings=dense,
+        multimask_output=several,
+        high_resolution_features=[features.fine.expand(count, -1, -1, -1), features.middle.expand(count, -1, -1, -1)],
+    )
 
 
 def remember(net: Any, features: Features, coverage: Tensor, here: Tensor) -> Tensor:
