@@ -96,7 +96,8 @@ class _Maker:
         some = self.some
         return PairAlignment(
             metric, dimension, self.made(_spearman(score, rating)), some(), some(), some(),
-            Grouped(some(), {"000": some()}), Grouped(self.made(mean), inside), some(), {model: some() for model in models},
+            Grouped(some(), {"000": some()}), Grouped(self.made(mean), inside), some(),
+            {model: some() for model in models},
             Estimate(0.9, note="5 models: no interval", n=5), Estimate(0.2, 0.1, 0.3, n=1000), 40, 0.25,
             missing=3 if metric == "cas" else 0,
         )  # fmt: skip
@@ -126,7 +127,10 @@ def make_report(study: Study) -> StudyReport:
             for metric, p in zip(metrics[1:], (0.0004, 0.03, 0.3, 0.7, 0.9, 0.5, 0.04), strict=False)
         ),
         ceilings=tuple(
-            Ceiling(d, {r: some() for r in study.raters[d]}, made(0.77), some(0.7, 0.8), made(0.56), *(some() for _ in range(4)))
+            Ceiling(
+                d, {r: some() for r in study.raters[d]}, made(0.77), some(0.7, 0.8), made(0.56),
+                *(some() for _ in range(4)),
+            )
             for d in study.ratings
         ),
         agreements=tuple(
@@ -188,8 +192,8 @@ def make_degenerate(
         baselines=(NameBaseline(dimension, none, none),),
         differences=(MetricDifference(metric, "never", dimension, none, none),),
         ceilings=(), agreements=(Agreement(dimension, *[Estimate(None, note="one rater")] * 8),), preferences=(),
-        ablations=(), matrix=Matrix(names, 2, np.full((3, 3), np.nan), np.ones((3, 3))), repeats={}, powers=(), claims=(),
-        problems=(f"{metric}: the score is the same for every clip",), settings={"seed": 1},
+        ablations=(), matrix=Matrix(names, 2, np.full((3, 3), np.nan), np.ones((3, 3))), repeats={}, powers=(),
+        claims=(), problems=(f"{metric}: the score is the same for every clip",), settings={"seed": 1},
     )  # fmt: skip
     return study, report
 

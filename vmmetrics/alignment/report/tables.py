@@ -66,8 +66,10 @@ _BRIEF_METRICS = 24
 def brief_parts(report: StudyReport) -> list[display.Part]:
     """What a terminal shows: what the data support, then one table of a line per metric for each dimension."""
     matched = matching_lines(report)
-    lines = (matched.lines[0], *report.matching[1:_MATCHING_SHOWN])
-    parts: list[display.Part] = [display.Lines("matching", matched.title, tuple(map(clean, lines)))]
+    shown = matched.lines[:_MATCHING_SHOWN]
+    if more := len(matched.lines) - len(shown):
+        shown += (f"and {more} more lines in the written report",)
+    parts: list[display.Part] = [replace(matched, lines=shown)]
     if report.claims:
         claims = widest_claims(report, metrics=_CLAIMED_METRICS)
         parts.append(display.Lines("claims", "What the data support", tuple(map(clean, claims))))
@@ -76,7 +78,7 @@ def brief_parts(report: StudyReport) -> list[display.Part]:
     return [*parts, *(brief_table(report, dimension, most) for dimension in dimensions)]
 
 
-_MATCHING_SHOWN = 3
+_MATCHING_SHOWN = 8
 _CLAIMED_METRICS = 3
 _BRIEF = ("n", "ρ all clips", "ρ within model", "ρ both out", "ρ within prompt", "τb", "τc")
 
@@ -139,8 +141,8 @@ def matching_lines(report: StudyReport) -> display.Lines:
         clean(f"{', '.join(metrics)} → {', '.join(dimensions) or 'nothing'}")
         for dimensions, metrics in by_dimensions.items()
     )
-    lines = [head, *map(clean, report.matching), *([f"held against: {faces}"] if faces else [])]
-    lines += map(clean, report.settings.get("averages", ()))
+    lines = [head, *([f"held against: {faces}"] if faces else [])]
+    lines += map(clean, (*report.settings.get("averages", ()), *report.matching))
     return display.Lines("matching", "Matched", tuple(lines))
 
 

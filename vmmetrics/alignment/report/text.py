@@ -29,7 +29,8 @@ def print_report(report: StudyReport, console: Console) -> None:
     """
     tables.print_parts(brief_parts(report), console)
     if report.problems:
-        console.print(f"{len(report.problems)} figures could not be computed; the written report says why", style="dim")
+        lacking = f"{len(report.problems)} line{'s' * (len(report.problems) != 1)} of what could not be computed"
+        console.print(f"{lacking}: in the written report", style="dim")
 
 
 def to_markdown(report: StudyReport) -> str:
