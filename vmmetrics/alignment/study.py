@@ -81,6 +81,21 @@ class Study:
     facing: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
     matching: Matching = field(default_factory=lambda: Matching(0))
 
+    def keep(self, clips: BoolArray, note: str) -> Study:
+        """The part in which (N,) ``clips`` is true, without pairs that another clip is in; the matching gets the note."""
+        index = np.where(clips, np.cumsum(clips) - 1, -1)
+        names, prompts, models = (tuple(compress(of, clips)) for of in (self.clips, self.prompts, self.models))
+        return replace(
+            self,
+            clips=names,
+            prompts=prompts,
+            models=models,
+            scores={name: column[clips] for name, column in self.scores.items()},
+            ratings={name: column[clips] for name, column in self.ratings.items()},
+            preferences={dimension: pairs.moved(index) for dimension, pairs in self.preferences.items()},
+            matching=replace(self.matching, notes=(*self.matching.notes, note)),
+        )
+
     def facing_metrics(self, dimension: str) -> list[str]:
         """Metrics that face a dimension."""
         return [metric for metric, faced in self.facing.items() if dimension in faced]

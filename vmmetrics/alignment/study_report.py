@@ -42,14 +42,7 @@ def without_models(study: Study, models: Collection[str]) -> Study:
         known = ", ".join(sorted({model for model in study.models if model})) or "none"
         raise SetupError(f"Expected models of the study to leave out ({known}) but got {', '.join(unknown)}")
     keep = np.array([model not in models for model in study.models], bool)
-    index = np.where(keep, np.cumsum(keep) - 1, -1)
-    left_out = f"left out: {int((~keep).sum())} clips of {', '.join(sorted(models))}"
-    of_clips = (study.clips, study.prompts, study.models)
-    clips, prompts, others = (tuple(compress(names, keep)) for names in of_clips)
-    scores, ratings = ({name: column[keep] for name, column in kind.items()} for kind in (study.scores, study.ratings))
-    preferences = {dimension: pairs.moved(index) for dimension, pairs in study.preferences.items()}
-    matching = replace(study.matching, notes=(*study.matching.notes, left_out))
-    return Study(clips, prompts, others, scores, ratings, study.raters, preferences, study.facing, matching)
+    return study.keep(keep, f"left out: {int((~keep).sum())} clips of {', '.join(sorted(models))}")
 
 
 # What a study could not say, and why, gathered from the notes of its parts.
