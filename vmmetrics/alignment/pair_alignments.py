@@ -26,6 +26,7 @@ from vmmetrics.utils.statistics.correlation import (
     spearman,
     why_undefined,
 )
+from vmmetrics.utils.statistics.logistic_fit import fit_logistic
 from vmmetrics.utils.statistics.paired import holm
 
 # What telling the models apart is worth: the rank of models, and ratings shuffled inside them.
@@ -161,7 +162,8 @@ def measure_alignments(study: Study, dimensions: Sequence[str], resamples: int, 
                 taus = kendall(scores, sample.ratings, sample.prompts) if reason is None else (none, none)
                 each: list[Any] = [pooled[k], *taus, *(of_metrics[k] for of_metrics in others)]
                 each += [min(map(_off_mode, (scores, sample.ratings))), smallest_within(sample, k)]
-                each.append(judged - len(scores))
+                fit = fit_logistic(scores, sample.ratings)
+                each += [judged - len(scores), fit.plcc, fit.rmse]
                 found[metric, dimension] = PairAlignment(metric, dimension, *each)
     for metric, faced in study.facing.items():
         yield from (found[metric, dimension] for dimension in faced if dimension in study.ratings)

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vmmetrics.types import FloatArray
 from vmmetrics.utils.schema import plain
 from vmmetrics.utils.statistics.bootstrap import Estimate
+
+if TYPE_CHECKING:
+    from vmmetrics.alignment.model_figures import ModelFigures
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,8 @@ class PairAlignment:
         smallest: Smallest mean within-model correlation that would differ from 0 with the clips it rests on; None where
             none would.
         missing: Clips that have a judgement and no score.
+        fitted_pearson: Pearson's r after the logistic fit of video quality assessment, None where there is no fit.
+        rmse: Root mean square error of that fit, in the unit of the judgements.
     """
 
     metric: str
@@ -65,6 +70,8 @@ class PairAlignment:
     off_mode: int
     smallest: float | None
     missing: int = 0
+    fitted_pearson: float | None = None
+    rmse: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,6 +332,7 @@ class StudyReport:
         preferences: Preference accuracy per metric and dimension.
         ablations: Per dimension, by equal weights and fitted.
         matrix: Metric × metric and metric × human.
+        models_ranked: Per dimension with pairs of two models: win ratios, strengths, soft pairwise accuracy.
         repeats: Metrics that say what others say, and which: counted once where metrics are counted.
         powers: One per dimension.
         claims: The widest claims that the data supports, and what it does not, in words.
@@ -345,6 +353,7 @@ class StudyReport:
     preferences: tuple[PreferenceAccuracy, ...]
     ablations: tuple[Ablation, ...]
     matrix: Matrix
+    models_ranked: tuple[ModelFigures, ...]
     repeats: Mapping[str, str]
     powers: tuple[Power, ...]
     claims: tuple[str, ...]

@@ -9,10 +9,12 @@ import numpy as np
 from scipy.stats import rankdata
 
 from vmmetrics.alignment import results
+from vmmetrics.alignment.model_figures import ModelFigures
 from vmmetrics.alignment.study import Study
 from vmmetrics.utils.display import tables
 from vmmetrics.utils.display.markup import clean
 from vmmetrics.utils.display.tables import DisplayCell, DisplayTable, count, heads, number, p_value
+from vmmetrics.utils.statistics.bootstrap import Estimate
 
 SIGNIFICANT = 0.05
 """Below which p a difference is listed where only the significant ones are."""
@@ -24,6 +26,7 @@ def comparison_parts(report: results.StudyReport) -> list[tables.Part]:
     dimensions = list(dict.fromkeys(accuracy.dimension for accuracy in report.preferences))
     parts: list[tables.Part] = [_preferences(report, dimension) for dimension in dimensions]
     parts += [_ablation(ablation) for ablation in report.ablations]
+    parts += [part for figures in report.models_ranked for part in _models(figures)]
     if report.differences:
         parts.append(differences_part(report.differences, only_significant=True))
     if report.powers:
@@ -54,6 +57,34 @@ def _preferences(report: results.StudyReport, dimension: str) -> DisplayTable:
         ties = map(count, (accuracy.human_ties, accuracy.metric_ties))
         table.add(accuracy.name, share, pairs, *ties, reference=accuracy.baseline)
     return table
+
+
+def _models(figures: ModelFigures) -> tuple[DisplayTable, DisplayTable]:
+    """Models by people, and how well metrics rank them."""
+    about = clean(figures.dimension)
+    source = f"From {clean(figures.wins.source)}."
+    strengths = {each.model: each.strength for each in figures.strengths.models}
+    columns = heads("model", "pairs", "win ratio, people", "Bradley-Terry strength", *map(clean, figures.soft_pairwise))
+    caption = f"Share of its pairs that a model wins, ties half: by people, and by each metric. {source}"
+    if figures.strengths.note:
+        caption += f" {figures.strengths.note}."
+    models = DisplayTable(f"models-{figures.dimension}", f"Models: {about}", caption, columns)
+    for model in figures.wins.models:
+        of_metrics = (number(e.value) for name, e in model.metrics.items() if name in figures.soft_pairwise)
+        by_people, strength = models.estimate(model.people), models.estimate(strengths.get(model.model, Estimate(None)))
+        models.add(model.model, count(model.pairs), by_people, strength, *of_metrics)
+    caption = (
+        "Soft pairwise accuracy: agreement with people on how surely one model is the better, mean over pairs of models"
+        " (a metric that knows nothing: about 0.5). Win ratios: correlation over models with people's. "
+        f"p: no difference from {figures.reference} in ρ over all clips, by PERM-BOTH (swaps of standardised scores)."
+    )
+    columns = heads("metric", "soft pairwise", "ρ of win ratios", "r of win ratios", "p, PERM-BOTH")
+    ranking = DisplayTable(f"ranking-{figures.dimension}", f"Ranking of models: {about}", caption, columns)
+    for found in figures.wins.agreements:
+        soft = ranking.estimate(figures.soft_pairwise.get(found.metric, Estimate(None)))
+        ratios = (ranking.estimate(e, interval=False) for e in (found.spearman, found.pearson))
+        ranking.add(found.metric, soft, *ratios, p_value(figures.permuted.get(found.metric)))
+    return models, ranking
 
 
 def _ablation(ablation: results.Ablation) -> DisplayTable:

@@ -33,6 +33,8 @@ _MAIN = {
     "τb": "Kendall's rank correlation τ-b",
     "τc": "Kendall's τ-c, as FETV-EVAL and others print it",
     "r": "Pearson's correlation",
+    "r fitted": "Pearson's correlation after a monotone logistic fit (VQEG); it flatters: see docs/alignment.md",
+    "RMSE": "error of that fit, in the unit of the ratings",
     "shuffled": "ρ over all clips when ratings are shuffled inside each model: the worth of knowing it",
 }
 
@@ -166,6 +168,7 @@ def main_table(report: StudyReport, dimension: str) -> DisplayTable:
                 table.estimate(e, interval=False)
                 for e in (pair.model_level, pair.kendall_b, pair.kendall_c, pair.pearson)
             ),
+            *map(number, (pair.fitted_pearson, pair.rmse)),
             table.estimate(pair.shuffled),  # with its spread: the mean alone would hide how far chance reaches
         )
     for ceiling in report.ceilings:
@@ -245,6 +248,24 @@ def group_tables(report: StudyReport) -> list[DisplayTable]:
                 table.add(pair.metric, *(table.estimate(found.get(model, Estimate(None))) for model in models))
             tables.append(table)
     return tables
+
+
+def group_tables_of(reports: Mapping[str, StudyReport], column: str) -> list[DisplayTable]:
+    """ρ over all clips of each value of a column, a table per dimension."""
+    found = []
+    for dimension in dict.fromkeys(name for report in reports.values() for name in dimensions_of(report)):
+        names = (f"{group} ({report.clips})" for group, report in reports.items())
+        table = DisplayTable(
+            f"groups-{dimension}",
+            f"Against {clean(dimension)} by {clean(column)}",
+            "Spearman's ρ over all clips of each value (with so many clips), with its 95 % interval.",
+            heads("metric", *map(clean, names)),
+        )
+        by_metric = [{p.metric: p.spearman for p in r.alignments if p.dimension == dimension} for r in reports.values()]
+        for metric in dict.fromkeys(name for of_group in by_metric for name in of_group):
+            table.add(metric, *(table.estimate(of_group.get(metric, Estimate(None))) for of_group in by_metric))
+        found.append(table)
+    return found
 
 
 def _of(number_of: int, thing: str) -> str:

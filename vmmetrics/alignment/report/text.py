@@ -17,6 +17,7 @@ from vmmetrics.utils.statistics.bootstrap import Estimate
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from vmmetrics.alignment.model_figures import ModelFigures
     from vmmetrics.alignment.results import Ablation, StudyReport
 
 
@@ -107,6 +108,8 @@ def csv_rows(report: StudyReport) -> Iterator[CsvRow]:
         yield from _figures("preference", accuracy.name, accuracy, accuracy.rule)
     for ablation in report.ablations:
         yield from _ablation(ablation)
+    for models in report.models_ranked:
+        yield from _models(models)
     matrix = report.matrix
     for i, first in enumerate(matrix.names):
         for j, second in enumerate(matrix.names[: i + 1]):
@@ -139,6 +142,26 @@ def _figures(section: str, metric: str, part: Any, note: str | None = None) -> I
             yield from (CsvRow(*key, group, *astuple(found)) for group, found in value.items())
         elif value is None or isinstance(value, int | float):
             yield CsvRow(*key, value=value, note=note)
+
+
+def _models(figures: ModelFigures) -> Iterator[CsvRow]:
+    def row(metric: str, statistic: str, group: str, found: Estimate) -> CsvRow:
+        return CsvRow("models", metric, figures.dimension, statistic, group, *astuple(found))
+
+    for model in figures.wins.models:
+        yield row("", "win_ratio", model.model, model.people)
+        for metric, found in model.metrics.items():
+            yield row(metric, "win_ratio", model.model, found)
+    for strength in figures.strengths.models:
+        yield row("", "bradley_terry", strength.model, strength.strength)
+    for agreement in figures.wins.agreements:
+        yield row(agreement.metric, "win_ratio_spearman", "", agreement.spearman)
+        yield row(agreement.metric, "win_ratio_pearson", "", agreement.pearson)
+    for metric, found in figures.soft_pairwise.items():
+        yield row(metric, "soft_pairwise_accuracy", "", found)
+    for metric, p in figures.permuted.items():
+        note = f"against {figures.reference}, pooled Spearman"
+        yield CsvRow("models", metric, figures.dimension, "perm_both", p=p, note=note)
 
 
 def _ablation(ablation: Ablation) -> Iterator[CsvRow]:
