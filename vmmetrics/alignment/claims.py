@@ -31,12 +31,17 @@ _TOSS = 0.5
 _BY_CHANCE = LEVEL / 2  # a metric without use comes out above 0, with an interval of 95 %
 
 
-def widest_claims(report: results.StudyReport, metrics: int | None = None) -> tuple[str, ...]:
-    """What the data supports, and what it does not.
+BRIEF_METRICS = 2
+"""Metrics of a dimension that a terminal says a claim of."""
+
+
+def widest_claims(report: results.StudyReport, brief: bool = False) -> tuple[str, ...]:
+    """What the data support, and what they do not.
 
     Args:
         report: Everything that was found.
-        metrics: Claims of so many metrics of each dimension, the best first; None for all.
+        brief: For a terminal: the best metrics of each dimension and what to read them against; not what the size of
+            the study allows.
 
     Returns:
         Sentences: per dimension each metric's widest claim, what the models' names are worth, what people reach, which
@@ -46,7 +51,7 @@ def widest_claims(report: results.StudyReport, metrics: int | None = None) -> tu
     rated = list(dict.fromkeys(pair.dimension for pair in report.alignments))
     for dimension in rated:
         pairs = report.ranked(dimension)
-        claims += map(metric_claim, pairs[:metrics])
+        claims += map(metric_claim, pairs[: BRIEF_METRICS if brief else None])
         counted = [pair for pair in pairs if pair.metric not in report.repeats]
         passed = sum(_claimable(pair) and above(pair.within_model.mean) for pair in counted)
         if len(counted) >= MANY_METRICS and passed:
@@ -60,10 +65,14 @@ def widest_claims(report: results.StudyReport, metrics: int | None = None) -> tu
         claims += [
             claim for base in report.baselines if base.dimension == dimension for claim in name_claim(base, pairs)
         ]
-        claims += [claim for top in report.ceilings if top.dimension == dimension for claim in ceiling_claim(top)]
+        tops = [list(ceiling_claim(top)) for top in report.ceilings if top.dimension == dimension]
+        claims += [claim for top in tops for claim in (top[:1] if brief else top)]
         claims += [preference_baseline_claim([e for e in report.preferences if e.dimension == dimension])]
-        claims += difference_claims([d for d in report.differences if d.dimension == dimension], report)
+        apart = difference_claims([d for d in report.differences if d.dimension == dimension], report)
+        claims += [claim for claim in apart if not brief or claim.startswith("Told apart")]
     claims += [preference_claim(e) for e in report.preferences if e.dimension not in rated and not e.baseline]
+    if brief:
+        return tuple(dict.fromkeys(filter(None, claims)))
     claims += [model_claim(report.models)] if report.models > 1 else []
     claims += [claim for power in report.powers for claim in power_claim(power, report.clips)]
     return tuple(dict.fromkeys(filter(None, claims)))

@@ -15,7 +15,7 @@ from vmmetrics.utils.statistics.soft_pairwise import perm_both, pooled_spearman,
 
 STRENGTH_DRAWS = 200
 """Bootstrap samples of the strengths at most: each is a fit of its own."""
-PERMUTED = 8
+PERMUTED = 4
 """Metrics that are held against the reference by PERM-BOTH, the best first: each takes a quarter of a second."""
 
 

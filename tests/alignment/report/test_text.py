@@ -7,6 +7,7 @@ import io
 import re
 from collections import Counter
 from dataclasses import fields, is_dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 from rich.console import Console
 from sample_study import make_degenerate, make_report, make_study
 
+from vmmetrics.alignment import align, read_study
 from vmmetrics.alignment.claims import widest_claims
 from vmmetrics.alignment.report.tables import HUMAN, NAME_ONLY, main_table, report_parts, study_of
 from vmmetrics.alignment.report.text import print_report, to_csv, to_latex, to_markdown
@@ -23,6 +25,7 @@ from vmmetrics.utils.display.tables import DisplayTable, number
 from vmmetrics.utils.statistics.bootstrap import Estimate
 
 HOSTILE = "a|b_$x$ %&#{}\\~^<b>*`[1]\x1b[31m\n\udc80"
+DATA = Path(__file__).parents[2] / "data/fetv-dev"
 REPORT = make_report(make_study())
 
 
@@ -169,12 +172,15 @@ def test_the_terminal_shows_the_numbers_in_120_columns() -> None:
             assert number(value) in shown
     assert "85 clips, 17 prompts, 5 models" in shown
     assert shown.index("What the data support") < shown.index("Against naturalness")
-    assert all(claim in shown for claim in widest_claims(REPORT, metrics=3))
+    assert all(claim in shown for claim in widest_claims(REPORT, brief=True))
 
 
 def test_the_terminal_is_read_in_a_glance() -> None:
     many = make_report(make_study(metrics=tuple(f"metric_{number}" for number in range(30))))
-    assert len([line for line in printed(many).splitlines() if line.startswith(" metric_")]) <= 24
+    assert len([line for line in printed(many).splitlines() if line.startswith(" metric_")]) <= 16
+    study = read_study(DATA / "scores.csv", DATA / "ratings.csv")
+    shown = printed(align(study, exclude_models=["real"], resamples=50))
+    assert sum(max(1, -(-len(line.rstrip()) // 120)) for line in shown.splitlines()) <= 60
 
 
 def test_metrics_are_sorted_by_what_cannot_be_won_by_recognising_the_model() -> None:

@@ -61,7 +61,7 @@ def flat_settings(report: StudyReport) -> Iterator[tuple[str, Any]]:
             yield name, setting
 
 
-_BRIEF_METRICS = 24
+_BRIEF_METRICS = 16
 """Rows of metrics on a terminal over all dimensions; a dimension has three at least."""
 
 
@@ -73,16 +73,15 @@ def brief_parts(report: StudyReport) -> list[display.Part]:
         shown += (f"and {more} more lines in the written report",)
     parts: list[display.Part] = [replace(matched, lines=shown)]
     if report.claims:
-        claims = widest_claims(report, metrics=_CLAIMED_METRICS)
+        claims = widest_claims(report, brief=True)
         parts.append(display.Lines("claims", "What the data support", tuple(map(clean, claims))))
     dimensions = dimensions_of(report)
     most = max(3, _BRIEF_METRICS // max(1, len(dimensions)))
     return [*parts, *(brief_table(report, dimension, most) for dimension in dimensions)]
 
 
-_MATCHING_SHOWN = 8
-_CLAIMED_METRICS = 3
-_BRIEF = ("n", "ρ all clips", "ρ within model", "ρ both out", "ρ within prompt", "τb", "τc")
+_MATCHING_SHOWN = 4
+_BRIEF = ("n", "ρ all clips", "ρ within model", "ρ both out", "τb", "τc")
 
 
 def brief_table(report: StudyReport, dimension: str, most: int) -> DisplayTable:
@@ -95,16 +94,16 @@ def brief_table(report: StudyReport, dimension: str, most: int) -> DisplayTable:
     table = DisplayTable(f"brief-{dimension}", f"Against {clean(dimension)}", caption, columns)
     for pair in pairs[:most]:
         figures = (pair.spearman, pair.within_model.mean, pair.without_both)
-        plain = (pair.within_prompt.mean, pair.kendall_b, pair.kendall_c)
+        plain = (pair.kendall_b, pair.kendall_c)
         cells = [_one_line(e) for e in figures] + [number(e.value) for e in plain]
         table.add(pair.metric, display.count(pair.spearman.n), *cells)
     for top in report.ceilings:
         if top.dimension == dimension:
             figures = (top.overall, top.within_model, top.without_both)
-            table.add(HUMAN, "", *map(_one_line, figures), number(top.within_prompt.value), reference=True)
+            table.add(HUMAN, "", *map(_one_line, figures), reference=True)
     for base in report.baselines:
         if base.dimension == dimension:
-            table.add(NAME_ONLY, "", _one_line(base.overall), "", "", number(base.within_prompt.value), reference=True)
+            table.add(NAME_ONLY, "", _one_line(base.overall), reference=True)
     return table
 
 

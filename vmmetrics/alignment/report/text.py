@@ -32,6 +32,7 @@ def print_report(report: StudyReport, console: Console) -> None:
     if report.problems:
         lacking = f"{len(report.problems)} line{'s' * (len(report.problems) != 1)} of what could not be computed"
         console.print(f"{lacking}: in the written report", style="dim")
+    console.print("--out DIR writes all tables, claims and pictures", style="dim")
 
 
 def to_markdown(report: StudyReport) -> str:
