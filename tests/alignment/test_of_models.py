@@ -113,16 +113,17 @@ def test_too_few_models_and_none() -> None:
 
 
 def test_strength_of_two_models_by_hand() -> None:
-    """A wins 6 of 8 without ties: log odds log(6 / 2), half of it on each side of the mean."""
-    study = judged([("A", "B", 1)] * 4 + [("B", "A", -1)] * 2 + [("B", "A", 1)] * 2)
-    found = model_strengths(study, "motion", resamples=200)
-    assert [(m.model, m.pairs) for m in found.models] == [("A", 8), ("B", 8)]
+    """A wins 30 of 40 without ties: log odds log(30 / 10), half of it on each side of the mean."""
+    study = judged([("A", "B", 1)] * 20 + [("B", "A", -1)] * 10 + [("B", "A", 1)] * 10)
+    found = model_strengths(study, "motion", resamples=400)
+    assert [(m.model, m.pairs) for m in found.models] == [("A", 40), ("B", 40)]
     assert found.models[0].strength.value == pytest.approx(math.log(3) / 2)
     assert found.models[1].strength.value == pytest.approx(-math.log(3) / 2)
     assert found.note == ""
-    # a sample with k wins of 8 has log(k / (8 − k)) / 2: the interval's ends are among these
-    ends = [math.log(k / (8 - k)) / 2 for k in range(1, 8)]
-    assert min(abs(found.models[0].strength.low - end) for end in ends) < 0.02
+    # a sample with k wins has log(k / (40 − k)) / 2, and k is binomial
+    low, high = (math.log(k / (40 - k)) / 2 for k in stats.binom.ppf([0.025, 0.975], 40, 0.75))
+    assert found.models[0].strength.low == pytest.approx(low, abs=0.1)
+    assert found.models[0].strength.high == pytest.approx(high, abs=0.1)
 
 
 def test_simulated_strengths_are_found() -> None:
@@ -139,6 +140,20 @@ def test_simulated_strengths_are_found() -> None:
             assert entry.strength.value == pytest.approx(truth[entry.model], abs=0.6)
             covered += entry.strength.low <= truth[entry.model] <= entry.strength.high
     assert covered >= 0.85 * 40  # of 95 %
+
+
+def test_samples_without_a_maximum_do_not_flatter_the_weakest() -> None:
+    """C won one pair of 40: a third of the samples has none. Whole and samples then share the prior."""
+    rows = [("A", "B", 1), ("B", "A", 1)] * 10 + [("A", "C", 1), ("B", "C", 1)] * 20 + [("C", "A", 1)]
+    found = model_strengths(judged(rows), "motion", resamples=200)
+    assert "or nearly" in found.note
+    plain = fit_strengths([PairJudgement(a, b, "a") for a, b, _ in rows])
+    prior = fit_strengths([PairJudgement(a, b, "a") for a, b, _ in rows], prior_sd=1.5)
+    weakest = found.models[-1]
+    assert weakest.model == "C"
+    assert weakest.strength.value == pytest.approx(prior.strength[2])
+    assert weakest.strength.value > plain.strength[2]
+    assert weakest.strength.low < weakest.strength.value < weakest.strength.high < found.models[0].strength.low
 
 
 def test_strengths_are_those_of_the_pairs_with_ties() -> None:
