@@ -155,6 +155,7 @@ def make_report(study: Study) -> StudyReport:
             for combination in ("equal weights", "fitted")
         ),
         matrix=Matrix(names, len(metrics), values, np.full(values.shape, float(len(study.clips)))),
+        models_ranked=(),
         repeats={},
         powers=tuple(
             Power(d, 0.6, 0.7, 0.31, 430, 86, {1: 800, 3: 430, 5: 390}, 0.25, "as noisy as these raters")
@@ -192,8 +193,8 @@ def make_degenerate(
         baselines=(NameBaseline(dimension, none, none),),
         differences=(MetricDifference(metric, "never", dimension, none, none),),
         ceilings=(), agreements=(Agreement(dimension, *[Estimate(None, note="one rater")] * 8),), preferences=(),
-        ablations=(), matrix=Matrix(names, 2, np.full((3, 3), np.nan), np.ones((3, 3))), repeats={}, powers=(),
-        claims=(), problems=(f"{metric}: the score is the same for every clip",), settings={"seed": 1},
+        ablations=(), matrix=Matrix(names, 2, np.full((3, 3), np.nan), np.ones((3, 3))), models_ranked=(), repeats={},
+        powers=(), claims=(), problems=(f"{metric}: the score is the same for every clip",), settings={"seed": 1},
     )  # fmt: skip
     return study, report
 

@@ -74,6 +74,8 @@ def expected_rows(report: StudyReport, dimension: str) -> dict[str, list[list[fl
                 *(rounded(e.value, e.low, e.high) for e in levels),
                 rounded(lowest),
                 *(rounded(e.value) for e in (pair.model_level, pair.kendall_b, pair.kendall_c, pair.pearson)),
+                [],
+                [],
                 rounded(pair.shuffled.value, pair.shuffled.low, pair.shuffled.high),
             ]
     return rows
