@@ -13,7 +13,7 @@ from vmmetrics.alignment.study import Study
 
 
 def credit(own: float, other: float) -> float:
-    return 0.5 if own == 0 else float(np.sign(own) == np.sign(other))
+    return 0.5 if abs(own) < 1e-9 else float(np.sign(own) == np.sign(other))
 
 
 def pairs_of_one_prompt(study: Study) -> list[tuple[int, int]]:

@@ -35,7 +35,7 @@ def test_a_column_is_found_in_any_table_and_matched_by_name(study: Study, source
 
 def test_a_clip_of_two_values_is_refused(study: Study, tmp_path: Path, sources: list[str]) -> None:
     (tmp_path / "r.csv").write_text("clip,rater,motion,category\n1,a,3,sport\n1,b,3,water\n")
-    with pytest.raises(SetupError, match="1 has category 'sport' in one row and 'water' in another"):
+    with pytest.raises(SetupError, match="category of 1 is 'sport' in one row and 'water' in another"):
         read_groups(study, sources, "category")
 
 
@@ -53,7 +53,7 @@ def test_parts_hold_their_clips_alone(study: Study, sources: list[str]) -> None:
 
 def test_only_the_clips_asked_for(study: Study, sources: list[str]) -> None:
     assert chosen_clips(study, sources, []) is study
-    found = chosen_clips(study, sources, ["category=water", "clip=3"])
+    found = chosen_clips(study, sources, ["category=water", "clip=3.mp4"])
     assert found.clips == ("3.mp4",)
     both = chosen_clips(study, sources, ["Category=water", "Category=sport"])
     assert len(both.clips) == 5 and "only Category sport or water: 5 of 6 clips" in both.matching.notes

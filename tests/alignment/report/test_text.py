@@ -167,7 +167,8 @@ def test_the_terminal_shows_the_numbers_in_120_columns() -> None:
     shown = printed(REPORT)
     tables = [line for line in shown.splitlines() if "   " in line or "──" in line]
     assert max(map(len, tables)) <= 120
-    for pair in REPORT.alignments:
+    shown_metrics = [pair for dimension in ("naturalness", "smoothness") for pair in REPORT.ranked(dimension)[:6]]
+    for pair in shown_metrics:
         figures = (pair.spearman, pair.within_model.mean, pair.without_both, pair.kendall_b, pair.kendall_c)
         for value in (figure.value for figure in figures):
             assert value is not None
@@ -179,7 +180,7 @@ def test_the_terminal_shows_the_numbers_in_120_columns() -> None:
 
 def test_the_terminal_is_read_in_a_glance() -> None:
     many = make_report(make_study(metrics=tuple(f"metric_{number}" for number in range(30))))
-    assert len([line for line in printed(many).splitlines() if line.startswith(" metric_")]) <= 16
+    assert len([line for line in printed(many).splitlines() if line.startswith(" metric_")]) <= 12
     study = read_study(DATA / "scores.csv", DATA / "ratings.csv")
     shown = printed(align(study, exclude_models=["real"], resamples=50))
     assert sum(max(1, -(-len(line.rstrip()) // 120)) for line in shown.splitlines()) <= 60
@@ -195,9 +196,9 @@ def test_what_is_missing_is_a_dash_with_a_footnote() -> None:
     _, report = make_degenerate()
     table = main_table(report, "quality")
     for row in table.rows[:2]:
-        for cell in row.cells[2:]:
+        for column, cell in zip(table.columns[2:], row.cells[2:], strict=True):
             assert cell.text == "–"
-            assert cell.mark > 0
+            assert cell.mark > 0 or column.name in ("r fitted", "RMSE")
     assert "one clip has a score and a rating" in table.notes
     assert "² one clip" in to_markdown(report) or "one clip has a score and a rating" in to_markdown(report)
     assert "still: the score is the same for every clip" in to_markdown(report)

@@ -61,7 +61,7 @@ def flat_settings(report: StudyReport) -> Iterator[tuple[str, Any]]:
             yield name, setting
 
 
-_BRIEF_METRICS = 16
+_BRIEF_METRICS = 12
 """Rows of metrics on a terminal over all dimensions; a dimension has three at least."""
 
 
@@ -80,7 +80,7 @@ def brief_parts(report: StudyReport) -> list[display.Part]:
     return [*parts, *(brief_table(report, dimension, most) for dimension in dimensions)]
 
 
-_MATCHING_SHOWN = 4
+_MATCHING_SHOWN = 6
 _BRIEF = ("n", "ρ all clips", "ρ within model", "ρ both out", "τb", "τc")
 
 
@@ -143,7 +143,7 @@ def matching_lines(report: StudyReport) -> display.Lines:
         for dimensions, metrics in by_dimensions.items()
     )
     lines = [head, *([f"held against: {faces}"] if faces else [])]
-    lines += map(clean, (*report.settings.get("averages", ()), *report.matching))
+    lines += map(clean, (*report.matching, *report.settings.get("averages", ())))
     return display.Lines("matching", "Matched", tuple(lines))
 
 
