@@ -145,9 +145,9 @@ def further_fields(text: str | None, effort: str | None = None) -> dict[str, Any
     try:
         fields = {} if text is None else parse_json(text)
     except ValueError as error:
-        raise ValueError(f"Expected a JSON object of further fields but got {text!r}: {error}") from error
+        raise ValueError(f"Expected a JSON object of further fields of requests: {error}") from None
     if not isinstance(fields, dict):
-        raise ValueError(f"Expected a JSON object of further fields but got {text!r}")
+        raise ValueError("Expected a JSON object of further fields of requests, in braces")
     if effort is None:
         return fields
     if not effort.isalpha() or not effort.isascii():
