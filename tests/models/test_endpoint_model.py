@@ -145,7 +145,8 @@ def test_a_context_shorter_than_the_limit_gets_what_fits(served: Any) -> None:
         return (400, {}, VLLM % (wanted, wanted)) if wanted > 4096 - 1900 else server.completion("B")
 
     model, script = served(short)
-    assert model.answer(CHOICE, TURNS, NO_FRAMES).text == "B"
+    said = model.answer(CHOICE, TURNS, NO_FRAMES)
+    assert (said.text, said.usage) == ("B", {"fewer": 2048})
     assert limits(script) == [8192, 2048]
     assert not any("max_completion_tokens" in body for _, body in script.requests)  # it is the number, not the name
     model, script = served(lambda body: (400, {}, VLLM % (1, 1)))

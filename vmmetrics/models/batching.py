@@ -46,6 +46,10 @@ class Batcher(Generic[Asked, Got]):
             The item and what ``work`` returned, in the order of the items.
         """
         waiting = iter(items)
+        if self._size == 1:  # in this thread, where it can be interrupted
+            for item in waiting:
+                yield item, work(item)
+            return
         with ThreadPoolExecutor(self._size, thread_name_prefix="batch") as pool:
             while batch := list(islice(waiting, self._size)):
                 self._working = len(batch)

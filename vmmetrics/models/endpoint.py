@@ -94,24 +94,25 @@ class EndpointModel:
         else:
             told = frames.words() if self._times else None
             asked = before_last(turns, pictures=frames.jpegs(), before=told or "")
-        reply, again = self._fitting(asked), False
+        (reply, fewer), again = self._fitting(asked), False
         if unfinished(reply, question):
             with suppress(TooLongError):  # the model takes no more than it had
                 reply, again = together(reply, self.client.say(asked, MORE * self.client.settings.tokens)), True
         tokens = (reply.input_tokens, reply.output_tokens)
         cost = None if None in tokens else self.client.settings.cost(tokens[0] or 0, tokens[1] or 0)
-        return said(reply, cost, told, again)
+        return said(reply, cost, told, again, fewer)
 
-    def _fitting(self, asked: Sequence[Turn]) -> Reply:
-        """The reply within the tokens wanted, or within fewer where the model's context is shorter."""
-        limit = self.client.settings.tokens
+    def _fitting(self, asked: Sequence[Turn]) -> tuple[Reply, int | None]:
+        """The reply within the tokens wanted, or within fewer where the model's context is shorter, and how many."""
+        fewer = None
         while True:
             try:
-                return self.client.say(asked, None if limit == self.client.settings.tokens else limit)
+                return self.client.say(asked, fewer), fewer
             except TooLongError:
+                limit = fewer or self.client.settings.tokens
                 if limit <= LEAST_TOKENS:
                     raise
-                limit = max(LEAST_TOKENS, limit // MORE)
+                fewer = max(LEAST_TOKENS, limit // MORE)
 
     def work_through(self, work: Callable[[S], R], items: Iterable[S]) -> Generator[tuple[S, R]]:
         """Several at once."""

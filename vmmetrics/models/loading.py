@@ -153,9 +153,10 @@ def _hashes(folder: Path) -> dict[str, str]:
 def _placed(torch: Any, device: str | None) -> dict[str, str]:
     """How transformers is told to place a model on several devices; nothing for one device."""
     several = torch.cuda.is_available() and torch.cuda.device_count() > 1
-    if device != "auto" and not (device is None and several):
+    spreads = util.find_spec("accelerate") is not None
+    if device != "auto" and not (device is None and several and spreads):
         return {}
-    if util.find_spec("accelerate") is None:
+    if not spreads:
         raise SetupError(
             "Several GPUs need accelerate, which is not installed; pip install accelerate, or name one: --device cuda:0"
         )

@@ -106,7 +106,7 @@ class LocalModel:
                 inputs.append(self._inputs([blank]))
             except Exception:  # not such frames: it is not known
                 return False
-        return any(str(inputs[0][name]) != str(inputs[1].get(name)) for name in inputs[0])
+        return any(not _same(inputs[0][name], inputs[1].get(name)) for name in inputs[0])
 
     def _answers(self, requests: Sequence[_Request]) -> list[Said | Exception]:
         """What the model answers to each, or why it does not."""
@@ -197,6 +197,12 @@ class LocalModel:
         messages = [{"role": turn.role, "content": [{"type": "text", "text": turn.text}]} for turn in before]
         messages.append({"role": last.role, "content": [*parts, {"type": "text", "text": last.text}]})
         return self._processor.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
+
+
+def _same(first: Any, second: Any) -> bool:
+    """Whether two inputs of one name are equal: tensors, or lists of numbers."""
+    one, other = np.asarray(first), np.asarray(second)
+    return one.shape == other.shape and bool((one == other).all())
 
 
 def _times(frames: Frames) -> Mapping[str, Any]:

@@ -30,7 +30,8 @@ class Said:
         text: Its words.
         error: Why there are none that count, or None.
         usage: Input and output tokens and cost, as far as known; ``cut`` where it was cut off for its length,
-            ``thinking`` where that was before any answer, ``again`` where it was asked a second time for that.
+            ``thinking`` where that was before any answer, ``again`` where it was asked a second time for that;
+            ``fewer``: its bound where the model's context holds no more.
         told: What the model was told in words of the frames' times; None for nothing.
     """
 
@@ -114,13 +115,15 @@ def together(first: Reply, second: Reply) -> Reply:
     return replace(second, input_tokens=given, output_tokens=written)
 
 
-def said(reply: Reply, cost: float | None = None, told: str | None = None, again: bool = False) -> Said:
+def said(
+    reply: Reply, cost: float | None = None, told: str | None = None, again: bool = False, fewer: int | None = None
+) -> Said:
     """A reply as it is recorded.
 
     >>> said(Reply("", refused=True)).error
     'the model refused'
     """
-    known = {"input_tokens": reply.input_tokens, "output_tokens": reply.output_tokens, "cost": cost}
+    known = {"input_tokens": reply.input_tokens, "output_tokens": reply.output_tokens, "cost": cost, "fewer": fewer}
     known |= {name: 1 for name, is_so in (("cut", reply.cut), ("thinking", thinking(reply)), ("again", again)) if is_so}
     usage = {name: value for name, value in known.items() if value is not None}
     return Said(reply.text, "the model refused" if reply.refused else None, usage, told)

@@ -25,6 +25,7 @@ _LENGTHS: Final = {
     "cut": "answers cut off for their length",
     "thinking": "of these still thinking, so without an answer",
     "again": "asked a second time with more tokens",
+    "fewer": "asked with fewer tokens, as the model's context holds no more",
 }
 """What the usage of an answer says of its length, in words; see :class:`~vmmetrics.models.protocol.Said`."""
 
