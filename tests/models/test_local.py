@@ -390,9 +390,8 @@ def test_each_reason_for_which_a_folder_cannot_be_loaded_is_named(
     for name in ("preprocessor_config.json", "processor_config.json", "video_preprocessor_config.json"):
         (bare / name).unlink(missing_ok=True)
     assert "processor" in (said := refusal(bare)) and said.endswith("beside its weights")
-    assert "no image-text-to-text" in (said := refusal(copied(folder, tmp_path / "text", model_type="qwen2"))) or (
-        "'qwen2', which transformers" in said and said.endswith("serve it and name its endpoint")
-    )
+    said = refusal(copied(folder, tmp_path / "text", model_type="qwen2"))
+    assert "is a 'qwen2', which transformers" in said and said.endswith("serve it and name its endpoint")
     pickled = copied(folder, tmp_path / "pickled")
     (pickled / "model.safetensors").rename(pickled / "pytorch_model.bin")
     assert "pickles are not read; convert them" in refusal(pickled)
@@ -441,7 +440,6 @@ def test_the_package_that_is_at_fault_is_named(folder: Path, package: str, error
     """A package that is there but cannot be imported, in a process of its own."""
     code = f"PACKAGE, FOLDER = {package!r}, {str(folder)!r}\n" + STUB.replace("ERROR", error)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip().startswith("Local models cannot run: " + package) or package == "torchvision"
     assert said in done.stdout
 
 
