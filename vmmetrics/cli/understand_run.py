@@ -103,7 +103,7 @@ _LETTER_TOKENS, _WORDS_TOKENS = 8, 250  # of a usual answer: to a question with 
 def run(
     name: options.BenchmarkName,
     model: Annotated[
-        str, option("endpoint:MODEL@URL, hf:FOLDER, recorded:FILE, random, random:SEED, majority or oracle.")
+        str, option("endpoint:MODEL@URL, hf:FOLDER, recorded:FILE, random, random:SEED, majority or frame-reader.")
     ],
     data: Annotated[Path, option("Folder or file of the benchmark, as it was released.")],
     videos: options.Videos = None,

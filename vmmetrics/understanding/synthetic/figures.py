@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 import cv2
 import numpy as np
@@ -21,7 +21,7 @@ Colour = tuple[int, int, int]
 Point = tuple[float, float]
 Picture = NDArray[np.uint8]
 
-# Far apart in hue, and in what is left of hue after video coding: the oracle tells them by colour alone.
+# Far apart in hue, and in what is left of hue after video coding: the frame reader tells them by colour alone.
 MARKERS: Final[Mapping[str, Colour]] = {
     "red": (216, 38, 44),
     "blue": (28, 92, 214),
@@ -69,27 +69,75 @@ class Polygon:
 Shape = Line | Disc | Polygon
 
 
-def paint(canvas: Picture, shapes: Iterable[Shape], camera: FloatArray = IDENTITY) -> None:
+def paint(
+    canvas: Picture, shapes: Iterable[Shape], camera: FloatArray = IDENTITY, cloth: Cloth | None = None
+) -> None:
     """Paint shapes onto a canvas, in their order.
 
     Args:
         canvas: (H, W, 3) uint8 RGB, changed in place.
         shapes: What to paint, in the coordinates of the world.
         camera: (2, 3) similarity from the world to the canvas.
+        cloth: Texture of what is painted, which goes along with it; None for flat colours.
     """
     zoom = float(np.sqrt(abs(np.linalg.det(camera[:, :2]))))
     for shape in shapes:
+        colour = shape.colour
+        if cloth is not None and colour == INK:
+            colour = cloth.ink
         if isinstance(shape, Line):
-            points = _fixed(_through(shape.points, camera))
-            cv2.polylines(canvas, [points], False, shape.colour, max(1, round(shape.width * zoom)), cv2.LINE_AA, _SHIFT)
+            points, width = [_fixed(_through(shape.points, camera))], max(1, round(shape.width * zoom))
+            cv2.polylines(canvas, points, False, colour, width, cv2.LINE_AA, _SHIFT)
+            if cloth is not None and width > 2:  # lit from the front
+                cv2.polylines(canvas, points, False, cloth.light, width // 3, cv2.LINE_AA, _SHIFT)
             continue
-        colour = shape.colour if shape.marker is None else MARKERS[shape.marker]
+        colour = colour if shape.marker is None else MARKERS[shape.marker]
         if isinstance(shape, Disc):
-            centre = _fixed(_through((shape.centre,), camera))[0]
-            radius = round(shape.radius * zoom * 2**_SHIFT)
-            cv2.circle(canvas, centre.tolist(), radius, colour, cv2.FILLED, cv2.LINE_AA, _SHIFT)
+            at = _through((shape.centre,), camera)
+            radius = shape.radius * zoom
+            cv2.circle(canvas, _fixed(at)[0].tolist(), round(radius * 2**_SHIFT), colour, cv2.FILLED, cv2.LINE_AA, _SHIFT)
+            low, high = at[0] - radius, at[0] + radius
         else:
-            cv2.fillPoly(canvas, [_fixed(_through(shape.points, camera))], colour, cv2.LINE_AA, _SHIFT)
+            at = _through(shape.points, camera)
+            cv2.fillPoly(canvas, [_fixed(at)], colour, cv2.LINE_AA, _SHIFT)
+            low, high = at.min(axis=0), at.max(axis=0)
+        if cloth is not None:
+            _weave(canvas, shape, cloth.grain, at, low, high)
+
+
+class Cloth(Protocol):
+    """How figures look in a textured clip."""
+
+    @property
+    def ink(self) -> Colour:
+        """Colour of figures."""
+
+    @property
+    def light(self) -> Colour:
+        """Colour of limbs where light falls on them."""
+
+    @property
+    def grain(self) -> Picture:
+        """(N, N, 3) steps of 255 by which shapes are darker, N no less than any shape is wide."""
+
+
+def _weave(
+    canvas: Picture, shape: Disc | Polygon, grain: Picture, at: FloatArray, low: FloatArray, high: FloatArray
+) -> None:
+    """Darken a shape by the grain, which is fixed to its middle; between two corners on the canvas."""
+    left, top = np.clip(np.floor(low), 0, SIDE).astype(int)
+    right, bottom = np.clip(np.ceil(high) + 1, 0, SIDE).astype(int)
+    if left >= right or top >= bottom:
+        return
+    mask = np.zeros((bottom - top, right - left), np.uint8)
+    if isinstance(shape, Disc):
+        radius = (high - low)[0] / 2
+        cv2.circle(mask, np.round(at[0] - (left, top)).astype(int).tolist(), int(radius), 255, cv2.FILLED)
+    else:
+        cv2.fillPoly(mask, [np.round(at - (left, top)).astype(np.int32)], 255)
+    x, y = np.round(len(grain) // 2 - (low + high) / 2).astype(int) + (left, top)
+    part = canvas[top:bottom, left:right]
+    cv2.subtract(part, grain[y : y + len(mask), x : x + mask.shape[1]], part, mask)
 
 
 def marks(shapes: Iterable[Shape], camera: FloatArray = IDENTITY) -> dict[str, Point]:
@@ -111,10 +159,7 @@ def box(left: float, top: float, right: float, bottom: float) -> tuple[Point, ..
 def regular(centre: Point, radius: float, corners: int, inner: float = 1.0) -> tuple[Point, ...]:
     """Corners of a regular polygon standing on its point's opposite side; with ``inner`` below 1 a star."""
     count = corners if inner == 1.0 else 2 * corners
-    angles = -np.pi / 2 + 2 * np.pi * np.arange(count) / count
-    radii = np.where(np.arange(count) % 2 == 0, radius, radius * inner)
-    return tuple((centre[0] + float(r * np.cos(a)), centre[1] + float(r * np.sin(a)))
-                 for r, a in zip(radii, angles, strict=True))  # fmt: skip
+    return tuple(reach(centre, radius * (inner if k % 2 else 1.0), 360.0 * k / count - 90) for k in range(count))
 
 
 def room(floor: float = 372.0) -> Picture:
@@ -135,10 +180,13 @@ def _fixed(points: FloatArray) -> NDArray[np.int32]:
 
 def _centroid(points: tuple[Point, ...]) -> Point:
     """Of the area, by the shoelace formula."""
-    x, y = np.asarray(points, np.float64).T
-    cross = x * np.roll(y, -1) - np.roll(x, -1) * y
-    return (float(((x + np.roll(x, -1)) * cross).sum() / (3 * cross.sum())),
-            float(((y + np.roll(y, -1)) * cross).sum() / (3 * cross.sum())))  # fmt: skip
+    across = down = area = 0.0
+    for (x, y), (right, below) in zip(points, (*points[1:], points[0]), strict=True):
+        cross = x * below - right * y
+        area += cross
+        across += (x + right) * cross
+        down += (y + below) * cross
+    return across / (3 * area), down / (3 * area)
 
 
 FORMS: Final = ("circle", "square", "triangle", "star", "hexagon")

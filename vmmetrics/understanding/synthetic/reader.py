@@ -1,7 +1,8 @@
-"""An observer who sees nothing but the frames shown, and knows what to look for.
+"""The frame reader: a baseline that sees nothing but the frames shown, and knows what to look for.
 
 It finds the markers by their colours and reads the frames as people do: what moved took the shortest way, what was not
-seen did not happen. Where that leaves several options, or none, it has no answer.
+seen did not happen. Where that leaves several options, or none, it has no answer. It is limited by its frames as a model
+is: where they are fewer than minFPS asks for it may find no answer, or a wrong one.
 """
 
 from __future__ import annotations
@@ -165,19 +166,19 @@ READERS: Final[Mapping[str, Reader]] = {reader.__name__[1:]: reader for reader i
 """From what is wanted, the markers' tracks and the frames' places in the clip (0..1) to which options fit."""
 
 
-# The oracle of the synthetic suite as a model: it answers from the frames shown, and fails where they are too few.
+# As a model: it answers from the frames shown, and fails where they are too few.
 
 UNSURE = "The frames do not show it."
 """Said where they leave several options, or none."""
-_NOT_OURS = "The oracle answers questions of the synthetic suite only"
+_NOT_OURS = "The frame reader answers questions of the synthetic suite only"
 
 
-class OracleModel(OneByOne):
+class FrameReader(OneByOne):
     """Knows what to look for in each question of the suite; sees nothing but what it is shown."""
 
     sees = True
-    name = "oracle"
-    identity: Mapping[str, Any] = MappingProxyType({"oracle": 1})
+    name = "frame-reader"
+    identity: Mapping[str, Any] = MappingProxyType({"frame-reader": 1})
 
     def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> Said:  # noqa: ARG002
         """A letter, or that the frames do not show it.
