@@ -131,7 +131,7 @@ def _model(
     """A model; one behind an endpoint once its cost is agreed to. No settings are the frame reader's."""
     from vmmetrics.models.endpoint import EndpointModel
     from vmmetrics.understanding.harness.models import open_model
-    from vmmetrics.understanding.minfps.asking import model_annotator, reader_annotator, rates_found
+    from vmmetrics.understanding.minfps.asking import model_annotator, rates_found, reader_annotator
 
     if settings is None:
         yield reader_annotator()

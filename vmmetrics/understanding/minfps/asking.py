@@ -1,4 +1,4 @@
-"""Who says whether a question can be answered at a frame rate: a person, a model, or the frame reader; and what they said."""
+"""Whoever says whether a question can be answered at a frame rate: a person, a model or the frame reader."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Annotator:
 
 
 def reader_annotator(phases: int = 8) -> Annotator:
-    """The frame reader of the synthetic suite, which must read the right answer off the frames wherever sampling begins.
+    """The frame reader of the synthetic suite, which must be right wherever sampling begins.
 
     Args:
         phases: Moments, spread over the time between two frames, at which sampling begins: a short event that frames

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -16,7 +16,9 @@ from vmmetrics.types import FloatArray
 # Shapes on a canvas: one description of a moment gives both its picture and where its markers are.
 
 SIDE: Final = 448
-"""Width and height of every clip, pixels: what InternVL-class models see of a tile, so nothing is made smaller."""
+"""Width and height of the canvas in the units of all that is drawn and read."""
+PIXELS: Final = 336
+"""Width and height of every clip: 12 patches of 28 pixels, 24 of 14, so that models need not make it smaller."""
 Colour = tuple[int, int, int]
 Point = tuple[float, float]
 Picture = NDArray[np.uint8]
@@ -69,9 +71,7 @@ class Polygon:
 Shape = Line | Disc | Polygon
 
 
-def paint(
-    canvas: Picture, shapes: Iterable[Shape], camera: FloatArray = IDENTITY, cloth: Cloth | None = None
-) -> None:
+def paint(canvas: Picture, shapes: Iterable[Shape], camera: FloatArray = IDENTITY, cloth: Cloth | None = None) -> None:
     """Paint shapes onto a canvas, in their order.
 
     Args:
@@ -80,29 +80,30 @@ def paint(
         camera: (2, 3) similarity from the world to the canvas.
         cloth: Texture of what is painted, which goes along with it; None for flat colours.
     """
-    zoom = float(np.sqrt(abs(np.linalg.det(camera[:, :2]))))
+    (a, b, c), (d, e, f) = camera.tolist()
+    zoom, unit = math.sqrt(abs(a * e - b * d)), 2**_SHIFT
     for shape in shapes:
         colour = shape.colour
         if cloth is not None and colour == INK:
             colour = cloth.ink
+        corners = (shape.centre,) if isinstance(shape, Disc) else shape.points
+        at = [(a * x + b * y + c, d * x + e * y + f) for x, y in corners]
+        fixed = np.array([(round(x * unit), round(y * unit)) for x, y in at], np.int32)
         if isinstance(shape, Line):
-            points, width = [_fixed(_through(shape.points, camera))], max(1, round(shape.width * zoom))
-            cv2.polylines(canvas, points, False, colour, width, cv2.LINE_AA, _SHIFT)
+            width = max(1, round(shape.width * zoom))
+            cv2.polylines(canvas, [fixed], False, colour, width, cv2.LINE_AA, _SHIFT)
             if cloth is not None and width > 2:  # lit from the front
-                cv2.polylines(canvas, points, False, cloth.light, width // 3, cv2.LINE_AA, _SHIFT)
+                cv2.polylines(canvas, [fixed], False, cloth.light, width // 3, cv2.LINE_AA, _SHIFT)
             continue
         colour = colour if shape.marker is None else MARKERS[shape.marker]
+        radius = 0.0
         if isinstance(shape, Disc):
-            at = _through((shape.centre,), camera)
             radius = shape.radius * zoom
-            cv2.circle(canvas, _fixed(at)[0].tolist(), round(radius * 2**_SHIFT), colour, cv2.FILLED, cv2.LINE_AA, _SHIFT)
-            low, high = at[0] - radius, at[0] + radius
+            cv2.circle(canvas, fixed[0].tolist(), round(radius * unit), colour, cv2.FILLED, cv2.LINE_AA, _SHIFT)
         else:
-            at = _through(shape.points, camera)
-            cv2.fillPoly(canvas, [_fixed(at)], colour, cv2.LINE_AA, _SHIFT)
-            low, high = at.min(axis=0), at.max(axis=0)
+            cv2.fillPoly(canvas, [fixed], colour, cv2.LINE_AA, _SHIFT)
         if cloth is not None:
-            _weave(canvas, shape, cloth.grain, at, low, high)
+            _weave(canvas, cloth.grain, at, radius)
 
 
 class Cloth(Protocol):
@@ -121,21 +122,21 @@ class Cloth(Protocol):
         """(N, N, 3) steps of 255 by which shapes are darker, N no less than any shape is wide."""
 
 
-def _weave(
-    canvas: Picture, shape: Disc | Polygon, grain: Picture, at: FloatArray, low: FloatArray, high: FloatArray
-) -> None:
-    """Darken a shape by the grain, which is fixed to its middle; between two corners on the canvas."""
-    left, top = np.clip(np.floor(low), 0, SIDE).astype(int)
-    right, bottom = np.clip(np.ceil(high) + 1, 0, SIDE).astype(int)
+def _weave(canvas: Picture, grain: Picture, at: Sequence[Point], radius: float) -> None:
+    """Darken a disc, or what is between corners, by the grain, which is fixed to its middle."""
+    side = len(canvas)
+    low, high = ([pick(axis) for axis in zip(*at, strict=True)] for pick in (min, max))
+    left, top = (max(0, math.floor(value - radius)) for value in low)
+    right, bottom = (min(side, math.ceil(value + radius) + 1) for value in high)
     if left >= right or top >= bottom:
         return
     mask = np.zeros((bottom - top, right - left), np.uint8)
-    if isinstance(shape, Disc):
-        radius = (high - low)[0] / 2
-        cv2.circle(mask, np.round(at[0] - (left, top)).astype(int).tolist(), int(radius), 255, cv2.FILLED)
+    within = [(round(x - left), round(y - top)) for x, y in at]
+    if radius:
+        cv2.circle(mask, within[0], int(radius), 255, cv2.FILLED)
     else:
-        cv2.fillPoly(mask, [np.round(at - (left, top)).astype(np.int32)], 255)
-    x, y = np.round(len(grain) // 2 - (low + high) / 2).astype(int) + (left, top)
+        cv2.fillPoly(mask, [np.array(within, np.int32)], 255)
+    x, y = (len(grain) // 2 - round((a + b) / 2) + begin for a, b, begin in zip(low, high, (left, top), strict=True))
     part = canvas[top:bottom, left:right]
     cv2.subtract(part, grain[y : y + len(mask), x : x + mask.shape[1]], part, mask)
 
@@ -172,10 +173,6 @@ def room(floor: float = 372.0) -> Picture:
 def _through(points: Iterable[Point], camera: FloatArray) -> FloatArray:
     at: FloatArray = np.asarray(tuple(points), np.float64) @ camera[:, :2].T + camera[:, 2]
     return at
-
-
-def _fixed(points: FloatArray) -> NDArray[np.int32]:
-    return np.round(points * 2**_SHIFT).astype(np.int32)
 
 
 def _centroid(points: tuple[Point, ...]) -> Point:

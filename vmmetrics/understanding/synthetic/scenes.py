@@ -11,7 +11,7 @@ import numpy as np
 
 from vmmetrics.models.frames import FramePolicy, nearest
 from vmmetrics.types import FloatArray
-from vmmetrics.understanding.synthetic.figures import IDENTITY, SIDE, Picture, Shape, marks, paint, room
+from vmmetrics.understanding.synthetic.figures import IDENTITY, PIXELS, SIDE, Picture, Shape, marks, paint, room
 from vmmetrics.understanding.synthetic.textures import Look
 
 Tracks = dict[str, FloatArray]
@@ -72,28 +72,39 @@ class DrawnScene:
         return self.frames / self.fps
 
     def picture(self, frame: int) -> Picture:
-        """Draw a frame, (SIDE, SIDE, 3) uint8 RGB."""
-        return self._drawn(self.shapes(frame), IDENTITY if self.camera is None else self.camera(frame))
+        """Draw a frame, (PIXELS, PIXELS, 3) uint8 RGB."""
+        return self._drawn(self.shapes(frame), IDENTITY if self.camera is None else self.camera(frame), self._ground())
 
     def pictures(self) -> Iterator[Picture]:
-        """Draw all frames, each (3 SIDE / 2, SIDE) uint8 in the planes of yuv420p; a frame in which nothing moved is
-        the array of the one before."""
+        """Draw all frames, each (3 PIXELS / 2, PIXELS) uint8, the planes of yuv420p below one another.
+
+        Where nothing moved it is the array of the frame before.
+        """
         last: tuple[Sequence[Shape], bytes] | None = None
+        ground = self._ground()
         for frame in range(self.frames):
             shapes, camera = self.shapes(frame), IDENTITY if self.camera is None else self.camera(frame)
             if (shapes, camera.tobytes()) != last:
                 last = (shapes, camera.tobytes())
-                planes = cv2.cvtColor(self._drawn(shapes, camera), cv2.COLOR_RGB2YUV_I420).astype(np.uint8, copy=False)
+                drawn = self._drawn(shapes, camera, ground)
+                planes = cv2.cvtColor(drawn, cv2.COLOR_RGB2YUV_I420).astype(np.uint8, copy=False)
             yield planes
 
-    def _drawn(self, shapes: Sequence[Shape], camera: FloatArray) -> Picture:
+    def _ground(self) -> Picture:
+        """The background in pixels; where a camera moves it is kept larger, and made smaller frame by frame."""
+        size, how = (PIXELS, PIXELS), cv2.INTER_AREA
+        ground = self.background if self.camera else cv2.resize(self.background, size, interpolation=how)
+        return ground.astype(np.uint8, copy=False)
+
+    def _drawn(self, shapes: Sequence[Shape], camera: FloatArray, ground: Picture) -> Picture:
+        view = camera * (PIXELS / SIDE)
         if self.camera is None:
-            canvas = self.background.copy()
+            canvas = ground.copy()
         else:
-            placed = camera.copy()
-            placed[:, 2] -= camera[:, :2] @ (MARGIN, MARGIN)
-            canvas = cv2.warpAffine(self.background, placed, (SIDE, SIDE)).astype(np.uint8, copy=False)
-        paint(canvas, shapes, camera, self.look)
+            placed = view.copy()
+            placed[:, 2] -= view[:, :2] @ (MARGIN, MARGIN)
+            canvas = cv2.warpAffine(ground, placed, (PIXELS, PIXELS)).astype(np.uint8, copy=False)
+        paint(canvas, shapes, view, self.look)
         return canvas
 
     def tracks(self, frames: Sequence[int]) -> Tracks:

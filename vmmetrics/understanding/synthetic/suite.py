@@ -66,8 +66,6 @@ TASKS: Final[Mapping[str, SuiteTask]] = {
     "camera jolt": SuiteTask(ways.jolt, (3, 5, 10, 15)),
 }
 """By the name that figures are given under; the minFPS of camera motion is 0.5."""
-QUESTIONS_EACH: Final = 60
-"""Of a task, unless said otherwise: an accuracy of 0.5 is then known to about 0.13."""
 BUCKETS: Final = ((0.0, 2.0, "up to 2"), (2.0, 5.0, "3 to 5"), (5.0, 10.0, "6 to 10"), (10.0, 20.0, "12 to 20"),
                   (20.0, 60.0, "30 to 60"))  # fmt: skip
 """minFPS above the first number and up to the second, and what they are called."""
@@ -169,7 +167,8 @@ QUESTIONS: Final = "questions.jsonl"
 CLIPS: Final = "clips"
 FLAT, TEXTURED = "flat", "textured"
 FORMAT: Final = 2
-"""Version of the suite. 1 had no textures, no balanced answers, and clips as long as what was counted in them."""
+"""Version of the suite, in each line. 1 had no textures, no balanced answers, and clips as long as what was counted in
+them; its files are read, and what models get on them is not compared with what they get on others."""
 _CODING: Final = {"crf": "24", "preset": "ultrafast", "g": "300", "bf": "0"}
 """x264: flat shapes keep their colours to a few steps of 255."""
 

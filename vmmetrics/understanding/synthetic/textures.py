@@ -45,17 +45,22 @@ def _noise(rng: np.random.Generator, side: int, roughness: float, stretch: int =
         stretch: Times that the grain is as long downwards as across.
     """
     cells = _COARSEST
-    found = rng.standard_normal((cells, cells), np.float32)
+    found: FloatArray = rng.standard_normal((cells, cells), np.float32)
     while cells < side:
         cells = min(2 * cells, side)
         finer = rng.standard_normal((max(2, cells // stretch), cells), np.float32)
         if stretch > 1:
-            finer = cv2.resize(finer, (cells, cells))
-        found = cv2.resize(found, (cells, cells), interpolation=cv2.INTER_CUBIC)
+            finer = _resized(finer, cells)
+        found = _resized(found, cells)
         found += (cells / _COARSEST) ** -roughness * finer
     middle, deviation = cv2.meanStdDev(found)
     normal: FloatArray = (found - np.float32(middle.item())) / np.float32(deviation.item())
     return normal
+
+
+def _resized(values: FloatArray, side: int) -> FloatArray:
+    resized: FloatArray = cv2.resize(values, (side, side), interpolation=cv2.INTER_CUBIC).astype(np.float32, copy=False)
+    return resized
 
 
 _MORTAR: Final = 3
@@ -127,15 +132,13 @@ class Look:
         found, angle = background.copy(), rng.uniform(0, 2 * np.pi)
         along = np.linspace(-_SHADE / 2, _SHADE / 2, side, dtype=np.float32)
         shade = np.float32(np.cos(angle)) * along + np.float32(np.sin(angle)) * along[:, None]
-        wall, ground = (cv2.inRange(background, colour, colour) for colour in (WALL, GROUND))
+        wall, ground = (np.asarray(cv2.inRange(background, colour, colour), bool) for colour in (WALL, GROUND))
         for tone, where in zip(tones, (wall, ground), strict=False):
-            np.copyto(found, np.array(_TONES[tone], np.uint8), where=where[..., None] > 0)
+            np.copyto(found, np.array(_TONES[tone], np.uint8), where=where[..., None])
         bumps = shade
-        for kind, where in zip(kinds, (wall, ground, cv2.bitwise_not(wall | ground)), strict=True):
+        for kind, where in zip(kinds, (wall, ground, ~(wall | ground)), strict=True):
             if where.any():
                 texture = _KINDS[kind](rng, side)
-                cv2.add(bumps, texture * np.float32(_CONTRAST / texture.std()), bumps, where)
-        lighter = cv2.convertScaleAbs(np.maximum(bumps, 0))
-        darker = cv2.convertScaleAbs(np.minimum(bumps, 0))
-        covered: Picture = cv2.subtract(cv2.add(found, cv2.merge([lighter] * 3)), cv2.merge([darker] * 3))
+                np.add(bumps, texture * np.float32(_CONTRAST / texture.std()), out=bumps, where=where)
+        covered: Picture = np.clip(found + np.round(bumps[..., None]), 0, 255).astype(np.uint8)
         return covered
