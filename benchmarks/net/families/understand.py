@@ -120,7 +120,8 @@ CASES = [
         ]),
         "wrong": (CUSTOM, [
             f"{U} run nothing --data in/custom --model random", f"{U} run custom --data in/nowhere --model random",
-            f"{U} run custom --data in/custom --model nonsense", f"{U} run custom --data in/custom --model frame-reader",
+            f"{U} run custom --data in/custom --model nonsense",
+            f"{U} run custom --data in/custom --model frame-reader",
             f"{U} run custom --data in/custom --model recorded:nowhere.json", f"{U} score nowhere",
             f"{U} run custom --data in/custom --model hf:nowhere --out hf", f"{U} compare nowhere in",
             f"{U} run custom --data in/custom --model random --protocol nonsense", f"{U} leaderboard in",
