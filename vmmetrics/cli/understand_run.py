@@ -104,7 +104,9 @@ def run(
     name: options.BenchmarkName,
     model: Annotated[
         str,
-        option("endpoint:MODEL@URL, hf:FOLDER or hf:ORG/NAME, recorded:FILE, random, random:SEED, majority or oracle."),
+        option(
+            "endpoint:MODEL@URL, hf:FOLDER or hf:ORG/NAME, recorded:FILE, random, random:SEED, majority or frame-reader."
+        ),
     ],
     data: Annotated[Path, option("Folder or file of the benchmark, as it was released.")],
     videos: options.Videos = None,

@@ -22,8 +22,8 @@ TOKENS_A_SECOND = 20.0
 """An endpoint that writes more slowly counts as gone; a large model on a busy server has about twice that."""
 SEED_DIGITS = 18
 """Of ``random:SEED``, at most."""
-FORMS = "endpoint:MODEL@URL, hf:FOLDER, hf:ORG/NAME, recorded:FILE, random, random:SEED, majority, oracle"
-"""How models are named; the oracle knows the synthetic suite."""
+FORMS = "endpoint:MODEL@URL, hf:FOLDER, hf:ORG/NAME, recorded:FILE, random, random:SEED, majority, frame-reader"
+"""How models are named; the frame reader knows the synthetic suite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class ModelSettings:
         kind, rest = self.kind, self.rest
         seeded = rest.isdecimal() and len(rest) <= SEED_DIGITS
         known = {"endpoint": "@http" in rest[1:], "hf": bool(rest), "recorded": bool(rest), "majority": not rest}
-        if not (known | {"oracle": not rest, "random": not rest or seeded}).get(kind, False):
+        if not (known | {"frame-reader": not rest, "random": not rest or seeded}).get(kind, False):
             raise ValueError(f"Expected a model ({FORMS}) but got {self.spec!r}")
         if self.form not in ("auto", "images", "video"):
             raise ValueError(f"Expected frames as auto, images or video but got {self.form!r}")
@@ -147,10 +147,10 @@ def open_model(
         recorded = RecordedModel(Path(rest), own)
         recorded.check(questions)
         return recorded
-    if kind == "oracle":
-        from vmmetrics.understanding.synthetic.oracle import OracleModel
+    if kind == "frame-reader":
+        from vmmetrics.understanding.synthetic.reader import FrameReader
 
-        return OracleModel()
+        return FrameReader()
     from vmmetrics.models.recorded import MajorityModel, RandomModel
 
     return MajorityModel(questions) if kind == "majority" else RandomModel(int(rest or 0))

@@ -237,7 +237,8 @@ class ReadScores(_Figures):
         scored: What each got.
         data: SHA-256 of the benchmark's files.
         by: What it was scored by, where that can differ from machine to machine: a similarity of texts.
-        method: How descriptions were taken apart; scores of two such ways are not compared.
+        method: What scores must have in common to be compared: how descriptions were taken apart, or which version of
+            the synthetic suite was asked.
         times: How the model was told the times of its frames; see :func:`times_of`.
     """
 
@@ -262,8 +263,9 @@ class ReadScores(_Figures):
         if self.method != other.method:
             ways = " and ".join(one.method or "an earlier version" for one in (self, other))
             raise SetupError(
-                f"Runs of {self.benchmark} were scored in two ways, so not to be compared: {ways}",
-                "score both again: 'vmmetrics understand score FOLDER'",
+                f"Runs of {self.benchmark} were asked or scored in two ways, so not to be compared: {ways}",
+                "score both again: 'vmmetrics understand score FOLDER'; where they were asked different suites, ask "
+                "both models the same",
             )
 
 
