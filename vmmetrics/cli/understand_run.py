@@ -105,7 +105,7 @@ def run(
     model: Annotated[
         str,
         option(
-            "endpoint:MODEL@URL, hf:FOLDER or hf:ORG/NAME, recorded:FILE, random, random:SEED, majority or frame-reader."
+            "endpoint:MODEL@URL, hf:FOLDER, hf:ORG/NAME, recorded:FILE, random, random:SEED, majority, frame-reader."
         ),
     ],
     data: Annotated[Path, option("Folder or file of the benchmark, as it was released.")],

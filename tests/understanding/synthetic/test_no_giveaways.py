@@ -140,9 +140,9 @@ def test_half_of_each_task_is_textured_the_rest_flat(items: list[Item]) -> None:
 
 def test_textures_are_the_seeds_and_have_no_marker_in_them() -> None:
     for seed in range(12):
-        look = textures.Look.draw(np.random.default_rng(seed))
+        look = textures.Textures.draw(np.random.default_rng(seed))
         covered = look.covered(room())
-        assert (covered == textures.Look.draw(np.random.default_rng(seed)).covered(room())).all()
+        assert (covered == textures.Textures.draw(np.random.default_rng(seed)).covered(room())).all()
         assert np.ptp(covered.astype(int), axis=2).max() <= textures.CHROMA
         assert np.isnan(list(find_markers(covered[None], list(MARKERS)).values())).all()
         assert look.ink != INK or seed

@@ -30,7 +30,7 @@ def colours(rng: np.random.Generator, count: int) -> tuple[str, ...]:
     return tuple(str(name) for name in rng.permutation(list(MARKERS))[:count])
 
 
-class Turn(NamedTuple):
+class QuestionPlace(NamedTuple):
     """What is the same however often a question is drawn again, and alike over the questions of a task.
 
     Attributes:
@@ -131,7 +131,7 @@ _REPEATED: Final = {
 }
 
 
-def repetitions(rng: np.random.Generator, dwell: Dwell, turn: Turn) -> Draft:
+def repetitions(rng: np.random.Generator, dwell: Dwell, turn: QuestionPlace) -> Draft:
     """How often something is repeated."""
     name = str(rng.choice(list(_REPEATED)))
     (colour,) = colours(rng, 1)
@@ -144,7 +144,7 @@ def repetitions(rng: np.random.Generator, dwell: Dwell, turn: Turn) -> Draft:
     return Draft(scene, text, options, turn.place, Reading("cycles", (colour,), REPEATED), dwell.min_fps, name)
 
 
-def instances(rng: np.random.Generator, dwell: Dwell, turn: Turn) -> Draft:
+def instances(rng: np.random.Generator, dwell: Dwell, turn: QuestionPlace) -> Draft:
     """How many balls pop up, one after the other, at no place twice in a row."""
     (colour,) = colours(rng, 1)
     count = POPPED[turn.place]
@@ -182,7 +182,7 @@ _PAIRS: Final = {
 }
 
 
-def speed(rng: np.random.Generator, dwell: Dwell, turn: Turn) -> Draft:
+def speed(rng: np.random.Generator, dwell: Dwell, turn: QuestionPlace) -> Draft:
     """Which of two moves faster, and how many times as fast; never alike, which no rate is too low to show."""
     name = str(rng.choice(list(_PAIRS)))
     first, second = colours(rng, 2)
@@ -224,7 +224,7 @@ _ORDERED: Final = {
 }
 
 
-def order(rng: np.random.Generator, dwell: Dwell, turn: Turn) -> Draft:
+def order(rng: np.random.Generator, dwell: Dwell, turn: QuestionPlace) -> Draft:
     """In which order four of them move. The wrong orders swap the first two, the last two, or both.
 
     Who misses one of the four cannot tell two options apart. Any of the options could be the one that the others were
@@ -242,7 +242,7 @@ def order(rng: np.random.Generator, dwell: Dwell, turn: Turn) -> Draft:
     return Draft(scene, _ORDERED[name], options, turn.place, Reading("order", names, values), dwell.min_fps, name)
 
 
-def flash(rng: np.random.Generator, dwell: Dwell, turn: Turn) -> Draft:
+def flash(rng: np.random.Generator, dwell: Dwell, turn: QuestionPlace) -> Draft:
     """Which of five shapes that bob about is not there for a moment."""
     names = colours(rng, 5)
     gone = names.index(list(MARKERS)[turn.answer])
@@ -275,7 +275,7 @@ _TOGETHER: Final = {
 }
 
 
-def synchrony(rng: np.random.Generator, dwell: Dwell, turn: Turn) -> Draft:
+def synchrony(rng: np.random.Generator, dwell: Dwell, turn: QuestionPlace) -> Draft:
     """Which two of four move together: one moment gives each of the two others away."""
     name = str(rng.choice(list(_TOGETHER)))
     names = colours(rng, 4)

@@ -12,7 +12,7 @@ import numpy as np
 from vmmetrics.models.frames import FramePolicy, nearest
 from vmmetrics.types import FloatArray
 from vmmetrics.understanding.synthetic.figures import IDENTITY, PIXELS, SIDE, Picture, Shape, marks, paint, room
-from vmmetrics.understanding.synthetic.textures import Look
+from vmmetrics.understanding.synthetic.textures import Textures
 
 Tracks = dict[str, FloatArray]
 """Of each marker (T, 2) pixels from the top left corner, NaN where it is not in the picture."""
@@ -60,9 +60,9 @@ class DrawnScene:
     shapes: Callable[[int], Sequence[Shape]]
     background: Picture = field(default_factory=room)
     camera: Callable[[int], FloatArray] | None = None
-    look: Look | None = None
+    look: Textures | None = None
 
-    def textured(self, look: Look) -> DrawnScene:
+    def textured(self, look: Textures) -> DrawnScene:
         """Return the same clip with textures on background and figures."""
         return replace(self, background=look.covered(self.background), look=look)
 

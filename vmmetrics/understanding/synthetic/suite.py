@@ -14,14 +14,14 @@ import numpy as np
 
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.understanding.synthetic import questions, ways
-from vmmetrics.understanding.synthetic.questions import Turn
+from vmmetrics.understanding.synthetic.questions import QuestionPlace
 from vmmetrics.understanding.synthetic.reader import answer
 from vmmetrics.understanding.synthetic.scenes import Draft, Dwell, Tracks, sampled, too_low
-from vmmetrics.understanding.synthetic.textures import Look
+from vmmetrics.understanding.synthetic.textures import Textures
 from vmmetrics.utils.storage.atomic import write_atomically
 from vmmetrics.video.encoding import write_h264
 
-Ask = Callable[[np.random.Generator, Dwell, Turn], Draft]
+Ask = Callable[[np.random.Generator, Dwell, QuestionPlace], Draft]
 """From what chance decides, the dwell and the turn to a question.
 
 Answer and place are the turn's because questions are drawn again until no rate too low answers them: some answers
@@ -110,7 +110,7 @@ def make(count: int, seed: int = 0) -> Iterator[Item]:
         rate = task.rates[_shuffled(len(task.rates), round_of, (seed, 2, number))]
         draft = _draw(task, dwell_of(rate), _turn(task, round_of, (seed, 1, number)), (seed, index))
         if _shuffled(2, round_of, (seed, 3, number)):
-            look = Look.draw(np.random.default_rng((seed, 4, index)))
+            look = Textures.draw(np.random.default_rng((seed, 4, index)))
             draft = replace(draft, scene=draft.scene.textured(look))
         yield Item(f"{name.replace(' ', '-')}-{round_of:03d}-s{seed}", name, draft)
 
@@ -121,16 +121,16 @@ def _shuffled(count: int, place: int, key: tuple[int, ...]) -> int:
     return int(np.random.default_rng((*key, block)).permutation(count)[within])
 
 
-def _turn(task: SuiteTask, number: int, key: tuple[int, ...]) -> Turn:
+def _turn(task: SuiteTask, number: int, key: tuple[int, ...]) -> QuestionPlace:
     """Place and answer: each equally often, and over as many questions as there are pairs of them each pair once."""
     block, within = divmod(number, task.options * task.answers)
     rng = np.random.default_rng((*key, block))
     places, answers = rng.permutation(task.options), rng.permutation(task.answers)
     shifted = within + within // math.lcm(task.options, task.answers)
-    return Turn(int(places[within % task.options]), int(answers[shifted % task.answers]), number)
+    return QuestionPlace(int(places[within % task.options]), int(answers[shifted % task.answers]), number)
 
 
-def _draw(task: SuiteTask, dwell: Dwell, turn: Turn, key: tuple[int, int]) -> Draft:
+def _draw(task: SuiteTask, dwell: Dwell, turn: QuestionPlace, key: tuple[int, int]) -> Draft:
     for attempt in range(_DRAWS):
         draft = task.ask(np.random.default_rng((*key, attempt)), dwell, turn)
         if not any(found == draft.right for found in _read_at(draft, too_low(draft.min_fps))):

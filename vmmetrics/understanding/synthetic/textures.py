@@ -96,7 +96,7 @@ _KINDS: Final[tuple[Callable[[np.random.Generator, int], FloatArray], ...]] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Textures:
     """Textures of a clip.
 
     Attributes:
@@ -112,7 +112,7 @@ class Look:
     grain: Picture
 
     @classmethod
-    def draw(cls, rng: np.random.Generator) -> Look:
+    def draw(cls, rng: np.random.Generator) -> Textures:
         """Draw one at random."""
         red, green, blue = _INKS[int(rng.integers(len(_INKS)))]
         noise = _noise(rng, SIDE, float(rng.uniform(0.3, 0.8)))

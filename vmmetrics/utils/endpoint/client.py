@@ -193,10 +193,12 @@ class Client:
         if kept is not None:
             return kept
         promised = self.ledger.promise(turns, limit)
-        asked = (None, None, None) if question is None else (question.shape, question.seed, question.temperature)
+        shape, seed, temperature = None, None, None
+        if question is not None:
+            shape, seed, temperature = question.shape, question.seed, question.temperature
         reply = None
         try:
-            reply = self._endpoint.reply(turns, *asked, limit)
+            reply = self._endpoint.reply(turns, shape, seed, temperature, limit)
         finally:
             self.ledger.settle(promised, turns, reply)
         self._cache.put(key, reply)
