@@ -10,7 +10,7 @@ import numpy as np
 from vmmetrics.types import FloatArray
 from vmmetrics.understanding.synthetic import figures
 from vmmetrics.understanding.synthetic.figures import GROUND, SIDE, SOFT, WALL, Disc, Picture, Polygon, Shape, box
-from vmmetrics.understanding.synthetic.questions import Turn, colours, placed, rest
+from vmmetrics.understanding.synthetic.questions import QuestionPlace, colours, placed, rest
 from vmmetrics.understanding.synthetic.scenes import MARGIN, Draft, DrawnScene, Dwell, Reading, lifts, turning, unseen
 
 _WAYS: Final = {
@@ -29,7 +29,7 @@ _HALF: Final = 2.2
 """Seconds that something turns one way, at least."""
 
 
-def direction(rng: np.random.Generator, dwell: Dwell, turn: Turn) -> Draft:
+def direction(rng: np.random.Generator, dwell: Dwell, turn: QuestionPlace) -> Draft:
     """Which way something turns, at a speed that swells and ebbs."""
     name = str(rng.choice(list(_TURNING)))
     dot, hub = colours(rng, 2)
@@ -68,7 +68,7 @@ _JOLTED: Final = 2.0
 """Seconds of a clip beyond its rests in which the camera may jolt."""
 
 
-def camera(rng: np.random.Generator, dwell: Dwell, turn: Turn) -> Draft:
+def camera(rng: np.random.Generator, dwell: Dwell, turn: QuestionPlace) -> Draft:
     """What the camera does all the time while somebody walks by; one of six answers is no option, each as often."""
     kinds = list(_CAMERA)
     right = kinds.pop(turn.answer)
@@ -78,7 +78,7 @@ def camera(rng: np.random.Generator, dwell: Dwell, turn: Turn) -> Draft:
     return _filmed(rng, dwell, text, right, placed(rng, right, kinds, turn.place), moved, 2 / _SLOW)
 
 
-def jolt(rng: np.random.Generator, dwell: Dwell, turn: Turn) -> Draft:
+def jolt(rng: np.random.Generator, dwell: Dwell, turn: QuestionPlace) -> Draft:
     """What the camera does for a moment, and undoes, while somebody walks by."""
     kinds = [kind for kind in _CAMERA if kind != "still"]
     right = kinds.pop(turn.answer)
