@@ -57,21 +57,21 @@ def report() -> StudyReport:
             Estimate(0.5, 0.3, 0.7, n=80),
             Estimate(0.31, 0.05, 0.52, n=4),
             NULL,
-            "agrees with people on clips of one model",
+            "agrees with people among clips of the same model",
         ),
         # one that two models hide: over all clips nothing, inside models something
         (
             Estimate(0.1, -0.1, 0.3, n=80),
             Estimate(0.31, 0.05, 0.52, n=4),
             NULL,
-            "agrees with people on clips of one model",
+            "agrees with people among clips of the same model",
         ),
         (Estimate(0.5, 0.3, 0.7, n=80), Estimate(0.04, -0.2, 0.25, n=4), NULL, "is not shown to do more"),
         (Estimate(0.6, 0.4, 0.7, n=80), Estimate(0.2, -0.02, 0.4, n=4), NULL, "beyond telling models apart"),
         (Estimate(0.5, 0.3, 0.7, n=80), Estimate(-0.3, -0.5, -0.1, n=4), NULL, "runs against people (mean ρ −0.30"),
         (Estimate(0.5, 0.3, 0.7, n=80), NONE, NONE, "how much of that is telling models apart cannot be said"),
         (Estimate(0.1, -0.1, 0.3, n=80), Estimate(0.0, -0.2, 0.2, n=4), NULL, "no agreement with people is shown"),
-        (Estimate(0.1, -0.1, 0.3, n=80), NONE, NONE, "on clips of one model nothing can be said"),
+        (Estimate(0.1, -0.1, 0.3, n=80), NONE, NONE, "among clips of the same model nothing can be said"),
         (Estimate(-0.5, -0.7, -0.3, n=80), Estimate(0.0, -0.2, 0.2, n=4), NULL, "runs against people: ρ −0.50"),
         (
             Estimate(0.5, n=8, note="no interval: there is a single prompt"),
@@ -134,12 +134,12 @@ def test_differences_seen_and_not(report: StudyReport) -> None:
         MetricDifference("a", "b", "motion", Estimate(-0.4, -0.6, -0.2, p=0.002), unseen, pooled_holm=0.004),
         MetricDifference("a", "c", "motion", Estimate(0.2, 0.01, 0.39, p=0.04), unseen, pooled_holm=0.08),
     ]
-    apart, pooled, inside = difference_claims(differences, small)
+    apart, pooled, inside, _ = difference_claims(differences, small)
     assert "of 2 pairs of metrics (p < 0.05 after Holm): b above a by 0.40 [0.20, 0.60]." in apart
     assert "above c" not in apart
-    assert "below about 0.20" in pooled
+    assert "reaches 0.20 to either side" in pooled
     assert "68 clips of 17 prompts" in pooled
-    assert inside.startswith("None of 2 pairs of metrics is told apart on motion on clips of one model")
+    assert inside == "None of 2 pairs of metrics is told apart on motion on clips of one model (p < 0.05 after Holm)."
     assert difference_claims([MetricDifference("a", "b", "motion", NONE, NONE)], small) == []
     steps = [Estimate(step / 20, step / 20 - 0.01, step / 20 + 0.01) for step in range(1, 8)]
     many = [MetricDifference(f"m{s}", "b", "motion", step, NONE, pooled_holm=0.001) for s, step in enumerate(steps)]
@@ -151,7 +151,7 @@ def test_differences_seen_and_not(report: StudyReport) -> None:
 
 def test_one_clip_that_differs_carries_no_claim() -> None:
     found = Estimate(-0.15, -0.34, -0.07, p=0.01, n=46)
-    assert "no claim: of 46 clips all but 1 have the same" in metric_claim(pair_of(found, off_mode=1))
+    assert "no claim: only 1 of 46 clips have another score" in metric_claim(pair_of(found, off_mode=1))
     study = crossed_study(12, metric_noise={"good": 0.5}, seed=1)
     study.scores["good"][:] = 1.0
     study.scores["good"][3] = 0.5
@@ -177,7 +177,7 @@ def test_what_repeats_others_is_counted_once() -> None:
 
 @pytest.mark.parametrize(
     ("models", "said"),
-    [(2, "smallest p 1."), (3, "smallest p 0.33."), (4, "smallest p 0.083."), (5, "5 models can show")],
+    [(2, "below 1, 2 of 2"), (3, "below 0.33, 2 of 6"), (4, "below 0.083, 2 of 24"), (5, "5 models can show")],
 )
 def test_how_many_models_make_a_ranking(models: int, said: str) -> None:
     assert said in model_claim(models)
@@ -210,8 +210,8 @@ def test_preferences_in_words(share: Estimate, said: str) -> None:
 def test_a_whole_study(report: StudyReport) -> None:
     power = Power("motion", 0.6, 0.7, 0.3, 500, 125, {}, 0.22, "")
     claims = widest_claims(replace(report, powers=(power,)))
-    assert any(claim.startswith("good on motion agrees with people on clips of one model") for claim in claims)
-    assert any(claim.startswith("noise on motion: no agreement") and "0.22" in claim for claim in claims)
+    assert any(claim.startswith("good on motion agrees with people among clips of the same model") for claim in claims)
+    assert any(claim.startswith("noise on motion: no agreement") for claim in claims)
     assert any("name of the model alone" in claim and "less than good" in claim for claim in claims)
     assert any(claim.startswith("4 models cannot establish") for claim in claims)
     assert any("good above noise" in claim for claim in claims)
@@ -223,7 +223,7 @@ def test_a_whole_study(report: StudyReport) -> None:
 def test_the_name_beats_all(report: StudyReport) -> None:
     base = NameBaseline("motion", Estimate(0.99, 0.98, 1.0), NONE)
     claims = widest_claims(replace(report, baselines=(base,)))
-    assert any("more than any metric here" in claim for claim in claims)
+    assert any("no metric here reaches more" in claim for claim in claims)
     unknown = NameBaseline("motion", NONE, NONE)
     assert not any("name of the model" in claim for claim in widest_claims(replace(report, baselines=(unknown,))))
 
@@ -236,7 +236,8 @@ def test_many_metrics_are_counted() -> None:
     report = align(crossed_study(3), resamples=5)
     claims = widest_claims(replace(report, alignments=pairs))
     assert any(
-        "10 metrics were held against motion and 10 stand out" in claim and "0.25 would" in claim for claim in claims
+        "10 metrics were held against motion and 10 stand out" in claim and "a chance of 22%" in claim
+        for claim in claims
     )
 
 
@@ -253,3 +254,11 @@ def test_an_empty_report_claims_nothing(report: StudyReport) -> None:
         report, alignments=(), baselines=(), differences=(), ceilings=(), preferences=(), powers=(), models=0
     )
     assert widest_claims(nothing) == ()
+
+
+def test_a_p_that_correction_takes_away_is_weak_agreement() -> None:
+    pair = pair_of(Estimate(0.5, 0.3, 0.7, p=0.001, n=80), Estimate(0.4, 0.03, 0.7, p=0.03, n=4))
+    assert "agrees with people among clips of the same model" in metric_claim(pair)
+    weak = metric_claim(pair, 13)
+    assert "shows weak agreement with people among clips of the same model" in weak
+    assert "p 0.390 after correction for 13 metrics" in weak

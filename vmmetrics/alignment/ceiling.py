@@ -19,7 +19,7 @@ import numpy as np
 
 from vmmetrics.alignment import power
 from vmmetrics.alignment.results import Ceiling, Power
-from vmmetrics.alignment.study import Sample, Study
+from vmmetrics.alignment.study import Study
 from vmmetrics.types import BoolArray, FloatArray, IntArray
 from vmmetrics.utils.statistics import bootstrap, correlation
 from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED, Estimate, mean_of_defined
@@ -182,7 +182,7 @@ def measure_power(study: Study, dimension: str, metrics: Sequence[str], seed: in
     rated = np.flatnonzero(np.isfinite(mean))
     prompts, models = ([names[clip] for clip in rated] for names in (study.prompts, study.models))
     scores = [bootstrap.finite(study.scores[metric])[rated] for metric in metrics]
-    between, how = _between(scores)
+    between, how = _between([column for column in scores if _follows(column, mean[rated])])
     each = Counter(prompts).values()
     clustered = sum(count**2 for count in each) / max(1, rated.size)
     design = power.design_effect(clustered, _shared_variance(mean[rated], scores, prompts)) if rated.size else 1.0
@@ -220,17 +220,6 @@ def measure_power(study: Study, dimension: str, metrics: Sequence[str], seed: in
     )
 
 
-def smallest_within(sample: Sample, metric: int) -> float | None:
-    """Smallest mean within-model correlation that would differ from 0 with the clips of one metric.
-
-    Args:
-        sample: The clips.
-        metric: Its place among the sample's metrics.
-    """
-    (ratings, scores), clips = _less_model_means(sample.ratings, [sample.scores[metric]], sample.models)
-    return power.smallest_within_model(list(clips.values()), _shared_variance(ratings, [scores], sample.prompts))
-
-
 def prompt_share(values: FloatArray, prompts: Sequence[str]) -> float | None:
     """Share of variance between prompts: ICC(1) of Shrout and Fleiss, for unequal numbers by Donner's mean size.
 
@@ -265,6 +254,12 @@ def _shared_variance(ratings: FloatArray, scores: Sequence[FloatArray], prompts:
     return of_ratings * (float(np.mean(of_scores)) if of_scores else of_ratings)
 
 
+def _follows(scores: FloatArray, ratings: FloatArray) -> bool:
+    """Whether scores rise with the ratings: only such metrics are rivals of one another."""
+    once = np.ones((1, len(ratings)))
+    return bool(spearman_statistic(scores, ratings)(once)[0, 0] > 0)
+
+
 def _between(scores: Sequence[FloatArray]) -> tuple[float, str]:
     """Correlation of two metrics with each other, and where it is from."""
     once = np.ones((1, len(scores[0]))) if scores else np.ones((1, 0))
@@ -274,7 +269,11 @@ def _between(scores: Sequence[FloatArray]) -> tuple[float, str]:
         return FIRST * SECOND, "assumed: nothing in common but what people see"
     mean = float(np.mean(found))
     possible = power.feasible(mean, FIRST, SECOND)
-    how = f"the mean over {len(found)} pairs of metrics" if len(found) > 1 else "as the two metrics do"
+    how = (
+        f"the mean over {len(found)} pairs of metrics that rise with the ratings"
+        if len(found) > 1
+        else "as the two metrics do"
+    )
     return possible, how if possible == mean else f"{how}, moved to where such correlations are possible"
 
 

@@ -1,8 +1,8 @@
 """The widest claims that a study supports, in plain sentences, each with the number it rests on.
 
 A claim is made where the 95 % interval leaves out what would refute it, and the p value, where there is one, agrees.
-From wide to narrow: a metric tells clips of one model apart; it says more than which model made the clip; it agrees
-with people over all clips, which telling models apart explains; nothing is shown.
+From wide to narrow: a metric agrees with people among clips of the same model; it says more than which model made the
+clip; it agrees with people over all clips, which telling models apart explains; nothing is shown.
 """
 
 from __future__ import annotations
@@ -51,16 +51,16 @@ def widest_claims(report: results.StudyReport, brief: bool = False) -> tuple[str
     rated = list(dict.fromkeys(pair.dimension for pair in report.alignments))
     for dimension in rated:
         pairs = report.ranked(dimension)
-        claims += map(metric_claim, pairs[: BRIEF_METRICS if brief else None])
         counted = [pair for pair in pairs if pair.metric not in report.repeats]
+        claims += [metric_claim(pair, len(counted)) for pair in pairs[: BRIEF_METRICS if brief else None]]
         passed = sum(_claimable(pair) and above(pair.within_model.mean) for pair in counted)
         if len(counted) >= MANY_METRICS and passed:
             left_out = len(pairs) - len(counted)
             but = f" ({left_out} that repeat or mix others not counted)" if left_out else ""
             claims.append(
                 f"{len(counted)} metrics were held against {dimension}{but} and {passed} "
-                f"stand{'s' * (passed == 1)} out on clips of one model; of as many useless ones "
-                f"{len(counted) * _BY_CHANCE:.2g} would."
+                f"stand{'s' * (passed == 1)} out among clips of the same model at p < {LEVEL}; of as many useless ones "
+                f"at least one would with a chance of {1 - (1 - _BY_CHANCE) ** len(counted):.0%}."
             )
         claims += [
             claim for base in report.baselines if base.dimension == dimension for claim in name_claim(base, pairs)
@@ -82,22 +82,31 @@ def _claimable(pair: results.PairAlignment) -> bool:
     return pair.off_mode >= LEAST_OFF_MODE
 
 
-def metric_claim(pair: results.PairAlignment) -> str:
-    """The widest claim for one metric on one dimension."""
+def metric_claim(pair: results.PairAlignment, metrics: int = 1) -> str:
+    """The widest claim for one metric on one dimension.
+
+    Args:
+        pair: What was found.
+        metrics: How many were looked at: p within models is raised for them (Bonferroni).
+    """
     about, pooled, inside = f"{pair.metric} on {pair.dimension}", pair.spearman, pair.within_model.mean
     if pooled.value is None:
         return f"{about}: nothing can be said: {pooled.note}."
     if not _claimable(pair):
         return (
-            f"{about}: no claim: of {pooled.n} clips all but {pair.off_mode} have the same score or the same rating, "
-            f"and it takes {LEAST_OFF_MODE} that differ."
+            f"{about}: no claim: only {pair.off_mode} of {pooled.n} clips have another score or another rating than "
+            f"the commonest, and it takes {LEAST_OFF_MODE}."
         )
     if pooled.low is None:
         return f"{about}: {_said(pooled)} over these {pooled.n} clips, and no claim beyond them: {pooled.note}."
     if above(inside):
+        raised = None if inside.p is None else min(1.0, inside.p * metrics)
+        weak = raised is not None and raised >= LEVEL
+        told = f"; p {p_value(raised)} after correction for {metrics} metrics" if weak else ""
         return (
-            f"{about} agrees with people on clips of one model (mean {_said(inside)} inside {inside.n} "
-            f"model{'s' * (inside.n != 1)}; {_said(pooled)} over all clips{_beyond_both(pair)}){_rests_on_one(pair)}."
+            f"{about} {'shows weak agreement' if weak else 'agrees'} with people among clips of the same model (mean "
+            f"{_said(inside)} over {inside.n} model{'s' * (inside.n != 1)}{told}; {_said(pooled)} over all "
+            f"clips{_beyond_both(pair)}){_rests_on_one(pair)}."
         )
     narrow = _not_inside(inside, pair.smallest)
     if below(pooled) and measures_amount(pair.metric):
@@ -145,11 +154,11 @@ def _beside_models(pair: results.PairAlignment) -> str:
 def _not_inside(inside: Estimate, smallest: float | None) -> str:
     """That nothing is shown inside models, and what would have been."""
     if inside.value is None:
-        return f"on clips of one model nothing can be said ({inside.note})"
+        return f"among clips of the same model nothing can be said ({inside.note})"
     if below(inside):
-        return f"on clips of one model it runs against people (mean {_said(inside)})"
+        return f"among clips of the same model it runs against people (mean {_said(inside)})"
     seen = "" if smallest is None else f", and below about {number(smallest)} nothing could show at this size"
-    return f"that it tells clips of one model apart is not shown (mean {_said(inside)}{seen})"
+    return f"agreement among clips of the same model is not shown (mean {_said(inside)}{seen})"
 
 
 def _rests_on_one(pair: results.PairAlignment) -> str:
@@ -175,7 +184,7 @@ def name_claim(base: results.NameBaseline, pairs: Sequence[results.PairAlignment
     better = [p.metric for p in pairs if p.spearman.value is not None and p.spearman.value > known]
     yield (
         f"On {base.dimension} the name of the model alone, without a look at the clip, reaches {_said(base.overall)} "
-        f"over all clips, {'less than ' + ', '.join(better) if better else 'more than any metric here'}."
+        f"over all clips, {'less than ' + ', '.join(better) if better else 'and no metric here reaches more'}."
     )
 
 
@@ -232,10 +241,13 @@ def difference_claims(differences: Sequence[results.MetricDifference], report: r
         pairs = f"{len(widths)} pair{'s' * (len(widths) > 1)} of metrics"
         if apart:
             claims.append(f"Told apart {about}, of {pairs} (p < {LEVEL} after Holm): {'; '.join([*apart, *more])}.")
-        none = "" if apart else f"None of {pairs} is told apart {about} (p < {LEVEL} after Holm). "
+        if not apart:
+            claims.append(f"None of {pairs} is told apart {about} (p < {LEVEL} after Holm).")
+        half = [number(float(part) / 2) for part in (min(widths), np.median(widths), max(widths))]
         claims.append(
-            f"{none}Differences below about {number(float(np.median(widths)) / 2)} between two metrics {about} cannot "
-            f"be seen with {report.clips} clips of {report.prompts} prompts."
+            f"How far two metrics must lie apart {about} depends on the pair: with {report.clips} clips of "
+            f"{report.prompts} prompts the interval of a difference reaches {half[1]} to either side in the middle of "
+            f"the pairs, {half[0]} at best and {half[2]} at worst."
         )
     return claims
 
@@ -271,8 +283,8 @@ def model_claim(models: int) -> str:
     p = 2 / orders
     if p >= LEVEL:
         return (
-            f"{models} models cannot establish a ranking of models: of {orders} orders the one people give and its "
-            f"reverse make the smallest p {p:.2g}."
+            f"{models} models cannot establish a ranking of models: p of an order cannot fall below {p:.2g}, 2 of "
+            f"{orders} orders."
         )
     return f"{models} models can show that a metric ranks these models as people do; of others that says little."
 

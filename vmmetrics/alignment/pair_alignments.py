@@ -12,7 +12,6 @@ import numpy as np
 from scipy import stats
 
 from vmmetrics.alignment import levels
-from vmmetrics.alignment.ceiling import smallest_within
 from vmmetrics.alignment.results import MetricDifference, PairAlignment
 from vmmetrics.alignment.study import Sample, Study, known_clips, sample_of, samples_of, snapped
 from vmmetrics.types import FloatArray, IntArray
@@ -144,6 +143,7 @@ _MEASURES: tuple[Callable[[Sample, int, int], Sequence[Any]], ...] = (
     *(levels.overall_pearson, levels.within_prompt, levels.within_model, levels.without_both, levels.without_model),
     model_level,
 )
+_WITHIN_MODEL = 2
 
 
 def measure_alignments(study: Study, dimensions: Sequence[str], resamples: int, seed: int) -> Iterator[PairAlignment]:
@@ -161,12 +161,19 @@ def measure_alignments(study: Study, dimensions: Sequence[str], resamples: int, 
                 none = Estimate(None, n=len(scores), note=reason)
                 taus = kendall(scores, sample.ratings, sample.prompts) if reason is None else (none, none)
                 each: list[Any] = [pooled[k], *taus, *(of_metrics[k] for of_metrics in others)]
-                each += [min(map(_off_mode, (scores, sample.ratings))), smallest_within(sample, k)]
+                each += [min(map(_off_mode, (scores, sample.ratings))), _smallest(others[_WITHIN_MODEL][k].mean)]
                 fit = fit_logistic(scores, sample.ratings)
                 each += [judged - len(scores), fit.plcc, fit.rmse]
                 found[metric, dimension] = PairAlignment(metric, dimension, *each)
     for metric, faced in study.facing.items():
         yield from (found[metric, dimension] for dimension in faced if dimension in study.ratings)
+
+
+def _smallest(inside: Estimate) -> float | None:
+    """The correlation whose interval would just leave out 0, from the width that this one's has on Fisher's scale."""
+    if inside.low is None or inside.high is None or max(-inside.low, inside.high) >= 1:
+        return None
+    return float(np.tanh((np.arctanh(inside.high) - np.arctanh(inside.low)) / 2))
 
 
 def _off_mode(values: FloatArray) -> int:

@@ -97,7 +97,7 @@ class Study:
             ratings={name: column[clips] for name, column in self.ratings.items()},
             recovered={name: column[clips] for name, column in self.recovered.items()},
             preferences={dimension: pairs.moved(index) for dimension, pairs in self.preferences.items()},
-            matching=replace(self.matching, notes=(*self.matching.notes, note)),
+            matching=replace(self.matching, matched=len(names), notes=(note, *self.matching.notes)),
         )
 
     def facing_metrics(self, dimension: str) -> list[str]:

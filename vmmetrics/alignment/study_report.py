@@ -168,7 +168,8 @@ def align(
 
     stated = {*directed, against}
     compared = {d: _comparable(d, alignments, repeats, stated) for d in rated}
-    ranked = {d: _best_first(single[d], d, alignments) for d in judged}
+    sparse = {(pair.metric, pair.dimension) for pair in alignments if pair.missing > pair.spearman.n}
+    ranked = {d: [m for m in _best_first(single[d], d, alignments) if (m, d) not in sparse] for d in judged}
     report = results.StudyReport(
         clips=int(clips.sum()),
         prompts=len(set(compress(study.prompts, clips)) - {""}),
@@ -223,8 +224,9 @@ def _comparable(
     repeats: Mapping[str, str],
     stated: Collection[str | None],
 ) -> list[str]:
-    """Metrics with a direction and enough clips that differ, each order of clips once; the best first."""
-    varied = [p.metric for p in alignments if p.dimension == dimension and p.off_mode >= LEAST_OFF_MODE]
+    """Metrics with a direction, on half of the clips or more that differ, each order of clips once; the best first."""
+    of_dimension = [pair for pair in alignments if pair.dimension == dimension]
+    varied = [p.metric for p in of_dimension if p.off_mode >= LEAST_OFF_MODE and p.missing <= p.spearman.n]
     amount = measures_amount(dimension)
     return [
         metric

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from vmmetrics.alignment.claims import widest_claims
+from vmmetrics.alignment.claims import LEAST_OFF_MODE, widest_claims
 from vmmetrics.alignment.preference_baselines import MODEL_NAME, SINGLE_RATER
 from vmmetrics.alignment.report.comparisons import comparison_parts
 from vmmetrics.alignment.results import Agreement, StudyReport
@@ -96,6 +96,8 @@ def brief_table(report: StudyReport, dimension: str, most: int) -> DisplayTable:
         figures = (pair.spearman, pair.within_model.mean, pair.without_both)
         plain = (pair.kendall_b, pair.kendall_c)
         cells = [_one_line(e) for e in figures] + [number(e.value) for e in plain]
+        if pair.off_mode < LEAST_OFF_MODE:
+            cells = ["too few distinct values"]
         table.add(pair.metric, display.count(pair.spearman.n), *cells)
     for top in report.ceilings:
         if top.dimension == dimension:

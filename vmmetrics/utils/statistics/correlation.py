@@ -180,7 +180,7 @@ def difference_estimate(value: float, values: FloatArray, *, n: int, prompts: in
         return Estimate(value, value, value, p, n, interval_note(prompts))
     reach = float(stats.t.ppf((1 + bootstrap.CONFIDENCE) / 2, prompts - 2)) * error
     p = float(2 * stats.t.sf(abs(value) / error, prompts - 2))
-    return Estimate(value, value - reach, value + reach, p, n, interval_note(prompts))
+    return Estimate(value, max(value - reach, -2.0), min(value + reach, 2.0), p, n, interval_note(prompts))
 
 
 def estimate_of(
