@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
 
-from vmmetrics.alignment.of_models import ModelStrengths, WinRatios, cells_of, model_strengths, win_ratios
+from vmmetrics.alignment.model_results import ModelFigures
+from vmmetrics.alignment.of_models import cells_of, model_strengths, win_ratios
 from vmmetrics.alignment.study import Study
 from vmmetrics.utils.statistics.bootstrap import Estimate, finite
 from vmmetrics.utils.statistics.soft_pairwise import perm_both, pooled_spearman, soft_pairwise_accuracy
@@ -17,27 +17,6 @@ STRENGTH_DRAWS = 200
 """Bootstrap samples of the strengths at most: each is a fit of its own."""
 PERMUTED = 4
 """Metrics that are held against the reference by PERM-BOTH, the best first: each takes a quarter of a second."""
-
-
-@dataclass(frozen=True, slots=True)
-class ModelFigures:
-    """What people and metrics say of models on one dimension.
-
-    Attributes:
-        dimension: The dimension.
-        wins: Win ratios (VBench) and their correlation over models.
-        strengths: Bradley-Terry strengths from people's pairs.
-        soft_pairwise: Metric to soft pairwise accuracy (WMT 2024), 0..1, about 1/2 for a metric that knows nothing.
-        reference: Metric that the others are held against by PERM-BOTH; "" without one.
-        permuted: Metric to the p value of no difference in pooled Spearman from the reference, by PERM-BOTH.
-    """
-
-    dimension: str
-    wins: WinRatios
-    strengths: ModelStrengths
-    soft_pairwise: Mapping[str, Estimate]
-    reference: str
-    permuted: Mapping[str, float]
 
 
 def measure_models(

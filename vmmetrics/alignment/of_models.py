@@ -7,13 +7,14 @@ on the same pairs by a metric, then correlated over models. Strengths: Bradley-T
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from scipy.stats import rankdata
 
 from vmmetrics.alignment.combination import pairs_of, share_statistic
+from vmmetrics.alignment.model_results import ModelStrength, ModelStrengths, ModelWins, WinRatioAgreement, WinRatios
 from vmmetrics.alignment.preference import differences
 from vmmetrics.alignment.study import Preferences, Study
 from vmmetrics.errors import SetupError
@@ -38,88 +39,6 @@ _EQUAL = 1e-12  # scores that differ by less are a tie
 _TAIL = 0.025  # of the samples beyond each end of an interval
 _DIGITS = 12  # of win ratios that are equal but for rounding
 _NO_PAIR = "no pair of two models was judged"
-
-
-@dataclass(frozen=True, slots=True)
-class ModelWins:
-    """Win ratios of one model.
-
-    Attributes:
-        model: The model.
-        pairs: Pairs of it with another model that people judged.
-        people: Share that people let it win, ties half; interval over prompts.
-        metrics: Metric to the share it wins by that metric's scores, over the pairs with both scores.
-    """
-
-    model: str
-    pairs: int
-    people: Estimate
-    metrics: Mapping[str, Estimate]
-
-
-@dataclass(frozen=True, slots=True)
-class WinRatioAgreement:
-    """Correlation over models of the win ratios by a metric and by people, on the pairs with both scores.
-
-    Attributes:
-        metric: The metric.
-        spearman: Spearman's ρ; n counts models, the interval draws prompts, keeps the models and holds the value.
-        pearson: Pearson's r, likewise.
-    """
-
-    metric: str
-    spearman: Estimate
-    pearson: Estimate
-
-
-@dataclass(frozen=True, slots=True)
-class WinRatios:
-    """Win ratios of all models on one dimension.
-
-    Attributes:
-        dimension: The dimension.
-        source: Where the pairs come from.
-        models: One per model with a pair, by win ratio, best first.
-        agreements: One per metric, in the order given.
-    """
-
-    dimension: str
-    source: str
-    models: tuple[ModelWins, ...]
-    agreements: tuple[WinRatioAgreement, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ModelStrength:
-    """Strength of one model.
-
-    Attributes:
-        model: The model.
-        strength: Log odds of beating a model of mean strength; times 400 / ln 10 it is on Elo's scale. The interval
-            draws prompts.
-        pairs: Pairs of it with another model that people judged.
-    """
-
-    model: str
-    strength: Estimate
-    pairs: int
-
-
-@dataclass(frozen=True, slots=True)
-class ModelStrengths:
-    """Strengths of all models on one dimension.
-
-    Attributes:
-        dimension: The dimension.
-        source: Where the pairs come from.
-        models: One per model with a pair, strongest first.
-        note: What limits them, or why there are none; "" where there is nothing to say.
-    """
-
-    dimension: str
-    source: str
-    models: tuple[ModelStrength, ...]
-    note: str = ""
 
 
 def win_ratios(

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from vmmetrics.alignment.model_results import ModelFigures
 from vmmetrics.types import FloatArray
 from vmmetrics.utils.schema import plain
 from vmmetrics.utils.statistics.bootstrap import Estimate
-
-if TYPE_CHECKING:
-    from vmmetrics.alignment.model_figures import ModelFigures
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,8 +166,7 @@ def align(
 
     alignments = tuple(measure_alignments(study, rated, *drawn))
 
-    stated = {*directed, against}
-    compared = {d: _comparable(d, alignments, repeats, stated) for d in rated}
+    compared = {d: _comparable(d, alignments, repeats, {*directed, against}) for d in rated}
     sparse = {(pair.metric, pair.dimension) for pair in alignments if pair.missing > pair.spearman.n}
     ranked = {d: [m for m in _best_first(single[d], d, alignments) if (m, d) not in sparse] for d in judged}
     report = results.StudyReport(

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from vmmetrics.alignment import results
-from vmmetrics.alignment.model_figures import ModelFigures
+from vmmetrics.alignment.model_results import ModelFigures
 from vmmetrics.alignment.study import Study
 from vmmetrics.utils.display import tables
 from vmmetrics.utils.display.markup import clean

@@ -17,7 +17,7 @@ from vmmetrics.utils.statistics.bootstrap import Estimate
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from vmmetrics.alignment.model_figures import ModelFigures
+    from vmmetrics.alignment.model_results import ModelFigures
     from vmmetrics.alignment.results import Ablation, StudyReport
 
 
