@@ -36,7 +36,7 @@ def main() -> None:
     total = 0.0
     for name, point, resampled in (("Spearman", spearman, resampled_spearman), ("Pearson", pearson, resampled_pearson)):
         start, used = time.perf_counter(), time.process_time()
-        values = [point(metric, rating)[0] for metric in metrics]
+        values = [point(metric, rating) for metric in metrics]
         spread = resampled(metrics, rating, prompts, given.resamples, SEED).std(axis=1)
         seconds = time.perf_counter() - start
         total += seconds

@@ -84,7 +84,7 @@ def test_models_are_left_out_of_everything() -> None:
     kept = found.preferences["motion"]
     assert (kept.left.tolist(), kept.right.tolist(), kept.outcome.tolist()) == ([1, 0], [2, 2], [-1, 0])
     assert kept.raters == ("s", "t")
-    assert found.matching.notes == ("by name", "left out: 1 clips of real")
+    assert found.matching.notes == ("left out: 1 clips of real", "by name")
 
 
 def test_a_model_that_is_not_there_is_an_error() -> None:

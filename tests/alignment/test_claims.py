@@ -35,11 +35,14 @@ NULL = Estimate(0.45, 0.38, 0.52, n=80)
 
 
 def pair_of(
-    pooled: Estimate, inside: Estimate = NONE, null: Estimate = NULL, without: dict[str, Estimate] | None = None
+    pooled: Estimate,
+    inside: Estimate = NONE,
+    null: Estimate = NULL,
+    without: dict[str, Estimate] | None = None,
+    off_mode: int = 40,
 ) -> PairAlignment:
-    return PairAlignment(
-        "cas", "motion", pooled, NONE, NONE, NONE, Grouped(NONE), Grouped(inside), without or {}, NONE, null
-    )
+    levels = (Grouped(NONE), Grouped(inside), NONE, without or {}, NONE, null)
+    return PairAlignment("cas", "motion", pooled, NONE, NONE, NONE, *levels, off_mode, 0.25)
 
 
 @pytest.fixture(scope="module")
@@ -54,21 +57,21 @@ def report() -> StudyReport:
             Estimate(0.5, 0.3, 0.7, n=80),
             Estimate(0.31, 0.05, 0.52, n=4),
             NULL,
-            "agrees with people on clips of one model",
+            "agrees with people among clips of the same model",
         ),
         # one that two models hide: over all clips nothing, inside models something
         (
             Estimate(0.1, -0.1, 0.3, n=80),
             Estimate(0.31, 0.05, 0.52, n=4),
             NULL,
-            "agrees with people on clips of one model",
+            "agrees with people among clips of the same model",
         ),
         (Estimate(0.5, 0.3, 0.7, n=80), Estimate(0.04, -0.2, 0.25, n=4), NULL, "is not shown to do more"),
         (Estimate(0.6, 0.4, 0.7, n=80), Estimate(0.2, -0.02, 0.4, n=4), NULL, "beyond telling models apart"),
         (Estimate(0.5, 0.3, 0.7, n=80), Estimate(-0.3, -0.5, -0.1, n=4), NULL, "runs against people (mean ρ −0.30"),
         (Estimate(0.5, 0.3, 0.7, n=80), NONE, NONE, "how much of that is telling models apart cannot be said"),
         (Estimate(0.1, -0.1, 0.3, n=80), Estimate(0.0, -0.2, 0.2, n=4), NULL, "no agreement with people is shown"),
-        (Estimate(0.1, -0.1, 0.3, n=80), NONE, NONE, "on clips of one model nothing can be said"),
+        (Estimate(0.1, -0.1, 0.3, n=80), NONE, NONE, "among clips of the same model nothing can be said"),
         (Estimate(-0.5, -0.7, -0.3, n=80), Estimate(0.0, -0.2, 0.2, n=4), NULL, "runs against people: ρ −0.50"),
         (
             Estimate(0.5, n=8, note="no interval: there is a single prompt"),
@@ -85,7 +88,7 @@ def report() -> StudyReport:
     ],
 )
 def test_every_rung_of_the_ladder(pooled: Estimate, inside: Estimate, null: Estimate, said: str) -> None:
-    claim = metric_claim(pair_of(pooled, inside, null), smallest=0.25)
+    claim = metric_claim(pair_of(pooled, inside, null))
     assert claim.startswith("cas on motion")
     assert said in claim
     assert claim.endswith(".")
@@ -107,47 +110,74 @@ def test_the_model_that_a_correlation_rests_on_is_named() -> None:
     without = {"jittery": Estimate(0.1, -0.2, 0.3), "calm": Estimate(0.5, 0.2, 0.7), "odd": Estimate(0.15, -0.1, 0.4)}
     pooled = Estimate(0.5, 0.3, 0.7, n=80)
     inside = Estimate(0.3, 0.1, 0.5, n=4)
-    assert "rests on jittery, without which ρ 0.10" in metric_claim(pair_of(pooled, inside, without=without), None)
+    assert "rests on jittery, without which ρ 0.10" in metric_claim(pair_of(pooled, inside, without=without))
     steady = {"jittery": Estimate(0.4, 0.2, 0.6)}
-    assert "rests on" not in metric_claim(pair_of(pooled, inside, without=steady), None)
+    assert "rests on" not in metric_claim(pair_of(pooled, inside, without=steady))
 
 
 def test_what_people_reach() -> None:
     figure = Estimate(0.78, 0.7, 0.84)
-    top = Ceiling("motion", {}, figure, NONE, Estimate(0.56, 0.4, 0.7), figure, Estimate(0.81, 0.7, 0.9))
+    inside, whole, inner = Estimate(0.56, 0.4, 0.7), Estimate(0.81, 0.7, 0.9), Estimate(0.49, 0.3, 0.7)
+    top = Ceiling("motion", {}, figure, NONE, inside, NONE, figure, whole, inner)
     one, reliability = ceiling_claim(top)
     assert "0.78 [0.70, 0.84]" in one
     assert "0.56 [0.40, 0.70] on clips of one model" in one
     assert "reliability of 0.81" in reliability
-    assert "ρ 0.90" in reliability  # the root of 0.81
+    assert "ρ 0.90 over all clips and 0.70 on clips of one model" in reliability  # the roots of 0.81 and 0.49
     assert list(ceiling_claim(replace(top, overall=NONE))) == []
 
 
 def test_differences_seen_and_not(report: StudyReport) -> None:
     small = replace(report, clips=68, prompts=17)
+    unseen = Estimate(0.1, -0.1, 0.3, p=0.3)
     differences = [
-        MetricDifference("a", "b", "motion", Estimate(-0.4, -0.6, -0.2, p=0.002), Estimate(0.1, -0.1, 0.3, p=0.3)),
-        MetricDifference("a", "c", "motion", Estimate(0.1, -0.1, 0.3, p=0.3), Estimate(0.1, -0.1, 0.3, p=0.3)),
+        MetricDifference("a", "b", "motion", Estimate(-0.4, -0.6, -0.2, p=0.002), unseen, pooled_holm=0.004),
+        MetricDifference("a", "c", "motion", Estimate(0.2, 0.01, 0.39, p=0.04), unseen, pooled_holm=0.08),
     ]
-    apart, pooled, inside = difference_claims(differences, small)
-    assert "b above a by 0.40 [0.20, 0.60]" in apart
-    assert "of 2 pairs of metrics alike 0.1 would be" in apart
-    assert "below about 0.20" in pooled
+    apart, pooled, inside, _ = difference_claims(differences, small)
+    assert "of 2 pairs of metrics (p < 0.05 after Holm): b above a by 0.40 [0.20, 0.60]." in apart
+    assert "above c" not in apart
+    assert "reaches 0.20 to either side" in pooled
     assert "68 clips of 17 prompts" in pooled
-    assert inside.startswith("None of 2 pairs of metrics is told apart on motion on clips of one model")
+    assert inside == "None of 2 pairs of metrics is told apart on motion on clips of one model (p < 0.05 after Holm)."
     assert difference_claims([MetricDifference("a", "b", "motion", NONE, NONE)], small) == []
-    steps = [Estimate(step / 20, step / 20 - 0.01, step / 20 + 0.01) for step in range(1, 13)]
-    many = difference_claims(
-        [MetricDifference(f"m{s}", "b", "motion", step, NONE) for s, step in enumerate(steps)], small
-    )[0]
-    assert many.index("m11 above b by 0.60") < many.index("m2 above b by 0.15")
-    assert "m1 above" not in many
-    assert "2 pairs more" in many
+    steps = [Estimate(step / 20, step / 20 - 0.01, step / 20 + 0.01) for step in range(1, 8)]
+    many = [MetricDifference(f"m{s}", "b", "motion", step, NONE, pooled_holm=0.001) for s, step in enumerate(steps)]
+    said = difference_claims(many, small)[0]
+    assert said.index("m0 above b by 0.05") < said.index("m4 above b by 0.25")
+    assert "m5 above" not in said
+    assert "2 pairs more" in said
+
+
+def test_one_clip_that_differs_carries_no_claim() -> None:
+    found = Estimate(-0.15, -0.34, -0.07, p=0.01, n=46)
+    assert "no claim: only 1 of 46 clips have another score" in metric_claim(pair_of(found, off_mode=1))
+    study = crossed_study(12, metric_noise={"good": 0.5}, seed=1)
+    study.scores["good"][:] = 1.0
+    study.scores["good"][3] = 0.5
+    report = align(study, resamples=100)
+    assert report.alignments[0].off_mode == 1
+    assert "no claim" in widest_claims(report)[0]
+
+
+def test_an_amount_is_not_against_people() -> None:
+    pair = replace(pair_of(Estimate(-0.5, -0.7, -0.3, p=0.001, n=80)), metric="flow_magnitude")
+    assert "more of it goes with lower ratings" in metric_claim(pair)
+
+
+def test_what_repeats_others_is_counted_once() -> None:
+    study = crossed_study(20, metric_noise={"one": 0.5, "two": 0.7, "three": 1.0, "four": 1.5, "five": 2.0}, seed=1)
+    study.scores["again"] = np.exp(study.scores["one"])
+    study = replace(study, facing={})
+    report = align(study, resamples=100)
+    assert report.repeats == {"again": "in the order of one", "average": "made of the others"}
+    assert any("5 metrics were held against motion (2 that repeat or mix" in claim for claim in widest_claims(report))
+    assert not any("again" in (d.first, d.second) for d in report.differences)
 
 
 @pytest.mark.parametrize(
     ("models", "said"),
-    [(2, "smallest p 1."), (3, "smallest p 0.33."), (4, "smallest p 0.083."), (5, "5 models can show")],
+    [(2, "below 1, 2 of 2"), (3, "below 0.33, 2 of 6"), (4, "below 0.083, 2 of 24"), (5, "5 models can show")],
 )
 def test_how_many_models_make_a_ranking(models: int, said: str) -> None:
     assert said in model_claim(models)
@@ -180,8 +210,8 @@ def test_preferences_in_words(share: Estimate, said: str) -> None:
 def test_a_whole_study(report: StudyReport) -> None:
     power = Power("motion", 0.6, 0.7, 0.3, 500, 125, {}, 0.22, "")
     claims = widest_claims(replace(report, powers=(power,)))
-    assert any(claim.startswith("good on motion agrees with people on clips of one model") for claim in claims)
-    assert any(claim.startswith("noise on motion: no agreement") and "0.22" in claim for claim in claims)
+    assert any(claim.startswith("good on motion agrees with people among clips of the same model") for claim in claims)
+    assert any(claim.startswith("noise on motion: no agreement") for claim in claims)
     assert any("name of the model alone" in claim and "less than good" in claim for claim in claims)
     assert any(claim.startswith("4 models cannot establish") for claim in claims)
     assert any("good above noise" in claim for claim in claims)
@@ -193,7 +223,7 @@ def test_a_whole_study(report: StudyReport) -> None:
 def test_the_name_beats_all(report: StudyReport) -> None:
     base = NameBaseline("motion", Estimate(0.99, 0.98, 1.0), NONE)
     claims = widest_claims(replace(report, baselines=(base,)))
-    assert any("more than any metric here" in claim for claim in claims)
+    assert any("no metric here reaches more" in claim for claim in claims)
     unknown = NameBaseline("motion", NONE, NONE)
     assert not any("name of the model" in claim for claim in widest_claims(replace(report, baselines=(unknown,))))
 
@@ -206,7 +236,8 @@ def test_many_metrics_are_counted() -> None:
     report = align(crossed_study(3), resamples=5)
     claims = widest_claims(replace(report, alignments=pairs))
     assert any(
-        "10 metrics were held against motion and 10 stand out" in claim and "0.25 would" in claim for claim in claims
+        "10 metrics were held against motion and 10 stand out" in claim and "a chance of 22%" in claim
+        for claim in claims
     )
 
 
@@ -223,3 +254,11 @@ def test_an_empty_report_claims_nothing(report: StudyReport) -> None:
         report, alignments=(), baselines=(), differences=(), ceilings=(), preferences=(), powers=(), models=0
     )
     assert widest_claims(nothing) == ()
+
+
+def test_a_p_that_correction_takes_away_is_weak_agreement() -> None:
+    pair = pair_of(Estimate(0.5, 0.3, 0.7, p=0.001, n=80), Estimate(0.4, 0.03, 0.7, p=0.03, n=4))
+    assert "agrees with people among clips of the same model" in metric_claim(pair)
+    weak = metric_claim(pair, 13)
+    assert "shows weak agreement with people among clips of the same model" in weak
+    assert "p 0.390 after correction for 13 metrics" in weak

@@ -51,9 +51,12 @@ def test_both_metrics_have_the_same_prompts_drawn() -> None:
         pooled.append(rho(x, y) - rho(z, y))
         within.append(inside(x, z, y, of))
     for estimate, values in ((difference.pooled, np.array(pooled)), (difference.within_model, np.array(within))):
-        assert (estimate.low, estimate.high) == pytest.approx(tuple(np.quantile(values, [0.025, 0.975])), abs=1e-12)
-        smaller = min((values <= 0).sum(), (values >= 0).sum())
-        assert estimate.p == pytest.approx(min(1, 2 * (smaller + 1) / (R + 1)))
+        error, free = values.std(ddof=1), len(set(prompts)) - 2
+        reach = stats.t.ppf(0.975, free) * error
+        assert (estimate.low, estimate.high) == pytest.approx(
+            (estimate.value - reach, estimate.value + reach), abs=1e-12
+        )
+        assert estimate.p == pytest.approx(2 * stats.t.sf(abs(estimate.value) / error, free))
     assert found["sharp", "fair"].pooled.n == 60
 
 
@@ -105,3 +108,14 @@ def test_what_cannot_be_compared_is_said() -> None:
     assert "there are 0" in str(found["early", "late"].pooled.note)
     assert "not known" in str(found["good", "late"].within_model.note)
     assert found["good", "late"].pooled.value == 0
+
+
+def test_p_is_raised_as_by_statsmodels() -> None:
+    multitest = pytest.importorskip("statsmodels.stats.multitest")
+    study = crossed_study(30, 4, seed=3, metric_noise={"a": 0.5, "b": 1.0, "c": 2.0, "d": 4.0})
+    found = measure_differences(study, "motion", list(study.scores), None, 200, SEED)
+    for level in ("pooled", "within_model"):
+        p = [getattr(d, level).p for d in found]
+        for ending, method in (("holm", "holm"), ("bh", "fdr_bh")):
+            raised = [getattr(d, f"{level}_{ending}") for d in found]
+            assert raised == pytest.approx(multitest.multipletests(p, method=method)[1], abs=1e-12)

@@ -13,6 +13,7 @@ from vmmetrics.alignment.levels import (
     overall_spearman,
     within_model,
     within_prompt,
+    without_both,
     without_model,
 )
 from vmmetrics.alignment.study import Sample, samples_of
@@ -36,8 +37,9 @@ def written_out(
         statistic(*(np.repeat(column, weights) for column in (sample.scores[metric], sample.ratings, models)))
         for weights in draws(sample.prompts, R, SEED)
     ]
-    low, high = np.quantile(values, [0.025, 0.975])
-    return float(low), float(high)
+    whole = statistic(sample.scores[metric], sample.ratings, models)
+    reach = stats.t.ppf(0.975, len(set(sample.prompts)) - 2) * np.arctanh(values).std(ddof=1)
+    return float(np.tanh(np.arctanh(whole) - reach)), float(np.tanh(np.arctanh(whole) + reach))
 
 
 def rho(x: np.ndarray, y: np.ndarray) -> float:
@@ -77,8 +79,7 @@ def test_within_model(metric: int) -> None:
     for name in names:
         here = models == name
         estimate = found.groups[name]
-        expected = stats.spearmanr(sample.scores[metric][here], sample.ratings[here])
-        assert (estimate.value, estimate.p) == pytest.approx(tuple(expected), abs=1e-12)
+        assert estimate.value == pytest.approx(rho(sample.scores[metric][here], sample.ratings[here]), abs=1e-12)
         assert estimate.n == 12
         interval = written_out(sample, metric, lambda x, y, of, name=name: rho(x[of == name], y[of == name]))  # type: ignore[misc]
         assert ends(estimate) == pytest.approx(interval, abs=1e-12)
@@ -99,8 +100,11 @@ def test_within_prompt() -> None:
     values = np.array(list(each.values()))
     assert found.mean.value == pytest.approx(values.mean(), abs=1e-12)
     assert found.mean.n == len(values)
-    theirs = stats.bootstrap((values,), np.mean, n_resamples=4000, method="percentile", rng=np.random.default_rng(1))
-    assert ends(found.mean) == pytest.approx(tuple(theirs.confidence_interval), abs=0.03)
+    theirs = stats.bootstrap((values,), np.mean, n_resamples=4000, rng=np.random.default_rng(1))
+    error = theirs.standard_error / (1 - values.mean() ** 2)  # on Fisher's scale, to first order
+    reach = stats.t.ppf(0.975, len(values) - 2) * error
+    expected = np.tanh(np.arctanh(values.mean()) + np.array([-reach, reach]))
+    assert ends(found.mean) == pytest.approx(tuple(expected), abs=0.03)
 
 
 def test_prompts_of_two_clips_and_prompts_without_variation_do_not_count() -> None:
@@ -175,3 +179,35 @@ def test_one_of_two_metrics_constant() -> None:
         assert good.value is not None and constant.note == "the scores are all the same"
     assert within_model(flat, R, SEED)[0].mean == within_model(sample, R, SEED)[0].mean
     assert "no model has" in str(within_model(flat, R, SEED)[1].mean.note)
+
+
+def test_with_model_and_prompt_out_is_the_partial_correlation_of_a_regression() -> None:
+    sample = crossed(14, 5)
+    kept = np.random.default_rng(2).random(len(sample.ratings)) < 0.8
+    sample = sample.keep(kept)
+    dummies = np.array([[p == q for q in set(sample.prompts)] + [m == n for n in set(sample.models)] for p, m in
+                        zip(sample.prompts, sample.models, strict=True)], float)  # fmt: skip
+
+    def rest(values: np.ndarray) -> np.ndarray:
+        ranks = stats.rankdata(values)
+        return ranks - dummies @ np.linalg.lstsq(dummies, ranks, rcond=None)[0]
+
+    found = without_both(sample, 200, SEED)
+    for estimate, scores in zip(found, sample.scores, strict=True):
+        expected = np.corrcoef(rest(scores), rest(sample.ratings))[0, 1]
+        assert estimate.value == pytest.approx(expected, abs=1e-10)
+        assert estimate.low is not None and estimate.low < expected < (estimate.high or 0)
+
+
+def test_nothing_is_left_of_what_model_and_prompt_make() -> None:
+    rng = np.random.default_rng(0)
+    model, prompt = np.tile(np.arange(4), 30), np.repeat(np.arange(30), 4)
+    made = 2.0 * model + prompt
+    ratings = made + rng.normal(size=120)
+    names = tuple(f"p{n}" for n in prompt), tuple(f"m{n}" for n in model)
+    sample = Sample("motion", ("made", "seen"), np.stack([made + rng.normal(size=120), ratings]), ratings, *names)
+    made_of, seen = without_both(sample, 300, SEED)
+    assert made_of.low is not None and made_of.low < 0 < (made_of.high or 0)
+    assert seen.value == pytest.approx(1)
+    single = Sample("motion", ("m",), sample.scores[:1], ratings, names[0], ("one",) * 120)
+    assert without_both(single, 10, SEED)[0].value is None

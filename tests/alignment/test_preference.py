@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,15 +11,21 @@ from hypothesis import strategies as st
 
 from tests.alignment.made_study import crossed_study, study_of
 from vmmetrics.alignment.combination import MAX_CLIPS, pairs_of, share_statistic
-from vmmetrics.alignment.preference import half_credits, measure_preferences
+from vmmetrics.alignment.preference import (
+    best_threshold,
+    calibrated_thresholds,
+    half_credits,
+    measure_preferences,
+    tie_credits,
+)
 from vmmetrics.alignment.results import PreferenceAccuracy
 from vmmetrics.alignment.study import Preferences, Study
 
 NAN = np.nan
 
 
-def by_name(study: Study) -> dict[str, PreferenceAccuracy]:
-    found = measure_preferences(study, "motion", list(study.scores), resamples=100)
+def by_name(study: Study, **options: Any) -> dict[str, PreferenceAccuracy]:
+    found = measure_preferences(study, "motion", list(study.scores), resamples=100, **options)
     return {entry.name: entry for entry in found}
 
 
@@ -37,6 +44,30 @@ def test_by_hand() -> None:
     assert found["equal weights"].accuracy.value == 0.5  # right and wrong cancel
     assert found["right"].accuracy.low is None
     assert "single prompt" in found["right"].accuracy.note
+
+
+def test_by_hand_with_ties_calibrated() -> None:
+    # prompt b teaches that equal scores are a tie, prompt a that no larger threshold serves it
+    found = by_name(four_clips(), ties="calibrated")
+    assert found["right"].accuracy.value == 1.0
+    assert found["wrong"].accuracy.value == 0.5
+    assert found["flat"].accuracy.value == 0.5  # the tie is right, the other pair wrong
+    assert (found["flat"].pairs, found["flat"].human_ties, found["flat"].metric_ties) == (2, 1, 2)
+    assert found["flat"].accuracy.p is None
+    assert "threshold 0" in found["right"].rule
+
+
+def test_the_thresholds_are_reported() -> None:
+    # people call 0.1 apart a tie and 1 apart none, in five prompts of two pairs each
+    scores = np.array([[0.0, 0.1, 1.1]] * 5).ravel()
+    prompts = tuple(np.repeat(list("abcde"), 3))
+    left, right = np.arange(0, 15, 3), np.arange(1, 15, 3)
+    pairs = Preferences(np.append(left, right), np.append(right, right + 1), np.repeat([0, -1], 5))
+    study = study_of(np.zeros((15, 1)), {"m": scores}, prompts=prompts, preferences=pairs)
+    entry = by_name(study, ties="calibrated")["m"]
+    assert (entry.accuracy.value, entry.pairs, entry.human_ties, entry.metric_ties) == (1.0, 10, 5, 5)
+    assert "threshold 0.1" in entry.rule
+    assert by_name(study)["m"].metric_ties == 0
 
 
 def test_accuracy_by_counting() -> None:
@@ -80,9 +111,41 @@ def test_pairs_across_prompts_are_weighed_by_both() -> None:
 def test_turning_pairs_or_the_scale_changes_nothing(seed: int) -> None:
     rng = np.random.default_rng(seed)
     margins, outcome = rng.integers(-2, 3, 30) / 2, rng.integers(-1, 2, 30)
-    assert half_credits(-margins, -outcome) == pytest.approx(half_credits(margins, outcome), nan_ok=True)
-    assert half_credits(4 * margins, outcome) == pytest.approx(half_credits(margins, outcome), nan_ok=True)
+    folds = rng.integers(0, 3, (2, 30))
+    for credits_ in (half_credits, lambda m, o: tie_credits(m, o, calibrated_thresholds(m, o, folds))):
+        assert credits_(-margins, -outcome) == pytest.approx(credits_(margins, outcome), nan_ok=True)
+        assert credits_(4 * margins, outcome) == pytest.approx(credits_(margins, outcome), nan_ok=True)
     assert np.nanmean(half_credits(margins, outcome)) == pytest.approx(1 - np.nanmean(half_credits(-margins, outcome)))
+
+
+@settings(max_examples=50)
+@given(st.lists(st.tuples(st.integers(-4, 4), st.integers(-1, 1)), min_size=1, max_size=12))
+def test_best_threshold_is_the_best_of_all(rows: list[tuple[int, int]]) -> None:
+    margins, outcome = np.array(rows, float)[:, 0], np.array(rows)[:, 1]
+
+    def agreement(threshold: float) -> int:
+        return int(np.sum(np.where(np.abs(margins) <= threshold, 0, np.sign(margins)) == outcome))
+
+    assert agreement(best_threshold(margins, outcome)) == max(agreement(t) for t in np.arange(0, 5, 0.5))
+
+
+def test_threshold_is_not_chosen_on_the_pair_it_judges() -> None:
+    # in every prompt but one people call 0.5 a tie; in that one they do not, and it must not help itself
+    margins, outcome = np.full(10, 0.5), np.zeros(10, np.int64)
+    outcome[0] = 1
+    thresholds = calibrated_thresholds(margins, outcome, np.tile(np.arange(10), (2, 1)))
+    assert tie_credits(margins, outcome, thresholds).tolist() == [0.0] + [1.0] * 9
+
+
+def test_calibrated_ties_win_nothing_from_noise() -> None:
+    # the share of the commonest outcome is what a constant answer gets; noise must not beat it by choosing thresholds
+    excess = []
+    for seed in range(8):
+        study = crossed_study(12, models=3, metric_noise={"noise": np.inf}, seed=seed)
+        outcome = pairs_of(study, "motion", 0)[0].outcome
+        commonest = max(np.mean(outcome == kind) for kind in (-1, 0, 1))
+        excess.append(by_name(study, ties="calibrated")["noise"].accuracy.value - commonest)
+    assert np.mean(excess) < 0.02
 
 
 def test_missing_scores_are_left_out_and_counted() -> None:
@@ -135,9 +198,12 @@ def test_generator_unseen_needs_models_to_learn_from() -> None:
     ],
 )
 def test_nothing_to_prefer_is_said(study: Study, why: str) -> None:
-    for entry in by_name(study).values():
-        assert entry.accuracy.value is None
-        assert why in entry.accuracy.note
+    for ties in ("half", "calibrated"):
+        if ties == "calibrated" and pairs_of(study, "motion", 0)[0].outcome.size and why == "no pair":
+            continue  # a tie that people call is a pair to agree on
+        for entry in by_name(study, ties=ties).values():
+            assert entry.accuracy.value is None
+            assert why in entry.accuracy.note
 
 
 def test_one_prompt_fits_nothing_and_counts_the_rest() -> None:

@@ -39,7 +39,7 @@ def test_from_tables_to_a_folder(vmmetrics: Any, files: tuple[Path, Path], tmp_p
     scores, ratings = files
     assert vmmetrics("align", scores, ratings, "--out", "study", "--resamples", 50, "--against", "ssim") == 0
     shown = capsys.readouterr()
-    assert "mss, ssim held against temporal_quality" in shown.out
+    assert "held against: mss, ssim → temporal_quality" in shown.out
     assert "1 clips with a score and no judgement: 9_alpha.mp4" in shown.out
     assert "page.html" in shown.err
     out = tmp_path / "study"
@@ -69,9 +69,33 @@ def test_options(vmmetrics: Any, files: tuple[Path, Path], capsys: Captured) -> 
     shown = capsys.readouterr().out
     assert "held against: mss → static_quality; ssim → temporal_quality" in shown
     assert "12 clips, 6 prompts, 2 models" in shown
-    assert "Lower is better, sign turned: ssim" in shown
+    assert vmmetrics(*command, "--lower", "ssim", "--out", "turned") == 0
+    capsys.readouterr()
+    assert "Lower is better, sign turned: ssim" in Path("turned/report.md").read_text()
     assert vmmetrics(*command, "--metric", "ssim", "--dimension", "static_quality") == 0
     assert "held against: ssim → static_quality" in capsys.readouterr().out
+
+
+def test_by_a_column_and_only_some_clips(
+    vmmetrics: Any, files: tuple[Path, Path], tmp_path: Path, capsys: Captured
+) -> None:
+    command = ("align", *files, "--resamples", 20)
+    options = ("--group-by", "model", "--where", "model=alpha", "--where", "model=beta", "--ties", "calibrated")
+    assert vmmetrics(*command, *options, "--mos", "recovered", "--out", "study") == 0
+    shown = capsys.readouterr().out
+    assert "12 clips, 6 prompts, 2 models" in shown
+    assert "Against temporal_quality by model" in shown and "alpha (6)" in shown and "gamma" not in shown
+    table = (tmp_path / "study/groups.csv").read_text().splitlines()
+    assert table[0].startswith("model,section,metric") and {line.split(",")[0] for line in table[1:]} == {
+        "alpha",
+        "beta",
+    }
+    report = json.loads((tmp_path / "study/report.json").read_text())
+    assert (report["settings"]["ties"], report["settings"]["mos"]) == ("calibrated", "recovered")
+    assert any("quality recovered from its raters" in line for line in report["matching"])
+    assert report["models_ranked"][0]["wins"]["models"][0]["pairs"] > 0
+    assert vmmetrics(*command, "--group-by", "kind") == 2
+    assert "No table has a column 'kind'" in " ".join(capsys.readouterr().err.replace("│", " ").split())
 
 
 def test_many_clips_without_a_partner_are_named_in_a_file(vmmetrics: Any, tmp_path: Path, capsys: Captured) -> None:
@@ -91,7 +115,7 @@ def test_a_run_against_ratings(vmmetrics: Any, make_clips: Any, tmp_path: Path, 
     assert vmmetrics("align", "run", "r.csv", "--resamples", 10) == 0
     shown = capsys.readouterr().out
     assert "4 clips, 2 prompts, 2 models" in shown
-    assert "held against motion" in shown
+    assert "→ motion" in shown
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,8 @@ def test_frames_go_to_an_endpoint_as_pictures_before_the_question(served: Any) -
     found = model.answer(QUESTION, TURNS, FRAMES)
     assert (found.text, found.error) == ("B", None)
     assert found.usage == {"input_tokens": 1000, "output_tokens": 2, "cost": pytest.approx(1020e-6)}
-    *pictures, words = content(script)
+    times, *pictures, words = content(script)
+    assert times == {"type": "text", "text": "Shown: 3 of its frames, at 0, 0.5, 2 s."}
     assert words == {"type": "text", "text": TURNS[1].text}
     levels = []
     for picture in pictures:
@@ -102,7 +103,7 @@ def test_a_video_part_has_the_frames_at_the_times_that_are_told(served: Any) -> 
     assert (rate, length) == (1, pytest.approx(3))
     one = Frames(FRAMES.pictures[:1], Shown((0.0,), "made"), (0.0,), 1.0)
     model.answer(QUESTION, TURNS, one)
-    assert content(script)[0]["type"] == "image_url"
+    assert [part["type"] for part in content(script)] == ["text", "image_url", "text"]
 
 
 def test_frames_close_together_and_of_odd_sides_make_a_video() -> None:
@@ -298,6 +299,10 @@ def test_replies_are_kept_under_what_they_depend_on_and_nothing_else(served: Any
         {"temperature": None},
         {"seed": 1},
         {"form": "video"},
+        {"times": False},
+        {"effort": "low"},
+        {"effort": "high"},
+        {"extra": '{"chat_template_kwargs": {"enable_thinking": false}}'},
     ]
     assert all(asks(spec, **settings) for settings in other)
     assert asks(spec.replace("org/model", "org/other"))

@@ -31,7 +31,7 @@ def measures_giving(monkeypatch: pytest.MonkeyPatch, **measures: object) -> None
     """Have each of our metrics give 0.5, but for those that are given."""
     for key, metric in registry._registry.items():
         measure = measures.get(key, lambda s, p, **_: MetricResult(0.5))
-        monkeypatch.setitem(registry._registry, key, replace(metric, measure=measure, beside=None))
+        monkeypatch.setitem(registry._registry, key, replace(metric, measure=measure, beside=None, not_of=()))
 
 
 def test_one_metric_failing_leaves_the_others(bare_preset: None, monkeypatch: pytest.MonkeyPatch) -> None:

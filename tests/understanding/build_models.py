@@ -46,7 +46,7 @@ def user(body: dict[str, Any]) -> str:
 
 def pictures(body: dict[str, Any]) -> int:
     content = body["messages"][-1]["content"]
-    return 0 if isinstance(content, str) else len(content) - 1
+    return 0 if isinstance(content, str) else sum(part["type"] == "image_url" for part in content)
 
 
 def kind(body: dict[str, Any]) -> str:

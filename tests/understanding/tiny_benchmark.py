@@ -91,7 +91,7 @@ def looks(body: dict[str, Any]) -> str:
     if isinstance(content, str):
         return "A"
     levels = []
-    for part in content[:-1]:
+    for part in (part for part in content[:-1] if part["type"] == "image_url"):
         data = base64.b64decode(part["image_url"]["url"].partition(",")[2])
         with av.open(io.BytesIO(data)) as opened:
             levels.append(next(opened.decode(video=0)).to_ndarray(format="gray").mean())

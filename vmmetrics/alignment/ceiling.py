@@ -24,6 +24,7 @@ from vmmetrics.types import BoolArray, FloatArray, IntArray
 from vmmetrics.utils.statistics import bootstrap, correlation
 from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED, Estimate, mean_of_defined
 from vmmetrics.utils.statistics.correlation import spearman_statistic
+from vmmetrics.utils.statistics.partial import partial_statistic
 
 MAX_SPLITS = 126
 """All distinct splits of ten raters; of more raters as many random ones. Splits share raters: more would add little."""
@@ -50,43 +51,51 @@ def measure_ceiling(study: Study, dimension: str, resamples: int = RESAMPLES, se
     names = study.rater_names(dimension)
     if not twice.any():
         none = Estimate(None, note="no clip was rated by two people: there is no one to hold a rater against")
-        return Ceiling(dimension, {}, none, none, none, none, none)
+        return Ceiling(dimension, {}, none, none, none, none, none, none, none)
     ratings, halves = ratings[twice], splits(len(names), seed)
     prompts, models = tuple(compress(study.prompts, twice)), tuple(compress(study.models, twice))
     sides = [(ratings[:, rater], mean_of_defined(np.delete(ratings, rater, axis=1))) for rater in range(len(names))]
+    of_halves = [(mean_of_defined(ratings[:, one]), mean_of_defined(ratings[:, other])) for one, other in halves]
     levels = [
         [spearman_statistic(*side) for side in sides],
         [correlation.within_prompt_statistic(*side, prompts) for side in sides],
         [correlation.within_statistic(*side, models) for side in sides],
-        [spearman_statistic(*(mean_of_defined(ratings[:, half]) for half in both)) for both in halves],
+        [partial_statistic(*side, prompts, models) for side in sides],
+        [spearman_statistic(*means) for means in of_halves],
+        [correlation.within_statistic(*means, models) for means in of_halves],
     ]
 
     def statistic(weights: FloatArray) -> FloatArray:
-        """Each rater's own correlation, then the means of the four levels."""
+        """Each rater's own correlation, then the means of the levels."""
         each = [np.column_stack([of_weights(weights) for of_weights in level]) for level in levels]
         return np.column_stack([each[0], *map(mean_of_defined, each)])
 
     found, samples = bootstrap.sampled(statistic, prompts, resamples, seed)
 
     def figure(place: int, undefined: str = _UNDEFINED, n: int | None = None) -> Estimate:
-        return bootstrap.estimate(found[place], samples[:, place], prompts, undefined, n)
+        return correlation.estimate_of(found[place], samples[:, place], prompts, undefined, n)
 
     sizes = _sizes(~np.isnan(ratings), halves)
-    full = bootstrap.estimate(float(step_up(found[-1], *sizes)), step_up(samples[:, -1], *sizes), prompts, _UNDEFINED)
+
+    def reliability(place: int, undefined: str, n: int | None = None) -> Estimate:
+        """The halves' correlation stepped up to all raters."""
+        stepped = (step_up(values[..., place], *sizes) for values in (found, samples))
+        full = bootstrap.estimate(float(next(stepped)), next(stepped), prompts, undefined, n)
+        return replace(full, p=None, note="the halves do not agree at all") if found[place] <= 0 else full
+
     clips = [int((~np.isnan(own - others)).sum()) for own, others in sides]
-    if found[-1] <= 0:
-        full = replace(full, p=None, note="the halves do not agree at all")
     raters = {name: figure(r, n=clips[r]) for r, name in enumerate(names)}
-    within_prompt = figure(-3, _NO_GROUP.format("prompt"), correlation.group_count(prompts))
-    within_model = figure(-2, _NO_GROUP.format("model"), correlation.group_count(models))
+    of_models = (_NO_GROUP.format("model"), correlation.group_count(models))
     return Ceiling(
         dimension=dimension,
         raters=raters,
-        overall=figure(-4),
-        within_prompt=within_prompt,
-        within_model=within_model,
-        split_half=figure(-1),
-        split_half_full=full,
+        overall=figure(-6),
+        within_prompt=figure(-5, _NO_GROUP.format("prompt"), correlation.group_count(prompts)),
+        within_model=figure(-4, *of_models),
+        without_both=figure(-3, "model and prompt explain one side entirely"),
+        split_half=figure(-2),
+        split_half_full=reliability(-2, _UNDEFINED),
+        within_model_full=reliability(-1, *of_models),
     )
 
 
@@ -173,7 +182,7 @@ def measure_power(study: Study, dimension: str, metrics: Sequence[str], seed: in
     rated = np.flatnonzero(np.isfinite(mean))
     prompts, models = ([names[clip] for clip in rated] for names in (study.prompts, study.models))
     scores = [bootstrap.finite(study.scores[metric])[rated] for metric in metrics]
-    between, how = _between(scores)
+    between, how = _between([column for column in scores if _follows(column, mean[rated])])
     each = Counter(prompts).values()
     clustered = sum(count**2 for count in each) / max(1, rated.size)
     design = power.design_effect(clustered, _shared_variance(mean[rated], scores, prompts)) if rated.size else 1.0
@@ -245,6 +254,12 @@ def _shared_variance(ratings: FloatArray, scores: Sequence[FloatArray], prompts:
     return of_ratings * (float(np.mean(of_scores)) if of_scores else of_ratings)
 
 
+def _follows(scores: FloatArray, ratings: FloatArray) -> bool:
+    """Whether scores rise with the ratings: only such metrics are rivals of one another."""
+    once = np.ones((1, len(ratings)))
+    return bool(spearman_statistic(scores, ratings)(once)[0, 0] > 0)
+
+
 def _between(scores: Sequence[FloatArray]) -> tuple[float, str]:
     """Correlation of two metrics with each other, and where it is from."""
     once = np.ones((1, len(scores[0]))) if scores else np.ones((1, 0))
@@ -254,7 +269,11 @@ def _between(scores: Sequence[FloatArray]) -> tuple[float, str]:
         return FIRST * SECOND, "assumed: nothing in common but what people see"
     mean = float(np.mean(found))
     possible = power.feasible(mean, FIRST, SECOND)
-    how = f"the mean over {len(found)} pairs of metrics" if len(found) > 1 else "as the two metrics do"
+    how = (
+        f"the mean over {len(found)} pairs of metrics that rise with the ratings"
+        if len(found) > 1
+        else "as the two metrics do"
+    )
     return possible, how if possible == mean else f"{how}, moved to where such correlations are possible"
 
 

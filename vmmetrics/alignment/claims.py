@@ -1,8 +1,8 @@
 """The widest claims that a study supports, in plain sentences, each with the number it rests on.
 
 A claim is made where the 95 % interval leaves out what would refute it, and the p value, where there is one, agrees.
-From wide to narrow: a metric tells clips of one model apart; it says more than which model made the clip; it agrees
-with people over all clips, which telling models apart explains; nothing is shown.
+From wide to narrow: a metric agrees with people among clips of the same model; it says more than which model made the
+clip; it agrees with people over all clips, which telling models apart explains; nothing is shown.
 """
 
 from __future__ import annotations
@@ -14,24 +14,34 @@ from operator import itemgetter
 import numpy as np
 
 from vmmetrics.alignment import results
-from vmmetrics.utils.display.tables import number
+from vmmetrics.alignment.readers.columns import measures_amount
+from vmmetrics.utils.display.tables import number, p_value
 from vmmetrics.utils.statistics.bootstrap import Estimate
 
 LEVEL = 0.05
 """Of each test."""
 MANY_METRICS = 5
 """Metrics on one dimension from which it is said how many would pass by chance."""
-LISTED = 10
-"""Pairs of metrics told apart that are named, the widest apart first; the rest are in the table of differences."""
+LEAST_OFF_MODE = 5
+"""Clips whose score, and whose judgement, is not the commonest one: a claim rests on so many, since a single one would
+decide the sign."""
+LISTED = 5
+"""Pairs of metrics told apart that are named, those of the best metrics first; the rest are in the table."""
 _TOSS = 0.5
 _BY_CHANCE = LEVEL / 2  # a metric without use comes out above 0, with an interval of 95 %
 
 
-def widest_claims(report: results.StudyReport) -> tuple[str, ...]:
-    """What the data supports, and what it does not.
+BRIEF_METRICS = 2
+"""Metrics of a dimension that a terminal says a claim of."""
+
+
+def widest_claims(report: results.StudyReport, brief: bool = False) -> tuple[str, ...]:
+    """What the data support, and what they do not.
 
     Args:
         report: Everything that was found.
+        brief: For a terminal: the best metrics of each dimension and what to read them against; not what the size of
+            the study allows.
 
     Returns:
         Sentences: per dimension each metric's widest claim, what the models' names are worth, what people reach, which
@@ -39,51 +49,68 @@ def widest_claims(report: results.StudyReport) -> tuple[str, ...]:
     """
     claims: list[str] = []
     rated = list(dict.fromkeys(pair.dimension for pair in report.alignments))
-    smallest = {power.dimension: power.smallest for power in report.powers}
     for dimension in rated:
-        pairs = [pair for pair in report.alignments if pair.dimension == dimension]
-        claims += [metric_claim(pair, smallest.get(dimension)) for pair in pairs]
-        passed = sum(above(pair.within_model.mean) for pair in pairs)
-        if len(pairs) >= MANY_METRICS and passed:
+        pairs = report.ranked(dimension)
+        counted = [pair for pair in pairs if pair.metric not in report.repeats]
+        claims += [metric_claim(pair, len(counted)) for pair in pairs[: BRIEF_METRICS if brief else None]]
+        passed = sum(_claimable(pair) and above(pair.within_model.mean) for pair in counted)
+        if len(counted) >= MANY_METRICS and passed:
+            left_out = len(pairs) - len(counted)
+            but = f" ({left_out} that repeat or mix others not counted)" if left_out else ""
             claims.append(
-                f"{len(pairs)} metrics were held against {dimension} and {passed} stand out on clips of one model; of "
-                f"as many useless ones {len(pairs) * _BY_CHANCE:.2g} would."
+                f"{len(counted)} metrics were held against {dimension}{but} and {passed} "
+                f"stand{'s' * (passed == 1)} out among clips of the same model at p < {LEVEL}; of as many useless ones "
+                f"at least one would with a chance of {1 - (1 - _BY_CHANCE) ** len(counted):.0%}."
             )
-        for base in report.baselines:
-            known = base.overall.value
-            if base.dimension == dimension and known is not None:
-                better = [p.metric for p in pairs if p.spearman.value is not None and p.spearman.value > known]
-                claims.append(
-                    f"On {dimension} the name of the model alone, without a look at the clip, reaches "
-                    f"{_said(base.overall)} over all clips, "
-                    f"{'less than ' + ', '.join(better) if better else 'more than any metric here'}."
-                )
-        claims += [claim for top in report.ceilings if top.dimension == dimension for claim in ceiling_claim(top)]
-        claims += difference_claims([d for d in report.differences if d.dimension == dimension], report)
-    claims += [preference_claim(entry) for entry in report.preferences if entry.dimension not in rated]
+        claims += [
+            claim for base in report.baselines if base.dimension == dimension for claim in name_claim(base, pairs)
+        ]
+        tops = [list(ceiling_claim(top)) for top in report.ceilings if top.dimension == dimension]
+        claims += [claim for top in tops for claim in (top[:1] if brief else top)]
+        claims += [preference_baseline_claim([e for e in report.preferences if e.dimension == dimension])]
+        apart = difference_claims([d for d in report.differences if d.dimension == dimension], report)
+        claims += [claim for claim in apart if not brief or claim.startswith("Told apart")]
+    claims += [preference_claim(e) for e in report.preferences if e.dimension not in rated and not e.baseline]
+    if brief:
+        return tuple(dict.fromkeys(filter(None, claims)))
     claims += [model_claim(report.models)] if report.models > 1 else []
     claims += [claim for power in report.powers for claim in power_claim(power, report.clips)]
-    return tuple(dict.fromkeys(claims))
+    return tuple(dict.fromkeys(filter(None, claims)))
 
 
-def metric_claim(pair: results.PairAlignment, smallest: float | None) -> str:
+def _claimable(pair: results.PairAlignment) -> bool:
+    return pair.off_mode >= LEAST_OFF_MODE
+
+
+def metric_claim(pair: results.PairAlignment, metrics: int = 1) -> str:
     """The widest claim for one metric on one dimension.
 
     Args:
         pair: What was found.
-        smallest: Smallest mean within-model correlation that would differ from 0 at this size, where known.
+        metrics: How many were looked at: p within models is raised for them (Bonferroni).
     """
     about, pooled, inside = f"{pair.metric} on {pair.dimension}", pair.spearman, pair.within_model.mean
     if pooled.value is None:
         return f"{about}: nothing can be said: {pooled.note}."
+    if not _claimable(pair):
+        return (
+            f"{about}: no claim: only {pair.off_mode} of {pooled.n} clips have another score or another rating than "
+            f"the commonest, and it takes {LEAST_OFF_MODE}."
+        )
     if pooled.low is None:
         return f"{about}: {_said(pooled)} over these {pooled.n} clips, and no claim beyond them: {pooled.note}."
     if above(inside):
+        raised = None if inside.p is None else min(1.0, inside.p * metrics)
+        weak = raised is not None and raised >= LEVEL
+        told = f"; p {p_value(raised)} after correction for {metrics} metrics" if weak else ""
         return (
-            f"{about} agrees with people on clips of one model (mean {_said(inside)} inside {inside.n} "
-            f"model{'s' * (inside.n != 1)}; {_said(pooled)} over all clips){_rests_on_one(pair)}."
+            f"{about} {'shows weak agreement' if weak else 'agrees'} with people among clips of the same model (mean "
+            f"{_said(inside)} over {inside.n} model{'s' * (inside.n != 1)}{told}; {_said(pooled)} over all "
+            f"clips{_beyond_both(pair)}){_rests_on_one(pair)}."
         )
-    narrow = _not_inside(inside, smallest)
+    narrow = _not_inside(inside, pair.smallest)
+    if below(pooled) and measures_amount(pair.metric):
+        return f"{about}: more of it goes with lower ratings: {_said(pooled)} over {pooled.n} clips; {narrow}."
     if below(pooled):
         return f"{about} runs against people: {_said(pooled)} over {pooled.n} clips; {narrow}."
     if not above(pooled):
@@ -94,6 +121,12 @@ def metric_claim(pair: results.PairAlignment, smallest: float | None) -> str:
             f"cannot be said: {inside.note}."
         )
     return f"{about} {_beside_models(pair)}; {narrow}{_rests_on_one(pair)}."
+
+
+def _beyond_both(pair: results.PairAlignment) -> str:
+    """What is left with model and prompt taken out, where that is known."""
+    left = pair.without_both
+    return "" if left.value is None else f"; {_said(left)} with model and prompt taken out"
 
 
 def above(figure: Estimate) -> bool:
@@ -121,11 +154,11 @@ def _beside_models(pair: results.PairAlignment) -> str:
 def _not_inside(inside: Estimate, smallest: float | None) -> str:
     """That nothing is shown inside models, and what would have been."""
     if inside.value is None:
-        return f"on clips of one model nothing can be said ({inside.note})"
+        return f"among clips of the same model nothing can be said ({inside.note})"
     if below(inside):
-        return f"on clips of one model it runs against people (mean {_said(inside)})"
+        return f"among clips of the same model it runs against people (mean {_said(inside)})"
     seen = "" if smallest is None else f", and below about {number(smallest)} nothing could show at this size"
-    return f"that it tells clips of one model apart is not shown (mean {_said(inside)}{seen})"
+    return f"agreement among clips of the same model is not shown (mean {_said(inside)}{seen})"
 
 
 def _rests_on_one(pair: results.PairAlignment) -> str:
@@ -143,6 +176,33 @@ def _rests_on_one(pair: results.PairAlignment) -> str:
     return f"; over all clips it rests on {name}, without which {_said(rest)}"
 
 
+def name_claim(base: results.NameBaseline, pairs: Sequence[results.PairAlignment]) -> Iterator[str]:
+    """What the name of the model is worth over all clips, beside the metrics."""
+    known = base.overall.value
+    if known is None:
+        return
+    better = [p.metric for p in pairs if p.spearman.value is not None and p.spearman.value > known]
+    yield (
+        f"On {base.dimension} the name of the model alone, without a look at the clip, reaches {_said(base.overall)} "
+        f"over all clips, {'less than ' + ', '.join(better) if better else 'and no metric here reaches more'}."
+    )
+
+
+def preference_baseline_claim(entries: Sequence[results.PreferenceAccuracy]) -> str:
+    """How the best metric's share of pairs stands beside the model's name and one rater; empty without either."""
+    known = [(e.accuracy.value, e) for e in entries if e.accuracy.value is not None]
+    metrics = [(value, e) for value, e in known if not e.baseline and not e.combination]
+    beside = [f"{e.name} in {_interval(e.accuracy)} of {e.pairs}" for _, e in known if e.baseline]
+    if not metrics or not beside:
+        return ""
+    _, best = max(metrics, key=itemgetter(0))
+    return (
+        f"Of two clips on {best.dimension} the best metric, {best.name}, prefers the one that people prefer in "
+        f"{_interval(best.accuracy)} of {best.pairs} pairs; {', '.join(beside)}. Clips of one prompt are of different "
+        "models, so only what exceeds the name's share is more than telling models apart."
+    )
+
+
 def ceiling_claim(top: results.Ceiling) -> Iterator[str]:
     """What people reach, as a reading aid."""
     if top.overall.value is None:
@@ -157,12 +217,17 @@ def ceiling_claim(top: results.Ceiling) -> Iterator[str]:
     if full is not None and full > 0:
         yield (
             f"The mean rating of {top.dimension} has a reliability of {number(full)}, so a metric that knew the truth "
-            f"would reach about ρ {number(math.sqrt(full))}."
+            f"would reach about ρ {number(math.sqrt(full))} over all clips{_inner_ceiling(top)}."
         )
 
 
+def _inner_ceiling(top: results.Ceiling) -> str:
+    inner = top.within_model_full.value
+    return f" and {number(math.sqrt(inner))} on clips of one model" if inner is not None and inner > 0 else ""
+
+
 def difference_claims(differences: Sequence[results.MetricDifference], report: results.StudyReport) -> list[str]:
-    """Which metrics are told apart, and how near two may be without being so."""
+    """Which metrics are told apart at p < 0.05 after Holm, and how near two may be without being so."""
     claims = []
     for words, level in (("over all clips", "pooled"), ("on clips of one model", "within_model")):
         found: list[tuple[results.MetricDifference, Estimate]] = [(d, getattr(d, level)) for d in differences]
@@ -170,18 +235,19 @@ def difference_claims(differences: Sequence[results.MetricDifference], report: r
         if not widths:
             continue
         about = f"on {differences[0].dimension} {words}"
-        seen = [(d, figure) for d, figure in found if above(figure) or below(figure)]
-        seen.sort(key=lambda pair: -abs(pair[1].value or 0.0))
+        seen = [(d, e) for d, e in found if (p := getattr(d, f"{level}_holm")) is not None and p < LEVEL]
         apart = [_ordered(d, figure) for d, figure in seen[:LISTED]]
         more = [f"{len(seen) - LISTED} pairs more"] if len(seen) > LISTED else []
         pairs = f"{len(widths)} pair{'s' * (len(widths) > 1)} of metrics"
         if apart:
-            by_chance = f"; of {pairs} alike {len(widths) * LEVEL:.2g} would be" if len(widths) > 1 else ""
-            claims.append(f"Told apart {about}: {'; '.join([*apart, *more])}{by_chance}.")
-        none = "" if apart else f"None of {pairs} is told apart {about}. "
+            claims.append(f"Told apart {about}, of {pairs} (p < {LEVEL} after Holm): {'; '.join([*apart, *more])}.")
+        if not apart:
+            claims.append(f"None of {pairs} is told apart {about} (p < {LEVEL} after Holm).")
+        half = [number(float(part) / 2) for part in (min(widths), np.median(widths), max(widths))]
         claims.append(
-            f"{none}Differences below about {number(float(np.median(widths)) / 2)} between two metrics {about} cannot "
-            f"be seen with {report.clips} clips of {report.prompts} prompts."
+            f"How far two metrics must lie apart {about} depends on the pair: with {report.clips} clips of "
+            f"{report.prompts} prompts the interval of a difference reaches {half[1]} to either side in the middle of "
+            f"the pairs, {half[0]} at best and {half[2]} at worst."
         )
     return claims
 
@@ -189,7 +255,7 @@ def difference_claims(differences: Sequence[results.MetricDifference], report: r
 def _ordered(difference: results.MetricDifference, figure: Estimate) -> str:
     """Which of two metrics is ahead, by how much."""
     first, second = difference.first, difference.second
-    if below(figure):
+    if (figure.value or 0.0) < 0:
         first, second = second, first
         value, low, high = (-(end or 0.0) for end in (figure.value, figure.high, figure.low))
         figure = Estimate(value, low, high)
@@ -217,8 +283,8 @@ def model_claim(models: int) -> str:
     p = 2 / orders
     if p >= LEVEL:
         return (
-            f"{models} models cannot establish a ranking of models: of {orders} orders the one people give and its "
-            f"reverse make the smallest p {p:.2g}."
+            f"{models} models cannot establish a ranking of models: p of an order cannot fall below {p:.2g}, 2 of "
+            f"{orders} orders."
         )
     return f"{models} models can show that a metric ranks these models as people do; of others that says little."
 
@@ -234,7 +300,8 @@ def power_claim(power: results.Power, clips: int) -> Iterator[str]:
 
 
 def _said(figure: Estimate) -> str:
-    return f"ρ {_interval(figure)}"
+    p = "" if figure.p is None or figure.low is None else f", p {p_value(figure.p)}"
+    return f"ρ {_interval(figure)}{p}"
 
 
 def _interval(figure: Estimate) -> str:

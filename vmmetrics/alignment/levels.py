@@ -12,11 +12,18 @@ from itertools import combinations_with_replacement
 import numpy as np
 
 from vmmetrics.alignment.results import Grouped, Matrix, NameBaseline
-from vmmetrics.alignment.study import Sample, Study, snapped
+from vmmetrics.alignment.study import AVERAGE, Sample, Study, snapped
 from vmmetrics.types import FloatArray, IntArray
 from vmmetrics.utils.statistics import correlation
-from vmmetrics.utils.statistics.bootstrap import Estimate, bootstrapped, mean_of_defined, prompt_blocks, prompt_codes
-from vmmetrics.utils.statistics.correlation import LEAST_CLIPS, clustered_p, resampled_spearman, spearman, why_undefined
+from vmmetrics.utils.statistics.bootstrap import Estimate, mean_of_defined, prompt_blocks, prompt_codes, sampled
+from vmmetrics.utils.statistics.correlation import (
+    LEAST_CLIPS,
+    correlation_estimate,
+    resampled_spearman,
+    spearman,
+    why_undefined,
+)
+from vmmetrics.utils.statistics.partial import partial_statistic
 from vmmetrics.utils.statistics.ranks import code, weighted_spearman
 
 LISTED_PROMPTS = 500
@@ -24,8 +31,8 @@ LISTED_PROMPTS = 500
 _CELLS = 16_000_000  # correlations held at a time, 128 MB
 
 
-Correlation = Callable[[FloatArray, FloatArray], tuple[float, float]]
-"""Two variables to their correlation and its p value."""
+Correlation = Callable[[FloatArray, FloatArray], float]
+"""Two variables to their correlation."""
 
 
 def overall_spearman(sample: Sample, resamples: int, seed: int) -> list[Estimate]:
@@ -74,10 +81,11 @@ def within_prompt(sample: Sample, resamples: int, seed: int) -> list[Grouped]:
             found.append(Grouped(none))
             continue
         known = values[there]
-        means = np.concatenate([drawn @ known for drawn in prompt_blocks(there.size, resamples, seed)]) / there.size
+        means = [drawn @ known / there.size for drawn in prompt_blocks(there.size, resamples, seed)]
+        drawn_means = np.concatenate(means) if means else np.empty(0)
+        mean = correlation_estimate(float(known.mean()), drawn_means, n=there.size, prompts=there.size)
         listed = there if there.size <= LISTED_PROMPTS else ()
-        groups = {names[k]: Estimate(float(values[k]), n=int(clips[k])) for k in listed}
-        found.append(Grouped(_mean(float(known.mean()), means, there.size, there.size), groups))
+        found.append(Grouped(mean, {names[k]: Estimate(float(values[k]), n=int(clips[k])) for k in listed}))
     return found
 
 
@@ -104,7 +112,8 @@ def within_model(sample: Sample, resamples: int, seed: int) -> list[Grouped]:
         mean = Estimate(None, note=f"no model has {LEAST_CLIPS} clips whose scores and judgements vary")
         if known:
             there = np.array([estimate.value is not None for estimate in groups.values()])
-            mean = _mean(float(np.mean(known)), mean_of_defined(by_model[:, there]), len(known), prompts)
+            means = mean_of_defined(by_model[:, there])
+            mean = correlation_estimate(float(np.mean(known)), means, n=len(known), prompts=prompts)
         found.append(Grouped(mean, groups))
     return found
 
@@ -122,14 +131,31 @@ def resampled_within_model(sample: Sample, resamples: int, seed: int) -> FloatAr
     return np.concatenate(parts)
 
 
-def _mean(value: float, values: FloatArray, groups: int, prompts: int) -> Estimate:
-    return bootstrapped(value, values, n=groups, prompts=prompts, p=clustered_p(value, values, prompts))
+def without_both(sample: Sample, resamples: int, seed: int) -> list[Estimate]:
+    """Correlation of ranks with model and prompt both taken out, one per metric.
+
+    What is left when it is known which model made each clip and from which prompt: neither good models nor easy prompts
+    can win it.
+    """
+    sample = sample.of_known_models()
+    counts = (len(set(sample.models)), len(set(sample.prompts)), len(sample.ratings))
+    if counts[0] < 2 or counts[2] < counts[0] + counts[1] + 1:
+        note = "it takes two models, and more clips than models and prompts together"
+        return [Estimate(None, n=counts[2], note=note) for _ in sample.metrics]
+    statistic = partial_statistic(sample.scores.T, sample.ratings, sample.prompts, sample.models)
+    values, drawn = sampled(statistic, sample.prompts, resamples, seed)
+    undefined = "model and prompt explain one side entirely"
+    return [
+        correlation.estimate_of(value, of_metric, sample.prompts, undefined)
+        for value, of_metric in zip(values, drawn.T, strict=True)
+    ]
 
 
 def _estimate(scores: FloatArray, sample: Sample, point: Correlation, values: FloatArray) -> Estimate:
     if (reason := why_undefined(scores, sample.ratings)) is not None:
         return Estimate(None, n=len(scores), note=reason)
-    return correlation.correlation_estimate(*point(scores, sample.ratings), values, sample.prompts)
+    prompts = len(set(sample.prompts))
+    return correlation_estimate(point(scores, sample.ratings), values, n=len(scores), prompts=prompts)
 
 
 # Which metrics and judgements say the same: Spearman of each with each, on the clips that both have.
@@ -154,8 +180,28 @@ def correlation_matrix(study: Study, metrics: Sequence[str], dimensions: Sequenc
         counts[i, j] = counts[j, i] = both.sum()
         x, y = columns[j][both], columns[i][both]
         if why_undefined(x, y) is None:
-            values[i, j] = values[j, i] = 1.0 if i == j else spearman(x, y)[0]
+            values[i, j] = values[j, i] = 1.0 if i == j else spearman(x, y)
     return Matrix((*metrics, *dimensions), len(metrics), values, counts)
+
+
+SAME_ORDER = 0.98
+"""|ρ| of two metrics from which they put clips in the same order and count as one."""
+_MIXTURES = (AVERAGE, "motion_index")  # made of other metrics
+_LEAST_SHARED = 10  # clips that a correlation of two metrics rests on to make them one
+
+
+def repeats_of(matrix: Matrix) -> dict[str, str]:
+    """Metrics that repeat an earlier one (|ρ| of 0.98 or more) or are made of several others, and which, in words."""
+    found: dict[str, str] = {}
+    names = matrix.names[: matrix.metrics]
+    for i, name in enumerate(names):
+        if name in _MIXTURES and len(names) > 2:
+            found[name] = "made of the others"
+        for j, earlier in enumerate(names[:i]):
+            alike = abs(matrix.values[i, j]) >= SAME_ORDER and matrix.counts[i, j] >= _LEAST_SHARED
+            if alike and earlier not in found and name not in found:
+                found[name] = f"in the order of {earlier}"
+    return found
 
 
 # What the name of the model is worth: each clip is given a mean rating of other clips of its model.
@@ -240,4 +286,4 @@ def _over_halves(sample: Sample, resamples: int, seed: int) -> Estimate:
     if np.isnan(value):
         return Estimate(None, n=n, note="in no half of the prompts do both the models' means and the judgements vary")
     values = mean_of_defined(np.concatenate(drawn, axis=1))
-    return bootstrapped(value, values, n=n, prompts=count, p=clustered_p(value, values, count))
+    return correlation_estimate(value, values, n=n, prompts=count)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,16 @@ from vmmetrics.alignment.study import Sample, Study, known_clips, sample_of, sam
 from vmmetrics.types import FloatArray, IntArray
 from vmmetrics.utils.statistics import bootstrap
 from vmmetrics.utils.statistics.bootstrap import Estimate, bootstrapped, mean_of_defined
-from vmmetrics.utils.statistics.correlation import LEAST_CLIPS, kendall, resampled_spearman, spearman, why_undefined
+from vmmetrics.utils.statistics.correlation import (
+    LEAST_CLIPS,
+    difference_estimate,
+    kendall,
+    resampled_spearman,
+    spearman,
+    why_undefined,
+)
+from vmmetrics.utils.statistics.logistic_fit import fit_logistic
+from vmmetrics.utils.statistics.paired import holm
 
 # What telling the models apart is worth: the rank of models, and ratings shuffled inside them.
 
@@ -48,7 +58,7 @@ def model_level(sample: Sample, resamples: int, seed: int) -> list[Estimate]:
         if (reason := why_undefined(scores[0], ratings[0])) is not None:
             found.append(Estimate(None, n=len(names), note=f"{reason} on the mean over each model"))
             continue
-        value, p = spearman(scores[0], ratings[0])
+        value, p = map(float, stats.spearmanr(scores[0], ratings[0]))
         p = permutation_p(scores[0], ratings[0]) if len(names) <= EXACT_MODELS else p
         found.append(bootstrapped(value, _row_spearman(scores[1:], ratings[1:]), n=len(names), prompts=prompts, p=p))
     return found
@@ -69,24 +79,30 @@ def permutation_p(scores: FloatArray, ratings: FloatArray) -> float:
 def shuffled(sample: Sample, seed: int) -> list[Estimate]:
     """Pooled Spearman of each metric with ratings shuffled inside each model: what the models alone bring.
 
-    ``value`` is the mean over all possible shuffles, worked out; ``low`` and ``high`` bound 95 % of 1,000 of them.
+    A shuffle orders the prompts anew, for all models alike: what a prompt does to the clips of every model then stays
+    together, as it is in the data, and chance reaches as far as it does among clustered clips. ``value`` is the mean
+    over all possible shuffles, worked out; ``low`` and ``high`` bound 95 % of 1,000 of them.
     """
     sample = sample.of_known_models()
     codes, names = sample.model_codes()
     if len(names) < 2:
         note = "there is a single model" if names else _UNKNOWN
         return [Estimate(None, n=len(codes), note=note) for _ in sample.metrics]
-    by_model = np.argsort(codes, kind="stable")
+    prompt, count = bootstrap.prompt_codes(sample.prompts)
+    by_model = np.lexsort((prompt, codes))
     sizes = np.bincount(codes)
     ranks = _unit_ranks(sample.scores[:, by_model])
     rated = _unit_ranks(sample.ratings[None, by_model])[0]
-    ends = np.cumsum(sizes)
-    starts = ends - sizes
+    starts = np.cumsum(sizes) - sizes
     expected = (np.add.reduceat(ranks, starts, axis=1) * np.add.reduceat(rated, starts) / sizes).sum(axis=1)
     rng = np.random.default_rng(seed)
     found = np.empty((SHUFFLES, len(ranks)))
     for row in found:
-        row[:] = ranks @ np.concatenate([rng.permutation(rated[a:b]) for a, b in zip(starts, ends, strict=True)])
+        # the clips of each model in a new order of prompts, those of one prompt in any
+        row[:] = (
+            ranks
+            @ rated[np.lexsort((rng.random(len(codes)), rng.permutation(count)[prompt[by_model]], codes[by_model]))]
+        )
     return [
         Estimate(float(value), *bootstrap.percentile_interval(values), n=len(codes))
         if (reason := why_undefined(scores, sample.ratings)) is None
@@ -124,8 +140,10 @@ def _unit_ranks(values: FloatArray) -> FloatArray:
 
 # In the order of a pair's figures, between Kendall's and those of shuffled ratings.
 _MEASURES: tuple[Callable[[Sample, int, int], Sequence[Any]], ...] = (
-    *(levels.overall_pearson, levels.within_prompt, levels.within_model, levels.without_model, model_level),
+    *(levels.overall_pearson, levels.within_prompt, levels.within_model, levels.without_both, levels.without_model),
+    model_level,
 )
+_WITHIN_MODEL = 2
 
 
 def measure_alignments(study: Study, dimensions: Sequence[str], resamples: int, seed: int) -> Iterator[PairAlignment]:
@@ -142,10 +160,25 @@ def measure_alignments(study: Study, dimensions: Sequence[str], resamples: int, 
                 reason = why_undefined(scores, sample.ratings)
                 none = Estimate(None, n=len(scores), note=reason)
                 taus = kendall(scores, sample.ratings, sample.prompts) if reason is None else (none, none)
-                each = [pooled[k], *taus, *(of_metrics[k] for of_metrics in others), judged - len(scores)]
+                each: list[Any] = [pooled[k], *taus, *(of_metrics[k] for of_metrics in others)]
+                each += [min(map(_off_mode, (scores, sample.ratings))), _smallest(others[_WITHIN_MODEL][k].mean)]
+                fit = fit_logistic(scores, sample.ratings)
+                each += [judged - len(scores), fit.plcc, fit.rmse]
                 found[metric, dimension] = PairAlignment(metric, dimension, *each)
     for metric, faced in study.facing.items():
         yield from (found[metric, dimension] for dimension in faced if dimension in study.ratings)
+
+
+def _smallest(inside: Estimate) -> float | None:
+    """The correlation whose interval would just leave out 0, from the width that this one's has on Fisher's scale."""
+    if inside.low is None or inside.high is None or max(-inside.low, inside.high) >= 1:
+        return None
+    return float(np.tanh((np.arctanh(inside.high) - np.arctanh(inside.low)) / 2))
+
+
+def _off_mode(values: FloatArray) -> int:
+    """How many of (N,) are not the commonest value."""
+    return len(values) - int(np.unique(values, return_counts=True)[1].max(initial=0))
 
 
 # Is one metric better than another? On the clips that both have, drawing the same prompts for both.
@@ -159,8 +192,8 @@ def measure_differences(
 ) -> tuple[MetricDifference, ...]:
     """Compare the metrics that face a dimension.
 
-    The interval is the percentile interval of the difference over bootstrap samples of prompts, p twice the smaller
-    share of samples on either side of no difference.
+    Interval and p come from the standard error of the difference over bootstrap samples of prompts. Holm's p and that
+    of Benjamini and Hochberg are raised for all pairs here.
 
     Args:
         study: The study.
@@ -179,7 +212,14 @@ def measure_differences(
         names = dict.fromkeys(itertools.chain.from_iterable(pairs))
         sample = sample_of(study, dimension, names, np.frombuffer(clips, bool))
         found.update(zip(pairs, _differences(sample, pairs, resamples, seed), strict=True))
-    return tuple(found[pair] for pair in sorted(found, key=lambda pair: [metrics.index(name) for name in pair]))
+    in_order = [found[pair] for pair in sorted(found, key=lambda pair: [metrics.index(name) for name in pair])]
+    for level in ("pooled", "within_model"):
+        at = [k for k, difference in enumerate(in_order) if getattr(difference, level).p is not None]
+        p = [getattr(in_order[k], level).p for k in at]
+        controlled = stats.false_discovery_control(p).tolist() if p else []
+        for k, raised, share in zip(at, holm(p), controlled, strict=True):
+            in_order[k] = replace(in_order[k], **{f"{level}_holm": raised, f"{level}_bh": share})
+    return tuple(in_order)
 
 
 def compared(study: Study, dimension: str, metrics: Sequence[str], against: str | None) -> list[MetricPair]:
@@ -213,14 +253,16 @@ def _differences(sample: Sample, pairs: Sequence[MetricPair], resamples: int, se
     for pair in pairs:
         one, other = map(sample.metrics.index, pair)
         why = "; ".join(f"{sample.metrics[k]}: {reasons[k]}" for k in (one, other) if reasons[k])
-        overall = _estimate(pooled[one] - pooled[other], n, prompts, why)
+        apart = pooled[one] - pooled[other]
+        overall = difference_estimate(float(apart[0]), apart[1:], n=n, prompts=prompts, undefined=why)
         if within is None:
             inside = Estimate(None, note=_UNKNOWN)
         else:
             apart = within[one] - within[other]
             apart = apart[:, ~np.isnan(apart[0])]  # the models in which both have a correlation
             note = f"no model has {LEAST_CLIPS} clips on which both metrics and the judgements vary"
-            inside = _estimate(mean_of_defined(apart), apart.shape[1], len(set(of_models.prompts)), note)
+            means, many = mean_of_defined(apart), len(set(of_models.prompts))
+            inside = difference_estimate(float(means[0]), means[1:], n=apart.shape[1], prompts=many, undefined=note)
         found.append(MetricDifference(*pair, sample.dimension, overall, inside))
     return found
 
@@ -234,12 +276,4 @@ def _within(sample: Sample, resamples: int, seed: int) -> FloatArray:
 
 
 def _spearman_or(undefined: float, x: FloatArray, y: FloatArray) -> float:
-    return spearman(x, y)[0] if why_undefined(x, y) is None else undefined
-
-
-def _estimate(values: FloatArray, n: int, prompts: int, why_none: str) -> Estimate:
-    """From (1 + R,) differences, of the sample first."""
-    if np.isnan(values[0]):
-        return Estimate(None, n=n, note=why_none)
-    p = bootstrap.two_sided_p(values[1:]) if prompts > 1 else None
-    return bootstrapped(float(values[0]), values[1:], n=n, prompts=prompts, p=p)
+    return spearman(x, y) if why_undefined(x, y) is None else undefined

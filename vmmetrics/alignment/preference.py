@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
@@ -14,12 +15,23 @@ from vmmetrics.alignment.study import Preferences, Study
 from vmmetrics.types import FloatArray, IntArray
 from vmmetrics.utils.statistics import bootstrap
 from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED, Estimate, finite, sampled, with_note
-from vmmetrics.utils.statistics.correlation import group_count, spearman_statistic, why_undefined, within_statistic
+from vmmetrics.utils.statistics.correlation import (
+    estimate_of,
+    group_count,
+    spearman_statistic,
+    why_undefined,
+    within_statistic,
+)
 
+Ties = Literal["half", "calibrated"]
 EQUAL_WEIGHTS = "equal weights"
 FITTED = "fitted"
 FITTED_UNSEEN = "fitted, generator unseen"
 HALF_RULE = "pairs that people call equal are left out; a pair that the metric scores equal counts half"
+CALIBRATED_RULE = (
+    "pairs that people call equal count too; a metric calls a pair equal where its scores differ by no more than a "
+    "threshold, the one that agrees with people most often on other prompts"
+)
 _IMPUTED = "a clip without one of the metrics stands at that metric's mean"
 _UNSEEN = "weights fitted on other prompts"
 _UNSEEN_MODELS = "weights fitted on other prompts and without the pair's models"
@@ -32,14 +44,18 @@ _CHANCE = 0.5
 
 
 def measure_preferences(
-    study: Study, dimension: str, metrics: Sequence[str], resamples: int = RESAMPLES, seed: int = SEED
+    study: Study,
+    dimension: str,
+    metrics: Sequence[str],
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+    ties: Ties = "half",
 ) -> tuple[PreferenceAccuracy, ...]:
     """Preference accuracy of each metric, and of all together.
 
     Pairs are those that people judged; where there are none, all pairs of clips of one prompt, preferred by mean
     rating. The combinations are equal weights on standardised scores, weights fitted on other prompts, and, for three
-    models or more, weights fitted on other prompts without the models of the pair. Pairs that people call equal are
-    left out, and a tie of the metric counts half, what a toss would get.
+    models or more, weights fitted on other prompts without the models of the pair.
 
     Args:
         study: The study.
@@ -47,40 +63,56 @@ def measure_preferences(
         metrics: Metrics that face it.
         resamples: Bootstrap samples.
         seed: Of the samples and the folds.
+        ties: ``"half"``: pairs that people call equal are left out, and a tie of the metric counts half, as a coin
+            toss does. ``"calibrated"``: the accuracy with calibrated ties of Deutsch, Foster and Freitag ("Ties
+            Matter", EMNLP 2023), in which a tie that people call must be called; the metric's threshold is chosen on
+            other prompts. It has no p, since chance is not one half.
 
     Returns:
-        One per metric in the order given, then the combinations. Each says in words how ties were counted and how many
-        pairs lacked a score.
+        One per metric in the order given, then the combinations. Each states how ties were counted, the thresholds and
+        how many pairs lacked a score.
     """
     (pairs, source), folds = pairs_of(study, dimension, seed), folds_of(study.prompts, FOLDS, seed)
-    wanted = int(np.count_nonzero(pairs.outcome))
+    wanted = int(np.count_nonzero(pairs.outcome)) if ties == "half" else pairs.outcome.size
+    ends = folds[np.stack([pairs.left, pairs.right])]
 
-    def judged(name: str, margins: FloatArray, lacking: str, note: str = "") -> PreferenceAccuracy:
+    def judged(
+        name: str, margins: FloatArray, lacking: str, note: str = "", combination: bool = False
+    ) -> PreferenceAccuracy:
         """Accuracy of (M,) margins; ``lacking`` says why a pair may have none."""
-        credits_ = half_credits(margins, pairs.outcome)
+        if ties == "half":
+            thresholds, rule = np.where(np.isnan(margins), np.nan, _EQUAL), [source, HALF_RULE, note]
+            credits_ = half_credits(margins, pairs.outcome)
+        else:
+            thresholds = calibrated_thresholds(margins, pairs.outcome, ends)
+            rule = [source, CALIBRATED_RULE, threshold_range(thresholds), note]
+            credits_ = tie_credits(margins, pairs.outcome, thresholds)
         counted = ~np.isnan(credits_)
-        rule = [source, HALF_RULE, note]
         if 0 < counted.sum() < wanted:
             rule.append(f"{wanted - counted.sum()} of {wanted} pairs are left out: {lacking}")
         undefined = f"no pair counts: {lacking}" if wanted else NO_PAIRS
         (accuracy,) = accuracy_estimates(credits_[:, None], pairs, study.prompts, resamples, seed, undefined)
-        ties = int((np.abs(margins[counted]) <= _EQUAL).sum())
-        told = "; ".join(filter(None, rule))
-        human_ties = pairs.outcome.size - wanted
-        return PreferenceAccuracy(name, dimension, accuracy, int(counted.sum()), human_ties, ties, told)
+        if ties == "calibrated":
+            accuracy = replace(accuracy, p=None)  # which tests against one half
+        human_ties = int((pairs.outcome == 0).sum())
+        metric_ties = int((np.abs(margins) <= thresholds)[counted].sum())
+        text = "; ".join(filter(None, rule))
+        return PreferenceAccuracy(
+            name, dimension, accuracy, int(counted.sum()), human_ties, metric_ties, text, combination=combination
+        )
 
     found = [judged(metric, differences(finite(study.scores[metric]), pairs), _NO_SCORE) for metric in metrics]
     if len(metrics) < 2:
         return tuple(found)
     z = combination.standardised([finite(study.scores[metric]) for metric in metrics])
-    found.append(judged(EQUAL_WEIGHTS, differences(z.mean(axis=1), pairs), _NO_SCORE, _IMPUTED))
+    found.append(judged(EQUAL_WEIGHTS, differences(z.mean(axis=1), pairs), _NO_SCORE, _IMPUTED, True))
     fitted = FittedCombination(z, pairs, folds, seed=seed)
-    found.append(judged(FITTED, fitted.margins(pairs), NOT_FITTED, f"{_UNSEEN}; {_IMPUTED}"))
+    found.append(judged(FITTED, fitted.margins(pairs), NOT_FITTED, f"{_UNSEEN}; {_IMPUTED}", True))
     models = len({model for model in study.models if model})
     if models >= _LEAST_MODELS:
         unseen = FittedCombination(z, pairs, folds, folds_of(study.models, combination.MODEL_FOLDS, seed), seed=seed)
         why = f"{NOT_FITTED} without the two models of a pair (there are {models})"
-        found.append(judged(FITTED_UNSEEN, unseen.margins(pairs), why, f"{_UNSEEN_MODELS}; {_IMPUTED}"))
+        found.append(judged(FITTED_UNSEEN, unseen.margins(pairs), why, f"{_UNSEEN_MODELS}; {_IMPUTED}", True))
     return tuple(found)
 
 
@@ -88,6 +120,56 @@ def half_credits(margins: FloatArray, outcome: IntArray) -> FloatArray:
     """(M,) 1 where the margin prefers what people prefer, ½ where it is 0; NaN without a margin or a preference."""
     sides = np.where(np.abs(margins) <= _EQUAL, 0, np.sign(margins))
     return np.where(np.isnan(margins) | (outcome == 0), np.nan, (1 + sides * outcome) / 2)
+
+
+def tie_credits(margins: FloatArray, outcome: IntArray, thresholds: FloatArray) -> FloatArray:
+    """(M,) 1 where the margin, a tie up to its (M,) threshold, agrees with people, else 0; NaN without a margin."""
+    called = np.where(np.abs(margins) <= thresholds, 0, np.sign(margins))
+    return np.where(np.isnan(margins), np.nan, called == outcome)
+
+
+def calibrated_thresholds(margins: FloatArray, outcome: IntArray, folds: IntArray) -> FloatArray:
+    """(M,) threshold of |margin| up to which each pair is a tie, chosen on other prompts; NaN without a margin.
+
+    Args:
+        margins: (M,) score of the left clip less the right one's.
+        outcome: (M,) 1, −1, or 0 for a tie.
+        folds: (2, M) fold of each side's prompt: the threshold of a pair is chosen on pairs with neither. Where none
+            is left only equal scores are a tie.
+    """
+    known = ~np.isnan(margins)
+    thresholds = np.full(margins.size, np.nan)
+    low, high = np.sort(folds, axis=0)
+    for one, other in np.unique(np.stack([low, high])[:, known], axis=1).T:
+        elsewhere = known & ~np.isin(folds, [one, other]).any(axis=0)
+        thresholds[known & (low == one) & (high == other)] = best_threshold(margins[elsewhere], outcome[elsewhere])
+    return thresholds
+
+
+def best_threshold(margins: FloatArray, outcome: IntArray) -> float:
+    """The smallest threshold on |margin| that, called ties up to it, agrees with people most often.
+
+    >>> best_threshold(np.array([0.1, -0.2, 0.5, -0.9]), np.array([0, 0, 1, -1]))
+    0.2
+    """
+    thresholds, kind = np.unique(np.append(np.maximum(np.abs(margins), _EQUAL), _EQUAL), return_inverse=True)
+    # raising the threshold past a pair wins it if people call it equal, and loses it if the margin had it right
+    gains = (outcome == 0).astype(np.int64) - (np.sign(margins) == outcome) * (outcome != 0)
+    total = np.cumsum(np.bincount(kind[:-1], weights=gains, minlength=thresholds.size))
+    return float(thresholds[np.argmax(total)])
+
+
+def threshold_range(thresholds: FloatArray) -> str:
+    """The thresholds of (M,) pairs as text, NaN left out; "" for none.
+
+    >>> threshold_range(np.array([0.25, np.nan, 0.125]))
+    'thresholds 0.125 to 0.25'
+    """
+    known = thresholds[~np.isnan(thresholds)]
+    if not known.size:
+        return ""
+    low, high = (f"{0.0 if end <= _EQUAL else end:.3g}" for end in (known.min(), known.max()))
+    return f"threshold {low}" if low == high else f"thresholds {low} to {high}"
 
 
 def accuracy_estimates(
@@ -227,7 +309,7 @@ class _Bench:
         ):
             values, samples = sampled(statistic, prompts, self.resamples, self.seed)
             for column, value, drawn in zip(defined, values, samples.T, strict=True):
-                into[column] = bootstrap.estimate(value, drawn, prompts, undefined, n)
+                into[column] = estimate_of(value, drawn, prompts, undefined, n)
         return pooled, inside
 
     def gain(self, combined: Combined) -> float:

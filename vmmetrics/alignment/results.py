@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from vmmetrics.alignment.model_results import ModelFigures
 from vmmetrics.types import FloatArray
 from vmmetrics.utils.schema import plain
 from vmmetrics.utils.statistics.bootstrap import Estimate
@@ -38,11 +39,18 @@ class PairAlignment:
         pearson: Likewise.
         within_prompt: Spearman among clips of one prompt.
         within_model: Spearman among clips of one model; what recognising the generator cannot win.
+        without_both: Correlation of ranks with model and prompt both taken out: what neither recognising the generator
+            nor telling easy prompts from hard ones can win.
         without_model: Pooled Spearman with the clips of one model left out, by the model that was.
         model_level: Spearman of the models' mean scores with their mean ratings.
         shuffled: Pooled Spearman of this metric with ratings shuffled inside each model: what telling the models
             apart is worth by itself; ``low`` and ``high`` bound 95 % of the shuffles.
+        off_mode: Clips whose score is not the commonest one, or whose judgement is not, whichever are fewer.
+        smallest: Smallest mean within-model correlation that would differ from 0 with the clips it rests on; None where
+            none would.
         missing: Clips that have a judgement and no score.
+        fitted_pearson: Pearson's r after the logistic fit of video quality assessment, None where there is no fit.
+        rmse: Root mean square error of that fit, in the unit of the judgements.
     """
 
     metric: str
@@ -53,10 +61,15 @@ class PairAlignment:
     pearson: Estimate
     within_prompt: Grouped
     within_model: Grouped
+    without_both: Estimate
     without_model: Mapping[str, Estimate]
     model_level: Estimate
     shuffled: Estimate
+    off_mode: int
+    smallest: float | None
     missing: int = 0
+    fitted_pearson: float | None = None
+    rmse: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +98,10 @@ class MetricDifference:
         dimension: The dimension.
         pooled: First's pooled Spearman minus second's; paired bootstrap over prompts.
         within_model: The same for the mean within-model Spearman.
+        pooled_holm: p of ``pooled``, raised for all pairs of the dimension (Holm); None where it has none.
+        pooled_bh: Likewise by Benjamini and Hochberg: the share of false ones among the pairs below it.
+        within_model_holm: As ``pooled_holm``, of ``within_model``.
+        within_model_bh: As ``pooled_bh``, of ``within_model``.
     """
 
     first: str
@@ -92,6 +109,10 @@ class MetricDifference:
     dimension: str
     pooled: Estimate
     within_model: Estimate
+    pooled_holm: float | None = None
+    pooled_bh: float | None = None
+    within_model_holm: float | None = None
+    within_model_bh: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +125,10 @@ class Ceiling:
         overall: Mean of those.
         within_prompt: The same inside prompts.
         within_model: The same inside models.
+        without_both: The same with model and prompt both taken out.
         split_half: Mean Spearman of the means of two halves of the raters, over splits.
         split_half_full: That, stepped up to all raters (Spearman-Brown): the reliability of the mean rating.
+        within_model_full: The reliability of the mean rating among clips of one model, by the same steps.
     """
 
     dimension: str
@@ -113,8 +136,10 @@ class Ceiling:
     overall: Estimate
     within_prompt: Estimate
     within_model: Estimate
+    without_both: Estimate
     split_half: Estimate
     split_half_full: Estimate
+    within_model_full: Estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +217,8 @@ class PreferenceAccuracy:
         human_ties: Pairs that people called equal.
         metric_ties: Pairs on which the metric is equal.
         rule: How ties were counted, in words.
+        baseline: Not a metric but what to read one against: the model's name, one person.
+        combination: Several metrics together.
     """
 
     name: str
@@ -201,6 +228,8 @@ class PreferenceAccuracy:
     human_ties: int
     metric_ties: int
     rule: str
+    baseline: bool = False
+    combination: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,6 +330,8 @@ class StudyReport:
         preferences: Preference accuracy per metric and dimension.
         ablations: Per dimension, by equal weights and fitted.
         matrix: Metric × metric and metric × human.
+        models_ranked: Per dimension with pairs of two models: win ratios, strengths, soft pairwise accuracy.
+        repeats: Metrics that say what others say, and which: counted once where metrics are counted.
         powers: One per dimension.
         claims: The widest claims that the data supports, and what it does not, in words.
         problems: What could not be computed, and why.
@@ -320,6 +351,8 @@ class StudyReport:
     preferences: tuple[PreferenceAccuracy, ...]
     ablations: tuple[Ablation, ...]
     matrix: Matrix
+    models_ranked: tuple[ModelFigures, ...]
+    repeats: Mapping[str, str]
     powers: tuple[Power, ...]
     claims: tuple[str, ...]
     problems: tuple[str, ...]
@@ -328,3 +361,15 @@ class StudyReport:
     def to_json(self) -> dict[str, Any]:
         """All of it as plain values; NaN as None."""
         return dict(plain(self))
+
+    def ranked(self, dimension: str) -> list[PairAlignment]:
+        """The metrics that face a dimension: best within model first, then best over all clips, those without last.
+
+        Metrics that score under half of the clips come after the others: the best of a handful is no best.
+        """
+
+        def place(pair: PairAlignment) -> tuple[Any, ...]:
+            figures = (pair.within_model.mean.descending, pair.spearman.descending)
+            return pair.missing > pair.spearman.n, *figures, pair.metric
+
+        return sorted((pair for pair in self.alignments if pair.dimension == dimension), key=place)

@@ -13,6 +13,7 @@ import numpy as np
 from vmmetrics.metrics import METRICS
 from vmmetrics.types import BoolArray, FloatArray, IntArray
 from vmmetrics.utils.statistics.bootstrap import mean_of_defined, prompt_codes
+from vmmetrics.utils.statistics.mos_recovery import recover_mos
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,7 @@ class Study:
         preferences: Dimension to judgements of pairs.
         facing: Metric to the dimensions it is held against.
         matching: How the two sides were joined.
+        recovered: Dimension to (N,) recovered quality, which stands for the mean rating where it is given.
     """
 
     clips: tuple[str, ...]
@@ -80,6 +82,23 @@ class Study:
     preferences: Mapping[str, Preferences] = field(default_factory=lambda: MappingProxyType({}))
     facing: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
     matching: Matching = field(default_factory=lambda: Matching(0))
+    recovered: Mapping[str, FloatArray] = field(default_factory=lambda: MappingProxyType({}))
+
+    def keep(self, clips: BoolArray, note: str) -> Study:
+        """The part in which (N,) ``clips`` is true, without pairs that other clips are in; the matching says why."""
+        index = np.where(clips, np.cumsum(clips) - 1, -1)
+        names, prompts, models = (tuple(compress(of, clips)) for of in (self.clips, self.prompts, self.models))
+        return replace(
+            self,
+            clips=names,
+            prompts=prompts,
+            models=models,
+            scores={name: column[clips] for name, column in self.scores.items()},
+            ratings={name: column[clips] for name, column in self.ratings.items()},
+            recovered={name: column[clips] for name, column in self.recovered.items()},
+            preferences={dimension: pairs.moved(index) for dimension, pairs in self.preferences.items()},
+            matching=replace(self.matching, matched=len(names), notes=(note, *self.matching.notes)),
+        )
 
     def facing_metrics(self, dimension: str) -> list[str]:
         """Metrics that face a dimension."""
@@ -91,8 +110,29 @@ class Study:
         return self.raters.get(dimension) or tuple(f"rater {number + 1}" for number in columns)
 
     def mean_rating(self, dimension: str) -> FloatArray:
-        """(N,) mean over the raters who rated a clip, NaN where none did."""
+        """(N,) mean over the raters who rated a clip, or the quality recovered from them; NaN where none did."""
+        if dimension in self.recovered:
+            return self.recovered[dimension]
         return mean_of_defined(self.ratings[dimension])
+
+
+def with_recovered_quality(study: Study) -> Study:
+    """The study with the quality that MOS recovery finds in place of mean ratings, where several people rated.
+
+    The matching says each rater's bias and inconsistency (:func:`vmmetrics.utils.statistics.mos_recovery.recover_mos`).
+    """
+    found, notes = {}, []
+    for dimension, ratings in study.ratings.items():
+        if ratings.shape[1] < 2:
+            continue
+        recovered = recover_mos(ratings.T)
+        found[dimension] = recovered.quality
+        raters = zip(study.rater_names(dimension), recovered.bias, recovered.inconsistency, strict=True)
+        said = ", ".join(f"{name} {bias:+.2f} ± {spread:.2f}" for name, bias, spread in raters)
+        notes.append(f"{dimension}: quality recovered from its raters (bias ± inconsistency: {said})")
+        notes += [f"{dimension}: {recovered.note}"] if recovered.note else []
+    matching = replace(study.matching, notes=(*study.matching.notes, *notes))
+    return replace(study, recovered=found, matching=matching)
 
 
 # What one set of clips has in common: metrics, one judgement, prompts and models; nothing missing.

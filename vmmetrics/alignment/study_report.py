@@ -6,7 +6,7 @@ import platform
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from itertools import chain, compress
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy
@@ -14,11 +14,14 @@ import scipy
 from vmmetrics.alignment import results
 from vmmetrics.alignment.agreement import measure_agreement
 from vmmetrics.alignment.ceiling import measure_ceiling, measure_power
-from vmmetrics.alignment.claims import widest_claims
-from vmmetrics.alignment.levels import correlation_matrix, name_baseline
+from vmmetrics.alignment.claims import LEAST_OFF_MODE, widest_claims
+from vmmetrics.alignment.levels import correlation_matrix, name_baseline, repeats_of
+from vmmetrics.alignment.model_figures import measure_models
 from vmmetrics.alignment.pair_alignments import SHUFFLES, measure_alignments, measure_differences
-from vmmetrics.alignment.preference import measure_ablations, measure_preferences
-from vmmetrics.alignment.study import Study, with_averages
+from vmmetrics.alignment.preference import Ties, measure_ablations, measure_preferences
+from vmmetrics.alignment.preference_baselines import measure_preference_baselines
+from vmmetrics.alignment.readers.columns import measures_amount
+from vmmetrics.alignment.study import Study, with_averages, with_recovered_quality
 from vmmetrics.errors import SetupError
 from vmmetrics.types import BoolArray
 from vmmetrics.utils.display.markup import listed
@@ -40,14 +43,7 @@ def without_models(study: Study, models: Collection[str]) -> Study:
         known = ", ".join(sorted({model for model in study.models if model})) or "none"
         raise SetupError(f"Expected models of the study to leave out ({known}) but got {', '.join(unknown)}")
     keep = np.array([model not in models for model in study.models], bool)
-    index = np.where(keep, np.cumsum(keep) - 1, -1)
-    left_out = f"left out: {int((~keep).sum())} clips of {', '.join(sorted(models))}"
-    of_clips = (study.clips, study.prompts, study.models)
-    clips, prompts, others = (tuple(compress(names, keep)) for names in of_clips)
-    scores, ratings = ({name: column[keep] for name, column in kind.items()} for kind in (study.scores, study.ratings))
-    preferences = {dimension: pairs.moved(index) for dimension, pairs in study.preferences.items()}
-    matching = replace(study.matching, notes=(*study.matching.notes, left_out))
-    return Study(clips, prompts, others, scores, ratings, study.raters, preferences, study.facing, matching)
+    return study.keep(keep, f"left out: {int((~keep).sum())} clips of {', '.join(sorted(models))}")
 
 
 # What a study could not say, and why, gathered from the notes of its parts.
@@ -115,6 +111,18 @@ NAMED_CLIPS = 5
 """Of the clips that only one side knows, so many are named in the report; the study has all."""
 
 
+_MADE_BY = {
+    "confidence": CONFIDENCE,
+    "shuffles": SHUFFLES,
+    "versions": {
+        "vmmetrics": __version__,
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "python": platform.python_version(),
+    },
+}
+
+
 def align(
     study: Study,
     *,
@@ -122,6 +130,9 @@ def align(
     resamples: int = RESAMPLES,
     seed: int = SEED,
     against: str | None = None,
+    directed: Collection[str] = (),
+    ties: Ties = "half",
+    mos: Literal["mean", "recovered"] = "mean",
 ) -> results.StudyReport:
     """Hold every metric against the judgements it faces.
 
@@ -131,13 +142,18 @@ def align(
         resamples: Bootstrap samples of prompts.
         seed: Of all random numbers; the same study and seed give the same report.
         against: A metric that every other one is compared with, even where there are too many to compare all.
+        directed: Metrics of which higher is better although their names say that they measure an amount. Of those that
+            do, neither more nor less is better, so they are not compared with others, but on ratings of an amount.
+        ties: How ties count in preference accuracy (:func:`~vmmetrics.alignment.preference.measure_preferences`).
+        mos: What a clip's ratings come to: their mean, or the quality that MOS recovery finds (ITU-T P.910).
 
     Raises:
         SetupError: If a model to leave out or the metric to compare with is not in the study.
     """
     if against is not None and against not in study.scores:
         raise SetupError(f"Expected one of the metrics ({', '.join(study.scores)}) but got {against}")
-    given, unknown = _with_facing(without_models(study, exclude_models))
+    study = without_models(study, exclude_models)
+    given, unknown = _with_facing(with_recovered_quality(study) if mos == "recovered" else study)
     study, averages = with_averages(given)
     rated = [dimension for dimension in study.ratings if study.facing_metrics(dimension)]
     judged = [*rated, *(d for d in study.preferences if d not in study.ratings and study.facing_metrics(d))]
@@ -145,39 +161,78 @@ def align(
     # what combines metrics itself leaves their average out
     single = {d: [metric for metric in study.facing_metrics(d) if metric in given.scores] for d in judged}
     clips, drawn = _judged_clips(study, judged), (resamples, seed)
-    versions = {"vmmetrics": __version__, "numpy": np.__version__, "scipy": scipy.__version__}
+    matrix = correlation_matrix(study, [metric for metric in study.scores if study.facing.get(metric)], rated)
+    repeats = repeats_of(matrix)
+
+    alignments = tuple(measure_alignments(study, rated, *drawn))
+
+    compared = {d: _comparable(d, alignments, repeats, {*directed, against}) for d in rated}
+    sparse = {(pair.metric, pair.dimension) for pair in alignments if pair.missing > pair.spearman.n}
+    ranked = {d: [m for m in _best_first(single[d], d, alignments) if (m, d) not in sparse] for d in judged}
     report = results.StudyReport(
         clips=int(clips.sum()),
         prompts=len(set(compress(study.prompts, clips)) - {""}),
         models=len(set(compress(study.models, clips)) - {""}),
         matching=_matching(study),
         facing=given.facing,
-        alignments=tuple(measure_alignments(study, rated, *drawn)),
+        alignments=alignments,
         baselines=tuple(name_baseline(study, d, *drawn) for d in rated),
         differences=tuple(
-            chain.from_iterable(measure_differences(study, d, study.facing_metrics(d), against, *drawn) for d in rated)
+            chain.from_iterable(measure_differences(study, d, compared[d], against, *drawn) for d in rated)
         ),
         ceilings=tuple(measure_ceiling(study, d, *drawn) for d in several),
         # an average is no answer on a scale, so nobody was asked about it
         agreements=tuple(measure_agreement(study, d, *drawn) for d in several if d in given.ratings),
-        preferences=tuple(chain.from_iterable(measure_preferences(study, d, single[d], *drawn) for d in judged)),
+        preferences=tuple(chain.from_iterable(_preferences(study, d, single[d], *drawn, ties) for d in judged)),
         ablations=tuple(chain.from_iterable(measure_ablations(study, d, single[d], *drawn) for d in judged)),
-        matrix=correlation_matrix(study, [metric for metric in study.scores if study.facing.get(metric)], rated),
+        matrix=matrix,
+        models_ranked=tuple(filter(None, (measure_models(study, d, ranked[d], against, *drawn) for d in judged))),
+        repeats=repeats,
         powers=tuple(measure_power(study, d, single[d], seed) for d in rated if d in given.ratings),
         claims=(),
         problems=(),
         settings={
             "resamples": resamples,
             "seed": seed,
-            "confidence": CONFIDENCE,
-            "shuffles": SHUFFLES,
             "left out": sorted(exclude_models),
             "averages": averages,
             "against": against,
-            "versions": versions | {"python": platform.python_version()},
-        },
+            "ties": ties,
+            "mos": mos,
+        }
+        | _MADE_BY,
     )
     return replace(report, claims=widest_claims(report), problems=(*unknown, *problems_of(report)))
+
+
+def _preferences(
+    study: Study, dimension: str, metrics: Sequence[str], resamples: int, seed: int, ties: Ties
+) -> Iterator[results.PreferenceAccuracy]:
+    yield from measure_preferences(study, dimension, metrics, resamples, seed, ties)
+    yield from measure_preference_baselines(study, dimension, resamples, seed)
+
+
+def _best_first(metrics: Sequence[str], dimension: str, alignments: Sequence[results.PairAlignment]) -> list[str]:
+    found = {pair.metric: pair.spearman.descending for pair in alignments if pair.dimension == dimension}
+    return sorted(metrics, key=lambda metric: found.get(metric, (True, 0.0)))
+
+
+def _comparable(
+    dimension: str,
+    alignments: Sequence[results.PairAlignment],
+    repeats: Mapping[str, str],
+    stated: Collection[str | None],
+) -> list[str]:
+    """Metrics with a direction, on half of the clips or more that differ, each order of clips once; the best first."""
+    of_dimension = [pair for pair in alignments if pair.dimension == dimension]
+    varied = [p.metric for p in of_dimension if p.off_mode >= LEAST_OFF_MODE and p.missing <= p.spearman.n]
+    amount = measures_amount(dimension)
+    return [
+        metric
+        for metric in _best_first(varied, dimension, alignments)
+        if metric in stated
+        or ((amount or not measures_amount(metric)) and not repeats.get(metric, "").startswith("in the order of"))
+    ]
 
 
 def _with_facing(study: Study) -> tuple[Study, list[str]]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -12,6 +13,10 @@ from vmmetrics.cli.tables import number, table
 from vmmetrics.cli.terminal import open_consoles, usage
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
     from vmmetrics.alignment.results import StudyReport
     from vmmetrics.alignment.study import Study
 
@@ -37,6 +42,22 @@ RatingsFormat = Annotated[
     ),
 ]
 
+Where = Annotated[list[str] | None, option("Only clips of which this holds; repeatable.", metavar="COLUMN=VALUE")]
+GroupBy = Annotated[
+    str | None, option("Report by the values of this column, such as a category; 'model' works too.", "--group-by")
+]
+TiesOption = Annotated[
+    Literal["half", "calibrated"],
+    option("Preference accuracy: leave out people's ties, or count them with a calibrated threshold."),
+]
+MosOption = Annotated[
+    Literal["mean", "recovered"],
+    option("A clip's rating: the mean, or recovered with each rater's bias and noise taken out (ITU-T P.910)."),
+]
+Higher = Annotated[
+    list[str] | None, option("Higher is better for this score, though its name says an amount; repeatable.")
+]
+
 
 def align(
     sources: Sources,
@@ -52,6 +73,11 @@ def align(
     lower: Annotated[list[str] | None, option("Lower is better for this score; repeatable.")] = None,
     exclude_model: Annotated[list[str] | None, option("Leave out a model, such as real footage; repeatable.")] = None,
     against: Annotated[str | None, option("Compare every score with this one.", metavar="METRIC")] = None,
+    higher: Higher = None,
+    where: Where = None,
+    group_by: GroupBy = None,
+    ties: TiesOption = "half",
+    mos: MosOption = "mean",
     ratings_format: RatingsFormat = None,
     clip_column: Annotated[
         str | None, option("Column that names the clip. Default: clip, video, file, path, ...")
@@ -67,6 +93,7 @@ def align(
 
     docs/ratings-formats.md has the forms of ratings. 'vmmetrics plan' says how many clips a study needs.
     """
+    from vmmetrics.alignment.readers.groups import chosen_clips
     from vmmetrics.alignment.readers.read import read_study
     from vmmetrics.alignment.report.text import print_report
     from vmmetrics.alignment.study_report import align as hold_against
@@ -87,23 +114,55 @@ def align(
         clip_column=clip_column,
         scale=scale,
     )
+    study = chosen_clips(study, sources, where or (), clip_column)
+    groups = _groups(study, sources, group_by, clip_column, exclude_model or ())
     if out is not None:
         prepare(out, _MATCHING, (), "report")  # before the figures: a folder that cannot be written costs no waiting
-    report = hold_against(
-        study,
-        exclude_models=exclude_model or (),
+    ask = partial(
+        hold_against,
         resamples=resamples or RESAMPLES,
         seed=SEED if seed is None else seed,
         against=against,
+        directed=(*(higher or ()), *(lower or ())),
+        ties=ties,
+        mos=mos,
     )
+    report = ask(study, exclude_models=exclude_model or ())
     print_report(report, output)
+    of_groups = {name: ask(part) for name, part in groups.items()}
+    _print_groups(of_groups, group_by or "", output, out)
     matching = study.matching
     if out is not None:
         _write(out, study, report)
         messages.print(f"written: {out}/page.html, report.md, report.json, table.csv, table.tex, pictures")
     if max(len(matching.scores_only), len(matching.ratings_only)) > _NAMED:
-        where = f"--out DIR writes them to {_MATCHING}" if out is None else f"{out}/{_MATCHING}"
-        messages.print(f"all clips that only one side knows: {where}", soft_wrap=True)
+        place = f"--out DIR writes them to {_MATCHING}" if out is None else f"{out}/{_MATCHING}"
+        messages.print(f"all clips that only one side knows: {place}", soft_wrap=True)
+
+
+def _groups(
+    study: Study, sources: list[str], column: str | None, clip_column: str | None, left_out: Sequence[str]
+) -> dict[str, Study]:
+    from vmmetrics.alignment.readers.groups import by_group, read_groups
+    from vmmetrics.alignment.study_report import without_models
+
+    if column is None:
+        return {}
+    kept = without_models(study, left_out)
+    return by_group(kept, read_groups(kept, sources, column, clip_column), column)
+
+
+def _print_groups(reports: dict[str, StudyReport], column: str, output: Console, out: Path | None) -> None:
+    from vmmetrics.alignment.report.tables import group_tables_of
+    from vmmetrics.alignment.report.text import CsvRow, csv_rows
+    from vmmetrics.utils.display.markup import csv_text
+    from vmmetrics.utils.display.tables import print_parts
+    from vmmetrics.utils.storage.atomic import write_text
+
+    print_parts(group_tables_of(reports, column), output)
+    if out is not None and reports:
+        rows = ((name, *row) for name, report in reports.items() for row in csv_rows(report))
+        write_text(out / "groups.csv", csv_text([(column, *CsvRow._fields), *rows]))
 
 
 def _facing(faces: list[str]) -> dict[str, list[str]]:

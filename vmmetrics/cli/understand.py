@@ -172,7 +172,9 @@ def submission(
 
 def synthetic(
     out: Annotated[Path, option("Folder for clips and questions; new, empty, or of an earlier suite.")],
-    count: Annotated[int, option("Questions, each with a clip of its own.", "--n", min=1, max=options.MAX_COUNT)] = 120,
+    count: Annotated[
+        int, option("Questions, each with a clip of its own; 540 are 60 a task.", "--n", min=1, max=options.MAX_COUNT)
+    ] = 540,
     seed: Annotated[int, seed_option("Of everything random.")] = 0,
 ) -> None:
     """Render clips with exact answers, whose lowest sufficient frame rate is known by construction.

@@ -35,7 +35,7 @@ _SAMPLE = 20
 def minfps(
     name: options.BenchmarkName,
     data: Annotated[Path, option("Folder or file of the benchmark.")],
-    by: Annotated[str, option("Who says: person:NAME, oracle (synthetic suite), or a model as for 'run'.")],
+    by: Annotated[str, option("Who says: person:NAME, frame-reader (synthetic suite), or a model as for 'run'.")],
     videos: options.Videos = None,
     out: Annotated[Path, option("Folder of what was said; goes on with it.")] = Path("vmmetrics-minfps"),
     asks: Annotated[int, count_option("Times a model must be right, options shuffled.")] = 4,
@@ -74,7 +74,7 @@ def minfps(
         opened = _person(by.removeprefix(PERSON), out, questions, play, page, messages)
     else:
         try:
-            settings = None if by == "oracle" else ModelSettings(by, prices=prices, max_cost=max_cost)
+            settings = None if by == "frame-reader" else ModelSettings(by, prices=prices, max_cost=max_cost)
         except ValueError as error:
             raise typer.BadParameter(f"{error}; or person:NAME", param_hint="--by") from error
         opened = _model(settings, benchmark, questions, out, asks, yes, messages)
@@ -128,13 +128,13 @@ def _model(
     settings: ModelSettings | None, benchmark: Benchmark, questions: Sequence[Question], out: Path, asks: int,
     yes: bool, messages: Console,
 ) -> Iterator[Annotator]:  # fmt: skip
-    """A model; one behind an endpoint once its cost is agreed to. No settings are the oracle's."""
+    """A model; one behind an endpoint once its cost is agreed to. No settings are the frame reader's."""
     from vmmetrics.models.endpoint import EndpointModel
     from vmmetrics.understanding.harness.models import open_model
-    from vmmetrics.understanding.minfps.asking import model_annotator, oracle_annotator, rates_found
+    from vmmetrics.understanding.minfps.asking import model_annotator, rates_found, reader_annotator
 
     if settings is None:
-        yield oracle_annotator()
+        yield reader_annotator()
         return
     model = open_model(settings, questions, out / "replies")
     if not isinstance(model, EndpointModel):

@@ -103,7 +103,10 @@ _LETTER_TOKENS, _WORDS_TOKENS = 8, 250  # of a usual answer: to a question with 
 def run(
     name: options.BenchmarkName,
     model: Annotated[
-        str, option("endpoint:MODEL@URL, hf:FOLDER, recorded:FILE, random, random:SEED, majority or oracle.")
+        str,
+        option(
+            "endpoint:MODEL@URL, hf:FOLDER, hf:ORG/NAME, recorded:FILE, random, random:SEED, majority, frame-reader."
+        ),
     ],
     data: Annotated[Path, option("Folder or file of the benchmark, as it was released.")],
     videos: options.Videos = None,
@@ -114,9 +117,13 @@ def run(
     control: Annotated[str | None, option("blind: words alone; single-frame: the middle frame.")] = None,
     side: Annotated[int, count_option("Longer side of the frames, pixels.", 16)] = 448,
     form: Annotated[str, option("Frames as images or video; auto: as the model takes them best.")] = "auto",
+    times: Annotated[
+        bool | None,
+        option("Tell clip length, rate and frame times with images. Default: not with --protocol upstream."),
+    ] = None,
     protocol: Annotated[str, option("Words and scoring: vmmetrics, or upstream as released.")] = "vmmetrics",
     limit: Annotated[int | None, count_option("Ask so many questions only; may grow.")] = None,
-    tokens: options.Tokens = 512,
+    tokens: Annotated[int, count_option("Most tokens of an answer, thinking included.")] = 8192,
     temperature: Annotated[float, number_option("Of an endpoint.", 0, 2)] = 0.0,
     seed: Annotated[int | None, seed_option("Of an endpoint's sampling.")] = None,
     per_minute: options.PerMinute = None,
@@ -124,6 +131,13 @@ def run(
     prices: options.Prices = None,
     max_cost: options.MaxCost = None,
     key_env: options.KeyEnv = options.KEY_VARIABLE,
+    reasoning_effort: Annotated[str | None, option("Of an endpoint: low, medium, high or its own word.")] = None,
+    extra_body: Annotated[str | None, option("JSON object of further fields of an endpoint's requests.")] = None,
+    batch_size: Annotated[int, jobs_option("Questions at once of a local model.")] = 1,
+    dtype: Annotated[str, option("Of a local model: auto, float32, float16 or bfloat16.")] = "auto",
+    device: Annotated[
+        str | None, option("Of a local model: cuda, cuda:1, cpu, or auto for all GPUs. Default: the GPUs there are.")
+    ] = None,
     again: Annotated[bool, option("Ask anew where there was an error.", "--again")] = False,
     yes: options.Yes = False,
     _plugin: options.BenchmarkPlugins = None,
@@ -142,7 +156,8 @@ def run(
     with usage():
         policy = _policy(benchmark, frames, control)
         settings = ModelSettings(
-            model, form, tokens, temperature, seed, per_minute, prices, max_cost, key_env, threads  # type: ignore[arg-type]
+            model, form, protocol != "upstream" if times is None else times, tokens, temperature, seed, per_minute,  # type: ignore[arg-type]
+            prices, max_cost, key_env, threads, reasoning_effort, extra_body, batch_size, dtype, device,
         )  # fmt: skip
     loaded = benchmark.load(data, videos)
     folder = out or Path(FOLDER) / _slug(f"{name}-{model}-{policy}-{protocol}")
@@ -150,7 +165,8 @@ def run(
     opened = open_model(settings, loaded.questions, folder / "replies", partial(benchmark.read_answers, protocol=words))
     loaded = replace(loaded, problems={**loaded.problems, **getattr(opened, "problems", {})})
     asking = Asking(benchmark, loaded, opened, policy, words, side, limit, own_policies=own)
-    start = {"model": model, "data": str(data.absolute()), "videos": videos and str(videos.absolute())}
+    places = {"data": str(data.absolute()), "videos": videos and str(videos.absolute())}
+    start = {"model": model, "batch_size": batch_size, **places}
     failed = _ask(asking, folder, start, again, yes, messages)
     _score(asking, folder, output, messages)
     if failed:

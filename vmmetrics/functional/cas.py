@@ -10,6 +10,8 @@ from vmmetrics.types import Event, PlausibilityResult
 
 LEVELS = ("Bad", "Poor", "Fair", "Good", "Perfect")
 LEVEL_VALUES = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
+NEARLY_PERFECT = 0.95
+"""Score from which nothing is said to have cost points."""
 ROW_SUM_TOLERANCE = 1e-4
 """How far a row may sum from 1: room for a float32 softmax, none for logits or percentages."""
 
@@ -24,8 +26,9 @@ def commonsense_adherence_score(probs: ArrayLike) -> PlausibilityResult:
             columns Bad, Poor, Fair, Good, Perfect; entries in 0..1, rows sum to 1.
 
     Returns:
-        Score in 0..1, 1 best, with the mean probabilities and the score of each view; one event naming the likeliest
-        level unless that is Perfect. The event has no frames: the classifier judges the clip as a whole.
+        Score in 0..1, 1 best, with the mean probabilities and the score of each view; below 0.95 one event naming the
+        likeliest level, and where that is Perfect the likeliest of the others. The event has no frames: the classifier
+        judges the clip as a whole.
 
     Raises:
         ValueError: If the shape, the range or a row sum is not as above, or a value is NaN.
@@ -50,11 +53,13 @@ def commonsense_adherence_score(probs: ArrayLike) -> PlausibilityResult:
 
     mean = rows.mean(axis=0)
     score = min(float(mean @ LEVEL_VALUES), 1.0)  # a float32 row may sum to a hair above 1
-    level = int(np.argmax(mean))
+    level, other = int(np.argmax(mean)), int(np.argmax(mean[:-1]))
     judged = Event("cas", (), f"motion judged {LEVELS[level]}", magnitude=float(mean[level]))
+    if LEVELS[level] == "Perfect":
+        judged = Event("cas", (), f"motion not surely Perfect, else {LEVELS[other]}", magnitude=float(mean[level]))
     return PlausibilityResult(
         score=score,
-        events=() if LEVELS[level] == "Perfect" else (judged,),
+        events=() if score >= NEARLY_PERFECT else (judged,),
         probabilities=tuple(mean.tolist()),
         view_scores=tuple(np.minimum(rows @ LEVEL_VALUES, 1.0).tolist()),
     )

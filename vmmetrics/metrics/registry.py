@@ -57,6 +57,8 @@ class Metric:
         numbers: Numbers beside the score that its result has.
         aspects: Beginnings of words in the names of ratings that are about it.
         is_amount: Whether it measures an amount of motion, which ratings of quality are not about.
+        not_of: Kinds of clips that it does not judge (:attr:`vmmetrics.perception.content.Unjudgeable.kind`): missing
+            under protocol ``vmmetrics``.
         question: What a video language model is asked in its place, or None.
         beside: ``beside(clip, protocol)`` to the properties of the scene that can be computed beside the other
             metrics, as ``module:name``; None for nothing.
@@ -76,6 +78,7 @@ class Metric:
     numbers: tuple[str, ...] = ()
     aspects: tuple[str, ...] = ()
     is_amount: bool = False
+    not_of: tuple[str, ...] = ()
     question: str | None = None
     beside: str | None = None
     source: Mapping[str, str] = field(default_factory=dict)
@@ -112,6 +115,7 @@ class Metric:
 
 def _our(key: str, title: str, aspects: str, **more: Any) -> Metric:
     measure = f"vmmetrics.metrics.{key}:measure"
+    more.setdefault("not_of", ("noise", "still", "slides"))
     return Metric(key, title, measure, column=key, aspects=(key, *aspects.split()), **more)
 
 
@@ -126,6 +130,7 @@ _OURS = (
         numbers=("amplitude",),
         aspects="dynamic amplitude degree magnitude amount intensity",
         is_amount=True,
+        not_of=("noise", "slides"),  # of a still the amount is known: none
         question="amount of visible motion of the main subject, the camera's own motion left out: "
         "1 none to be seen, 3 moderate, 5 large and lively. This is an amount, not a merit.",
     ),

@@ -4,17 +4,41 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from vmmetrics.models.frames import Frames
-from vmmetrics.models.protocol import Form, R, S, Said, before_last, said
+from vmmetrics.models.protocol import (
+    IN_WORDS,
+    MORE,
+    NOT_TOLD,
+    Form,
+    R,
+    S,
+    Said,
+    before_last,
+    said,
+    together,
+    unfinished,
+)
 from vmmetrics.models.questions import Question
 from vmmetrics.utils.endpoint.client import Client
-from vmmetrics.utils.endpoint.messages import CostEstimate, EndpointSettings, Turn, Video, estimate, estimated_tokens
+from vmmetrics.utils.endpoint.messages import (
+    CostEstimate,
+    EndpointSettings,
+    Reply,
+    TooLongError,
+    Turn,
+    Video,
+    estimate,
+    estimated_tokens,
+)
 from vmmetrics.video.encoding import TICKS, write_h264
 
+LEAST_TOKENS = 512
+"""Tokens of an answer down to which it is tried whether a request fits the model's context."""
 _CODING = {"crf": "16", "preset": "fast", "bf": "0"}  # of x264; at 16 the eye hardly finds a difference
 
 
@@ -27,6 +51,7 @@ class EndpointModel:
         form: "video" sends one video, or where there is one frame a picture; anything else pictures.
         max_cost: Most that may be spent.
         threads: Questions at once.
+        times: Whether pictures go with words on the clip's length and rate and the times of its frames.
 
     Attributes:
         client: Who asks; its ledger says what it took.
@@ -44,26 +69,50 @@ class EndpointModel:
         form: Form = "auto",
         max_cost: float | None = None,
         threads: int = 4,
+        times: bool = True,
     ) -> None:
         self.client = Client(settings, folder, max_cost)
         self._video = form == "video"
         self._threads = threads
+        self._times = times
 
         self.name = settings.model
-        self.identity: Mapping[str, Any] = {**settings.part(), "form": "video" if self._video else "images"}
+        told = IN_WORDS if times else NOT_TOLD
+        shown = {"form": "video", "times": "in the video"} if self._video else {"form": "images", "times": told}
+        self.identity: Mapping[str, Any] = {**settings.part(), **shown}
 
-    def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> Said:  # noqa: ARG002
-        """Ask, or take the reply that was kept; see :class:`~vmmetrics.models.protocol.Model`."""
+    def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> Said:
+        """Ask, or take the reply that was kept; see :class:`~vmmetrics.models.protocol.Model`.
+
+        A reply that ended for its length before its answer is asked for once more, with :data:`MORE` times the tokens.
+        """
+        told = None
         if not len(frames.pictures):
             asked = tuple(turns)
         elif self._video and len(frames.pictures) > 1:
             asked = before_last(turns, video=encoded(frames))
         else:
-            asked = before_last(turns, pictures=frames.jpegs())
-        reply = self.client.say(asked)
+            told = frames.words() if self._times else None
+            asked = before_last(turns, pictures=frames.jpegs(), before=told or "")
+        (reply, fewer), again = self._fitting(asked), False
+        if unfinished(reply, question):
+            with suppress(TooLongError):  # the model takes no more than it had
+                reply, again = together(reply, self.client.say(asked, limit=MORE * self.client.settings.tokens)), True
         tokens = (reply.input_tokens, reply.output_tokens)
         cost = None if None in tokens else self.client.settings.cost(tokens[0] or 0, tokens[1] or 0)
-        return said(reply, cost)
+        return said(reply, cost, told, again, fewer)
+
+    def _fitting(self, asked: Sequence[Turn]) -> tuple[Reply, int | None]:
+        """The reply within the tokens wanted, or within fewer where the model's context is shorter, and how many."""
+        fewer = None
+        while True:
+            try:
+                return self.client.say(asked, limit=fewer), fewer
+            except TooLongError:
+                limit = fewer or self.client.settings.tokens
+                if limit <= LEAST_TOKENS:
+                    raise
+                fewer = max(LEAST_TOKENS, limit // MORE)
 
     def work_through(self, work: Callable[[S], R], items: Iterable[S]) -> Generator[tuple[S, R]]:
         """Several at once."""

@@ -135,12 +135,25 @@ class Frames:
         shown: Record of it.
         told: (T,) seconds that the model is told, from the beginning of the clip, stretched where it is slowed.
         fps: Frames per second of what is shown, as the model is told.
+        clip: Seconds that the clip lasts and its own frames per second, as the model is told; None where not known.
     """
 
     pictures: NDArray[np.uint8]
     shown: Shown
     told: tuple[float, ...] = ()
     fps: float = 1.0
+    clip: tuple[float, float] | None = None
+
+    def words(self) -> str:
+        """Return how long the clip is, its rate, and the second of each frame, as a model is told that gets pictures.
+
+        >>> two = Frames(np.zeros((2, 8, 8, 3), np.uint8), Shown((0.5, 1.5), "2 uniform"), (0.5, 1.5), 1.0, (2.0, 30.0))
+        >>> two.words()
+        'Video: 2 s, 30 frames per second. Shown: 2 of its frames, at 0.5, 1.5 s.'
+        """
+        clip = "" if self.clip is None else f"Video: {self.clip[0]:.5g} s, {self.clip[1]:.4g} frames per second. "
+        seconds = ", ".join(f"{round(told, 3):.7g}" for told in self.told)
+        return f"{clip}Shown: {len(self.told)} of its frames, at {seconds} s."
 
     def jpegs(self) -> tuple[bytes, ...]:
         """Each frame as a JPEG file."""
@@ -238,7 +251,8 @@ def look(
     fps = gaps / (seconds[-1] - seconds[0]) if gaps else None
     shown = Shown(seconds, str(policy), None if fps is None else round(fps, 4), chooser.limited, clip.notes)
     told = tuple(round(time * policy.slowed, 4) for time in seconds)
-    return Frames(clip.frames, shown, told, (fps or clip.fps) / policy.slowed)
+    stretched = (chooser.seconds * policy.slowed, clip.fps / policy.slowed)
+    return Frames(clip.frames, shown, told, (fps or clip.fps) / policy.slowed, stretched)
 
 
 def frames_wanted(policy: FramePolicy, path: Path, start: float | None = None, end: float | None = None) -> int:

@@ -1,124 +1,208 @@
-"""A video language model on this machine: any image-text-to-text model of transformers, from the user's folder.
-
-Weights are read from safetensors alone, and nothing in the folder is run.
-"""
+"""A video language model on this machine: any image-text-to-text model of transformers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from vmmetrics.errors import SetupError
+from vmmetrics.models.batching import Batcher
 from vmmetrics.models.frames import Frames
-from vmmetrics.models.protocol import Form, OneByOne, Said, said
-from vmmetrics.models.questions import Question
+from vmmetrics.models.loading import LESS, is_memory, load
+from vmmetrics.models.protocol import IN_WORDS, MORE, NOT_TOLD, Form, R, S, Said, said, together, unfinished
+from vmmetrics.models.questions import Question, Shown
 from vmmetrics.utils.endpoint.messages import RejectedError, Reply, Turn
-from vmmetrics.utils.storage.provenance import version_of
-from vmmetrics.utils.tables import sha256_of
 
-INSTALL = "pip install 'vmmetrics[baselines]'"
-"""What brings torch, transformers and safetensors."""
-_SAFE = {"local_files_only": True, "trust_remote_code": False}
-_READ = (".json", ".safetensors", ".txt", ".model", ".jinja")  # what transformers reads of the folder
 _TICKS = 1000  # of a second: the clock in which the model is told the times of frames
+_GREEDY = {"do_sample": False, "temperature": None, "top_p": None, "top_k": None}
 
 
-class LocalModel(OneByOne):
-    """Answers greedily, so that answers can be had again.
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """A question as it is put to the model.
+
+    Attributes:
+        question: It.
+        turns: What is said, without frames.
+        frames: What is shown before the last turn.
+        kind: How: "video", "images" or "none".
+        told: What is said of the frames' times.
+    """
+
+    question: Question
+    turns: Sequence[Turn]
+    frames: Frames
+    kind: str
+    told: str | None
+
+
+class LocalModel:
+    """Answers greedily, so that answers can be had again; several questions at once where they are asked so.
 
     Args:
-        folder: A folder with a model that ``AutoModelForImageTextToText`` loads, and its processor.
-        tokens: Most tokens of an answer.
+        source: Folder, or name on the Hub, of a model that ``AutoModelForImageTextToText`` loads, with its processor.
+        tokens: Most tokens of an answer; one cut off before its end is written anew with more, once.
         form: How frames are handed over; "auto" is a video where the processor takes videos. One frame is a picture.
         threads: For torch on the CPU.
+        times: Whether the times of frames are told in words, where the model does not get them with the video.
+        batch_size: Questions at once.
+        dtype: See :func:`~vmmetrics.models.loading.load`.
+        device: Likewise.
 
     Raises:
-        SetupError: A package is missing, or the folder holds no such model.
+        SetupError: A package is missing, or there is no such model.
     """
 
     sees = True
 
-    def __init__(self, folder: Path, tokens: int, form: Form = "auto", threads: int | None = None) -> None:
-        try:
-            import torch
-            from transformers import AutoModelForImageTextToText, AutoProcessor
-        except ImportError as error:
-            raise SetupError(f"Local models need torch and transformers ({error}): {INSTALL}") from error
-        if not folder.is_dir():
-            raise SetupError(f"There is no folder {folder}; expected one with a model of transformers")
-        if threads is not None:
-            torch.set_num_threads(threads)
-        try:
-            self._processor = AutoProcessor.from_pretrained(folder, **_SAFE)
-            model, found = AutoModelForImageTextToText.from_pretrained(
-                folder, dtype="auto", use_safetensors=True, output_loading_info=True, **_SAFE
-            )
-        except (OSError, ValueError, RuntimeError, KeyError, ImportError) as error:
-            raise SetupError(f"{folder}: not readable as an image-text-to-text model: {error}") from error
-        if found["missing_keys"]:
-            raise SetupError(f"{folder} lacks weights: {', '.join(sorted(found['missing_keys'])[:4])}")
+    def __init__(
+        self, source: str | Path, tokens: int, form: Form = "auto", threads: int | None = None, times: bool = True,
+        batch_size: int = 1, dtype: str = "auto", device: str | None = None,
+    ) -> None:  # fmt: skip
+        loaded = load(str(source), dtype, device)
+        self._model, self._processor, self.name = loaded.model, loaded.processor, loaded.name
+        self._processor.tokenizer.padding_side = "left"  # what is written follows what was said
         videos = getattr(self._processor, "video_processor", None) is not None
         if form == "video" and not videos:
-            raise SetupError(f"The processor in {folder} takes no videos; choose images")
+            raise SetupError(f"The processor of {source} takes no videos; choose --form images")
         self._video = videos and form != "images"
-        self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        self._model = model.eval().to(self._device)
-        self._tokens = tokens
-        self.name = folder.resolve().name
-        files = sorted(file for file in folder.iterdir() if file.is_file() and file.suffix in _READ)
-        self.identity: Mapping[str, Any] = {
-            "weights": {file.name: sha256_of(file) for file in files},
-            "versions": {package: version_of(package) for package in ("torch", "transformers")},
-            "device": self._device.type,
-            "dtype": str(self._model.dtype),
-            "tokens": tokens,
-            "form": "video" if self._video else "images",
-        }
+        self._tokens, self._threads, self._times = tokens, threads, times
+        self._in_video = self._video and self._reads_times()
+        told = "by the processor" if self._in_video else IN_WORDS if times else NOT_TOLD
+        asked = {"tokens": tokens, "form": "video" if self._video else "images", "times": told}
+        self.identity: Mapping[str, Any] = {**loaded.identity, **asked}
+        self._batcher: Batcher[_Request, Said] = Batcher(self._answers, batch_size)
 
-    def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> Said:  # noqa: ARG002
+    def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> Said:
         """Write on from the conversation; see :class:`~vmmetrics.models.protocol.Model`.
 
         Raises:
             RejectedError: These frames or words are too many for the model or the memory, or not to its taste.
         """
+        return self._batcher.ask(self._request(question, turns, frames))
+
+    def _request(self, question: Question, turns: Sequence[Turn], frames: Frames) -> _Request:
+        count = len(frames.pictures)
+        kind = "none" if not count else "video" if self._video and count > 1 else "images"
+        tells = self._times and count and not (kind == "video" and self._in_video)
+        return _Request(question, turns, frames, kind, frames.words() if tells else None)
+
+    def work_through(self, work: Callable[[S], R], items: Iterable[S]) -> Generator[tuple[S, R]]:
+        """As many at once as a batch has."""
+        return self._batcher.work_through(work, items)
+
+    def _reads_times(self) -> bool:
+        """Whether what the processor makes of a video depends on the times of its frames."""
+        inputs = []
+        for seconds in (0.5, 4.0):
+            told = tuple(seconds * place for place in range(4))
+            frames = Frames(np.zeros((4, 64, 64, 3), np.uint8), Shown(told, "none"), told, 1 / seconds)
+            blank = _Request(Question("", "", "?"), (Turn("user", "?"),), frames, "video", None)
+            try:
+                inputs.append(self._inputs([blank]))
+            except Exception:  # not such frames: it is not known
+                return False
+        return any(not _same(inputs[0][name], inputs[1].get(name)) for name in inputs[0])
+
+    def _answers(self, requests: Sequence[_Request]) -> list[Said | Exception]:
+        """What the model answers to each, or why it does not."""
+        first = self._replies(requests, self._tokens)
+        again = [
+            place
+            for place, (reply, request) in enumerate(zip(first, requests, strict=True))
+            if isinstance(reply, Reply) and unfinished(reply, request.question)
+        ]
+        second = dict(zip(again, self._replies([requests[place] for place in again], MORE * self._tokens), strict=True))
+        answers: list[Said | Exception] = []
+        for place, (reply, request) in enumerate(zip(first, requests, strict=True)):
+            more = second.get(place)
+            if isinstance(reply, Reply):
+                whole = together(reply, more) if isinstance(more, Reply) else reply
+                answers.append(said(whole, told=request.told, again=isinstance(more, Reply)))
+            else:
+                answers.append(reply)
+        return answers
+
+    def _replies(self, requests: Sequence[_Request], tokens: int) -> list[Reply | RejectedError]:
+        """What is written to each; those that are shown a video, pictures or nothing go together."""
+        replies: dict[int, Reply | RejectedError] = {}
+        for kind in ("video", "images", "none"):
+            places = [place for place, request in enumerate(requests) if request.kind == kind]
+            if places:
+                written = self._halving([requests[place] for place in places], tokens)
+                replies |= dict(zip(places, written, strict=True))
+        return [replies[place] for place in range(len(requests))]
+
+    def _halving(self, requests: Sequence[_Request], tokens: int) -> list[Reply | RejectedError]:
+        """What is written to each; a batch that does not go, for the memory or for one of it, is tried in halves."""
+        try:
+            return [*self._written(requests, tokens)]
+        except (ValueError, RuntimeError, IndexError, MemoryError) as error:
+            if len(requests) == 1:
+                reason = str(error).strip().partition("\n")[0]
+                if is_memory(error):
+                    return [RejectedError(f"{self.name} ran out of memory ({reason or 'MemoryError'}); {LESS}")]
+                return [RejectedError(f"{self.name} does not take this: {reason}")]
+        middle = len(requests) // 2  # out of the except clause: what the error holds of the memory is free
+        return self._halving(requests[:middle], tokens) + self._halving(requests[middle:], tokens)
+
+    def _written(self, requests: Sequence[_Request], tokens: int) -> list[Reply]:
+        """Write on from several conversations at once."""
         import torch
 
-        greedy = {"do_sample": False, "temperature": None, "top_p": None, "top_k": None}
-        try:
-            inputs = self._inputs(turns, frames).to(self._device, dtype=self._model.dtype)
-            given = inputs["input_ids"].shape[1]
-            with torch.inference_mode():
-                written = self._model.generate(**inputs, max_new_tokens=self._tokens, **greedy)[0, given:]
-        except (ValueError, RuntimeError, IndexError) as error:
-            raise RejectedError(f"{self.name} does not take this: {error}") from error
-        text = self._processor.decode(written, skip_special_tokens=True)
+        if self._threads is not None:  # of each thread its own
+            torch.set_num_threads(self._threads)
+        inputs = self._inputs(requests).to(self._model.device, dtype=self._model.dtype)
+        given = inputs["input_ids"].shape[1]
+        with torch.inference_mode():
+            rows = self._model.generate(**inputs, max_new_tokens=tokens, **_GREEDY)[:, given:].tolist()
         ends = self._model.generation_config.eos_token_id
-        ended = int(written[-1]) in (ends if isinstance(ends, list) else [ends]) if len(written) else True
-        cut = len(written) >= self._tokens and not ended
-        return said(Reply(text.strip(), cut=cut, input_tokens=given, output_tokens=len(written)))
+        ends = set(ends if isinstance(ends, list) else [ends])
+        replies = []
+        for row, mask in zip(rows, inputs["attention_mask"], strict=True):
+            length = next((place + 1 for place, token in enumerate(row) if token in ends), None)
+            text = self._processor.decode(row[:length], skip_special_tokens=True)
+            count = len(row) if length is None else length
+            cut = length is None and count >= tokens
+            replies.append(Reply(text.strip(), cut=cut, input_tokens=int(mask.sum()), output_tokens=count))
+        return replies
 
-    def _inputs(self, turns: Sequence[Turn], frames: Frames) -> Any:
+    def _inputs(self, requests: Sequence[_Request]) -> Any:
         """What the model takes: the words by its own template, the frames through its own processor."""
         import torch
 
-        count = len(frames.pictures)
-        as_video = self._video and count > 1
-        parts = [{"type": "video"}] if as_video else [{"type": "image"}] * count
-        messages = [{"role": turn.role, "content": [{"type": "text", "text": turn.text}]} for turn in turns[:-1]]
-        messages.append({"role": turns[-1].role, "content": [*parts, {"type": "text", "text": turns[-1].text}]})
-        text = self._processor.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
-        options: dict[str, Any] = {"text": [text], "return_tensors": "pt"}
-        if count:
-            pictures = torch.from_numpy(frames.pictures).permute(0, 3, 1, 2)
-            if as_video:
-                options |= {"videos": [pictures], "video_metadata": [_times(frames)], "do_sample_frames": False}
-            else:
-                options["images"] = list(pictures)
+        texts = [self._text(request) for request in requests]
+        options: dict[str, Any] = {"text": texts, "return_tensors": "pt", "padding": len(texts) > 1}
+        kind = requests[0].kind
+        pictures = [torch.from_numpy(request.frames.pictures).permute(0, 3, 1, 2) for request in requests]
+        if kind == "video":
+            times = [_times(request.frames) for request in requests]
+            options |= {"videos": pictures, "video_metadata": times, "do_sample_frames": False}
+        elif kind == "images":
+            options["images"] = [list(shown) for shown in pictures] if len(pictures) > 1 else list(pictures[0])
         begins = getattr(self._processor.tokenizer, "bos_token", None)
-        if begins and text.startswith(begins):
+        if begins and texts[0].startswith(begins):
             options["add_special_tokens"] = False  # the template put it there
         return self._processor(**options)
+
+    def _text(self, request: _Request) -> Any:
+        """The conversation by the model's template, with a mark where each picture or the video is."""
+        *before, last = request.turns
+        parts = [{"type": "text", "text": request.told}] if request.told else []
+        parts += [{"type": "video"}] if request.kind == "video" else [{"type": "image"}] * len(request.frames.pictures)
+        messages = [{"role": turn.role, "content": [{"type": "text", "text": turn.text}]} for turn in before]
+        messages.append({"role": last.role, "content": [*parts, {"type": "text", "text": last.text}]})
+        return self._processor.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
+
+
+def _same(first: Any, second: Any) -> bool:
+    """Whether two inputs of one name are equal: tensors, or lists of numbers."""
+    one, other = np.asarray(first), np.asarray(second)
+    return one.shape == other.shape and bool((one == other).all())
 
 
 def _times(frames: Frames) -> Mapping[str, Any]:

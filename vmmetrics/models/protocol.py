@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from vmmetrics.models.frames import Frames
 from vmmetrics.models.questions import Question
+from vmmetrics.utils.endpoint.asking import without_thought
 from vmmetrics.utils.endpoint.messages import Reply, Turn
 
 S = TypeVar("S")
@@ -17,6 +18,10 @@ Form = Literal["auto", "images", "video"]
 """How frames are handed over: one by one, as one video, or as the model takes them best."""
 
 
+IN_WORDS, NOT_TOLD = "in words", "not told"
+"""How a model is told the times of its frames, in its identity: by a sentence before the pictures, or not at all."""
+
+
 @dataclass(frozen=True, slots=True)
 class Said:
     """What a model said.
@@ -24,12 +29,16 @@ class Said:
     Attributes:
         text: Its words.
         error: Why there are none that count, or None.
-        usage: Input and output tokens and cost, as far as known; ``cut`` where it was cut off for its length.
+        usage: Input and output tokens and cost, as far as known; ``cut`` where it was cut off for its length,
+            ``thinking`` where that was before any answer, ``again`` where it was asked a second time for that;
+            ``fewer``: its bound where the model's context holds no more.
+        told: What the model was told in words of the frames' times; None for nothing.
     """
 
     text: str
     error: str | None = None
     usage: Mapping[str, float] = field(default_factory=dict)
+    told: str | None = None
 
 
 class Model(Protocol):
@@ -77,16 +86,47 @@ class OneByOne:
             yield item, work(item)
 
 
-def said(reply: Reply, cost: float | None = None) -> Said:
+MORE = 4
+"""A reply that ended in mid-thought is asked for once more with so many times the tokens."""
+
+
+def thinking(reply: Reply) -> bool:
+    """Return whether a reply was cut off before anything but a thought was said.
+
+    >>> thinking(Reply("<think>First the man", cut=True)), thinking(Reply("<think>So.</think> A man wal", cut=True))
+    (True, False)
+    """
+    return reply.cut and not without_thought(reply.text).strip()
+
+
+def unfinished(reply: Reply, question: Question) -> bool:
+    """Return whether a reply was cut off before its answer.
+
+    A letter comes last where a model thinks aloud without marks, so that a cut reply to a question with options has
+    none; of a description what there is counts.
+    """
+    return thinking(reply) or (reply.cut and bool(question.options))
+
+
+def together(first: Reply, second: Reply) -> Reply:
+    """Return the second reply with the tokens of both, as far as known."""
+    pairs = ((first.input_tokens, second.input_tokens), (first.output_tokens, second.output_tokens))
+    given, written = (None if None in pair else sum(filter(None, pair)) for pair in pairs)
+    return replace(second, input_tokens=given, output_tokens=written)
+
+
+def said(
+    reply: Reply, cost: float | None = None, told: str | None = None, again: bool = False, fewer: int | None = None
+) -> Said:
     """A reply as it is recorded.
 
     >>> said(Reply("", refused=True)).error
     'the model refused'
     """
-    known = {"input_tokens": reply.input_tokens, "output_tokens": reply.output_tokens, "cost": cost}
-    known["cut"] = 1 if reply.cut else None
+    known = {"input_tokens": reply.input_tokens, "output_tokens": reply.output_tokens, "cost": cost, "fewer": fewer}
+    known |= {name: 1 for name, is_so in (("cut", reply.cut), ("thinking", thinking(reply)), ("again", again)) if is_so}
     usage = {name: value for name, value in known.items() if value is not None}
-    return Said(reply.text, "the model refused" if reply.refused else None, usage)
+    return Said(reply.text, "the model refused" if reply.refused else None, usage, told)
 
 
 def before_last(turns: Sequence[Turn], **shown: Any) -> tuple[Turn, ...]:

@@ -90,6 +90,7 @@ class Shown:
         fps: Mean rate of what was shown, frames per second of clip; None for fewer than two frames.
         limited: Why fewer frames were shown than the policy asks for, or None.
         notes: What had to be assumed or mended to read the file: a rate that it does not state, ...
+        told: What the model was told in words of the clip's length and rate and of the frames' times; None for nothing.
     """
 
     seconds: tuple[float, ...]
@@ -97,6 +98,7 @@ class Shown:
     fps: float | None = None
     limited: str | None = None
     notes: tuple[str, ...] = ()
+    told: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +126,9 @@ class Answered:
     def to_json(self) -> dict[str, Any]:
         """The line of the journal; what is empty is left out."""
         line = {name: value for name, value in asdict(self).items() if value or name == "question"}
-        if self.shown is not None and not self.shown.notes:
-            del line["shown"]["notes"]
+        for name in ("notes", "told"):
+            if self.shown is not None and not getattr(self.shown, name):
+                del line["shown"][name]
         return line
 
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from vmmetrics.clip import Clip
 from vmmetrics.errors import SetupError
+from vmmetrics.perception.content import Unjudgeable, find_unjudgeable
 from vmmetrics.types import BoolArray, FloatArray, IntArray, Look, UInt8Array
 
 # What the abilities of a scene hand back: flow, camera, objects, tracks, poses.
@@ -320,6 +321,11 @@ class Scene:
         if self.models.released is None or self.clip.subject is not None:
             return None
         return "no subject: the published models look for it by its noun"
+
+    @property
+    def unjudgeable(self) -> Unjudgeable | None:
+        """Why this clip has no motion to judge (noise, a still, slides); None where it has."""
+        return self.once("unjudgeable", lambda: find_unjudgeable(self.clip))
 
     @property
     def flow(self) -> Flow:

@@ -207,11 +207,16 @@ class Suite:
         start = time.perf_counter()
         results: dict[str, MetricResult] = {}
         errors: dict[str, str] = {}
+        content = scene.unjudgeable if self.protocol == "vmmetrics" else None
+        judging = [m for m in self._computed if content is None or content.kind not in m.not_of]
         with ThreadPoolExecutor(max_workers=1) as pool:
             if self._preset.side_by_side:
-                beside = [metric.beside_others(scene.clip, self.protocol) for metric in self._computed]
+                beside = [metric.beside_others(scene.clip, self.protocol) for metric in judging]
                 pool.submit(_ask, scene, [name for names in beside for name in names])
             for metric in self._computed:
+                if content is not None and metric not in judging:
+                    results[metric.key] = MetricResult(None, content.reason)
+                    continue
                 earlier = {key: results.get(key) for key in metric.after}
                 attempt(metric.key, partial(metric.compute, scene, self.protocol, **earlier), results, errors)
         return ClipScores(

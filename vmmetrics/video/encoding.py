@@ -24,6 +24,7 @@ def write_h264(
     options: Mapping[str, str],
     *,
     chroma: str = "yuv420p",
+    layout: str = "rgb24",
     threads: int = 0,
     times: Iterable[int] | None = None,
     duration: int | None = None,
@@ -33,9 +34,11 @@ def write_h264(
     Args:
         file: Where to.
         pictures: (H, W, 3) RGB, one at least; yuv420p, which plays everywhere, wants even sides: odd ones are cut.
+            With layout "yuv420p" (3 H / 2, W), the planes below one another, of even sides.
         rate: Frames per second; a float to a denominator of 1001.
         options: Of x264.
-        chroma: Pixel format.
+        chroma: Pixel format of the file.
+        layout: Pixel format of the pictures.
         threads: 1 gives the same bytes on any number of cores; 0 leaves it to x264.
         times: When each is shown, in :data:`TICKS`; None follows the rate.
         duration: What each packet says it lasts, in :data:`TICKS`; None leaves it to the encoder.
@@ -47,7 +50,11 @@ def write_h264(
 
     pictures = iter(pictures)
     first = next(pictures)
-    height, width = (side - side % 2 if chroma == "yuv420p" else side for side in first.shape[:2])
+    height, width = first.shape[:2]
+    if layout == "yuv420p":
+        height = height * 2 // 3
+    elif chroma == "yuv420p":
+        height, width = height - height % 2, width - width % 2
     exact = rate if isinstance(rate, Fraction) else Fraction(rate).limit_denominator(1001)
     with av.open(str(file) if isinstance(file, Path) else file, "w", format="mp4") as output:
         try:
@@ -66,7 +73,8 @@ def write_h264(
                 output.mux(packet)
 
         for picture, time in zip(chain([first], pictures), repeat(None) if times is None else times, strict=False):
-            frame = av.VideoFrame.from_ndarray(np.ascontiguousarray(picture[:height, :width]), format="rgb24")
+            pixels = picture if layout == "yuv420p" else np.ascontiguousarray(picture[:height, :width])
+            frame = av.VideoFrame.from_ndarray(pixels, format=layout)
             if time is not None:
                 frame.pts, frame.time_base = time, Fraction(1, TICKS)
             write(frame)

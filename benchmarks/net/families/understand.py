@@ -105,11 +105,11 @@ CASES = [
         ]),
         "synthetic": ((), [
             f"{U} synthetic --out suite --n 8 --seed 1",
-            f"{U} run synthetic --data suite --model oracle --out oracle",
-            f"{U} run synthetic --data suite --model oracle --out oracle30 --frames '30 fps'",
+            f"{U} run synthetic --data suite --model frame-reader --out reader",
+            f"{U} run synthetic --data suite --model frame-reader --out reader30 --frames '30 fps'",
             *(f"{U} run synthetic --data suite --model {model} --out {model}" for model in ("random", "majority")),
-            f"{U} compare random majority", f"{U} leaderboard oracle oracle30 random majority --by minFPS {OUT}",
-            f"{U} minfps synthetic --data suite --by oracle --out rates --picture out/minfps.png",
+            f"{U} compare random majority", f"{U} leaderboard reader reader30 random majority --by minFPS {OUT}",
+            f"{U} minfps synthetic --data suite --by frame-reader --out rates --picture out/minfps.png",
             f"{U} submission random --out out/handed-in.json", f"{U} synthetic --out suite --n 8 --seed 1",
         ]),
         "minfps": ((*CUSTOM, text("answers.txt", "n\ny\nn\n" * 20)), [
@@ -120,7 +120,8 @@ CASES = [
         ]),
         "wrong": (CUSTOM, [
             f"{U} run nothing --data in/custom --model random", f"{U} run custom --data in/nowhere --model random",
-            f"{U} run custom --data in/custom --model nonsense", f"{U} run custom --data in/custom --model oracle",
+            f"{U} run custom --data in/custom --model nonsense",
+            f"{U} run custom --data in/custom --model frame-reader",
             f"{U} run custom --data in/custom --model recorded:nowhere.json", f"{U} score nowhere",
             f"{U} run custom --data in/custom --model hf:nowhere --out hf", f"{U} compare nowhere in",
             f"{U} run custom --data in/custom --model random --protocol nonsense", f"{U} leaderboard in",

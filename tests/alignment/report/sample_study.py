@@ -96,8 +96,9 @@ class _Maker:
         some = self.some
         return PairAlignment(
             metric, dimension, self.made(_spearman(score, rating)), some(), some(), some(),
-            Grouped(some(), {"000": some()}), Grouped(self.made(mean), inside), {model: some() for model in models},
-            Estimate(0.9, note="5 models: no interval", n=5), Estimate(0.2, 0.1, 0.3, n=1000),
+            Grouped(some(), {"000": some()}), Grouped(self.made(mean), inside), some(),
+            {model: some() for model in models},
+            Estimate(0.9, note="5 models: no interval", n=5), Estimate(0.2, 0.1, 0.3, n=1000), 40, 0.25,
             missing=3 if metric == "cas" else 0,
         )  # fmt: skip
 
@@ -121,12 +122,15 @@ def make_report(study: Study) -> StudyReport:
         alignments=tuple(alignments),
         baselines=tuple(NameBaseline(d, some(0.3, 0.6), some(0.5, 0.7)) for d in study.ratings),
         differences=tuple(
-            MetricDifference(metrics[0], metric, d, replace(some(), p=p), some())
+            MetricDifference(metrics[0], metric, d, replace(some(), p=p), some(), pooled_holm=p, pooled_bh=p)
             for d in study.ratings
             for metric, p in zip(metrics[1:], (0.0004, 0.03, 0.3, 0.7, 0.9, 0.5, 0.04), strict=False)
         ),
         ceilings=tuple(
-            Ceiling(d, {r: some() for r in study.raters[d]}, made(0.77), some(0.7, 0.8), made(0.56), some(), some())
+            Ceiling(
+                d, {r: some() for r in study.raters[d]}, made(0.77), some(0.7, 0.8), made(0.56),
+                *(some() for _ in range(4)),
+            )
             for d in study.ratings
         ),
         agreements=tuple(
@@ -151,6 +155,8 @@ def make_report(study: Study) -> StudyReport:
             for combination in ("equal weights", "fitted")
         ),
         matrix=Matrix(names, len(metrics), values, np.full(values.shape, float(len(study.clips)))),
+        models_ranked=(),
+        repeats={},
         powers=tuple(
             Power(d, 0.6, 0.7, 0.31, 430, 86, {1: 800, 3: 430, 5: 390}, 0.25, "as noisy as these raters")
             for d in study.ratings
@@ -176,7 +182,9 @@ def make_degenerate(
     )
     none = Estimate(None, n=1, note="one clip has a score and a rating")
     alignments = tuple(
-        PairAlignment(name, dimension, *[none] * 4, Grouped(none), Grouped(none), {}, none, none, missing=place)
+        PairAlignment(
+            name, dimension, *[none] * 4, Grouped(none), Grouped(none), none, {}, none, none, 0, None, missing=place
+        )
         for place, name in enumerate(study.scores)
     )
     names = (metric, "never", dimension)
@@ -185,8 +193,8 @@ def make_degenerate(
         baselines=(NameBaseline(dimension, none, none),),
         differences=(MetricDifference(metric, "never", dimension, none, none),),
         ceilings=(), agreements=(Agreement(dimension, *[Estimate(None, note="one rater")] * 8),), preferences=(),
-        ablations=(), matrix=Matrix(names, 2, np.full((3, 3), np.nan), np.ones((3, 3))), powers=(), claims=(),
-        problems=(f"{metric}: the score is the same for every clip",), settings={"seed": 1},
+        ablations=(), matrix=Matrix(names, 2, np.full((3, 3), np.nan), np.ones((3, 3))), models_ranked=(), repeats={},
+        powers=(), claims=(), problems=(f"{metric}: the score is the same for every clip",), settings={"seed": 1},
     )  # fmt: skip
     return study, report
 

@@ -19,7 +19,7 @@ from scipy import stats
 
 from vmmetrics.alignment.report.charts import draw_charts, intervals_chart, matrix_chart, save_charts, to_svg
 from vmmetrics.alignment.report.clouds import rating_bins
-from vmmetrics.alignment.report.comparisons import parted_clips, ranked
+from vmmetrics.alignment.report.comparisons import parted_clips
 from vmmetrics.alignment.results import Matrix
 
 METRICS = ("cas", "mss", "flow")
@@ -57,7 +57,7 @@ def test_every_chart_is_drawn(charts: dict[str, Figure]) -> None:
 
 def test_the_forest_stands_where_the_estimates_are(charts: dict[str, Figure]) -> None:
     left, right = panels(charts["intervals-naturalness"])
-    pairs = ranked(REPORT, "naturalness")
+    pairs = REPORT.ranked("naturalness")
     for axes, found in ((left, [p.spearman for p in pairs]), (right, [p.within_model.mean for p in pairs])):
         dots = [line for line in axes.get_lines() if line.get_marker() == "o"]
         assert [float(np.asarray(dot.get_xdata())[0]) for dot in dots] == [e.value for e in found]
@@ -75,7 +75,7 @@ def test_the_forest_stands_where_the_estimates_are(charts: dict[str, Figure]) ->
 
 def test_the_scatter_has_every_clip_with_both(charts: dict[str, Figure]) -> None:
     rating = STUDY.mean_rating("naturalness")
-    for axes, pair in zip(panels(charts["scatter-naturalness"]), ranked(REPORT, "naturalness"), strict=True):
+    for axes, pair in zip(panels(charts["scatter-naturalness"]), REPORT.ranked("naturalness"), strict=True):
         clouds = [line for line in axes.get_lines() if line.get_linestyle() == "None"]
         drawn = sorted((x, y) for line in clouds for x, y in np.asarray(line.get_xydata()))
         score = STUDY.scores[pair.metric]

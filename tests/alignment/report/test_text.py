@@ -7,6 +7,7 @@ import io
 import re
 from collections import Counter
 from dataclasses import fields, is_dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,14 +15,17 @@ import pytest
 from rich.console import Console
 from sample_study import make_degenerate, make_report, make_study
 
+from vmmetrics.alignment import align, read_study
+from vmmetrics.alignment.claims import widest_claims
 from vmmetrics.alignment.report.tables import HUMAN, NAME_ONLY, main_table, report_parts, study_of
 from vmmetrics.alignment.report.text import print_report, to_csv, to_latex, to_markdown
 from vmmetrics.alignment.results import StudyReport
 from vmmetrics.utils.display.markup import clean, markdown, shortened, tex
-from vmmetrics.utils.display.tables import DisplayTable
+from vmmetrics.utils.display.tables import DisplayTable, number
 from vmmetrics.utils.statistics.bootstrap import Estimate
 
 HOSTILE = "a|b_$x$ %&#{}\\~^<b>*`[1]\x1b[31m\n\udc80"
+DATA = Path(__file__).parents[2] / "data/fetv-dev"
 REPORT = make_report(make_study())
 
 
@@ -65,11 +69,13 @@ def expected_rows(report: StudyReport, dimension: str) -> dict[str, list[list[fl
     for pair in report.alignments:
         if pair.dimension == dimension:
             lowest = min(e.value for e in pair.without_model.values() if e.value is not None)
-            pooled, inside, prompt = pair.spearman, pair.within_model.mean, pair.within_prompt.mean
+            levels = (pair.spearman, pair.within_model.mean, pair.without_both, pair.within_prompt.mean)
             rows[pair.metric] = [
-                *(rounded(e.value, e.low, e.high) for e in (pooled, inside, prompt)),
+                *(rounded(e.value, e.low, e.high) for e in levels),
                 rounded(lowest),
-                *(rounded(e.value) for e in (pair.model_level, pair.kendall_b, pair.pearson)),
+                *(rounded(e.value) for e in (pair.model_level, pair.kendall_b, pair.kendall_c, pair.pearson)),
+                [],
+                [],
                 rounded(pair.shuffled.value, pair.shuffled.low, pair.shuffled.high),
             ]
     return rows
@@ -161,12 +167,23 @@ def test_the_terminal_shows_the_numbers_in_120_columns() -> None:
     shown = printed(REPORT)
     tables = [line for line in shown.splitlines() if "   " in line or "──" in line]
     assert max(map(len, tables)) <= 120
-    for pair in REPORT.alignments:
-        for value in (pair.spearman.value, pair.within_model.mean.value, pair.kendall_b.value, pair.pearson.value):
+    shown_metrics = [pair for dimension in ("naturalness", "smoothness") for pair in REPORT.ranked(dimension)[:6]]
+    for pair in shown_metrics:
+        figures = (pair.spearman, pair.within_model.mean, pair.without_both, pair.kendall_b, pair.kendall_c)
+        for value in (figure.value for figure in figures):
             assert value is not None
-            assert f"{value:.2f}".replace("-", "−") in shown
+            assert number(value) in shown
     assert "85 clips, 17 prompts, 5 models" in shown
-    assert all(claim in shown for claim in REPORT.claims)
+    assert shown.index("What the data support") < shown.index("Against naturalness")
+    assert all(claim in shown for claim in widest_claims(REPORT, brief=True))
+
+
+def test_the_terminal_is_read_in_a_glance() -> None:
+    many = make_report(make_study(metrics=tuple(f"metric_{number}" for number in range(30))))
+    assert len([line for line in printed(many).splitlines() if line.startswith(" metric_")]) <= 12
+    study = read_study(DATA / "scores.csv", DATA / "ratings.csv")
+    shown = printed(align(study, exclude_models=["real"], resamples=50))
+    assert sum(max(1, -(-len(line.rstrip()) // 120)) for line in shown.splitlines()) <= 60
 
 
 def test_metrics_are_sorted_by_what_cannot_be_won_by_recognising_the_model() -> None:
@@ -179,12 +196,13 @@ def test_what_is_missing_is_a_dash_with_a_footnote() -> None:
     _, report = make_degenerate()
     table = main_table(report, "quality")
     for row in table.rows[:2]:
-        for cell in row.cells[2:]:
+        for column, cell in zip(table.columns[2:], row.cells[2:], strict=True):
             assert cell.text == "–"
-            assert cell.mark > 0
+            assert cell.mark > 0 or column.name in ("r fitted", "RMSE")
     assert "one clip has a score and a rating" in table.notes
-    assert "²  one clip" in printed(report) or "² one clip" in printed(report)
-    assert "still: the score is the same for every clip" in printed(report)
+    assert "² one clip" in to_markdown(report) or "one clip has a score and a rating" in to_markdown(report)
+    assert "still: the score is the same for every clip" in to_markdown(report)
+    assert "1 line of what could not be computed" in printed(report)
 
 
 def test_footnote_marks_lead_to_notes() -> None:
@@ -200,7 +218,7 @@ def test_only_significant_differences_are_listed() -> None:
     listed = next(part for part in report_parts(REPORT) if part.key == "differences")
     assert isinstance(listed, DisplayTable)
     found = {(row.cells[0].text, row.cells[2].text) for row in listed.rows}
-    chosen = [d for d in REPORT.differences if min(d.pooled.p or 0, d.within_model.p or 0) < 0.05]
+    chosen = [d for d in REPORT.differences if (d.pooled_holm or 0) < 0.05]
     assert found == {(d.dimension, d.second) for d in chosen}
     assert f"{len(chosen)} of {len(REPORT.differences)} pairs" in listed.caption
 

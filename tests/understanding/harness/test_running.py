@@ -121,7 +121,7 @@ def test_controls_show_whether_motion_was_needed(understand: Any, served: Any) -
     assert all(text.endswith("not shown the video: choose the option that is most likely right.") for text in said)
     script.requests.clear()
     assert understand(*common, "--control", "single-frame", "--out", "single") == 0
-    assert all(len(body["messages"][-1]["content"]) == 2 for _, body in script.requests)
+    assert all(str(body).count("data:image/jpeg") == 1 for _, body in script.requests)
     assert "not shown" not in str(script.requests[-1][1])
     assert rows("blind", "answers.jsonl")["q0_0"]["shown"]["policy"] == "none"
     # A is always right here, so answering A without looking is too: the majority letter says so
@@ -145,6 +145,72 @@ def test_a_question_may_be_shown_in_its_own_way(understand: Any, served: Any, mo
     assert len(rows("own", "answers.jsonl")["q2_0"]["shown"]["seconds"]) == 8  # 1.2 s, 6 frames a second
     assert understand(*common, "--out", "same", "--frames", "2 uniform") == 0
     assert {row["shown"]["policy"] for row in rows("same", "answers.jsonl").values()} == {"2 uniform"}
+
+
+def test_times_are_told_and_recorded_and_runs_without_them_are_told_apart(
+    understand: Any, served: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model, script = served(answer=seeing)
+    common = ("run", "tiny", "--model", model, "--data", "data", "--yes")
+    words = "Video: 1.2 s, 10 frames per second. Shown: 4 of its frames, at 0.1, 0.4, 0.7, 1 s."
+    assert understand(*common, "--out", "told") == 0
+    assert {row["shown"]["told"] for row in rows("told", "answers.jsonl").values()} == {words}
+    assert words in str(script.requests[0][1])
+    script.requests.clear()
+    assert understand(*common, "--out", "untold", "--no-times") == 0
+    assert understand(*common, "--out", "released", "--protocol", "upstream") == 0  # the released words have none
+    assert "Shown:" not in str(script.requests)
+    assert "told" not in rows("untold", "answers.jsonl")["q0_0"]["shown"]
+    assert figures("untold")[OVERALL]["value"] == 1.0
+    assert understand(*common, "--out", "again", "--protocol", "upstream", "--times") == 0
+    assert understand("score", "again") == 0
+    assert json.loads(Path("again/run.json").read_text())["configuration"]["model"]["times"] == "in words"
+    capsys.readouterr()
+    assert understand("compare", "told", "untold") == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "not every model was told the times of its frames" in said
+    assert "eyes, 4 uniform, times not told (second) minus eyes, 4 uniform (first)" in said
+    assert understand("leaderboard", "told", "untold", "--markdown", "board.md") == 0
+    page = Path("board.md").read_text()
+    assert "4 uniform, times not told" in page
+    assert "not every model was told" in page
+    capsys.readouterr()
+    assert understand("compare", "told", "again") == 0
+    assert "not every model was told" not in " ".join(capsys.readouterr().out.split())
+    # a run from before times were told: it is not gone on with, and compared under its true name
+    record = Path("untold/run.json")
+    old = json.loads(record.read_text())
+    del old["configuration"]["model"]["times"]
+    record.write_text(json.dumps(old))
+    assert understand(*common, "--out", "untold") == 2
+    assert "times" in capsys.readouterr().err
+    assert understand("compare", "untold", "told") == 0
+    assert "not every model was told" in " ".join(capsys.readouterr().out.split())
+
+
+def test_thoughts_that_were_cut_off_are_counted(
+    understand: Any, served: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def thinking(body: dict[str, Any]) -> Any:
+        text = str(body["messages"][-1]["content"])
+        if "(q0_" in text or ("(q1_" in text and body["max_tokens"] <= 50):
+            return server.completion("<think>brighter, A, or", finish="length", usage={"completion_tokens": 50})
+        return seeing(body)
+
+    model, script = served(answer=thinking)
+    common = ("run", "tiny", "--model", model, "--data", "data", "--out", "r", "--yes", "--tokens", 50)
+    assert understand(*common, "--reasoning-effort", "low", "--extra-body", '{"top_k": 1}') == 0
+    assert len(script.requests) == 12 + 4
+    assert all(body["reasoning_effort"] == "low" and body["top_k"] == 1 for _, body in script.requests)
+    out = capsys.readouterr().out
+    assert "answers cut off for their length: 2" in out
+    assert "of these still thinking, so without an answer: 2" in out
+    assert "asked a second time with more tokens: 4" in out
+    assert figures("r")[OVERALL]["value"] == pytest.approx(10 / 12)
+    run = json.loads(Path("r/run.json").read_text())
+    assert run["configuration"]["model"]["extra"] == {"top_k": 1, "reasoning_effort": "low"}
+    assert understand(*common) == 2  # another effort is another run
+    assert "extra" in capsys.readouterr().err
 
 
 def test_an_endpoint_that_misbehaves_costs_time_not_answers(understand: Any, served: Any) -> None:
@@ -326,7 +392,7 @@ def test_two_runs_are_compared_video_by_video(understand: Any, capsys: pytest.Ca
 
 def test_nothing_is_sent_before_the_cost_is_agreed_on(understand: Any, served: Any) -> None:
     model, script = served(answer=seeing)
-    common = ("run", "tiny", "--model", model, "--data", "data", "--out", "r")
+    common = ("run", "tiny", "--model", model, "--data", "data", "--out", "r", "--tokens", 512)
     assert understand(*common, "--prices", 1, 1) == 130  # nobody there to say yes
     assert script.requests == []
     assert understand(*common, "--prices", 1000, 1000, "--max-cost", 4, "--yes", "--threads", 1) == 2
@@ -439,6 +505,7 @@ def test_a_run_goes_on_wherever_its_data_lie_but_not_in_other_words(
     [
         (("run", "nothing", "--model", "random", "--data", "data"), "No benchmark is called"),
         (("run", "tiny", "--model", "gpt", "--data", "data"), "Expected a model"),
+        (("run", "tiny", "--model", "random", "--data", "data", "--extra-body", "{}"), "A reasoning effort"),
         (("run", "tiny", "--model", "random", "--data", "absent"), "no questions.json"),
         (("run", "tiny", "--model", "random", "--data", "data", "--frames", "often"), "Expected a frame policy"),
         (("run", "tiny", "--model", "random", "--data", "data", "--protocol", "theirs"), "vmmetrics or upstream"),

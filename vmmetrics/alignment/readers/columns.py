@@ -195,6 +195,16 @@ def _is_amount(aspects: frozenset[str] | None) -> bool:
     return bool(aspects) and all((metric := find(key)) is not None and metric.is_amount for key in aspects or ())
 
 
+def measures_amount(name: str) -> bool:
+    """Whether a metric or a dimension is by its name about an amount of motion, of which more is not better.
+
+    >>> measures_amount("flow_magnitude"), measures_amount("ssim")
+    (True, False)
+    """
+    metric = find(normalised(name.rpartition(":")[2]))
+    return metric.is_amount if metric is not None else _is_amount(aspects_of(name))
+
+
 def _has(name: str, part: str) -> bool:
     """Whether a word of ``name`` begins with ``part``; of short parts, is it."""
     return f"_{part}{'_' if len(part) <= 3 else ''}" in f"_{name}_"

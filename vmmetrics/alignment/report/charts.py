@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -13,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from vmmetrics.alignment.report.clouds import calibration_chart, scatter_chart
-from vmmetrics.alignment.report.comparisons import accuracies_of, ranked
+from vmmetrics.alignment.report.comparisons import accuracies_of
 from vmmetrics.alignment.report.tables import dimensions_of, study_of
 from vmmetrics.alignment.results import Matrix, StudyReport
 from vmmetrics.alignment.study import Study
@@ -43,7 +42,7 @@ def intervals_chart(report: StudyReport, dimension: str) -> Figure:
         report: The report.
         dimension: What people judged.
     """
-    pairs = ranked(report, dimension)
+    pairs = report.ranked(dimension)
     people = next((ceiling for ceiling in report.ceilings if ceiling.dimension == dimension), None)
     baseline = next((known for known in report.baselines if known.dimension == dimension), None)
     shuffled = [pair.shuffled for pair in pairs]
@@ -196,7 +195,7 @@ def models_chart(study: Study, report: StudyReport, dimension: str) -> Figure:
         dimension: What people judged; the study has ratings of it.
     """
     rating = study.mean_rating(dimension)
-    pairs = ranked(report, dimension)
+    pairs = report.ranked(dimension)
     titles = [f"people: {label(dimension, 14)}", *(label(pair.metric, _SQUARES_NAME) for pair in pairs)]
     columns = [rating, *(study.scores[pair.metric] for pair in pairs)]
     models = np.array(study.models)
@@ -252,7 +251,7 @@ def draw_charts(study: Study, report: StudyReport) -> dict[str, Figure]:
     charts: dict[str, Figure] = {}
     study = study_of(study, report)
     with canvas.chart_style():
-        for dimension in filter(partial(ranked, report), dimensions_of(report)):
+        for dimension in filter(report.ranked, dimensions_of(report)):
             charts[f"intervals-{dimension}"] = intervals_chart(report, dimension)
             if dimension in study.ratings:
                 charts[f"scatter-{dimension}"] = scatter_chart(study, report, dimension)

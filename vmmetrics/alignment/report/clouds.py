@@ -11,7 +11,6 @@ from matplotlib.lines import Line2D
 from scipy import stats
 from scipy.optimize import isotonic_regression
 
-from vmmetrics.alignment.report.comparisons import ranked
 from vmmetrics.alignment.results import PairAlignment, StudyReport
 from vmmetrics.alignment.study import Study
 from vmmetrics.types import FloatArray
@@ -60,7 +59,7 @@ def scatter_chart(study: Study, report: StudyReport, dimension: str) -> Figure:
 
 def _panels(report: StudyReport, dimension: str) -> tuple[Figure, list[tuple[Axes, PairAlignment]]]:
     """A figure with a panel per metric, the best first."""
-    pairs = ranked(report, dimension)
+    pairs = report.ranked(dimension)
     figure, panels = canvas.grid_of(len(pairs), _COLUMNS, _HEIGHT, share_y=True)
     for place, axes in enumerate(panels):
         axes.grid()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import rankdata
 
 from vmmetrics.alignment import results
+from vmmetrics.alignment.model_results import ModelFigures
 from vmmetrics.alignment.study import Study
 from vmmetrics.utils.display import tables
 from vmmetrics.utils.display.markup import clean
@@ -25,6 +26,7 @@ def comparison_parts(report: results.StudyReport) -> list[tables.Part]:
     dimensions = list(dict.fromkeys(accuracy.dimension for accuracy in report.preferences))
     parts: list[tables.Part] = [_preferences(report, dimension) for dimension in dimensions]
     parts += [_ablation(ablation) for ablation in report.ablations]
+    parts += [part for figures in report.models_ranked for part in _models(figures)]
     if report.differences:
         parts.append(differences_part(report.differences, only_significant=True))
     if report.powers:
@@ -35,7 +37,7 @@ def comparison_parts(report: results.StudyReport) -> list[tables.Part]:
 def accuracies_of(report: results.StudyReport, dimension: str) -> list[results.PreferenceAccuracy]:
     """The accuracies on a dimension, best first."""
     here = [accuracy for accuracy in report.preferences if accuracy.dimension == dimension]
-    return sorted(here, key=lambda a: (*_descending(a.accuracy), a.name))
+    return sorted(here, key=lambda a: (a.baseline, *a.accuracy.descending, a.name))
 
 
 def _preferences(report: results.StudyReport, dimension: str) -> DisplayTable:
@@ -52,8 +54,37 @@ def _preferences(report: results.StudyReport, dimension: str) -> DisplayTable:
         share = table.estimate(accuracy.accuracy)
         mark = table.mark("; ".join(clause for clause in rule if clause not in shared))
         pairs = DisplayCell(count(accuracy.pairs), "", mark)
-        table.add(accuracy.name, share, pairs, count(accuracy.human_ties), count(accuracy.metric_ties))
+        ties = map(count, (accuracy.human_ties, accuracy.metric_ties))
+        table.add(accuracy.name, share, pairs, *ties, reference=accuracy.baseline)
     return table
+
+
+def _models(figures: ModelFigures) -> tuple[DisplayTable, DisplayTable]:
+    """Models by people, and how well metrics rank them."""
+    about = clean(figures.dimension)
+    source = f"From {clean(figures.wins.source)}."
+    strengths = {each.model: each.strength for each in figures.strengths.models}
+    columns = heads("model", "pairs", "win ratio, people", "Bradley-Terry strength", *map(clean, figures.soft_pairwise))
+    caption = f"Share of its pairs that a model wins, ties half: by people, and by each metric. {source}"
+    if figures.strengths.note:
+        caption += f" {figures.strengths.note}."
+    models = DisplayTable(f"models-{figures.dimension}", f"Models: {about}", caption, columns)
+    for model in figures.wins.models:
+        of_metrics = (number(e.value) for name, e in model.metrics.items() if name in figures.soft_pairwise)
+        by_people, strength = models.estimate(model.people), models.estimate(strengths.get(model.model, Estimate(None)))
+        models.add(model.model, count(model.pairs), by_people, strength, *of_metrics)
+    caption = (
+        "Soft pairwise accuracy: agreement with people on how surely one model is the better, mean over pairs of models"
+        " (a metric that knows nothing: about 0.5). Win ratios: correlation over models with people's. "
+        f"p: no difference from {figures.reference} in ρ over all clips, by PERM-BOTH (swaps of standardised scores)."
+    )
+    columns = heads("metric", "soft pairwise", "ρ of win ratios", "r of win ratios", "p, PERM-BOTH")
+    ranking = DisplayTable(f"ranking-{figures.dimension}", f"Ranking of models: {about}", caption, columns)
+    for found in figures.wins.agreements:
+        soft = ranking.estimate(figures.soft_pairwise.get(found.metric, Estimate(None)))
+        ratios = (ranking.estimate(e, interval=False) for e in (found.spearman, found.pearson))
+        ranking.add(found.metric, soft, *ratios, p_value(figures.permuted.get(found.metric)))
+    return models, ranking
 
 
 def _ablation(ablation: results.Ablation) -> DisplayTable:
@@ -80,31 +111,33 @@ def differences_part(differences: Sequence[results.MetricDifference], *, only_si
     shown, key, title, chosen = list(differences), "pairs", "All pairs of metrics", ""
     if only_significant:
         key, title = "differences", "Differences between metrics"
-        shown = [d for d in shown if any(map(is_significant, (d.pooled, d.within_model)))]
-        shown.sort(key=lambda d: (-sum(map(is_significant, (d.pooled, d.within_model))), -abs(d.pooled.value or 0.0)))
-        chosen = f"{len(shown):,} of {len(differences):,} pairs differ at p < {SIGNIFICANT}"
+        shown = [
+            d for d in shown if any(p is not None and p < SIGNIFICANT for p in (d.pooled_holm, d.within_model_holm))
+        ]
+        chosen = f"{len(shown):,} of {len(differences):,} pairs differ at p < {SIGNIFICANT} after Holm"
         if len(shown) > _MOST_DIFFERENCES:
             shown = shown[:_MOST_DIFFERENCES]
-            chosen += f"; the first {len(shown)}: both ways significant first, then by size"
-        chosen += ". "
+            chosen += f"; the first {len(shown)}"
+        chosen += ", the best metrics first. "
     if not shown:
-        none = f"none of {len(differences):,} pairs of metrics differs at p < {SIGNIFICANT}"
+        none = f"none of {len(differences):,} pairs of metrics differs at p < {SIGNIFICANT} after Holm"
         return tables.Lines(key, title, (none,))
     caption = (
-        f"{chosen}First minus second on the clips that both have, in paired samples of the prompts; p is not raised "
-        f"for the number of pairs (by chance alone, {SIGNIFICANT:.0%} of them fall below {SIGNIFICANT})."
+        f"{chosen}First minus second on the clips that both have, in paired samples of the prompts. Not compared: "
+        "metrics of an amount, which have no better end, those in the order of another, those with hardly two values. "
+        "Holm: p raised for all pairs; BH: expected share of false ones among the pairs up to this one."
     )
-    columns = heads("dimension", "first", "second", "Δρ all clips", "p", "Δρ within model", "p within", texts=3)
+    columns = heads(
+        *("dimension", "first", "second", "Δρ all clips", "p", "Holm", "BH", "Δρ within model", "p", "Holm", "BH"),
+        texts=3,
+    )
     table = DisplayTable(key, title, caption, columns)
     for d in shown:
         pooled, inside = table.estimate(d.pooled), table.estimate(d.within_model)
-        table.add(d.dimension, d.first, d.second, pooled, p_value(d.pooled.p), inside, p_value(d.within_model.p))
+        p = map(p_value, (d.pooled.p, d.pooled_holm, d.pooled_bh))
+        p_inside = map(p_value, (d.within_model.p, d.within_model_holm, d.within_model_bh))
+        table.add(d.dimension, d.first, d.second, pooled, *p, inside, *p_inside)
     return table
-
-
-def is_significant(estimate: Estimate) -> bool:
-    """Whether a difference is listed among the significant ones."""
-    return estimate.p is not None and estimate.p < SIGNIFICANT
 
 
 def _power(powers: Sequence[results.Power]) -> DisplayTable:
@@ -122,23 +155,6 @@ def _power(powers: Sequence[results.Power]) -> DisplayTable:
         told = f"{number(power.first)} from {number(power.second)}"
         table.add(power.dimension, told, now, count(power.clips), count(power.prompts), raters, number(power.smallest))
     return table
-
-
-def ranked(report: results.StudyReport, dimension: str) -> list[results.PairAlignment]:
-    """The metrics that face a dimension: best within model first, then best over all clips, those without last.
-
-    Metrics that score under half of the clips come after the others: the best of a handful is no best.
-    """
-
-    def place(pair: results.PairAlignment) -> tuple[Any, ...]:
-        figures = map(_descending, (pair.within_model.mean, pair.spearman))
-        return pair.missing > pair.spearman.n, *figures, pair.metric
-
-    return sorted((pair for pair in report.alignments if pair.dimension == dimension), key=place)
-
-
-def _descending(estimate: Estimate) -> tuple[bool, float]:
-    return estimate.value is None, -(estimate.value or 0.0)
 
 
 # Clips on which a metric and people part: where to look for what a metric gets wrong.
@@ -213,7 +229,7 @@ def parted_table(study: Study, report: results.StudyReport, dimension: str) -> D
     columns = heads("metric", "clip", "model", "score", "rating", "place by score", "place by people", "apart", texts=3)
     title = f"Clips on which metric and people part: {clean(dimension)}"
     table = DisplayTable(f"parted-{dimension}", title, caption, columns)
-    for pair in ranked(report, dimension):
+    for pair in report.ranked(dimension):
         for clip in parted_clips(study, pair.metric, dimension):
             places = map(number, (clip.score_place, clip.rating_place, clip.apart))
             table.add(pair.metric, clip.clip, clip.model, f"{clip.score:.4g}", f"{clip.rating:.3g}", *places)

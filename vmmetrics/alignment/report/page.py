@@ -106,10 +106,18 @@ _TERMS = {
     "over all clips": "The easiest to reach: a score that only tells good models from bad ones gets far without "
     "looking at any clip.",
     "within model": "ρ among the clips of one model, then the mean over models. Recognising the model wins nothing.",
-    "single rater": "The ρ of one person with the mean of the others: a score that reaches it is as good as one more "
-    "person.",
-    "model's name": "Guesses each clip's rating from other clips of the same model, and never opens the clip.",
-    "interval": "95 %, from drawing prompts (not clips) anew: it speaks of other prompts like these.",
+    "both out": "Correlation of ranks after prompt and model are both taken out by least squares: neither good models "
+    "nor easy prompts win anything.",
+    "lowest ρ without a model": "ρ over the clips of all models but the one whose absence costs most.",
+    "model level": "ρ of the models' mean scores with their mean ratings.",
+    "r fitted, RMSE": "Pearson's r after a logistic curve was fitted, and its error; the fit flatters weak scores.",
+    "soft pairwise": "How surely a metric and people find the same one of two models better, mean over pairs of "
+    "models; 0.5 for a metric that knows nothing.",
+    "single rater": "The ρ of one person with the mean of the others. Over all clips the model's name alone comes near "
+    "it, so read metrics against it within models.",
+    "model's name": "Guesses each clip's rating from the ratings of other clips of the same model, and never opens it.",
+    "interval": "95 %, Student's t with the standard error that drawing prompts (not clips) anew gives: it speaks of "
+    "other prompts like these, for these models and raters.",
 }
 _CLAIMS_SHOWN = 12  # what stands above the fold of a screen
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
@@ -142,7 +150,7 @@ def _opening(report: StudyReport) -> Iterator[str]:
     if report.claims:
         first, more = report.claims[:_CLAIMS_SHOWN], report.claims[_CLAIMS_SHOWN:]
         rest = f"<details><summary>{len(more)} more</summary>{html_list(more)}</details>" if more else ""
-        yield f'<section class="claims"><h3>What the data supports</h3>{html_list(first)}{rest}</section>'
+        yield f'<section class="claims"><h3>What the data support</h3>{html_list(first)}{rest}</section>'
     if report.problems:
         yield f"<section><h3>What could not be computed</h3>{html_list(report.problems)}</section>"
     terms = "".join(f"<dt>{text(term)}</dt><dd>{text(meaning)}</dd>" for term, meaning in _TERMS.items())

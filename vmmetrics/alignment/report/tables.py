@@ -6,7 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from vmmetrics.alignment.report.comparisons import comparison_parts, ranked
+from vmmetrics.alignment.claims import LEAST_OFF_MODE, widest_claims
+from vmmetrics.alignment.preference_baselines import MODEL_NAME, SINGLE_RATER
+from vmmetrics.alignment.report.comparisons import comparison_parts
 from vmmetrics.alignment.results import Agreement, StudyReport
 from vmmetrics.alignment.study import Study, with_averages
 from vmmetrics.alignment.study_report import without_models
@@ -15,8 +17,8 @@ from vmmetrics.utils.display.markup import clean, shortened
 from vmmetrics.utils.display.tables import DisplayCell, DisplayColumn, DisplayTable, heads, number
 from vmmetrics.utils.statistics.bootstrap import Estimate
 
-HUMAN = "single rater"
-NAME_ONLY = "model's name"
+HUMAN = SINGLE_RATER
+NAME_ONLY = MODEL_NAME
 _DISPUTED_SHOWN = 5
 _WITH_INTERVAL = (1, 3, 4)  # of the figures of agreement: α ordinal and both ICC
 _MODEL_LENGTH = 10  # characters of a model's name under a number: the table must fit 120 columns
@@ -24,11 +26,15 @@ _MAIN = {
     "n": "clips with a score and a rating",
     "ρ all clips": "Spearman over all clips",
     "ρ within model": "mean Spearman among clips of one model: recognising the model wins nothing here",
+    "ρ both out": "correlation of ranks with model and prompt both taken out",
     "ρ within prompt": "mean Spearman among clips of one prompt",
     "lowest ρ without a model": "all clips but those of one model, the model whose absence costs most",
     "model level": "Spearman of the models' means",
-    "τb": "Kendall's rank correlation",
+    "τb": "Kendall's rank correlation τ-b",
+    "τc": "Kendall's τ-c, as FETV-EVAL and others print it",
     "r": "Pearson's correlation",
+    "r fitted": "Pearson's correlation after a monotone logistic fit (VQEG); it flatters: see docs/alignment.md",
+    "RMSE": "error of that fit, in the unit of the ratings",
     "shuffled": "ρ over all clips when ratings are shuffled inside each model: the worth of knowing it",
 }
 
@@ -55,14 +61,66 @@ def flat_settings(report: StudyReport) -> Iterator[tuple[str, Any]]:
             yield name, setting
 
 
+_BRIEF_METRICS = 12
+"""Rows of metrics on a terminal over all dimensions; a dimension has three at least."""
+
+
+def brief_parts(report: StudyReport) -> list[display.Part]:
+    """What a terminal shows: what the data support, then one table of a line per metric for each dimension."""
+    matched = matching_lines(report)
+    shown = matched.lines[:_MATCHING_SHOWN]
+    if more := len(matched.lines) - len(shown):
+        shown += (f"and {more} more lines in the written report",)
+    parts: list[display.Part] = [replace(matched, lines=shown)]
+    if report.claims:
+        claims = widest_claims(report, brief=True)
+        parts.append(display.Lines("claims", "What the data support", tuple(map(clean, claims))))
+    dimensions = dimensions_of(report)
+    most = max(3, _BRIEF_METRICS // max(1, len(dimensions)))
+    return [*parts, *(brief_table(report, dimension, most) for dimension in dimensions)]
+
+
+_MATCHING_SHOWN = 6
+_BRIEF = ("n", "ρ all clips", "ρ within model", "ρ both out", "τb", "τc")
+
+
+def brief_table(report: StudyReport, dimension: str, most: int) -> DisplayTable:
+    """The best metrics of a dimension and what to read them against, a line each."""
+    columns = heads("metric", *(DisplayColumn(name, hint=_MAIN[name]) for name in _BRIEF))
+    pairs = report.ranked(dimension)
+    caption = "Spearman's ρ [95 % interval]; both out: model and prompt taken out."
+    if len(pairs) > most:
+        caption += f" The first {most} of {len(pairs)} metrics."
+    table = DisplayTable(f"brief-{dimension}", f"Against {clean(dimension)}", caption, columns)
+    for pair in pairs[:most]:
+        figures = (pair.spearman, pair.within_model.mean, pair.without_both)
+        plain = (pair.kendall_b, pair.kendall_c)
+        cells = [_one_line(e) for e in figures] + [number(e.value) for e in plain]
+        if pair.off_mode < LEAST_OFF_MODE:
+            cells = ["too few distinct values"]
+        table.add(pair.metric, display.count(pair.spearman.n), *cells)
+    for top in report.ceilings:
+        if top.dimension == dimension:
+            figures = (top.overall, top.within_model, top.without_both)
+            table.add(HUMAN, "", *map(_one_line, figures), reference=True)
+    for base in report.baselines:
+        if base.dimension == dimension:
+            table.add(NAME_ONLY, "", _one_line(base.overall), reference=True)
+    return table
+
+
+def _one_line(estimate: Estimate) -> str:
+    return f"{number(estimate.value)} {display.bounds(estimate.low, estimate.high)}".strip()
+
+
 def report_parts(report: StudyReport) -> list[display.Part]:
     """Everything people are shown, in the order of reading."""
     parts: list[display.Part] = [matching_lines(report)]
+    if report.claims:
+        parts.append(display.Lines("claims", "What the data support", tuple(map(clean, report.claims))))
     parts += [main_table(report, dimension) for dimension in dimensions_of(report)]
     parts += people_parts(report)
     parts += comparison_parts(report)
-    if report.claims:
-        parts.append(display.Lines("claims", "What the data supports", tuple(map(clean, report.claims))))
     if report.problems:
         parts.append(display.Lines("problems", "What could not be computed", tuple(map(clean, report.problems))))
     return parts
@@ -86,8 +144,8 @@ def matching_lines(report: StudyReport) -> display.Lines:
         clean(f"{', '.join(metrics)} → {', '.join(dimensions) or 'nothing'}")
         for dimensions, metrics in by_dimensions.items()
     )
-    lines = [head, *map(clean, report.matching), *([f"held against: {faces}"] if faces else [])]
-    lines += map(clean, report.settings.get("averages", ()))
+    lines = [head, *([f"held against: {faces}"] if faces else [])]
+    lines += map(clean, (*report.matching, *report.settings.get("averages", ())))
     return display.Lines("matching", "Matched", tuple(lines))
 
 
@@ -100,25 +158,30 @@ def main_table(report: StudyReport, dimension: str) -> DisplayTable:
     )
     columns = heads("metric", *(DisplayColumn(name, hint=hint) for name, hint in _MAIN.items()))
     table = DisplayTable(f"alignment-{dimension}", f"Against {clean(dimension)}", caption, columns)
-    for pair in ranked(report, dimension):
+    for pair in report.ranked(dimension):
         missing = f"{_of(pair.missing, 'rated clip')} without a score" if pair.missing else None
         table.add(
             pair.metric,
             DisplayCell(display.count(pair.spearman.n), "", table.mark(missing)),
-            *map(table.estimate, (pair.spearman, pair.within_model.mean, pair.within_prompt.mean)),
+            *map(table.estimate, (pair.spearman, pair.within_model.mean, pair.without_both, pair.within_prompt.mean)),
             _lowest(pair.without_model, table),
-            *(table.estimate(e, interval=False) for e in (pair.model_level, pair.kendall_b, pair.pearson)),
+            *(
+                table.estimate(e, interval=False)
+                for e in (pair.model_level, pair.kendall_b, pair.kendall_c, pair.pearson)
+            ),
+            *map(number, (pair.fitted_pearson, pair.rmse)),
             table.estimate(pair.shuffled),  # with its spread: the mean alone would hide how far chance reaches
         )
     for ceiling in report.ceilings:
         if ceiling.dimension == dimension:
-            levels = map(table.estimate, (ceiling.overall, ceiling.within_model, ceiling.within_prompt))
+            figures = (ceiling.overall, ceiling.within_model, ceiling.without_both, ceiling.within_prompt)
+            levels = map(table.estimate, figures)
             table.add(HUMAN, "", *levels, reference=True)
     for baseline in report.baselines:
         if baseline.dimension == dimension:
             # inside a model the name says nothing, by construction
             overall, inside = table.estimate(baseline.overall), table.estimate(baseline.within_prompt)
-            table.add(NAME_ONLY, "", overall, "", inside, reference=True)
+            table.add(NAME_ONLY, "", overall, "", "", inside, reference=True)
     return table
 
 
@@ -176,7 +239,7 @@ def group_tables(report: StudyReport) -> list[DisplayTable]:
     """What the main tables average: ρ within each model, and without each model; for those who want to look closer."""
     tables = []
     for dimension in dimensions_of(report):
-        pairs = ranked(report, dimension)
+        pairs = report.ranked(dimension)
         models = sorted({model for pair in pairs for model in pair.within_model.groups})
         for key, title in (("within", "ρ within each model"), ("without", "ρ without each model")) if models else ():
             columns = heads("metric", *map(clean, models))
@@ -186,6 +249,24 @@ def group_tables(report: StudyReport) -> list[DisplayTable]:
                 table.add(pair.metric, *(table.estimate(found.get(model, Estimate(None))) for model in models))
             tables.append(table)
     return tables
+
+
+def group_tables_of(reports: Mapping[str, StudyReport], column: str) -> list[DisplayTable]:
+    """ρ over all clips of each value of a column, a table per dimension."""
+    found = []
+    for dimension in dict.fromkeys(name for report in reports.values() for name in dimensions_of(report)):
+        names = (f"{group} ({report.clips})" for group, report in reports.items())
+        table = DisplayTable(
+            f"groups-{dimension}",
+            f"Against {clean(dimension)} by {clean(column)}",
+            "Spearman's ρ over all clips of each value (with so many clips), with its 95 % interval.",
+            heads("metric", *map(clean, names)),
+        )
+        by_metric = [{p.metric: p.spearman for p in r.alignments if p.dimension == dimension} for r in reports.values()]
+        for metric in dict.fromkeys(name for of_group in by_metric for name in of_group):
+            table.add(metric, *(table.estimate(of_group.get(metric, Estimate(None))) for of_group in by_metric))
+        found.append(table)
+    return found
 
 
 def _of(number_of: int, thing: str) -> str:

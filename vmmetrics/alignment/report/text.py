@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from vmmetrics.alignment.report.tables import flat_settings, report_parts
+from vmmetrics.alignment.report.tables import brief_parts, flat_settings, report_parts
 from vmmetrics.alignment.results import Grouped
 from vmmetrics.utils.display import tables
 from vmmetrics.utils.display.markup import csv_text
@@ -17,17 +17,22 @@ from vmmetrics.utils.statistics.bootstrap import Estimate
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from vmmetrics.alignment.model_results import ModelFigures
     from vmmetrics.alignment.results import Ablation, StudyReport
 
 
 def print_report(report: StudyReport, console: Console) -> None:
-    """Print a report for people: what was matched, a table per dimension, raters, comparisons, claims, problems.
+    """Print the short form of a report: what was matched, what the data support, a line per metric, what is missing.
 
     Args:
         report: The report.
         console: Where; the tables fit 120 columns.
     """
-    tables.print_parts(report_parts(report), console)
+    tables.print_parts(brief_parts(report), console)
+    if report.problems:
+        lacking = f"{len(report.problems)} line{'s' * (len(report.problems) != 1)} of what could not be computed"
+        console.print(f"{lacking}: in the written report", style="dim")
+    console.print("--out DIR writes all tables, claims and pictures", style="dim")
 
 
 def to_markdown(report: StudyReport) -> str:
@@ -104,6 +109,8 @@ def csv_rows(report: StudyReport) -> Iterator[CsvRow]:
         yield from _figures("preference", accuracy.name, accuracy, accuracy.rule)
     for ablation in report.ablations:
         yield from _ablation(ablation)
+    for models in report.models_ranked:
+        yield from _models(models)
     matrix = report.matrix
     for i, first in enumerate(matrix.names):
         for j, second in enumerate(matrix.names[: i + 1]):
@@ -136,6 +143,26 @@ def _figures(section: str, metric: str, part: Any, note: str | None = None) -> I
             yield from (CsvRow(*key, group, *astuple(found)) for group, found in value.items())
         elif value is None or isinstance(value, int | float):
             yield CsvRow(*key, value=value, note=note)
+
+
+def _models(figures: ModelFigures) -> Iterator[CsvRow]:
+    def row(metric: str, statistic: str, group: str, found: Estimate) -> CsvRow:
+        return CsvRow("models", metric, figures.dimension, statistic, group, *astuple(found))
+
+    for model in figures.wins.models:
+        yield row("", "win_ratio", model.model, model.people)
+        for metric, found in model.metrics.items():
+            yield row(metric, "win_ratio", model.model, found)
+    for strength in figures.strengths.models:
+        yield row("", "bradley_terry", strength.model, strength.strength)
+    for agreement in figures.wins.agreements:
+        yield row(agreement.metric, "win_ratio_spearman", "", agreement.spearman)
+        yield row(agreement.metric, "win_ratio_pearson", "", agreement.pearson)
+    for metric, found in figures.soft_pairwise.items():
+        yield row(metric, "soft_pairwise_accuracy", "", found)
+    for metric, p in figures.permuted.items():
+        note = f"against {figures.reference}, pooled Spearman"
+        yield CsvRow("models", metric, figures.dimension, "perm_both", p=p, note=note)
 
 
 def _ablation(ablation: Ablation) -> Iterator[CsvRow]:

@@ -33,7 +33,7 @@ class Synthetic(MultipleChoice):
     title = "the suite"
     data = _DATA
     form = "{instruction}\n\n{text}\n{options}\n{asked}"
-    groupings = ("task", "minFPS")
+    groupings = ("task", "minFPS", "look")
     order = (*TASKS, *(name for *_, name in BUCKETS))
 
     def find(self, data: Path) -> Path:
@@ -60,6 +60,8 @@ class Synthetic(MultipleChoice):
     def score_one(self, question: Question, answered: Answered | None, protocol: Scoring) -> Scored:
         """Judge an answer; one that is missing or not understood is wrong."""
         detail: dict[str, Any] = {"min_fps": question.reference["min_fps"]}
+        if question.reference["format"] > 1:  # of scores of the first version no older file says so
+            detail["method"] = f"version {question.reference['format']} of the suite"
         if answered is not None and answered.shown is not None:
             fps = answered.shown.fps
             detail["shown"] = _DATA["enough" if fps is not None and fps >= _SLACK * detail["min_fps"] else "short"]
@@ -78,13 +80,18 @@ class Synthetic(MultipleChoice):
 
 def _question(row: Any, folder: Path, source: Path) -> Question:
     try:
-        if row["format"] != FORMAT:
-            raise SetupError(f"{source}: another version of vmmetrics wrote it; render the suite again")
+        if row["format"] not in range(1, FORMAT + 1):
+            raise SetupError(
+                f"{source}: a later version of vmmetrics wrote it; update vmmetrics, or render the suite again"
+            )
         path = folder / row["video"]
+        groups = {"task": (row["task"],), "minFPS": (row["bucket"],)}
+        if row["format"] > 1:
+            groups["look"] = (row["look"],)
         return Question(
             str(row["id"]), str(row["id"]), row["question"], tuple(row["options"]), int(row["answer"]),
-            {"task": (row["task"],), "minFPS": (row["bucket"],)}, path if path.is_file() else None,
-            reference={name: row[name] for name in ("min_fps", "fps", "frames", "reading")},
+            groups, path if path.is_file() else None,
+            reference={name: row[name] for name in ("format", "min_fps", "fps", "frames", "reading")},
         )  # fmt: skip
     except (KeyError, TypeError, ValueError) as error:
         raise SetupError(f"{source}: a line is no question of the suite ({error!r}); render the suite again") from error

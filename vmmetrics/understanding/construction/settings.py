@@ -21,7 +21,6 @@ from vmmetrics.utils.endpoint.messages import KEY_VARIABLE, EndpointSettings, Le
 
 RECIPES: Final = ("motionbench", "favor", "tuna", "fpsbench")
 _UNABLE: Final = ("recorded:", "majority")
-_VIEW_TOKENS: Final = 512  # of a filter's answer; a letter has one, some models think before it
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +112,13 @@ class BuildSettings:
             ValueError: It is none, or has no address.
         """
         if spec.startswith(("hf:", "random")):
-            return ModelSettings(spec, tokens=_VIEW_TOKENS)
+            return ModelSettings(spec)
         if spec.startswith(_UNABLE):
             raise ValueError(f"{spec} cannot answer questions that are not made yet")
         endpoint = self.writing(spec)
         return ModelSettings(
-            f"endpoint:{endpoint.model}@{endpoint.url}", tokens=_VIEW_TOKENS, per_minute=self.per_minute,
-            prices=self.prices, key_variable=self.key_variable,
+            f"endpoint:{endpoint.model}@{endpoint.url}", per_minute=self.per_minute, prices=self.prices,
+            key_variable=self.key_variable,
         )  # fmt: skip
 
 

@@ -9,11 +9,12 @@ from itertools import pairwise
 from pathlib import Path
 
 from vmmetrics.errors import SetupError
+from vmmetrics.models.protocol import NOT_TOLD
 from vmmetrics.models.questions import Question
 from vmmetrics.understanding import registry
 from vmmetrics.understanding.harness.benchmark import Figure, Reference, Scored, Scoring
 from vmmetrics.understanding.harness.running import read_answers, read_run
-from vmmetrics.understanding.harness.scoring import UNLIKE, ReadScores, read_scores, share
+from vmmetrics.understanding.harness.scoring import UNLIKE, UNTOLD, ReadScores, read_scores, share
 from vmmetrics.understanding.harness.statistics import ALL, ModelDifference, differences
 from vmmetrics.utils.display.markup import csv_text
 from vmmetrics.utils.display.tables import NONE, DisplayCell, DisplayTable, Lines, Part, bounds, count, heads, number
@@ -69,11 +70,20 @@ def compare_runs(first: Path, second: Path, protocol: Scoring) -> Compared:
         notes.append("the runs were asked from different data files")
     if sides[0].by != sides[1].by:
         notes.append(f"{UNLIKE}: {'; '.join(sorted(sides[0].by))} / {'; '.join(sorted(sides[1].by))}")
+    notes += _untold(sides)
     names = [side.model for side in sides]
     if names[0] == names[1]:  # told apart by the frames shown, or where these are one too by the folders
         more = (first, second) if sides[0].frames == sides[1].frames else [side.frames for side in sides]
         names = [f"{name}, {which}" for name, which in zip(names, more, strict=True)]
     return Compared(sides[0].benchmark, (names[0], names[1]), found, notes)
+
+
+def _untold(runs: Sequence[ReadScores]) -> list[str]:
+    """What must be known where some models were told the times of their frames and others not."""
+    told = {run.times for run in runs} - {""}
+    if NOT_TOLD not in told or len(told) == 1:
+        return []
+    return [f"{UNTOLD}: {'; '.join(f'{run.model}, {run.frames}: {run.times}' for run in runs if run.times)}"]
 
 
 def _on_common(first: ReadScores, second: ReadScores) -> tuple[list[Question], list[Scored], list[Scored]]:
@@ -218,7 +228,7 @@ def _notes(rows: Sequence[RunRow]) -> list[str]:
     if len({row.scores.by for row in rows}) > 1:
         by = "; ".join(f"{row.label}: {', '.join(sorted(row.scores.by))}" for row in rows)
         notes.append(f"{UNLIKE}: {by}")
-    return notes
+    return notes + _untold([row.scores for row in rows])
 
 
 # Leaderboards of understanding runs as tables for people and as CSV.

@@ -10,17 +10,20 @@ from typing import TYPE_CHECKING
 from vmmetrics.models.protocol import Form, Model
 from vmmetrics.models.questions import Question
 from vmmetrics.utils.endpoint.client import THREADS
-from vmmetrics.utils.endpoint.messages import KEY_VARIABLE, EndpointSettings
+from vmmetrics.utils.endpoint.messages import KEY_VARIABLE, TIMEOUT, EndpointSettings, further_fields
 
 if TYPE_CHECKING:
     from vmmetrics.models.recorded import Released
 
-TOKENS = 512
-"""Tokens of an answer at most, unless said otherwise: a letter has one, a caption a few hundred."""
+TOKENS = 8192
+"""Tokens of an answer at most, unless said otherwise. A letter has one and a caption a few hundred, but models that
+think write thousands before; a reply still cut off in its thought is asked for once more with four times as many."""
+TOKENS_A_SECOND = 20.0
+"""An endpoint that writes more slowly counts as gone; a large model on a busy server has about twice that."""
 SEED_DIGITS = 18
 """Of ``random:SEED``, at most."""
-FORMS = "endpoint:MODEL@URL, hf:FOLDER, recorded:FILE, random, random:SEED, majority, oracle"
-"""How models are named; the oracle knows the synthetic suite."""
+FORMS = "endpoint:MODEL@URL, hf:FOLDER, hf:ORG/NAME, recorded:FILE, random, random:SEED, majority, frame-reader"
+"""How models are named; the frame reader knows the synthetic suite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,7 @@ class ModelSettings:
     Attributes:
         spec: Its name, as in :data:`FORMS`.
         form: How frames are handed over.
+        times: Whether a model that gets pictures is told the clip's length and rate and the times of its frames.
         tokens: Tokens of an answer at most.
         temperature: Of an endpoint; None leaves it to the endpoint.
         seed: Of an endpoint's sampling; None sends none.
@@ -38,13 +42,20 @@ class ModelSettings:
         max_cost: Most that may be spent.
         key_variable: Environment variable with the endpoint's key.
         threads: Questions at once to an endpoint; threads of torch for a local model, None for its own choice.
+        effort: The word for an endpoint's ``reasoning_effort``.
+        extra: JSON object of further fields of an endpoint's requests.
+        batch_size: Questions that a local model is given at once.
+        dtype: Of a local model's numbers, in torch's words; "auto" for that of its weights.
+        device: Of a local model, in torch's words; "auto" spreads it over all GPUs; None takes the GPUs there are,
+            or the CPU.
 
     Raises:
-        ValueError: The name is none.
+        ValueError: The name is none, or an option is not for such a model.
     """
 
     spec: str
     form: Form = "auto"
+    times: bool = True
     tokens: int = TOKENS
     temperature: float | None = 0.0
     seed: int | None = None
@@ -53,12 +64,17 @@ class ModelSettings:
     max_cost: float | None = None
     key_variable: str = KEY_VARIABLE
     threads: int | None = None
+    effort: str | None = None
+    extra: str | None = None
+    batch_size: int = 1
+    dtype: str = "auto"
+    device: str | None = None
 
     def __post_init__(self) -> None:
         kind, rest = self.kind, self.rest
         seeded = rest.isdecimal() and len(rest) <= SEED_DIGITS
         known = {"endpoint": "@http" in rest[1:], "hf": bool(rest), "recorded": bool(rest), "majority": not rest}
-        if not (known | {"oracle": not rest, "random": not rest or seeded}).get(kind, False):
+        if not (known | {"frame-reader": not rest, "random": not rest or seeded}).get(kind, False):
             raise ValueError(f"Expected a model ({FORMS}) but got {self.spec!r}")
         if self.form not in ("auto", "images", "video"):
             raise ValueError(f"Expected frames as auto, images or video but got {self.form!r}")
@@ -66,6 +82,10 @@ class ModelSettings:
             self.endpoint()
         elif self.prices is not None or self.max_cost is not None:
             raise ValueError("Prices and a bound on the cost are for endpoints")
+        elif self.effort is not None or self.extra is not None:
+            raise ValueError("A reasoning effort and further fields of requests are for endpoints")
+        if kind != "hf" and (self.batch_size, self.dtype, self.device) != (1, "auto", None):
+            raise ValueError("A batch size, a dtype and a device are for local models (hf:)")
 
     @property
     def kind(self) -> str:
@@ -88,6 +108,7 @@ class ModelSettings:
         return EndpointSettings(
             f"http{url}", model, tokens=self.tokens, temperature=self.temperature, seed=self.seed,
             per_minute=self.per_minute, input_price=given, output_price=answered, key_variable=self.key_variable,
+            timeout=max(TIMEOUT, self.tokens / TOKENS_A_SECOND), extra=further_fields(self.extra, self.effort),
         )  # fmt: skip
 
 
@@ -111,11 +132,14 @@ def open_model(
         from vmmetrics.models.endpoint import EndpointModel
 
         threads = settings.threads or THREADS
-        return EndpointModel(settings.endpoint(), replies, settings.form, settings.max_cost, threads)
+        return EndpointModel(settings.endpoint(), replies, settings.form, settings.max_cost, threads, settings.times)
     if kind == "hf":
         from vmmetrics.models.local import LocalModel
 
-        return LocalModel(Path(rest), settings.tokens, settings.form, settings.threads)
+        return LocalModel(
+            rest, settings.tokens, settings.form, settings.threads, settings.times, settings.batch_size, settings.dtype,
+            settings.device,
+        )  # fmt: skip
     if kind == "recorded":
         from vmmetrics.models.recorded import RecordedModel, released_answers
 
@@ -123,10 +147,10 @@ def open_model(
         recorded = RecordedModel(Path(rest), own)
         recorded.check(questions)
         return recorded
-    if kind == "oracle":
-        from vmmetrics.understanding.synthetic.oracle import OracleModel
+    if kind == "frame-reader":
+        from vmmetrics.understanding.synthetic.reader import FrameReader
 
-        return OracleModel()
+        return FrameReader()
     from vmmetrics.models.recorded import MajorityModel, RandomModel
 
     return MajorityModel(questions) if kind == "majority" else RandomModel(int(rest or 0))

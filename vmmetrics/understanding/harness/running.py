@@ -282,6 +282,8 @@ class Asking:
         except (RejectedError, NoAnswerError) as error:
             unanswered = Answered(question.id, shown=shown, error=str(error))
             return AnswerOutcome(unanswered, kept=isinstance(error, RejectedError), silent=True)
+        if shown is not None and said.told is not None:
+            shown = replace(shown, told=said.told)
         return AnswerOutcome(Answered(question.id, said.text, shown, said.error, said.usage))
 
     def frames_each(self, questions: Sequence[Question]) -> float:
@@ -330,7 +332,7 @@ def _by_name(source: Mapping[str, str]) -> dict[str, str]:
 def usage_of(answers: Mapping[str, Answered]) -> dict[str, float]:
     """Sums over answers: tokens, cost, seconds; and how many there are, have an error, or were cut off."""
     found: dict[str, float] = {"answers": len(answers), "errors": sum(a.error is not None for a in answers.values())}
-    for name in ("input_tokens", "output_tokens", "cost", "cut"):
+    for name in ("input_tokens", "output_tokens", "cost", "cut", "thinking", "again"):
         known = [answered.usage[name] for answered in answers.values() if name in answered.usage]
         if known:
             found[name] = round(sum(known), 6)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from vmmetrics.errors import SetupError, cannot
+from vmmetrics.models.protocol import NOT_TOLD
 from vmmetrics.models.questions import Answered, Question
 from vmmetrics.understanding.harness.benchmark import Benchmark, Figure, Reference, Scored, Scoring
 from vmmetrics.understanding.harness.running import usage_of
@@ -19,6 +20,14 @@ from vmmetrics.utils.schema import check, plain, read_json
 from vmmetrics.utils.storage.atomic import write_atomically, write_json, write_text
 from vmmetrics.utils.storage.journal import Journal, encode
 from vmmetrics.utils.tables import sha256_of
+
+_LENGTHS: Final = {
+    "cut": "answers cut off for their length",
+    "thinking": "of these still thinking, so without an answer",
+    "again": "asked a second time with more tokens",
+    "fewer": "asked with fewer tokens, as the model's context holds no more",
+}
+"""What the usage of an answer says of its length, in words; see :class:`~vmmetrics.models.protocol.Said`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +123,15 @@ def score(
         "with an error, counted as wrong": sum(answered.error is not None for answered in asked.values()),
         "not understood": sum(not s.answered for s in scored if s.question in asked and not asked[s.question].error),
         "empty answers": sum(not answered.text.strip() and answered.error is None for answered in asked.values()),
-        "answers cut off for their length": sum("cut" in answered.usage for answered in asked.values()),
+        **{words: sum(name in answered.usage for answered in asked.values()) for name, words in _LENGTHS.items()},
         "clips of which fewer frames were shown than wanted": sum(one.limited is not None for one in shown),
         **(problems or {}),
     }
     counts = {"asked": len(questions)} | {name: count for name, count in counts.items() if count}
     model, policy = configuration["model"], configuration.get("frames")
     frames = str(policy["policy"]) if policy else "not known" if "recorded" in model else "none"
+    if times_of(configuration) == NOT_TOLD:
+        frames += ", times not told"
     identity = judge.settings.part() if isinstance(judge, Client) else {}
     if isinstance(judge, Path):
         identity = {"file": judge.name, "sha256": sha256_of(judge)}
@@ -138,6 +149,18 @@ def score(
         usage=usage_of(asked),
         judge=identity,
     )
+
+
+def times_of(configuration: Mapping[str, Any]) -> str:
+    """Return how the model of a run was told the times of its frames; empty where that is not known or none was shown.
+
+    Args:
+        configuration: Of the run. One from before times were told in words says nothing of them.
+    """
+    model, frames = configuration["model"], configuration.get("frames")
+    if not frames or "form" not in model or str(frames["policy"]).startswith("none"):
+        return ""
+    return str(model.get("times", NOT_TOLD if model["form"] == "images" else ""))
 
 
 def file_in(folder: Path, name: str, protocol: Scoring) -> Path:
@@ -198,6 +221,8 @@ def write(result: ScoredRun, folder: Path) -> list[Path]:
 
 UNLIKE: Final = "scored by different means, so not to be compared: score both again where the same is installed"
 """Note where runs differ in :attr:`ReadScores.by`."""
+UNTOLD: Final = "not every model was told the times of its frames, so questions of speed and rate are not put alike"
+"""Note where runs differ in :attr:`ReadScores.times`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,7 +246,9 @@ class ReadScores(_Figures):
         scored: What each got.
         data: SHA-256 of the benchmark's files.
         by: What it was scored by, where that can differ from machine to machine: a similarity of texts.
-        method: How descriptions were taken apart; scores of two such ways are not compared.
+        method: What scores must have in common to be compared: how descriptions were taken apart, or which version of
+            the synthetic suite was asked.
+        times: How the model was told the times of its frames; see :func:`times_of`.
     """
 
     questions: Sequence[Question]
@@ -229,6 +256,7 @@ class ReadScores(_Figures):
     data: tuple[str, ...]
     by: frozenset[str]
     method: str
+    times: str
 
     @property
     def measure(self) -> str:
@@ -244,8 +272,9 @@ class ReadScores(_Figures):
         if self.method != other.method:
             ways = " and ".join(one.method or "an earlier version" for one in (self, other))
             raise SetupError(
-                f"Runs of {self.benchmark} were scored in two ways, so not to be compared: {ways}",
-                "score both again: 'vmmetrics understand score FOLDER'",
+                f"Runs of {self.benchmark} were asked or scored in two ways, so not to be compared: {ways}",
+                "score both again: 'vmmetrics understand score FOLDER'; where they were asked different suites, ask "
+                "both models the same",
             )
 
 
@@ -271,4 +300,7 @@ def read_scores(folder: Path, configuration: Mapping[str, Any], protocol: Scorin
     by = frozenset(str(line.detail["by"]) for line in lines if "by" in line.detail)
     method = next((str(line.detail["method"]) for line in lines if "method" in line.detail), "")
     data = tuple(sorted(configuration["data"].values()))
-    return ReadScores(read.benchmark, read.model, read.frames, read.figures, questions, lines, data, by, method)
+    return ReadScores(
+        read.benchmark, read.model, read.frames, read.figures, questions, lines, data, by, method,
+        times_of(configuration),
+    )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Who says whether a question can be answered at a frame rate: a person, a model, or the oracle; and what they said."""
+"""Whoever says whether a question can be answered at a frame rate: a person, a model or the frame reader."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from vmmetrics.understanding.construction.options import shuffles
 from vmmetrics.understanding.harness.benchmark import Benchmark
 from vmmetrics.understanding.harness.choices import chosen_option
 from vmmetrics.understanding.minfps import QuestionRate, known_of, search
-from vmmetrics.understanding.synthetic.oracle import look_up, seconds_of
+from vmmetrics.understanding.synthetic.reader import look_up, seconds_of
 from vmmetrics.utils.endpoint.messages import RejectedError
 from vmmetrics.utils.storage.journal import Journal, iterate_lines
 from vmmetrics.utils.storage.lock import ByteLocks, Locked
@@ -53,8 +53,8 @@ class Annotator:
     answerable: Callable[[Question, float], bool]
 
 
-def oracle_annotator(phases: int = 8) -> Annotator:
-    """The oracle of the synthetic suite, which must read the right answer off the frames wherever sampling begins.
+def reader_annotator(phases: int = 8) -> Annotator:
+    """The frame reader of the synthetic suite, which must be right wherever sampling begins.
 
     Args:
         phases: Moments, spread over the time between two frames, at which sampling begins: a short event that frames
@@ -66,7 +66,7 @@ def oracle_annotator(phases: int = 8) -> Annotator:
         begun = (phase / phases * between for phase in range(phases))
         return all(look_up(question, frames_at(question, rate, at), at) == question.answer for at in begun)
 
-    return Annotator("oracle", {"oracle": 1, "phases": phases}, answerable)
+    return Annotator("frame-reader", {"frame-reader": 1, "phases": phases}, answerable)
 
 
 def model_annotator(model: Model, benchmark: Benchmark, asks: int) -> Annotator:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 import cv2
 import numpy as np
@@ -16,12 +16,14 @@ from vmmetrics.types import FloatArray
 # Shapes on a canvas: one description of a moment gives both its picture and where its markers are.
 
 SIDE: Final = 448
-"""Width and height of every clip, pixels: what InternVL-class models see of a tile, so nothing is made smaller."""
+"""Width and height of the canvas in the units of all that is drawn and read."""
+PIXELS: Final = 336
+"""Width and height of every clip: 12 patches of 28 pixels, 24 of 14, so that models need not make it smaller."""
 Colour = tuple[int, int, int]
 Point = tuple[float, float]
 Picture = NDArray[np.uint8]
 
-# Far apart in hue, and in what is left of hue after video coding: the oracle tells them by colour alone.
+# Far apart in hue, and in what is left of hue after video coding: the frame reader tells them by colour alone.
 MARKERS: Final[Mapping[str, Colour]] = {
     "red": (216, 38, 44),
     "blue": (28, 92, 214),
@@ -69,27 +71,74 @@ class Polygon:
 Shape = Line | Disc | Polygon
 
 
-def paint(canvas: Picture, shapes: Iterable[Shape], camera: FloatArray = IDENTITY) -> None:
+def paint(canvas: Picture, shapes: Iterable[Shape], camera: FloatArray = IDENTITY, cloth: Cloth | None = None) -> None:
     """Paint shapes onto a canvas, in their order.
 
     Args:
         canvas: (H, W, 3) uint8 RGB, changed in place.
         shapes: What to paint, in the coordinates of the world.
         camera: (2, 3) similarity from the world to the canvas.
+        cloth: Texture of what is painted, which goes along with it; None for flat colours.
     """
-    zoom = float(np.sqrt(abs(np.linalg.det(camera[:, :2]))))
+    (a, b, c), (d, e, f) = camera.tolist()
+    zoom, unit = math.sqrt(abs(a * e - b * d)), 2**_SHIFT
     for shape in shapes:
+        colour = shape.colour
+        if cloth is not None and colour == INK:
+            colour = cloth.ink
+        corners = (shape.centre,) if isinstance(shape, Disc) else shape.points
+        at = [(a * x + b * y + c, d * x + e * y + f) for x, y in corners]
+        fixed = np.array([(round(x * unit), round(y * unit)) for x, y in at], np.int32)
         if isinstance(shape, Line):
-            points = _fixed(_through(shape.points, camera))
-            cv2.polylines(canvas, [points], False, shape.colour, max(1, round(shape.width * zoom)), cv2.LINE_AA, _SHIFT)
+            width = max(1, round(shape.width * zoom))
+            cv2.polylines(canvas, [fixed], False, colour, width, cv2.LINE_AA, _SHIFT)
+            if cloth is not None and width > 2:  # lit from the front
+                cv2.polylines(canvas, [fixed], False, cloth.light, width // 3, cv2.LINE_AA, _SHIFT)
             continue
-        colour = shape.colour if shape.marker is None else MARKERS[shape.marker]
+        colour = colour if shape.marker is None else MARKERS[shape.marker]
+        radius = 0.0
         if isinstance(shape, Disc):
-            centre = _fixed(_through((shape.centre,), camera))[0]
-            radius = round(shape.radius * zoom * 2**_SHIFT)
-            cv2.circle(canvas, centre.tolist(), radius, colour, cv2.FILLED, cv2.LINE_AA, _SHIFT)
+            radius = shape.radius * zoom
+            cv2.circle(canvas, fixed[0].tolist(), round(radius * unit), colour, cv2.FILLED, cv2.LINE_AA, _SHIFT)
         else:
-            cv2.fillPoly(canvas, [_fixed(_through(shape.points, camera))], colour, cv2.LINE_AA, _SHIFT)
+            cv2.fillPoly(canvas, [fixed], colour, cv2.LINE_AA, _SHIFT)
+        if cloth is not None:
+            _weave(canvas, cloth.grain, at, radius)
+
+
+class Cloth(Protocol):
+    """How figures look in a textured clip."""
+
+    @property
+    def ink(self) -> Colour:
+        """Colour of figures."""
+
+    @property
+    def light(self) -> Colour:
+        """Colour of limbs where light falls on them."""
+
+    @property
+    def grain(self) -> Picture:
+        """(N, N, 3) steps of 255 by which shapes are darker, N no less than any shape is wide."""
+
+
+def _weave(canvas: Picture, grain: Picture, at: Sequence[Point], radius: float) -> None:
+    """Darken a disc, or what is between corners, by the grain, which is fixed to its middle."""
+    side = len(canvas)
+    low, high = ([pick(axis) for axis in zip(*at, strict=True)] for pick in (min, max))
+    left, top = (max(0, math.floor(value - radius)) for value in low)
+    right, bottom = (min(side, math.ceil(value + radius) + 1) for value in high)
+    if left >= right or top >= bottom:
+        return
+    mask = np.zeros((bottom - top, right - left), np.uint8)
+    within = [(round(x - left), round(y - top)) for x, y in at]
+    if radius:
+        cv2.circle(mask, within[0], int(radius), 255, cv2.FILLED)
+    else:
+        cv2.fillPoly(mask, [np.array(within, np.int32)], 255)
+    x, y = (len(grain) // 2 - round((a + b) / 2) + begin for a, b, begin in zip(low, high, (left, top), strict=True))
+    part = canvas[top:bottom, left:right]
+    cv2.subtract(part, grain[y : y + len(mask), x : x + mask.shape[1]], part, mask)
 
 
 def marks(shapes: Iterable[Shape], camera: FloatArray = IDENTITY) -> dict[str, Point]:
@@ -111,10 +160,7 @@ def box(left: float, top: float, right: float, bottom: float) -> tuple[Point, ..
 def regular(centre: Point, radius: float, corners: int, inner: float = 1.0) -> tuple[Point, ...]:
     """Corners of a regular polygon standing on its point's opposite side; with ``inner`` below 1 a star."""
     count = corners if inner == 1.0 else 2 * corners
-    angles = -np.pi / 2 + 2 * np.pi * np.arange(count) / count
-    radii = np.where(np.arange(count) % 2 == 0, radius, radius * inner)
-    return tuple((centre[0] + float(r * np.cos(a)), centre[1] + float(r * np.sin(a)))
-                 for r, a in zip(radii, angles, strict=True))  # fmt: skip
+    return tuple(reach(centre, radius * (inner if k % 2 else 1.0), 360.0 * k / count - 90) for k in range(count))
 
 
 def room(floor: float = 372.0) -> Picture:
@@ -129,16 +175,15 @@ def _through(points: Iterable[Point], camera: FloatArray) -> FloatArray:
     return at
 
 
-def _fixed(points: FloatArray) -> NDArray[np.int32]:
-    return np.round(points * 2**_SHIFT).astype(np.int32)
-
-
 def _centroid(points: tuple[Point, ...]) -> Point:
     """Of the area, by the shoelace formula."""
-    x, y = np.asarray(points, np.float64).T
-    cross = x * np.roll(y, -1) - np.roll(x, -1) * y
-    return (float(((x + np.roll(x, -1)) * cross).sum() / (3 * cross.sum())),
-            float(((y + np.roll(y, -1)) * cross).sum() / (3 * cross.sum())))  # fmt: skip
+    across = down = area = 0.0
+    for (x, y), (right, below) in zip(points, (*points[1:], points[0]), strict=True):
+        cross = x * below - right * y
+        area += cross
+        across += (x + right) * cross
+        down += (y + below) * cross
+    return across / (3 * area), down / (3 * area)
 
 
 FORMS: Final = ("circle", "square", "triangle", "star", "hexagon")

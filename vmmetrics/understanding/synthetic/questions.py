@@ -19,6 +19,8 @@ from vmmetrics.understanding.synthetic.scenes import Draft, DrawnScene, Dwell, R
 T = TypeVar("T")
 REST: Final = 0.6
 """Seconds at least in which nothing happens at either end of a clip."""
+SPARE: Final = 0.8
+"""Seconds by which a clip is longer than it must be, so that what happens can begin at several moments."""
 PAUSE: Final = 0.25
 """Seconds at least between two events."""
 
@@ -28,42 +30,68 @@ def colours(rng: np.random.Generator, count: int) -> tuple[str, ...]:
     return tuple(str(name) for name in rng.permutation(list(MARKERS))[:count])
 
 
+class QuestionPlace(NamedTuple):
+    """What is the same however often a question is drawn again, and alike over the questions of a task.
+
+    Attributes:
+        place: Index of the right option.
+        answer: Index of the right one among the task's answers.
+        number: How many questions of the task were before.
+    """
+
+    place: int
+    answer: int
+    number: int
+
+
 def placed(rng: np.random.Generator, right: T, others: Sequence[T], place: int) -> tuple[T, ...]:
     """Options with the right one at its place and the others in any order."""
     rest = [others[i] for i in rng.permutation(len(others))]
     return (*rest[:place], right, *rest[place:])
 
 
-def counts(chosen: np.random.Generator, fewest: int, most: int) -> tuple[int, ...]:
-    """Five numbers in a row, within limits: whoever knows the limits cannot tell which of them is right either."""
-    first = int(chosen.integers(fewest, most - 4 + 1))
-    return tuple(range(first, first + 5))
+def rest(dwell: Dwell) -> int:
+    """Frames without an event at either end: no fewer than the dwell, so that sampling may begin anywhere in it."""
+    return max(dwell.seconds(REST), dwell.frames)
 
 
-def rest(rng: np.random.Generator, dwell: Dwell) -> int:
-    """Frames without an event: no fewer than the dwell, so that sampling may begin anywhere in it."""
-    return max(dwell.seconds(REST), dwell.frames) + int(rng.integers(0, dwell.seconds(0.5)))
+def spell(rng: np.random.Generator, dwell: Dwell, moved: int, most: int) -> tuple[int, int]:
+    """When movement begins, in a clip as long as for the longest movement: its length says nothing of what is in it.
+
+    Args:
+        rng: Chooses when.
+        dwell: Of the clip.
+        moved: Frames of movement.
+        most: Frames of the longest movement that any answer has.
+
+    Returns:
+        Its first frame, and the length of the clip.
+    """
+    frames = 2 * rest(dwell) + dwell.seconds(SPARE) + most
+    return int(rng.integers(rest(dwell), frames - rest(dwell) - moved + 1)), frames
 
 
-def moments(rng: np.random.Generator, dwell: Dwell, count: int) -> tuple[list[int], int]:
-    """First frames of events that last the dwell, with pauses that tell nothing of how many there were.
+def moments(rng: np.random.Generator, dwell: Dwell, count: int, most: int) -> tuple[list[int], int]:
+    """First frames of events that last the dwell, with pauses between, in a clip as long as for the most of them.
 
     Returns:
         The first frames, and the length of the clip.
     """
     pause = max(dwell.seconds(PAUSE), dwell.frames)
-    starts = [rest(rng, dwell)]
-    for _ in range(count - 1):
-        starts.append(starts[-1] + dwell.frames + pause + int(rng.integers(0, 2 * pause)))
-    return starts, starts[-1] + dwell.frames + rest(rng, dwell)
+    frames = 2 * rest(dwell) + dwell.seconds(SPARE) + most * dwell.frames + 2 * (most - 1) * pause
+    spare = frames - 2 * rest(dwell) - count * dwell.frames - (count - 1) * pause
+    before = np.sort(rng.integers(0, spare + 1, count))
+    return [rest(dwell) + k * (dwell.frames + pause) + int(n) for k, n in enumerate(before)], frames
 
 
 # Questions whose answer is counted: repetitions, instances, and the ratio of two speeds.
 
-LONGEST: Final = 6.5
-"""Seconds of movement at most, unless so few repetitions fit in that the options would tell the right one."""
-FEWEST, MOST = 5, 12
-"""Repetitions and instances; of fewer, one missed would be a larger share, but the ends of the clip would tell more."""
+REPEATED: Final = (5, 6, 7, 8, 9)
+"""Repetitions: all five are options of every question, so neither the options nor their range tell the right one."""
+POPPED: Final = (6, 7, 8, 9, 10)
+"""Instances. Of fewer, one missed would be a larger share, but the ends of the clip would tell more."""
+SWUNG: Final = 12
+"""Swings of the faster of two: the slower one's half or third of them is whole."""
 _FLOOR: Final = 396.0
 
 
@@ -103,28 +131,24 @@ _REPEATED: Final = {
 }
 
 
-def repetitions(chosen: np.random.Generator, rng: np.random.Generator, dwell: Dwell, place: int) -> Draft:
+def repetitions(rng: np.random.Generator, dwell: Dwell, turn: QuestionPlace) -> Draft:
     """How often something is repeated."""
     name = str(rng.choice(list(_REPEATED)))
     (colour,) = colours(rng, 1)
-    values = counts(chosen, FEWEST, max(FEWEST + 4, min(MOST, int(LONGEST * dwell.min_fps / 2))))
-    count = values[place]
-    start = rest(rng, dwell)
-    frames = start + 2 * dwell.frames * count + rest(rng, dwell)
+    count = REPEATED[turn.place]
+    start, frames = spell(rng, dwell, 2 * dwell.frames * count, 2 * dwell.frames * REPEATED[-1])
     what, actor = _REPEATED[name]
     scene = _scene(dwell, [actor], [0.5], [colour], [swings(frames, start, dwell.frames, count)])
     text = f"How many times does {what.format(colour=colour)}?"
-    options = tuple(f"{v} times" for v in values)
-    return Draft(scene, text, options, place, Reading("cycles", (colour,), values), dwell.min_fps, name)
+    options = tuple(f"{v} times" for v in REPEATED)
+    return Draft(scene, text, options, turn.place, Reading("cycles", (colour,), REPEATED), dwell.min_fps, name)
 
 
-def instances(chosen: np.random.Generator, rng: np.random.Generator, dwell: Dwell, place: int) -> Draft:
+def instances(rng: np.random.Generator, dwell: Dwell, turn: QuestionPlace) -> Draft:
     """How many balls pop up, one after the other, at no place twice in a row."""
     (colour,) = colours(rng, 1)
-    values = counts(chosen, FEWEST + 1, min(MOST, int(LONGEST * dwell.min_fps)))
-    count = values[place]
-    start = rest(rng, dwell)
-    frames = start + dwell.frames * count + rest(rng, dwell)
+    count = POPPED[turn.place]
+    start, frames = spell(rng, dwell, dwell.frames * count, dwell.frames * POPPED[-1])
     holes: list[Point] = [(96.0 + 128 * column, 150.0 + 118 * row) for row in range(3) for column in range(3)]
     at = [int(rng.integers(len(holes)))]
     while len(at) < count:
@@ -132,17 +156,17 @@ def instances(chosen: np.random.Generator, rng: np.random.Generator, dwell: Dwel
     rise = lifts(dwell.frames, (0,), dwell.frames)
 
     def shapes(frame: int) -> Sequence[Shape]:
-        turn, step = divmod(frame - start, dwell.frames)
-        if not 0 <= turn < count:
+        popped, step = divmod(frame - start, dwell.frames)
+        if not 0 <= popped < count:
             return ()
-        x, y = holes[at[turn]]
+        x, y = holes[at[popped]]
         return (figures.form("circle", (x, y - 8 - 22 * float(rise[step])), 30, colour),)
 
     scene = DrawnScene(dwell.fps, frames, shapes, room(70))
     paint(scene.background, [figures.hole(hole) for hole in holes])
     text = f"{colour.capitalize()} balls pop out of the holes, one after the other. How often does one pop out?"
-    options = tuple(f"{v} times" for v in values)
-    return Draft(scene, text, options, place, Reading("places", (colour,), values), dwell.min_fps, "pop up")
+    options = tuple(f"{v} times" for v in POPPED)
+    return Draft(scene, text, options, turn.place, Reading("places", (colour,), POPPED), dwell.min_fps, "pop up")
 
 
 _PAIRS: Final = {
@@ -158,25 +182,23 @@ _PAIRS: Final = {
 }
 
 
-def speed(chosen: np.random.Generator, rng: np.random.Generator, dwell: Dwell, place: int) -> Draft:
+def speed(rng: np.random.Generator, dwell: Dwell, turn: QuestionPlace) -> Draft:
     """Which of two moves faster, and how many times as fast; never alike, which no rate is too low to show."""
     name = str(rng.choice(list(_PAIRS)))
     first, second = colours(rng, 2)
     ratios = {f"the {first} one, 2 times as fast": 2.0, f"the {first} one, 3 times as fast": 3.0,
               f"the {second} one, 2 times as fast": 0.5, f"the {second} one, 3 times as fast": 1 / 3}  # fmt: skip
     words = list(ratios)
-    right = words[int(chosen.integers(len(words)))]
+    right = words[turn.answer]
     times = max(round(ratios[right]), round(1 / ratios[right]))
-    slow = int(rng.integers(3, min(5, int(LONGEST * dwell.min_fps / 2 / times)) + 1))  # swings of the slower
-    start = rest(rng, dwell)
-    frames = start + 2 * dwell.frames * slow * times + rest(rng, dwell)
-    quick, unhurried = (swings(frames, start, dwell.frames * n, slow * times // n) for n in (1, times))
+    start, frames = spell(rng, dwell, 2 * dwell.frames * SWUNG, 2 * dwell.frames * SWUNG)
+    quick, unhurried = (swings(frames, start, dwell.frames * n, SWUNG // n) for n in (1, times))
     heights = (quick, unhurried) if ratios[right] > 1 else (unhurried, quick)
-    options = placed(rng, right, [word for word in words if word != right], place)
+    options = placed(rng, right, [word for word in words if word != right], turn.place)
     reading = Reading("ratio", (first, second), tuple(ratios[option] for option in options))
     which, actor = _PAIRS[name]
     scene = _scene(dwell, [actor] * 2, (0.27, 0.73), (first, second), heights)
-    return Draft(scene, f"{which} faster, and by how much?", options, place, reading, dwell.min_fps, name)
+    return Draft(scene, f"{which} faster, and by how much?", options, turn.place, reading, dwell.min_fps, name)
 
 
 _ROW: Final = {
@@ -202,7 +224,7 @@ _ORDERED: Final = {
 }
 
 
-def order(_: np.random.Generator, rng: np.random.Generator, dwell: Dwell, place: int) -> Draft:
+def order(rng: np.random.Generator, dwell: Dwell, turn: QuestionPlace) -> Draft:
     """In which order four of them move. The wrong orders swap the first two, the last two, or both.
 
     Who misses one of the four cannot tell two options apart. Any of the options could be the one that the others were
@@ -211,23 +233,25 @@ def order(_: np.random.Generator, rng: np.random.Generator, dwell: Dwell, place:
     name = str(rng.choice(list(_ORDERED)))
     names = colours(rng, 4)
     right = tuple(names[i] for i in rng.permutation(4))
-    starts, frames = moments(rng, dwell, 4)
+    starts, frames = moments(rng, dwell, 4, 4)
     heights = [lifts(frames, (starts[right.index(c)],), dwell.frames) for c in names]
     a, b, c, d = right
-    values = placed(rng, right, [(b, a, c, d), (a, b, d, c), (b, a, d, c)], place)
+    values = placed(rng, right, [(b, a, c, d), (a, b, d, c), (b, a, d, c)], turn.place)
     options = tuple(", ".join(value) for value in values)
     scene = _row(name, rng, dwell, names, heights)
-    return Draft(scene, _ORDERED[name], options, place, Reading("order", names, values), dwell.min_fps, name)
+    return Draft(scene, _ORDERED[name], options, turn.place, Reading("order", names, values), dwell.min_fps, name)
 
 
-def flash(_: np.random.Generator, rng: np.random.Generator, dwell: Dwell, place: int) -> Draft:
+def flash(rng: np.random.Generator, dwell: Dwell, turn: QuestionPlace) -> Draft:
     """Which of five shapes that bob about is not there for a moment."""
     names = colours(rng, 5)
-    gone = int(rng.integers(5))
-    frames = 2 * rest(rng, dwell) + dwell.seconds(float(rng.uniform(1.5, 3.0)))
+    gone = names.index(list(MARKERS)[turn.answer])
+    frames = 2 * rest(dwell) + dwell.seconds(2.6)
     edge = max(dwell.seconds(0.5), dwell.frames)
     start = int(rng.choice(unseen(frames, dwell, edge, frames - edge - dwell.frames)))
     forms = [figures.FORMS[i] for i in rng.permutation(5)]
+    other = forms.index(figures.FORMS[turn.number // 5 % 5])  # each form vanishes as often as each colour
+    forms[gone], forms[other] = forms[other], forms[gone]
     angles = 2 * np.pi * (np.arange(5) / 5 + rng.random())
     beats, phases = rng.uniform(0.2, 0.4, 5), rng.random(5)
 
@@ -237,11 +261,11 @@ def flash(_: np.random.Generator, rng: np.random.Generator, dwell: Dwell, place:
         x, y = SIDE / 2 + 142 * np.cos(angles), SIDE / 2 + 142 * np.sin(angles) + bob
         return [figures.form(forms[k], (float(x[k]), float(y[k])), 40, names[k]) for k in range(5) if k != hidden]
 
-    values = placed(rng, names[gone], [c for c in names if c != names[gone]], place)
+    values = placed(rng, names[gone], [c for c in names if c != names[gone]], turn.place)
     options = tuple(f"the {c} {forms[names.index(c)]}" for c in values)
     scene = DrawnScene(dwell.fps, frames, shapes, room(SIDE))
     text = "One of the shapes vanishes for a moment and comes back. Which one is it?"
-    return Draft(scene, text, options, place, Reading("gone", names, values), dwell.min_fps, "shapes")
+    return Draft(scene, text, options, turn.place, Reading("gone", names, values), dwell.min_fps, "shapes")
 
 
 _TOGETHER: Final = {
@@ -251,13 +275,13 @@ _TOGETHER: Final = {
 }
 
 
-def synchrony(_: np.random.Generator, rng: np.random.Generator, dwell: Dwell, place: int) -> Draft:
+def synchrony(rng: np.random.Generator, dwell: Dwell, turn: QuestionPlace) -> Draft:
     """Which two of four move together: one moment gives each of the two others away."""
     name = str(rng.choice(list(_TOGETHER)))
     names = colours(rng, 4)
     a, b, c, d = (names[i] for i in rng.permutation(4))
     count = int(rng.integers(4, 6))
-    starts, frames = moments(rng, dwell, count)
+    starts, frames = moments(rng, dwell, count, 5)
     lone = rng.permutation(count)[:2]
     still = {int(lone[0]): d, int(lone[1]): c}  # who stays at rest in which event
     heights = [
@@ -265,7 +289,7 @@ def synchrony(_: np.random.Generator, rng: np.random.Generator, dwell: Dwell, pl
     ]
     pairs = [pair for pair in combinations(names, 2) if set(pair) != {a, b}]
     right = tuple(colour for colour in names if colour in (a, b))
-    values = placed(rng, right, [pairs[i] for i in rng.permutation(len(pairs))[:4]], place)
+    values = placed(rng, right, [pairs[i] for i in rng.permutation(len(pairs))[:4]], turn.place)
     options = tuple(" and ".join(value) for value in values)
     scene = _row(name, rng, dwell, names, heights)
-    return Draft(scene, _TOGETHER[name], options, place, Reading("together", names, values), dwell.min_fps, name)
+    return Draft(scene, _TOGETHER[name], options, turn.place, Reading("together", names, values), dwell.min_fps, name)

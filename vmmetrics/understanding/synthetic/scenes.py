@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import cv2
@@ -11,7 +11,8 @@ import numpy as np
 
 from vmmetrics.models.frames import FramePolicy, nearest
 from vmmetrics.types import FloatArray
-from vmmetrics.understanding.synthetic.figures import IDENTITY, SIDE, Picture, Shape, marks, paint, room
+from vmmetrics.understanding.synthetic.figures import IDENTITY, PIXELS, SIDE, Picture, Shape, marks, paint, room
+from vmmetrics.understanding.synthetic.textures import Textures
 
 Tracks = dict[str, FloatArray]
 """Of each marker (T, 2) pixels from the top left corner, NaN where it is not in the picture."""
@@ -51,6 +52,7 @@ class DrawnScene:
         shapes: From the number of a frame to what moves in it, in the coordinates of the world.
         background: What does not move: (SIDE, SIDE, 3), or with MARGIN around it where there is a camera.
         camera: From the number of a frame to a (2, 3) similarity from world to canvas; None where it never moves.
+        look: Textures of figures; None for flat colours.
     """
 
     fps: int
@@ -58,6 +60,11 @@ class DrawnScene:
     shapes: Callable[[int], Sequence[Shape]]
     background: Picture = field(default_factory=room)
     camera: Callable[[int], FloatArray] | None = None
+    look: Textures | None = None
+
+    def textured(self, look: Textures) -> DrawnScene:
+        """Return the same clip with textures on background and figures."""
+        return replace(self, background=look.covered(self.background), look=look)
 
     @property
     def seconds(self) -> float:
@@ -65,15 +72,39 @@ class DrawnScene:
         return self.frames / self.fps
 
     def picture(self, frame: int) -> Picture:
-        """Draw a frame, (SIDE, SIDE, 3) uint8 RGB."""
+        """Draw a frame, (PIXELS, PIXELS, 3) uint8 RGB."""
+        return self._drawn(self.shapes(frame), IDENTITY if self.camera is None else self.camera(frame), self._ground())
+
+    def pictures(self) -> Iterator[Picture]:
+        """Draw all frames, each (3 PIXELS / 2, PIXELS) uint8, the planes of yuv420p below one another.
+
+        Where nothing moved it is the array of the frame before.
+        """
+        last: tuple[Sequence[Shape], bytes] | None = None
+        ground = self._ground()
+        for frame in range(self.frames):
+            shapes, camera = self.shapes(frame), IDENTITY if self.camera is None else self.camera(frame)
+            if (shapes, camera.tobytes()) != last:
+                last = (shapes, camera.tobytes())
+                drawn = self._drawn(shapes, camera, ground)
+                planes = cv2.cvtColor(drawn, cv2.COLOR_RGB2YUV_I420).astype(np.uint8, copy=False)
+            yield planes
+
+    def _ground(self) -> Picture:
+        """The background in pixels; where a camera moves it is kept larger, and made smaller frame by frame."""
+        size, how = (PIXELS, PIXELS), cv2.INTER_AREA
+        ground = self.background if self.camera else cv2.resize(self.background, size, interpolation=how)
+        return ground.astype(np.uint8, copy=False)
+
+    def _drawn(self, shapes: Sequence[Shape], camera: FloatArray, ground: Picture) -> Picture:
+        view = camera * (PIXELS / SIDE)
         if self.camera is None:
-            canvas, camera = self.background.copy(), IDENTITY
+            canvas = ground.copy()
         else:
-            camera = self.camera(frame)
-            placed = camera.copy()
-            placed[:, 2] -= camera[:, :2] @ (MARGIN, MARGIN)
-            canvas = cv2.warpAffine(self.background, placed, (SIDE, SIDE)).astype(np.uint8, copy=False)
-        paint(canvas, self.shapes(frame), camera)
+            placed = view.copy()
+            placed[:, 2] -= view[:, :2] @ (MARGIN, MARGIN)
+            canvas = cv2.warpAffine(ground, placed, (PIXELS, PIXELS)).astype(np.uint8, copy=False)
+        paint(canvas, shapes, view, self.look)
         return canvas
 
     def tracks(self, frames: Sequence[int]) -> Tracks:
@@ -105,7 +136,7 @@ class Reading:
     """What has to be read off the frames, and what each option says about it.
 
     Attributes:
-        kind: Of :data:`vmmetrics.understanding.synthetic.oracle.READERS`.
+        kind: Of :data:`vmmetrics.understanding.synthetic.reader.READERS`.
         markers: Which markers, in the order the kind wants them.
         values: Of each option.
     """

@@ -1,10 +1,12 @@
-"""The suite: which questions there are, and the check that each is as hard as it says."""
+"""The suite: which questions there are, the check that each is as hard as it says, and its files."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,22 +14,26 @@ import numpy as np
 
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.understanding.synthetic import questions, ways
-from vmmetrics.understanding.synthetic.oracle import answer
-from vmmetrics.understanding.synthetic.scenes import Draft, Dwell, sampled, too_low
+from vmmetrics.understanding.synthetic.questions import QuestionPlace
+from vmmetrics.understanding.synthetic.reader import answer
+from vmmetrics.understanding.synthetic.scenes import Draft, Dwell, Tracks, sampled, too_low
+from vmmetrics.understanding.synthetic.textures import Textures
 from vmmetrics.utils.storage.atomic import write_atomically
 from vmmetrics.video.encoding import write_h264
 
-Ask = Callable[[np.random.Generator, np.random.Generator, Dwell, int], Draft]
-"""From what the answer is drawn from, what all else is, the dwell and the place of the right option to a question.
+Ask = Callable[[np.random.Generator, Dwell, QuestionPlace], Draft]
+"""From what chance decides, the dwell and the turn to a question.
 
-Answers are drawn apart because questions are drawn again until no rate too low answers them: some answers survive that
-more easily, and would be right more often than a guesser may expect."""
+Answer and place are the turn's because questions are drawn again until no rate too low answers them: some answers
+survive that more easily, and would be right more often than a guesser may expect."""
 _DRAWS: Final = 500
+_RATES: Final = (24, 30, 60)
+"""Frames per second that clips have."""
 
 
 def dwell_of(min_fps: int) -> Dwell:
-    """The dwell that gives a minFPS, of clips with 30 or, where it does not divide these, 60 frames per second."""
-    fps = 60 if 30 % min_fps else 30
+    """The dwell that gives a minFPS, of clips with the fewest frames per second of which it is a whole part."""
+    fps = next(rate for rate in _RATES if rate % min_fps == 0)
     return Dwell(fps, fps // min_fps)
 
 
@@ -39,24 +45,27 @@ class SuiteTask:
         ask: Makes one.
         rates: minFPS that it is asked at.
         options: How many there are.
+        answers: How many answers can be right, each as often as the others.
     """
 
     ask: Ask
     rates: tuple[int, ...]
     options: int = 5
+    answers: int = 5
 
 
 TASKS: Final[Mapping[str, SuiteTask]] = {
     "repetition count": SuiteTask(questions.repetitions, (2, 3, 4, 5, 6, 10, 12)),
     "instance count": SuiteTask(questions.instances, (2, 3, 4, 5, 6, 10, 12)),
-    "order": SuiteTask(questions.order, (1, 2, 3, 4, 5, 6, 10, 15), options=4),
-    "direction": SuiteTask(ways.direction, (2, 3, 4, 5, 6, 10, 12), options=4),
-    "speed": SuiteTask(questions.speed, (4, 5, 6, 10, 12), options=4),
+    "order": SuiteTask(questions.order, (1, 2, 3, 4, 5, 6, 10, 15), options=4, answers=4),
+    "direction": SuiteTask(ways.direction, (2, 3, 4, 5, 6, 10, 12), options=4, answers=4),
+    "speed": SuiteTask(questions.speed, (4, 5, 6, 10, 12), options=4, answers=4),
     "flash": SuiteTask(questions.flash, (6, 10, 15, 20, 30, 60)),
     "synchrony": SuiteTask(questions.synchrony, (1, 2, 3, 4, 5, 6, 10, 15)),
-    "camera motion": SuiteTask(ways.camera, (1, 3, 1, 5, 1, 10, 15)),
+    "camera motion": SuiteTask(ways.camera, (1,), answers=6),
+    "camera jolt": SuiteTask(ways.jolt, (3, 5, 10, 15)),
 }
-"""By the name that figures are given under. The camera's 1 stands for its slow clips, whose minFPS is 0.5."""
+"""By the name that figures are given under; the minFPS of camera motion is 0.5."""
 BUCKETS: Final = ((0.0, 2.0, "up to 2"), (2.0, 5.0, "3 to 5"), (5.0, 10.0, "6 to 10"), (10.0, 20.0, "12 to 20"),
                   (20.0, 60.0, "30 to 60"))  # fmt: skip
 """minFPS above the first number and up to the second, and what they are called."""
@@ -87,7 +96,7 @@ class Item:
 
 
 def make(count: int, seed: int = 0) -> Iterator[Item]:
-    """Make questions, tasks and rates in turn, right options in every place alike.
+    """Make questions, tasks in turn; places and answers are right equally often, rates and looks come equally often.
 
     The same count and seed give the same questions; a larger count begins with those of a smaller one.
 
@@ -98,41 +107,70 @@ def make(count: int, seed: int = 0) -> Iterator[Item]:
     for index in range(count):
         round_of, number = divmod(index, len(TASKS))
         name, task = list(TASKS.items())[number]
-        rate = task.rates[round_of % len(task.rates)]
-        block, within = divmod(round_of, task.options)  # of so many questions of a task one is right in each place
-        place = int(np.random.default_rng((seed, 1, number, block)).permutation(task.options)[within])
-        yield Item(f"{name.replace(' ', '-')}-{round_of:03d}", name, _draw(task, dwell_of(rate), place, (seed, index)))
+        rate = task.rates[_shuffled(len(task.rates), round_of, (seed, 2, number))]
+        draft = _draw(task, dwell_of(rate), _turn(task, round_of, (seed, 1, number)), (seed, index))
+        if _shuffled(2, round_of, (seed, 3, number)):
+            look = Textures.draw(np.random.default_rng((seed, 4, index)))
+            draft = replace(draft, scene=draft.scene.textured(look))
+        yield Item(f"{name.replace(' ', '-')}-{round_of:03d}-s{seed}", name, draft)
 
 
-def _draw(task: SuiteTask, dwell: Dwell, place: int, key: tuple[int, int]) -> Draft:
+def _shuffled(count: int, place: int, key: tuple[int, ...]) -> int:
+    """One of 0 to count - 1; in each run of so many places every one of them, in an order of its own."""
+    block, within = divmod(place, count)
+    return int(np.random.default_rng((*key, block)).permutation(count)[within])
+
+
+def _turn(task: SuiteTask, number: int, key: tuple[int, ...]) -> QuestionPlace:
+    """Place and answer: each equally often, and over as many questions as there are pairs of them each pair once."""
+    block, within = divmod(number, task.options * task.answers)
+    rng = np.random.default_rng((*key, block))
+    places, answers = rng.permutation(task.options), rng.permutation(task.answers)
+    shifted = within + within // math.lcm(task.options, task.answers)
+    return QuestionPlace(int(places[within % task.options]), int(answers[shifted % task.answers]), number)
+
+
+def _draw(task: SuiteTask, dwell: Dwell, turn: QuestionPlace, key: tuple[int, int]) -> Draft:
     for attempt in range(_DRAWS):
-        draft = task.ask(np.random.default_rng(key), np.random.default_rng((*key, attempt)), dwell, place)
-        if not any(read_draft(draft, rate) == draft.right for rate in too_low(draft.min_fps)):
+        draft = task.ask(np.random.default_rng((*key, attempt)), dwell, turn)
+        if not any(found == draft.right for found in _read_at(draft, too_low(draft.min_fps))):
             return draft
     raise RuntimeError(f"No question in {_DRAWS} draws for {task.ask.__name__} at minFPS {dwell.min_fps:g}")
 
 
 def read_draft(draft: Draft, rate: float, phase: float = 0.0) -> int | None:
-    """What the oracle answers to a question, without pictures.
+    """What the frame reader answers to a question, without pictures.
 
     Args:
         draft: The question.
         rate: Frames per second shown.
         phase: Seconds by which all moments are put off.
     """
-    frames = sampled(draft.scene.frames, draft.scene.fps, rate, phase)
-    times = [frame / draft.scene.fps for frame in frames]
-    return answer(draft.reading, draft.scene.tracks(frames), draft.scene.seconds, times)
+    return next(_read_at(draft, [rate], phase))
+
+
+def _read_at(draft: Draft, rates: Sequence[float], phase: float = 0.0) -> Iterator[int | None]:
+    """What it answers at each rate, highest first."""
+    scene, seen = draft.scene, dict[int, Tracks]()
+    for rate in rates:
+        frames = sampled(scene.frames, scene.fps, rate, phase)
+        seen |= {frame: scene.tracks([frame]) for frame in frames if frame not in seen}
+        gone = np.full((1, 2), np.nan)
+        tracks = {name: np.concatenate([seen[frame].get(name, gone) for frame in frames])
+                  for name in draft.reading.markers} if frames else {}  # fmt: skip
+        yield answer(draft.reading, tracks, scene.seconds, [frame / scene.fps for frame in frames])
 
 
 # The suite on disk: a folder of clips, and ``questions.jsonl`` about them.
 
 QUESTIONS: Final = "questions.jsonl"
 CLIPS: Final = "clips"
-FORMAT: Final = 1
-"""Version of the lines; another suite than this one's is not read as if it were."""
-_CODING: Final = {"crf": "20", "preset": "veryfast", "g": "60", "bf": "0"}
-"""x264: flat shapes keep their colours to a few steps of 255, and a clip takes some tens of kilobytes."""
+FLAT, TEXTURED = "flat", "textured"
+FORMAT: Final = 2
+"""Version of the suite, in each line. 1 had no textures, no balanced answers, and clips as long as what was counted in
+them; its files are read, and what models get on them is not compared with what they get on others."""
+_CODING: Final = {"crf": "24", "preset": "ultrafast", "g": "300", "bf": "0"}
+"""x264: flat shapes keep their colours to a few steps of 255."""
 
 
 def write_suite(folder: Path, count: int, seed: int = 0) -> Iterator[Item]:
@@ -155,15 +193,27 @@ def write_suite(folder: Path, count: int, seed: int = 0) -> Iterator[Item]:
         if foreign:
             raise SetupError(f"{folder} holds other files ({foreign[0]}, ...); choose an empty or new folder for --out")
         (folder / QUESTIONS).unlink(missing_ok=True)  # an interrupted suite is none
-        lines = []
+        lines, alike = [], defaultdict[tuple[Any, ...], list[Path]](list)
         for item in make(count, seed):
             path, scene = folder / CLIPS / f"{item.id}.mp4", item.draft.scene
-            write_h264(path, map(scene.picture, range(scene.frames)), scene.fps, _CODING, threads=1)
+            write_h264(path, scene.pictures(), scene.fps, _CODING, threads=1, layout="yuv420p")
             lines.append(json.dumps(_line(item, seed), ensure_ascii=False))
+            alike[item.task, item.draft.min_fps, scene.look is None].append(path)
             yield item
+        for paths in alike.values():
+            _level(paths)
         write_atomically(folder / QUESTIONS, ("\n".join(lines) + "\n").encode())
     except OSError as error:
         raise cannot("write", folder, error) from error
+
+
+def _level(paths: Sequence[Path]) -> None:
+    """Make files equally large by a box of zeros at the end of each: more movement takes more bytes."""
+    sizes = [path.stat().st_size for path in paths]
+    largest = max(sizes) + 8  # a box has a head of eight bytes
+    for path, size in zip(paths, sizes, strict=True):
+        with path.open("ab") as file:
+            file.write((largest - size).to_bytes(4, "big") + b"free" + bytes(largest - size - 8))
 
 
 def _line(item: Item, seed: int) -> dict[str, Any]:
@@ -175,6 +225,7 @@ def _line(item: Item, seed: int) -> dict[str, Any]:
         "video": f"{CLIPS}/{item.id}.mp4",
         "task": item.task,
         "variant": draft.variant,
+        "look": FLAT if scene.look is None else TEXTURED,
         "question": draft.text,
         "options": list(draft.options),
         "answer": draft.right,

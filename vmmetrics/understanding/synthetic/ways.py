@@ -10,7 +10,7 @@ import numpy as np
 from vmmetrics.types import FloatArray
 from vmmetrics.understanding.synthetic import figures
 from vmmetrics.understanding.synthetic.figures import GROUND, SIDE, SOFT, WALL, Disc, Picture, Polygon, Shape, box
-from vmmetrics.understanding.synthetic.questions import colours, placed, rest
+from vmmetrics.understanding.synthetic.questions import QuestionPlace, colours, placed, rest
 from vmmetrics.understanding.synthetic.scenes import MARGIN, Draft, DrawnScene, Dwell, Reading, lifts, turning, unseen
 
 _WAYS: Final = {
@@ -25,22 +25,26 @@ _TURNING: Final = {
 }
 
 
-def direction(chosen: np.random.Generator, rng: np.random.Generator, dwell: Dwell, place: int) -> Draft:
+_HALF: Final = 2.2
+"""Seconds that something turns one way, at least."""
+
+
+def direction(rng: np.random.Generator, dwell: Dwell, turn: QuestionPlace) -> Draft:
     """Which way something turns, at a speed that swells and ebbs."""
     name = str(rng.choice(list(_TURNING)))
     dot, hub = colours(rng, 2)
-    right = str(chosen.choice(list(_WAYS)))
+    right = list(_WAYS)[turn.answer]
     first, second = (1 if way == "+" else -1 for way in right)
-    half = max(dwell.seconds(float(rng.uniform(1.8, 2.6))), 6 * dwell.frames)
+    half = max(dwell.seconds(_HALF), 6 * dwell.frames)
     waves = float(rng.uniform(1.0, min(3.0, half / (6 * dwell.frames))))  # full speed lasts three dwells at a time
     turns = turning(2 * half, dwell.frames, (first, second), waves, float(rng.random()))
     turns = turns + rng.random()
     what, draw, at, size = _TURNING[name]
     scene = DrawnScene(dwell.fps, 2 * half, lambda frame: draw(at, size, float(turns[frame]), dot, hub))
-    values = placed(rng, right, [way for way in _WAYS if way != right], place)
+    values = placed(rng, right, [way for way in _WAYS if way != right], turn.place)
     options, reading = tuple(_WAYS[value] for value in values), Reading("turning", (dot, hub), values)
     text = f"Which way does {what.format(colour=dot)}?"
-    return Draft(scene, text, options, place, reading, dwell.min_fps, name)
+    return Draft(scene, text, options, turn.place, reading, dwell.min_fps, name)
 
 
 _CAMERA: Final = {
@@ -60,23 +64,42 @@ _SLOW: Final = 4.0
 """Seconds of a clip in which the camera moves all the time: two frames decide, and every phase has two at 2 / 4 fps."""
 
 
-def camera(chosen: np.random.Generator, rng: np.random.Generator, dwell: Dwell, place: int) -> Draft:
-    """What the camera does while somebody walks by: a jolt, undone; or, where it may last a second, all the time."""
+_JOLTED: Final = 2.0
+"""Seconds of a clip beyond its rests in which the camera may jolt."""
+
+
+def camera(rng: np.random.Generator, dwell: Dwell, turn: QuestionPlace) -> Draft:
+    """What the camera does all the time while somebody walks by; one of six answers is no option, each as often."""
     kinds = list(_CAMERA)
-    if dwell.min_fps <= 1:
-        right = kinds.pop(int(chosen.integers(len(kinds))))
-        kinds = [kinds[i] for i in rng.permutation(len(kinds))[:4]]
-        text, min_fps = "Somebody walks past two houses. What does the camera do meanwhile?", 2 / _SLOW
-        moved: FloatArray = np.linspace(-0.5, 0.5, dwell.seconds(_SLOW))
-    else:
-        kinds.remove("still")
-        frames = 2 * rest(rng, dwell) + dwell.seconds(float(rng.uniform(1.0, 2.5)))
-        edge = max(dwell.seconds(0.5), dwell.frames)
-        start = int(rng.choice(unseen(frames, dwell, edge, frames - edge - dwell.frames)))
-        right = kinds.pop(int(chosen.integers(len(kinds))))
-        text = "Somebody walks past two houses. What does the camera do for a moment, before it comes back?"
-        moved, min_fps = lifts(frames, (start,), dwell.frames), dwell.min_fps
-    values = placed(rng, right, kinds, place)
+    right = kinds.pop(turn.answer)
+    kinds.pop((turn.answer + turn.number // len(_CAMERA)) % len(kinds))
+    text = "Somebody walks past two houses. What does the camera do meanwhile?"
+    moved = np.linspace(-0.5, 0.5, dwell.seconds(_SLOW))
+    return _filmed(rng, dwell, text, right, placed(rng, right, kinds, turn.place), moved, 2 / _SLOW)
+
+
+def jolt(rng: np.random.Generator, dwell: Dwell, turn: QuestionPlace) -> Draft:
+    """What the camera does for a moment, and undoes, while somebody walks by."""
+    kinds = [kind for kind in _CAMERA if kind != "still"]
+    right = kinds.pop(turn.answer)
+    frames = 2 * rest(dwell) + dwell.seconds(_JOLTED)
+    edge = max(dwell.seconds(0.5), dwell.frames)
+    start = int(rng.choice(unseen(frames, dwell, edge, frames - edge - dwell.frames)))
+    text = "Somebody walks past two houses. What does the camera do for a moment, before it comes back?"
+    moved = lifts(frames, (start,), dwell.frames)
+    return _filmed(rng, dwell, text, right, placed(rng, right, kinds, turn.place), moved, dwell.min_fps)
+
+
+def _filmed(
+    rng: np.random.Generator,
+    dwell: Dwell,
+    text: str,
+    right: str,
+    values: tuple[str, ...],
+    moved: FloatArray,
+    min_fps: float,
+) -> Draft:
+    """Somebody who walks by, and a camera that has done a share of its motion in each frame, (T,)."""
     view = _view(rng)
     landmarks = colours(rng, 2)
     facing = int(rng.choice([-1, 1]))
@@ -96,6 +119,7 @@ def camera(chosen: np.random.Generator, rng: np.random.Generator, dwell: Dwell, 
 
     scene = DrawnScene(dwell.fps, len(moved), shapes, _landscape(rng), seen_from)
     options = tuple(_CAMERA[value][0] for value in values)
+    place = values.index(right)
     return Draft(scene, text, options, place, Reading("camera", landmarks, values), min_fps, right)
 
 

@@ -40,7 +40,10 @@ def key_of(*dependencies: Any, turns: Sequence[Turn]) -> str:
     said = []
     for turn in turns:
         video = () if turn.video is None else (turn.video.kind.encode(), turn.video.data)
-        said.append([turn.role, turn.text, [hashlib.sha256(part).hexdigest() for part in (*turn.pictures, *video)]])
+        before = [turn.before] if turn.before else []  # replies that were kept before there was any stay valid
+        said.append(
+            [turn.role, turn.text, *before, [hashlib.sha256(part).hexdigest() for part in (*turn.pictures, *video)]]
+        )
     return hashlib.sha256(json.dumps([*dependencies, said], sort_keys=True).encode()).hexdigest()
 
 
@@ -171,24 +174,31 @@ class Client:
         self._silent = 0
         return read_answer(reply, question.shape, question.check)
 
-    def say(self, turns: Sequence[Turn], question: AskedQuestion[Any] | None = None) -> Reply:
+    def say(self, turns: Sequence[Turn], question: AskedQuestion[Any] | None = None, limit: int | None = None) -> Reply:
         """Have a conversation answered, in free text but for a question; the reply is neither read nor asked for again.
+
+        Args:
+            turns: What is said.
+            question: Whose shape, seed and temperature go along; None for free text.
+            limit: Tokens of the answer instead of the settings'.
 
         Raises:
             NoAnswerError: No answer could be had.
-            RejectedError: The endpoint does not take this request.
+            RejectedError: The endpoint does not take this request; ``TooLongError`` where it is too long.
             SetupError: The endpoint takes no requests, or not from us.
             CostLimitError: The request could go over the bound.
         """
-        key = self._key(turns, question)
+        key = self._key(turns, question, limit)
         kept = self._cache.get(key)
         if kept is not None:
             return kept
-        promised = self.ledger.promise(turns)
-        asked = () if question is None else (question.shape, question.seed, question.temperature)
+        promised = self.ledger.promise(turns, limit)
+        shape, seed, temperature = None, None, None
+        if question is not None:
+            shape, seed, temperature = question.shape, question.seed, question.temperature
         reply = None
         try:
-            reply = self._endpoint.reply(turns, *asked)
+            reply = self._endpoint.reply(turns, shape, seed, temperature, limit)
         finally:
             self.ledger.settle(promised, turns, reply)
         self._cache.put(key, reply)
@@ -249,8 +259,8 @@ class Client:
         """
         return messages.estimate(self.settings, (question.turns for question in self.unanswered(questions)), expected)
 
-    def _key(self, turns: Sequence[Turn], question: AskedQuestion[Any] | None) -> str:
-        part = self.settings.part()
+    def _key(self, turns: Sequence[Turn], question: AskedQuestion[Any] | None, limit: int | None = None) -> str:
+        part = self.settings.part() | ({} if limit is None else {"tokens": limit})
         if question is None:
             return key_of(part, None, turns=turns)
         given = {"seed": question.seed, "temperature": question.temperature}

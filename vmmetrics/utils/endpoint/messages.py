@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import threading
-from collections.abc import Iterable, Sequence
-from dataclasses import astuple, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
 from vmmetrics.errors import SetupError, VMMetricsError
-from vmmetrics.utils.web import count
+from vmmetrics.utils.schema import parse_json
+from vmmetrics.utils.web import LEAST_SECRET, count
 
 # Which model, where, and how it is asked.
 
 KEY_VARIABLE = "VMMETRICS_ENDPOINT_KEY"
 """Environment variable with the key of the endpoint: it is read there and written nowhere."""
+TIMEOUT = 180.0
+"""Seconds until a request that is not answered in full counts as lost, unless said otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +38,10 @@ class EndpointSettings:
         input_price: Price of a million tokens that are sent, in any currency; None where it is not known.
         output_price: Price of a million tokens that are answered.
         key_variable: Environment variable that holds the key; the key itself is never part of anything kept.
+        extra: Further fields of the request's body (``reasoning_effort``, ``chat_template_kwargs``), ready for JSON.
 
     Raises:
-        ValueError: The address is none or has a key in it, or a number cannot be.
+        ValueError: The address or a further field is none or has a key in it, or a number cannot be.
     """
 
     url: str
@@ -45,10 +50,11 @@ class EndpointSettings:
     temperature: float | None = 0.0
     seed: int | None = None
     per_minute: float | None = None
-    timeout: float = 180.0
+    timeout: float = TIMEOUT
     input_price: float | None = None
     output_price: float | None = None
     key_variable: str = KEY_VARIABLE
+    extra: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.url.startswith(("http://", "https://")):
@@ -65,6 +71,18 @@ class EndpointSettings:
             raise ValueError("Expected temperature and prices to be 0 or more")
         if (self.input_price is None) != (self.output_price is None):
             raise ValueError("Expected both prices, of input and of output, or neither")
+        own = sorted(_OWN & set(self.extra))
+        if own:
+            raise ValueError(
+                f"Expected no {own[0]!r} among the further fields of a request: it has a setting of its own"
+            )
+        if (
+            self.extra
+            and (key := self.key())
+            and len(key) >= LEAST_SECRET
+            and key in json.dumps(self.extra, ensure_ascii=False)
+        ):
+            raise ValueError(f"Expected further fields without a key in them; it is read from {self.key_variable}")
 
     @property
     def address(self) -> str:
@@ -74,7 +92,8 @@ class EndpointSettings:
     def part(self) -> dict[str, Any]:
         """What an answer depends on, ready for JSON: not the pace, the prices, or the key."""
         names = ("model", "tokens", "temperature", "seed")
-        return {"url": self.url.rstrip("/"), **{name: getattr(self, name) for name in names}}
+        part = {"url": self.url.rstrip("/"), **{name: getattr(self, name) for name in names}}
+        return part | ({"extra": dict(self.extra)} if self.extra else {})
 
     def cost(self, input_tokens: float, output_tokens: float) -> float | None:
         """Price of so many tokens; None where prices are not known."""
@@ -94,6 +113,50 @@ class EndpointSettings:
         return key or None
 
 
+_OWN = frozenset(
+    (
+        "model",
+        "messages",
+        "max_tokens",
+        "max_completion_tokens",
+        "temperature",
+        "seed",
+        "response_format",
+        "stream",
+        "n",
+    )
+)
+"""Fields of a request that this client sets, or whose replies it could not read."""
+
+
+def further_fields(text: str | None, effort: str | None = None) -> dict[str, Any]:
+    """Return further fields of a request's body, as a user writes them.
+
+    Args:
+        text: A JSON object.
+        effort: The word for ``reasoning_effort`` ("low", "high").
+
+    Raises:
+        ValueError: The text is no such object, the word none, or both state the effort.
+
+    >>> further_fields('{"top_p": 0.8}', "low")
+    {'top_p': 0.8, 'reasoning_effort': 'low'}
+    """
+    try:
+        fields = {} if text is None else parse_json(text)
+    except ValueError as error:
+        raise ValueError(f"Expected a JSON object of further fields of requests: {error}") from None
+    if not isinstance(fields, dict):
+        raise ValueError("Expected a JSON object of further fields of requests, in braces")
+    if effort is None:
+        return fields
+    if not effort.isalpha() or not effort.isascii():
+        raise ValueError(f"Expected a word for the reasoning effort, such as low or high, but got {effort!r}")
+    if fields.get("reasoning_effort", effort) != effort:
+        raise ValueError("Expected the reasoning effort once, not twice")
+    return fields | {"reasoning_effort": effort}
+
+
 _MOST_TOKENS = 10**9  # of one request; no model takes a thousandth of it
 
 
@@ -103,6 +166,10 @@ class NoAnswerError(VMMetricsError):
 
 class RejectedError(SetupError):
     """The endpoint does not take this request (status 400, 413, 422); it may take others."""
+
+
+class TooLongError(RejectedError):
+    """The conversation with the tokens of its answer is more than the model takes; a shorter answer may fit."""
 
 
 class CostLimitError(VMMetricsError):
@@ -133,12 +200,14 @@ class Turn:
         text: The words.
         pictures: JPEG files that go before them.
         video: A video that goes before them.
+        before: Words that go before the pictures.
     """
 
     role: str
     text: str
     pictures: tuple[bytes, ...] = ()
     video: Video | None = None
+    before: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +251,7 @@ def estimated_tokens(turns: Sequence[Turn]) -> int:
     >>> estimated_tokens([Turn("user", "a" * 400)])
     104
     """
-    texts = sum(TURN_TOKENS + math.ceil(len(turn.text) / CHARACTERS_PER_TOKEN) for turn in turns)
+    texts = sum(TURN_TOKENS + math.ceil(len(turn.before + turn.text) / CHARACTERS_PER_TOKEN) for turn in turns)
     return texts + PICTURE_TOKENS * sum(len(turn.pictures) + (turn.video.frames if turn.video else 0) for turn in turns)
 
 
@@ -272,8 +341,8 @@ class Ledger:
         cost = "" if self.cost is None else f", cost {self.cost:.4f}"
         return f"{self.requests:,} replies, {self.input_tokens:,} tokens in and {self.output_tokens:,} out{cost}"
 
-    def promise(self, turns: Sequence[Turn]) -> float:
-        """Set aside what a request can cost at most.
+    def promise(self, turns: Sequence[Turn], limit: int | None = None) -> float:
+        """Set aside what a request can cost at most; ``limit``: tokens of the answer instead of the settings'.
 
         Returns:
             The sum, to be given back with :meth:`settle`.
@@ -281,7 +350,7 @@ class Ledger:
         Raises:
             CostLimitError: It could go over the bound.
         """
-        most = self._settings.cost(estimated_tokens(turns), self._settings.tokens) or 0.0
+        most = self._settings.cost(estimated_tokens(turns), limit or self._settings.tokens) or 0.0
         with self._lock:
             spent = self.cost or 0.0
             if self._max_cost is not None and spent + self._promised + most > self._max_cost:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import threading
 import time
 import urllib.error
@@ -16,7 +17,15 @@ from typing import Any
 
 from vmmetrics.errors import SetupError
 from vmmetrics.utils import web
-from vmmetrics.utils.endpoint.messages import EndpointSettings, NoAnswerError, RejectedError, Reply, Turn, tokens
+from vmmetrics.utils.endpoint.messages import (
+    EndpointSettings,
+    NoAnswerError,
+    RejectedError,
+    Reply,
+    TooLongError,
+    Turn,
+    tokens,
+)
 
 # Waiting: requests kept apart in time, and pauses that end where everything is stopped.
 
@@ -73,6 +82,13 @@ OPTIONAL: Mapping[str, tuple[str, ...]] = {
 of the question have to do), by the newer name of the bound on tokens, at its own temperature, or unseeded."""
 REJECTING = frozenset({400, 413, 422})
 """Statuses that are about this one request: too long, a picture too many, an option that is not known."""
+LENGTHS = re.compile(
+    r"context (?:length|window|size)|(?:input|prompt|model|sequence) (?:length|len)\b|too (?:large|long|many)|exceed"
+    r"|at most \d|reduce the length",
+    re.IGNORECASE,
+)
+"""Words by which endpoints say that a request with its answer is too long: vLLM, SGLang, llama.cpp and OpenAI name the
+context; a bound on tokens that is too large is complained of in the words in which an unknown one is."""
 FILTERED = ("content_filter", "content_policy", "content management policy")
 """Words of hosted endpoints that refuse a request by status 400, before any model sees it."""
 LARGEST = 4_000_000
@@ -121,6 +137,7 @@ class Endpoint:
         shape: Mapping[str, Any] | None = None,
         seed: int | None = None,
         temperature: float | None = None,
+        limit: int | None = None,
     ) -> Reply:
         """Have a conversation answered; what may pass is tried again.
 
@@ -129,14 +146,15 @@ class Endpoint:
             shape: JSON schema of the answer, an object at its root; None for free text.
             seed: Instead of the settings' seed.
             temperature: Instead of the settings' temperature.
+            limit: Tokens of the answer instead of the settings'; where they are more, it is waited longer.
 
         Raises:
             NoAnswerError: No answer after :data:`TRIES` requests, or it was stopped.
-            RejectedError: The endpoint does not take this request.
+            RejectedError: The endpoint does not take this request; ``TooLongError`` where it is too long.
             SetupError: It takes none, or not from us.
         """
         body = self._body(turns, shape)
-        given = {"seed": seed, "temperature": temperature}
+        given = {"seed": seed, "temperature": temperature, "max_tokens": limit}
         body |= {name: value for name, value in given.items() if value is not None}
         pause = self._first_pause
         why = ""
@@ -166,8 +184,9 @@ class Endpoint:
         self._pace.wait(self.stopped)
         if self.stopped.is_set():
             raise NoAnswerError("stopped")
+        timeout = self.settings.timeout * max(1.0, body["max_tokens"] / self.settings.tokens)
         try:
-            with self._opener.open(request, timeout=self.settings.timeout) as response:
+            with self._opener.open(request, timeout=timeout) as response:
                 data = response.read(LARGEST)
         except urllib.error.HTTPError as error:
             return self._failed(error, sent, key)
@@ -190,7 +209,7 @@ class Endpoint:
         if shape is not None:
             named = {"name": "answer", "strict": True, "schema": shape}
             body["response_format"] = {"type": "json_schema", "json_schema": named}
-        return body
+        return body | dict(self.settings.extra)
 
     def _failed(self, error: urllib.error.HTTPError, sent: Mapping[str, Any], key: str | None) -> Reply:
         """Raise what an error status means; a filter's is a refusal."""
@@ -203,13 +222,15 @@ class Endpoint:
             raise _PassingError(f"status {error.code}: {said}", _seconds(error.headers.get("Retry-After")))
         # of what this request had in it: another thread may have learned the same since
         unknown = {name for name, words in OPTIONAL.items() if name in sent and any(w in said.lower() for w in words)}
+        long = error.code in REJECTING and LENGTHS.search(said) is not None
+        unknown -= {"max_tokens"} if long else set()
         if error.code in REJECTING and any(word in said.lower() for word in FILTERED):
             return Reply("", refused=True)
         if error.code in REJECTING and unknown:
             self._unknown |= unknown
             raise _PassingError(f"status {error.code}: {said}")
         hint = f"; set the key in {self.settings.key_variable}" if error.code in (401, 403) else ""
-        kind = RejectedError if error.code in REJECTING else SetupError
+        kind = TooLongError if long else RejectedError if error.code in REJECTING else SetupError
         raise kind(f"The model at {self.settings.address} answered with status {error.code}: {said}{hint}")
 
 
@@ -217,6 +238,8 @@ def _message(turn: Turn) -> dict[str, Any]:
     parts = [_part("image", "image/jpeg", picture) for picture in turn.pictures]
     if turn.video is not None:
         parts.append(_part("video", turn.video.kind, turn.video.data))
+    if turn.before:
+        parts.insert(0, {"type": "text", "text": turn.before})
     content = [*parts, {"type": "text", "text": turn.text}] if parts else turn.text
     return {"role": turn.role, "content": content}
 

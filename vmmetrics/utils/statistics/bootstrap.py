@@ -50,6 +50,11 @@ class Estimate:
     n: int = 0
     note: str | None = None
 
+    @property
+    def descending(self) -> tuple[bool, float]:
+        """To sort by: the largest first, those without a value last."""
+        return self.value is None, -(self.value or 0.0)
+
 
 def prompt_codes(prompts: Sequence[str]) -> tuple[IntArray, int]:
     """(N,) number of each clip's prompt, prompts in the order of their names, and how many prompts there are.

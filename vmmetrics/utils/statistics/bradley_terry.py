@@ -11,8 +11,9 @@ errors are those of the centred strengths.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -33,6 +34,7 @@ DEFAULT_PRIOR_SD = 1.5
 INTERVAL_Z = 1.959964
 """Half width of a 95 % interval in standard errors."""
 _DECREMENT = 1e-18  # squared Newton step in standard errors: far below rounding of what is printed
+_DENSE = 64  # items up to which dense matrices are faster than sparse ones, ten times for a handful
 _MAX_STEPS = 200  # a damped Newton method on such a function needs some ten
 
 
@@ -232,11 +234,15 @@ class _Fit:
         first, second = self.pairs.first, self.pairs.second
         return np.asarray(np.bincount(first, values, self.size) - np.bincount(second, values, self.size))
 
-    def _laplacian(self, weights: Floats) -> csc_array:
-        """Information about β: the Laplacian of the graph with these weights, (N, N) sparse."""
+    def _laplacian(self, weights: Floats) -> csc_array | Floats:
+        """Information about β: the Laplacian of the graph with these weights, (N, N), sparse for many items."""
         first, second = self.pairs.first, self.pairs.second
         diagonal = np.bincount(first, weights, self.size) + np.bincount(second, weights, self.size)
         shape = (self.size, self.size)
+        if self.size <= _DENSE:
+            dense = np.diag(diagonal)
+            dense[first, second] = dense[second, first] = -weights
+            return dense
         off = coo_array((-weights, (first, second)), shape=shape)
         return (diags_array(diagonal) + off + off.T).tocsc()
 
@@ -244,17 +250,26 @@ class _Fit:
         """Newton's step in β and τ, and its squared length in standard errors."""
         slopes = self._derivatives(beta, tau)
         gradient = self._spread(slopes.d) - self.precision * beta
-        matrix = self._laplacian(-slopes.d_d) + diags_array(self.fixed + self.precision)
-        factors = splu(matrix.tocsc(), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0, options={"SymmetricMode": True})
-        step = factors.solve(gradient)
+        solve = self._solver(-slopes.d_d)
+        step = solve(gradient)
         if not self.free_tau:
             return step, 0.0, float(gradient @ step)
         coupling = -self._spread(slopes.d_tau)
-        answer = factors.solve(coupling)
+        answer = solve(coupling)
         left = float(slopes.tau.sum() - coupling @ step)
         tau_step = left / float(-slopes.tau_tau.sum() - coupling @ answer)
         step = step - answer * tau_step
         return step, tau_step, float(gradient @ step + slopes.tau.sum() * tau_step)
+
+    def _solver(self, weights: Floats) -> Callable[[Floats], Floats]:
+        """Solve for the step in β, by the Laplacian with the fixed items and the prior on its diagonal."""
+        laplacian, diagonal = self._laplacian(weights), self.fixed + self.precision
+        if isinstance(laplacian, np.ndarray):
+            return partial(np.linalg.solve, laplacian + np.diag(diagonal))
+        matrix = (laplacian + diags_array(diagonal)).tocsc()
+        factors = splu(matrix, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0, options={"SymmetricMode": True})
+        solve: Callable[[Floats], Floats] = factors.solve
+        return solve
 
     def _derivatives(self, beta: Floats, tau: float) -> Derivatives:
         return self.model.derivatives(self.pairs.counts, self._differences(beta), tau)
@@ -282,7 +297,8 @@ class _Fit:
         members = [np.flatnonzero(self.graph.component == c) for c in range(self.graph.components)]
         for component, inside in enumerate(members):
             if len(inside) > 1:
-                block = information[inside][:, inside].toarray()
+                block = information[inside][:, inside]
+                block = block if isinstance(block, np.ndarray) else block.toarray()
                 covariance[component] = centred_inverse(block, self.precision)
                 left -= float(coupling[inside] @ covariance[component] @ coupling[inside])
         error = np.full(self.size, math.nan)

@@ -1,12 +1,17 @@
 """Pearson and Spearman of a sample, of its bootstrap samples, and what the pair of them says against chance.
 
-The p value of a correlation:
+Interval and p value come from one standard error, so that they never contradict each other: the standard deviation
+that Fisher's transform of the correlation has in bootstrap samples of prompts, held against Student's t with P − 2
+degrees of freedom, P prompts. Share of simulated studies (400 each; four models, three raters, half of the variance the
+prompt's, true ρ of 0.1 to 0.2 and of 0.5 to 0.6) whose interval holds the truth, per cent, with that of percentiles:
 
-- where every clip has a prompt of its own, scipy's, which takes clips for independent of one another;
-- where prompts have several clips, that would count a prompt's luck once per clip. Then Fisher's transform of the
-  correlation, over the standard deviation it has in the bootstrap samples of prompts, is held against Student's t with
-  P − 2 degrees of freedom, P prompts. Simulated with nothing to find (17 prompts of 5 clips, half of the variance
-  the prompt's) that p is below 0.05 in 7 % of the studies, scipy's in 17 %.
+    prompts           9                   17                  50
+    all clips         96 to 97 (92, 94)   94 to 96 (93, 95)   96 (95, 96)
+    within models     97 to 98 (93, 95)   95 to 96 (93, 94)   95 to 96 (95)
+    within prompts    94 to 96 (84, 87)   94 to 95 (91, 93)   93 to 94 (93)
+
+scipy's p takes clips for independent: with nothing to find, it is below 0.05 in 17 % of studies of 17 prompts of 5
+clips.
 """
 
 from __future__ import annotations
@@ -22,7 +27,7 @@ from scipy import stats
 
 from vmmetrics.types import BoolArray, FloatArray, IntArray
 from vmmetrics.utils.statistics import bootstrap
-from vmmetrics.utils.statistics.bootstrap import Estimate, Statistic, bootstrapped, interval_note, mean_of_defined
+from vmmetrics.utils.statistics.bootstrap import Estimate, Statistic, interval_note, mean_of_defined
 from vmmetrics.utils.statistics.ranks import code, weighted_spearman
 
 LEAST_CLIPS = 3
@@ -48,16 +53,14 @@ def why_undefined(scores: FloatArray, ratings: FloatArray) -> str | None:
     return None
 
 
-def spearman(scores: FloatArray, ratings: FloatArray) -> tuple[float, float]:
-    """Spearman's ρ and scipy's p of two (N,) variables that have one."""
-    found = stats.spearmanr(scores, ratings)
-    return float(found.statistic), float(found.pvalue)
+def spearman(scores: FloatArray, ratings: FloatArray) -> float:
+    """Spearman's ρ of two (N,) variables that have one."""
+    return float(stats.spearmanr(scores, ratings).statistic)
 
 
-def pearson(scores: FloatArray, ratings: FloatArray) -> tuple[float, float]:
-    """Pearson's r and scipy's p of two (N,) variables that have one."""
-    found = stats.pearsonr(scores, ratings)
-    return float(found.statistic), float(found.pvalue)
+def pearson(scores: FloatArray, ratings: FloatArray) -> float:
+    """Pearson's r of two (N,) variables that have one."""
+    return float(stats.pearsonr(scores, ratings).statistic)
 
 
 def resampled_spearman(
@@ -121,39 +124,73 @@ def resampled_pearson(
     return together
 
 
-def clustered_p(value: float, values: FloatArray, prompts: int) -> float | None:
-    """A p value of no association where prompts have several clips (see above).
+def correlation_estimate(value: float, values: FloatArray, *, n: int, prompts: int) -> Estimate:
+    """A correlation, or a mean of correlations, with interval and p value from the same standard error (see above).
 
     Args:
-        value: The correlation, or a mean of correlations.
-        values: (R,) of the bootstrap samples, NaN where one does not define it.
-        prompts: How many prompts there are.
+        value: The figure.
+        values: (R,) of the bootstrap samples. A sample that does not define it (NaN) counts as 0: no association.
+        n: How many clips (groups) it rests on.
+        prompts: How many prompts were resampled.
 
     Returns:
-        p, or None for under three prompts or where under half of the samples define the correlation.
+        The figure; without an interval for under three prompts or where under half of the samples define it.
     """
-    known = values[~np.isnan(values)]
-    if prompts < LEAST_CLIPS or known.size == 0 or known.size < values.size / 2:
-        return None
-    if np.ptp(known) < _SAME:
-        return bootstrap.two_sided_p(values)  # every sample says the same: as small as so many samples can tell
-    error = float(np.arctanh(np.clip(known, -_NEAR_ONE, _NEAR_ONE)).std(ddof=1))
-    t = abs(float(np.arctanh(np.clip(value, -_NEAR_ONE, _NEAR_ONE)))) / error
-    return float(2 * stats.t.sf(t, prompts - 2))
+    note = interval_note(prompts)
+    if 1 < prompts < LEAST_CLIPS:
+        note = f"no interval: it takes {LEAST_CLIPS} prompts, and there are {prompts}"
+    if prompts < LEAST_CLIPS:
+        return Estimate(value, n=n, note=note)
+    if 2 * np.isnan(values).sum() > values.size or not values.size:
+        return Estimate(value, n=n, note="no interval: under half of the bootstrap samples define it")
+    counted = np.nan_to_num(values)
+    if np.ptp(counted) < _SAME:  # every sample says the same: as small as so many samples can tell
+        return Estimate(value, value, value, bootstrap.two_sided_p(counted), n, note)
+    centre = float(np.arctanh(np.clip(value, -_NEAR_ONE, _NEAR_ONE)))
+    error = float(np.arctanh(np.clip(counted, -_NEAR_ONE, _NEAR_ONE)).std(ddof=1))
+    reach = float(stats.t.ppf((1 + bootstrap.CONFIDENCE) / 2, prompts - 2)) * error
+    p = float(2 * stats.t.sf(abs(centre) / error, prompts - 2))
+    return Estimate(value, float(np.tanh(centre - reach)), float(np.tanh(centre + reach)), p, n, note)
 
 
-def correlation_estimate(value: float, p: float, values: FloatArray, prompts: Sequence[str]) -> Estimate:
-    """A correlation with its interval over prompts and the p value that its prompts call for.
+def difference_estimate(value: float, values: FloatArray, *, n: int, prompts: int, undefined: str) -> Estimate:
+    """A difference of two correlations with interval and p value from its standard error in bootstrap samples.
+
+    Student's t with P − 2 degrees of freedom, as for correlations, without the transform: p has no floor that the
+    number of samples sets, so it can be raised for many pairs.
 
     Args:
-        value: The correlation.
-        p: scipy's p.
-        values: (R,) of the bootstrap samples.
-        prompts: (N,) prompt of each clip.
+        value: The difference; NaN where it is not defined.
+        values: (R,) of the bootstrap samples. A sample that does not define it counts as no difference.
+        n: How many clips (groups) it rests on.
+        prompts: P, how many prompts were resampled.
+        undefined: What to say where there is no value.
     """
-    count = len(set(prompts))
-    chance = p if count == len(prompts) else clustered_p(value, values, count)
-    return bootstrapped(value, values, n=len(prompts), prompts=count, p=chance)
+    if np.isnan(value):
+        return Estimate(None, n=n, note=undefined)
+    known = int((~np.isnan(values)).sum())
+    if prompts < LEAST_CLIPS or 2 * known < values.size or not known:
+        note = interval_note(1) if prompts <= 1 else f"no interval: it takes {LEAST_CLIPS} prompts"
+        return Estimate(
+            value, n=n, note=note if prompts < LEAST_CLIPS else "no interval: under half of the samples define it"
+        )
+    error = float(np.nan_to_num(values).std(ddof=1))
+    if error < _SAME:
+        p = 1.0 if abs(value) < _SAME else bootstrap.two_sided_p(np.nan_to_num(values))
+        return Estimate(value, value, value, p, n, interval_note(prompts))
+    reach = float(stats.t.ppf((1 + bootstrap.CONFIDENCE) / 2, prompts - 2)) * error
+    p = float(2 * stats.t.sf(abs(value) / error, prompts - 2))
+    return Estimate(value, max(value - reach, -2.0), min(value + reach, 2.0), p, n, interval_note(prompts))
+
+
+def estimate_of(
+    found: float, values: FloatArray, prompts: Sequence[str], undefined: str, n: int | None = None
+) -> Estimate:
+    """One correlation of :func:`bootstrap.sampled` as an estimate; arguments as in :func:`bootstrap.estimate`."""
+    n = len(prompts) if n is None else n
+    if np.isnan(found):
+        return Estimate(None, n=n, note=undefined)
+    return correlation_estimate(float(found), values, n=n, prompts=len(set(prompts)))
 
 
 # Kendall's τ b and c with an interval that needs no resampling.

@@ -1,7 +1,8 @@
-"""An observer who sees nothing but the frames shown, and knows what to look for.
+"""The frame reader: a baseline that sees nothing but the frames shown, and knows what to look for.
 
 It finds the markers by their colours and reads the frames as people do: what moved took the shortest way, what was not
-seen did not happen. Where that leaves several options, or none, it has no answer.
+seen did not happen. Where that leaves several options, or none, it has no answer. It is limited by its frames as a
+model is: where they are fewer than minFPS asks for it may find no answer, or a wrong one.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from vmmetrics.models.frames import Frames
 from vmmetrics.models.protocol import OneByOne, Said
 from vmmetrics.models.questions import LETTERS, Question
 from vmmetrics.types import FloatArray
-from vmmetrics.understanding.synthetic.figures import MARKERS, Picture
+from vmmetrics.understanding.synthetic.figures import MARKERS, SIDE, Picture
 from vmmetrics.understanding.synthetic.scenes import Reading, Tracks, reading_of
 from vmmetrics.utils.endpoint.messages import Turn
 
@@ -28,16 +29,16 @@ _NEAR: Final = 40
 """Steps of each of red, green and blue by which a pixel of a marker's colour may differ: no two colours that are drawn
 are within twice as much in all three, and coding at our quality moves the inside of a shape by a few."""
 _LEAST: Final = 40
-"""Pixels of a colour below which its marker is not there: the smallest marker has several times as many, edges between
-other colours do not make so many."""
+"""Units of area of a colour below which its marker is not there: the smallest marker has several times as many, edges
+between other colours do not make so many."""
 _RAISED: Final = 12.0
-"""Pixels above its lowest place from which a marker is raised: lifts are over 30 in their first frame."""
+"""Units above its lowest place from which a marker is raised: lifts are over 30 in their first frame."""
 _ELSEWHERE: Final = 60.0
-"""Pixels between places that are not the same: holes are over 100 apart, rising in one takes under 40."""
+"""Units between places that are not the same: holes are over 100 apart, rising in one takes under 40."""
 _NEAR_RATIO: Final = 0.12
 """Share by which a ratio of speeds may differ from the option's."""
 _NOTICED: Final = {"pan": 10.0, "zoom": 0.04, "roll": 1.8}
-"""Pixels, logarithm of the scale, and degrees from which a camera has moved: a third or less of what ours do in the
+"""Units, logarithm of the scale, and degrees from which a camera has moved: a third or less of what ours do in the
 first frame, many times the error of a centre."""
 
 
@@ -45,8 +46,11 @@ def find_markers(pictures: NDArray[np.uint8], names: Sequence[str]) -> Tracks:
     """Find markers by their colours.
 
     Args:
-        pictures: (T, H, W, 3) RGB.
+        pictures: (T, H, W, 3) RGB, of any size.
         names: Which markers.
+
+    Returns:
+        Of each (T, 2) x and y in units of SIDE, whatever the pictures' size.
     """
     return {name: np.array([_centre(picture, name) for picture in pictures]).reshape(-1, 2) for name in names}
 
@@ -54,8 +58,9 @@ def find_markers(pictures: NDArray[np.uint8], names: Sequence[str]) -> Tracks:
 def _centre(picture: Picture, name: str) -> FloatArray:
     colour = np.array(MARKERS[name])
     moments = cv2.moments(cv2.inRange(picture, colour - _NEAR, colour + _NEAR), binaryImage=True)
-    count = moments["m00"]
-    return np.array([moments["m10"], moments["m01"]]) / count if count >= _LEAST else np.full(2, np.nan)
+    count, unit = moments["m00"], SIDE / picture.shape[1]
+    at = np.array([moments["m10"], moments["m01"]]) / max(count, 1)
+    return (at + 0.5) * unit - 0.5 if count * unit**2 >= _LEAST else np.full(2, np.nan)
 
 
 def answer(reading: Reading, tracks: Tracks, seconds: float, times: Sequence[float]) -> int | None:
@@ -165,19 +170,19 @@ READERS: Final[Mapping[str, Reader]] = {reader.__name__[1:]: reader for reader i
 """From what is wanted, the markers' tracks and the frames' places in the clip (0..1) to which options fit."""
 
 
-# The oracle of the synthetic suite as a model: it answers from the frames shown, and fails where they are too few.
+# As a model: it answers from the frames shown, and fails where they are too few.
 
 UNSURE = "The frames do not show it."
 """Said where they leave several options, or none."""
-_NOT_OURS = "The oracle answers questions of the synthetic suite only"
+_NOT_OURS = "The frame reader answers questions of the synthetic suite only"
 
 
-class OracleModel(OneByOne):
+class FrameReader(OneByOne):
     """Knows what to look for in each question of the suite; sees nothing but what it is shown."""
 
     sees = True
-    name = "oracle"
-    identity: Mapping[str, Any] = MappingProxyType({"oracle": 1})
+    name = "frame-reader"
+    identity: Mapping[str, Any] = MappingProxyType({"frame-reader": 1})
 
     def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> Said:  # noqa: ARG002
         """A letter, or that the frames do not show it.

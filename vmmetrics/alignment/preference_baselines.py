@@ -1,0 +1,101 @@
+"""What the preference accuracy of a metric is read against: the name of the model, and one person."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from vmmetrics.alignment.combination import pairs_of
+from vmmetrics.alignment.levels import other_prompts
+from vmmetrics.alignment.preference import HALF_RULE, accuracy_estimates, differences, half_credits
+from vmmetrics.alignment.results import PreferenceAccuracy
+from vmmetrics.alignment.study import Preferences, Study
+from vmmetrics.types import FloatArray
+from vmmetrics.utils.statistics.bootstrap import finite, mean_of_defined, prompt_codes
+
+MODEL_NAME = "model's name"
+SINGLE_RATER = "single rater"
+_NAME_RULE = "prefers the model that does better on the other prompts"
+_RATER_RULE = "each rater's own ratings against the mean of the others, counted once for each rater"
+
+
+def measure_preference_baselines(
+    study: Study, dimension: str, resamples: int, seed: int
+) -> tuple[PreferenceAccuracy, ...]:
+    """How often the name of the model alone, and one person, prefer the clip that people (the others) prefer.
+
+    Pairs of one prompt are of two models, so what a metric's share exceeds the name's by is all that it says of clips.
+
+    Args:
+        study: The study.
+        dimension: One of its dimensions.
+        resamples: Bootstrap samples.
+        seed: Of the samples.
+
+    Returns:
+        The name's, where two models are known; one person's, where two rated a clip.
+    """
+    pairs, _ = pairs_of(study, dimension, seed)
+    found = []
+    if len({model for model in study.models if model}) > 1:
+        rated = dimension in study.ratings and dimension not in study.preferences
+        strength = (
+            other_prompts(study.mean_rating(dimension), study.prompts, study.models)
+            if rated
+            else _shares_of_other_prompts(study, pairs)
+        )
+        found.append(_judged(study, dimension, MODEL_NAME, [(pairs, strength)], _NAME_RULE, resamples, seed))
+    if dimension in study.ratings and study.ratings[dimension].shape[1] > 1:
+        ratings = finite(study.ratings[dimension])
+        sides = []
+        for rater in range(ratings.shape[1]):
+            apart = differences(mean_of_defined(np.delete(ratings, rater, axis=1)), pairs)
+            outcome = np.where(np.isnan(apart), 0, np.sign(np.nan_to_num(apart))).astype(np.int64)
+            sides.append((Preferences(pairs.left, pairs.right, outcome), ratings[:, rater]))
+        found.append(_judged(study, dimension, SINGLE_RATER, sides, _RATER_RULE, resamples, seed))
+    return tuple(found)
+
+
+def _judged(
+    study: Study,
+    dimension: str,
+    name: str,
+    sides: Sequence[tuple[Preferences, FloatArray]],
+    rule: str,
+    resamples: int,
+    seed: int,
+) -> PreferenceAccuracy:
+    """Accuracy of (N,) values on pairs, over all sides together."""
+    left, right, outcome = (
+        np.concatenate([getattr(pairs, field) for pairs, _ in sides]) for field in ("left", "right", "outcome")
+    )
+    margins = np.concatenate([differences(values, pairs) for pairs, values in sides])
+    pairs, credit = Preferences(left, right, outcome), half_credits(margins, outcome)
+    counted = ~np.isnan(credit)
+    undefined = "no pair counts: people prefer neither clip, or it says nothing of them"
+    (accuracy,) = accuracy_estimates(credit[:, None], pairs, study.prompts, resamples, seed, undefined)
+    return PreferenceAccuracy(
+        name=name,
+        dimension=dimension,
+        accuracy=accuracy,
+        pairs=int(counted.sum()),
+        human_ties=int((outcome == 0).sum()),
+        metric_ties=int((credit[counted] == 0.5).sum()),
+        rule=f"{HALF_RULE}; {rule}",
+        baseline=True,
+    )
+
+
+def _shares_of_other_prompts(study: Study, pairs: Preferences) -> FloatArray:
+    """(N,) share of its model's pairs of other prompts that people decide for it, ties half; NaN without such pairs."""
+    model, models = prompt_codes(study.models)
+    prompt, count = prompt_codes(study.prompts)
+    wins, seen = np.zeros((models, count)), np.zeros((models, count))
+    for clips, sign in ((pairs.left, 1), (pairs.right, -1)):
+        np.add.at(wins, (model[clips], prompt[clips]), (1 + sign * pairs.outcome) / 2)
+        np.add.at(seen, (model[clips], prompt[clips]), 1.0)
+    others, of = (part.sum(axis=1)[model] - part[model, prompt] for part in (wins, seen))
+    known = (of > 0) & np.array([name != "" for name in study.models], bool)
+    shares: FloatArray = np.divide(others, of, out=np.full(len(model), np.nan), where=known)
+    return shares
