@@ -50,8 +50,9 @@ def measure_preferences(
     resamples: int = RESAMPLES,
     seed: int = SEED,
     ties: Ties = "half",
+    combined: Sequence[str] | None = None,
 ) -> tuple[PreferenceAccuracy, ...]:
-    """Preference accuracy of each metric, and of all together.
+    """Preference accuracy of each metric, and of several together.
 
     Pairs are those that people judged; where there are none, all pairs of clips of one prompt, preferred by mean
     rating. The combinations are equal weights on standardised scores, weights fitted on other prompts, and, for three
@@ -67,6 +68,7 @@ def measure_preferences(
             toss does. ``"calibrated"``: the accuracy with calibrated ties of Deutsch, Foster and Freitag ("Ties
             Matter", EMNLP 2023), in which a tie that people call must be called; the metric's threshold is chosen on
             other prompts. It has no p, since chance is not one half.
+        combined: Metrics that are combined; None for all.
 
     Returns:
         One per metric in the order given, then the combinations. Each states how ties were counted, the thresholds and
@@ -102,9 +104,10 @@ def measure_preferences(
         )
 
     found = [judged(metric, differences(finite(study.scores[metric]), pairs), _NO_SCORE) for metric in metrics]
-    if len(metrics) < 2:
+    together = metrics if combined is None else combined
+    if len(together) < 2:
         return tuple(found)
-    z = combination.standardised([finite(study.scores[metric]) for metric in metrics])
+    z = combination.standardised([finite(study.scores[metric]) for metric in together])
     found.append(judged(EQUAL_WEIGHTS, differences(z.mean(axis=1), pairs), _NO_SCORE, _IMPUTED, True))
     fitted = FittedCombination(z, pairs, folds, seed=seed)
     found.append(judged(FITTED, fitted.margins(pairs), NOT_FITTED, f"{_UNSEEN}; {_IMPUTED}", True))

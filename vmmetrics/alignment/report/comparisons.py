@@ -90,7 +90,10 @@ def _models(figures: ModelFigures) -> tuple[DisplayTable, DisplayTable]:
 def _ablation(ablation: results.Ablation) -> DisplayTable:
     by = "a fitted model" if ablation.combination == "fitted" else clean(ablation.combination)
     key, title = f"ablation-{ablation.combination}-{ablation.dimension}", f"Combination by {by}"
-    caption = "All metrics combined, without one (and the weight it has among all), and added one by one, best first."
+    caption = (
+        "All metrics that have a direction and enough scores, each order of clips once and no mixtures; without one "
+        "(and the weight it has among all), and added one by one, best first."
+    )
     columns = heads("metrics", "accuracy", "ρ all clips", "ρ within model", "weight")
     table = DisplayTable(key, f"{title}: {clean(ablation.dimension)}", caption, columns)
 

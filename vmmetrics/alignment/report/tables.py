@@ -152,8 +152,8 @@ def matching_lines(report: StudyReport) -> display.Lines:
 def main_table(report: StudyReport, dimension: str) -> DisplayTable:
     """Every metric that faces a dimension, the best within model first, and what to read it against."""
     caption = (
-        "Spearman's ρ with the mean rating [95 % interval over prompts]. Read the metrics against the rows below the "
-        f"rule: “{HUMAN}” is one person against the mean of the others, what a person reaches; “{NAME_ONLY}” guesses a "
+        "Spearman's ρ with the mean rating [95 % interval over prompts]. Read the metrics against the last rows: "
+        f"“{HUMAN}” is one person against the mean of the others, what a person reaches; “{NAME_ONLY}” guesses a "
         "clip's rating from its model's other clips without opening it."
     )
     columns = heads("metric", *(DisplayColumn(name, hint=hint) for name, hint in _MAIN.items()))
@@ -232,7 +232,9 @@ def _people_lines(agreement: Agreement) -> Iterable[str]:
         for clip in agreement.disputed[:_DISPUTED_SHOWN]
     ]
     if shown:
-        yield f"{dimension}: people disagree most on {'; '.join(shown)}"
+        rest = agreement.disputed[len(shown) :]
+        more = ", and as much on others" if rest and rest[0].spread == agreement.disputed[len(shown) - 1].spread else ""
+        yield f"{dimension}: people disagree most on {'; '.join(shown)}{more}"
 
 
 def group_tables(report: StudyReport) -> list[DisplayTable]:
