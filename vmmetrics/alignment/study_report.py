@@ -201,7 +201,7 @@ def align(
 
 def _settings(
     drawn: tuple[int, int],
-    left_out: Sequence[str],
+    left_out: Collection[str],
     averages: Sequence[str],
     against: str | None,
     ties: str,
