@@ -57,6 +57,7 @@ _KINDS: dict[type, str] = {
     results.Ablation: "ablation",
 }
 _SUBJECT = ("metric", "first", "second", "name", "dimension", "combination")  # fields that say what a part is about
+_LABELS = {"without_both": "both out"}  # of fields, where a table calls them otherwise
 _NAMED = 4  # subjects of one line; the others are counted
 
 
@@ -92,7 +93,7 @@ def _missing(part: Any) -> Iterator[tuple[str, str]]:
         yield "", part.spearman.note or ""
         return
     for field in fields(part):
-        value, label = getattr(part, field.name), field.name.replace("_", " ")
+        value, label = getattr(part, field.name), _LABELS.get(field.name, field.name.replace("_", " "))
         if isinstance(value, results.CombinationFigure):
             yield from ((f"{label}: {where}", note) for where, note in _missing(value))
         value = value.mean if isinstance(value, results.Grouped) else value
