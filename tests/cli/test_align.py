@@ -37,7 +37,7 @@ def rows(path: Path) -> list[list[str]]:
 
 def test_from_tables_to_a_folder(vmmetrics: Any, files: tuple[Path, Path], tmp_path: Path, capsys: Captured) -> None:
     scores, ratings = files
-    assert vmmetrics("align", scores, ratings, "--out", "study", "--resamples", 50, "--against", "ssim") == 0
+    assert vmmetrics("align", scores, ratings, "--out", "study", "--resamples", 50, "--reference", "ssim") == 0
     shown = capsys.readouterr()
     assert "held against: mss, ssim → temporal_quality" in shown.out
     assert "1 clips with a score and no judgement: 9_alpha.mp4" in shown.out
@@ -64,15 +64,15 @@ def test_from_tables_to_a_folder(vmmetrics: Any, files: tuple[Path, Path], tmp_p
 
 def test_options(vmmetrics: Any, files: tuple[Path, Path], capsys: Captured) -> None:
     command = ("align", *files, "--resamples", 20)
-    options = ("--face", "mss=static_quality", "--lower", "ssim", "--exclude-model", "gamma", "--seed", 7)
+    options = ("--pair", "mss=static_quality", "--lower-is-better", "ssim", "--exclude-model", "gamma", "--seed", 7)
     assert vmmetrics(*command, *options, "--scale", 1, 5, "--format", "wide") == 0
     shown = capsys.readouterr().out
     assert "held against: mss → static_quality; ssim → temporal_quality" in shown
     assert "12 clips, 6 prompts, 2 models" in shown
-    assert vmmetrics(*command, "--lower", "ssim", "--out", "turned") == 0
+    assert vmmetrics(*command, "--lower-is-better", "ssim", "--out", "turned") == 0
     capsys.readouterr()
     assert "Lower is better, sign turned: ssim" in Path("turned/report.md").read_text()
-    assert vmmetrics(*command, "--metric", "ssim", "--dimension", "static_quality") == 0
+    assert vmmetrics(*command, "--metrics", "ssim", "--dimension", "static_quality") == 0
     assert "held against: ssim → static_quality" in capsys.readouterr().out
 
 
@@ -124,10 +124,10 @@ def test_a_run_against_ratings(vmmetrics: Any, make_clips: Any, tmp_path: Path, 
         (["scores.csv"], "SCORES... RATINGS"),
         (["nowhere.csv", "ratings.csv"], "no such file"),
         (["scores.csv", "nowhere.csv"], "Cannot read"),
-        (["scores.csv", "ratings.csv", "--face", "mss"], "METRIC=DIMENSION"),
-        (["scores.csv", "ratings.csv", "--face", "mss=beauty"], "No dimension 'beauty'"),
-        (["scores.csv", "ratings.csv", "--lower", "xyz"], "No metric xyz"),
-        (["scores.csv", "ratings.csv", "--against", "xyz"], "xyz"),
+        (["scores.csv", "ratings.csv", "--pair", "mss"], "METRIC=DIMENSION"),
+        (["scores.csv", "ratings.csv", "--pair", "mss=beauty"], "No dimension 'beauty'"),
+        (["scores.csv", "ratings.csv", "--lower-is-better", "xyz"], "No metric xyz"),
+        (["scores.csv", "ratings.csv", "--reference", "xyz"], "xyz"),
         (["scores.csv", "ratings.csv", "--exclude-model", "xyz"], "xyz"),
         (["scores.csv", "ratings.csv", "--format", "excel"], "Expected one of long"),
         (["scores.csv", "ratings.csv", "--scale", "1", "3"], "expected a rating from 1 to 3"),

@@ -55,7 +55,7 @@ def test_symlinks_are_followed_unless_refused(
     vmmetrics: Any, make_clips: Any, tmp_path: Path, capsys: Captured, command: str
 ) -> None:
     clips = make_clips("a")
-    options = ["--out", "run"] + (["--only", "frame_difference"] if command == "baselines" else [])
+    options = ["--out", "run"] + (["--metrics", "frame_difference"] if command == "baselines" else [])
     (clips / "a.npy").rename(tmp_path / "blob")
     (clips / "a.npy").symlink_to(tmp_path / "blob")
     assert vmmetrics(command, clips, *options, "--no-follow-links") == 3

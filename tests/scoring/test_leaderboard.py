@@ -164,7 +164,7 @@ def test_ranked_by_one_metric(tmp_path: Path) -> None:
     (board,) = make_boards([run])
     assert [row.rank for row in board.rows] == [None, None]
     assert not board.steps
-    assert "Not ranked (no score at all in some metric; --by ranks by one of them): a, b" in board.notes
+    assert "Not ranked (no score at all in some metric; --sort-by ranks by one of them): a, b" in board.notes
     assert board.rows[0].cells["average"].without == {"no score for CAS, OIS, TCS": 1}
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from vmmetrics.cli.options import argument, count_option, number_option, option, seed_option, share_option
+from vmmetrics.cli.options import argument, count_option, number_option, option, out_option, seed_option, share_option
 from vmmetrics.cli.tables import number, table
 from vmmetrics.cli.terminal import open_consoles, usage
 
@@ -61,19 +61,22 @@ Higher = Annotated[
 
 def align(
     sources: Sources,
-    face: Annotated[
+    pair: Annotated[
         list[str] | None,
-        option("Hold a score against a dimension. Default: guessed from the names.", metavar="METRIC=DIMENSION[,...]"),
+        option(
+            "Choose which rating dimension a metric is compared with. Default: guessed from the names.",
+            metavar="METRIC=DIMENSION[,...]",
+        ),
     ] = None,
-    metric: Annotated[list[str] | None, option("Only this score; repeatable.")] = None,
+    metrics: Annotated[list[str] | None, option("Use only these scores, with commas between; repeatable.")] = None,
     dimension: Annotated[
         list[str] | None,
         option("Evaluate only this column of ratings, even one that is skipped by its name; repeatable."),
     ] = None,
-    lower: Annotated[list[str] | None, option("Lower is better for this score; repeatable.")] = None,
+    lower_is_better: Annotated[list[str] | None, option("Lower is better for this score; repeatable.")] = None,
     exclude_model: Annotated[list[str] | None, option("Leave out a model, such as real footage; repeatable.")] = None,
-    against: Annotated[str | None, option("Compare every score with this one.", metavar="METRIC")] = None,
-    higher: Higher = None,
+    reference: Annotated[str | None, option("Compare every score with this one.", metavar="METRIC")] = None,
+    higher_is_better: Higher = None,
     where: Where = None,
     group_by: GroupBy = None,
     ties: TiesOption = "half",
@@ -87,7 +90,9 @@ def align(
     ] = None,
     resamples: Annotated[int | None, count_option("Bootstrap samples of prompts. Default: 1000.")] = None,
     seed: Annotated[int | None, seed_option("Of all random numbers. Default: always the same.")] = None,
-    out: Annotated[Path | None, option("Folder for the report: HTML, JSON, CSV, Markdown, LaTeX and pictures.")] = None,
+    out: Annotated[
+        Path | None, out_option("Folder for the report: HTML, JSON, CSV, Markdown, LaTeX and pictures.")
+    ] = None,
 ) -> None:
     """Print how far people agree with scores: pooled, within prompt, within model, and against what a person reaches.
 
@@ -106,11 +111,11 @@ def align(
     study = read_study(
         sources[:-1],
         sources[-1],
-        facing=_facing(face or []),
+        facing=_facing(pair or []),
         format=ratings_format,
-        metrics=metric or (),
+        metrics=_names(metrics),
         dimensions=dimension or (),
-        lower=lower or (),
+        lower=lower_is_better or (),
         clip_column=clip_column,
         scale=scale,
     )
@@ -122,8 +127,8 @@ def align(
         hold_against,
         resamples=resamples or RESAMPLES,
         seed=SEED if seed is None else seed,
-        against=against,
-        directed=(*(higher or ()), *(lower or ())),
+        against=reference,
+        directed=(*(higher_is_better or ()), *(lower_is_better or ())),
         ties=ties,
         mos=mos,
     )
@@ -165,13 +170,17 @@ def _print_groups(reports: dict[str, StudyReport], column: str, output: Console,
         write_text(out / "groups.csv", csv_text([(column, *CsvRow._fields), *rows]))
 
 
+def _names(texts: list[str] | None) -> list[str]:
+    return [name.strip() for text in texts or () for name in text.split(",") if name.strip()]
+
+
 def _facing(faces: list[str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for text in faces:
         metric, equals, dimensions = text.partition("=")
         names = [name.strip() for name in dimensions.split(",") if name.strip()]
         if not equals or not metric.strip() or not names:
-            raise typer.BadParameter(f"expected METRIC=DIMENSION but got {text!r}", param_hint="--face")
+            raise typer.BadParameter(f"expected METRIC=DIMENSION but got {text!r}", param_hint="--pair")
         found.setdefault(metric.strip(), []).extend(names)
     return found
 

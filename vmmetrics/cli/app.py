@@ -11,9 +11,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from vmmetrics.cli.usage import UsageError, message_of
 from vmmetrics.utils.display.markup import clean
-
-_UsageError: type[Exception] = typer.BadParameter.__bases__[0]  # click's; typer keeps it in other places by version
 
 
 @contextmanager
@@ -21,8 +20,10 @@ def _cleaned() -> Iterator[None]:
     """Escape control characters in the message of a usage error: it repeats what the user or a file wrote."""
     try:
         yield
-    except _UsageError as error:
-        vars(error)["message"] = clean(str(vars(error)["message"]))
+    except UsageError as error:
+        if hasattr(error, "possibilities"):
+            error.message, error.possibilities = message_of(error), None
+        error.message = clean(error.message)
         raise
 
 
@@ -68,6 +69,7 @@ def _group(text: str, commands: Mapping[str, str | typer.Typer]) -> typer.Typer:
         callback=lambda: None,
         help=text,
         no_args_is_help=True,
+        context_settings={"help_option_names": ["-h", "--help"]},
         add_completion=False,
         pretty_exceptions_enable=False,
     )
@@ -144,7 +146,8 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version and leave.", callback=_print_version, is_eager=True)
+        bool,
+        typer.Option("--version", "-V", help="Print the version and leave.", callback=_print_version, is_eager=True),
     ] = False,
 ) -> None:
     """Hold the options that come before a subcommand."""

@@ -27,7 +27,7 @@ SHOWN_MODELS = 5
 def baselines(
     clips: options.Clips,
     out: options.RunFolder = None,
-    only: Annotated[
+    metrics: Annotated[
         list[str] | None, option("Names with commas between them. Default: those that need no download.")
     ] = None,
     weights: Annotated[
@@ -70,14 +70,14 @@ def baselines(
     part = parse_shard(shard)
     asked = {"url": judge_url, "frames": judge_frames, "per_minute": judge_per_minute, "key_variable": judge_key_env}
     given = _given(weights or [], judge, {name: value for name, value in asked.items() if value is not None})
-    names = None if only is None else parse_names(",".join(only))
+    names = None if metrics is None else parse_names(",".join(metrics))
     reading = reading_of(assume_fps, max_memory)
     with usage():
-        metrics = chosen(names, tuple(given))
-        idle = [family for family in given if not set(chosen([family])) & set(metrics)]
+        wanted = chosen(names, tuple(given))
+        idle = [family for family in given if not set(chosen([family])) & set(wanted)]
         if idle:
-            raise typer.BadParameter(f"--only leaves out {', '.join(idle)}, which something was given for")
-        settings = BaselineSettings(metrics=metrics, reading=reading, given=tuple(given.items()))
+            raise typer.BadParameter(f"--metrics leaves out {', '.join(idle)}, which something was given for")
+        settings = BaselineSettings(metrics=wanted, reading=reading, given=tuple(given.items()))
     table, output, messages = run_clips(
         clips, settings, out, prompts, shard=part, jobs=jobs, timeout=timeout, follow_links=follow_links
     )

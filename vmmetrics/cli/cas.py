@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from vmmetrics.cli.options import PromptsFound, argument, option, seed_option
+from vmmetrics.cli.options import PromptsFound, argument, option, out_option, seed_option
 from vmmetrics.cli.terminal import EXIT_FAILURES, count, open_consoles
 from vmmetrics.utils.storage.atomic import write_atomically
 from vmmetrics.utils.storage.journal import encode
@@ -18,7 +18,7 @@ def reward(
     clips: Annotated[list[Path], argument("Files and folders of clips.")],
     model: Annotated[Path, option("Folder with KwaiVGI/VideoReward.", show_default=False)],
     base: Annotated[Path, option("Folder with Qwen/Qwen2-VL-2B-Instruct.", show_default=False)],
-    out: Annotated[Path, option("Comparisons to write (JSONL).", show_default=False)],
+    out: Annotated[Path, out_option("Comparisons to write (JSONL).", show_default=False)],
     instruction: Annotated[
         Path | None, option("VideoAlign's prompt_template.py. Default: looked for in and above --model.")
     ] = None,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from rich.console import Console
 
-from vmmetrics.cli.options import argument, count_option, number_option, numbers, option, seed_option
+from vmmetrics.cli.options import argument, count_option, number_option, numbers, option, out_option, seed_option
 from vmmetrics.cli.tables import name, table, whole
 from vmmetrics.cli.terminal import count, open_consoles
 
@@ -25,7 +25,7 @@ def label(
     comparisons: Annotated[
         list[Path] | None, argument("JSONL, CSV or TSV: a, b, winner (a, b or tie), or winner, loser, tie.")
     ] = None,
-    out: Annotated[Path | None, option("Labels to write (JSONL).", show_default=False)] = None,
+    out: Annotated[Path | None, out_option("Labels to write (JSONL).", show_default=False)] = None,
     clips: Annotated[
         Path | None, option("The pool: clip, and prompt and group (model). Default: the clips compared.")
     ] = None,
@@ -43,8 +43,9 @@ def label(
         Literal["auto", "pooled", "prompt", "component"],
         option("What is cut together: auto is all where linked, else each component."),
     ] = "auto",
-    repeats: Annotated[
-        Literal["share", "keep"], option("A rater's judgements of one pair share one voice, or each count.")
+    repeat_votes: Annotated[
+        Literal["share", "keep"],
+        option("Repeated judgements of a pair by one rater: share one vote, or keep each as a vote."),
     ] = "share",
     ask: Annotated[int, count_option("How many pairs to ask next.", 0)] = 0,
     pairs_out: Annotated[Path | None, option("Where to write them (JSONL).", show_default=False)] = None,
@@ -74,7 +75,7 @@ def label(
     listed = None if clips is None else read_clip_list(clips)
     sd = DEFAULT_PRIOR_SD if prior_sd is None else prior_sd
     cuts = None if at is None else numbers(at.split(","), at, "four numbers with commas between")
-    settings = LabelSettings(ties, prior, sd, cut, cuts, scope, repeats)
+    settings = LabelSettings(ties, prior, sd, cut, cuts, scope, repeat_votes)
     labelling = None
     if comparisons:
         read = read_comparisons(comparisons)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vmmetrics.cli.options import MAX_FPS, MAX_SECONDS, count_option, number_option, option, seed_option
+from vmmetrics.cli.options import MAX_FPS, MAX_SECONDS, count_option, number_option, option, out_option, seed_option
 from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, count, open_consoles, until_stopped, usage
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def generate_clips(
     prompts: Annotated[str, option("Prompt list: library, mini or a file.", show_default=False)],
-    out: Annotated[Path, option("Folder for the clips; goes on with what is there.", show_default=False)],
+    out: Annotated[Path, out_option("Folder for the clips; goes on with what is there.", show_default=False)],
     pipeline: Annotated[
         str | None, option("Diffusers text-to-video pipeline: a folder, or a name that is in the local cache.")
     ] = None,
@@ -46,7 +46,7 @@ def generate_clips(
     ] = None,
     samples: Annotated[int, count_option("Clips per prompt.")] = 1,
     seed: Annotated[int, seed_option("What the seed of every clip is derived from.")] = 0,
-    only: Annotated[
+    where: Annotated[
         list[str] | None, option("Only prompts of a motion pattern, or NAME=VALUE with a tag or index; repeatable.")
     ] = None,
     limit: Annotated[int | None, count_option("Only the first so many prompts of those.")] = None,
@@ -64,8 +64,8 @@ def generate_clips(
                    "dtype": dtype}  # fmt: skip
     maker = _maker(pipeline, command, of_pipeline, timeout)
     entries = read_entries(prompts)
-    with usage("--only"):
-        plan = plan_of(entries, only or (), limit, samples, seed)
+    with usage("--where"):
+        plan = plan_of(entries, where or (), limit, samples, seed)
     if not plan.jobs:
         raise typer.BadParameter(f"no prompt of {prompts} is wanted")
     _, messages = open_consoles()

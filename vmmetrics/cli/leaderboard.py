@@ -10,7 +10,7 @@ from vmmetrics.cli.terminal import open_consoles
 
 def leaderboard(
     runs: Annotated[list[str], argument("Run directories; NAME=DIRECTORY names the model of one.")],
-    by: Annotated[str, option("Column to rank by: average, or a metric.")] = "average",
+    sort_by: Annotated[str, option("Column to rank by: average, or a metric.")] = "average",
     published: Annotated[bool, option("VMBench's published rows below ours.")] = True,
     csv: CsvFile = None,
     markdown: MarkdownFile = None,
@@ -26,7 +26,7 @@ def leaderboard(
     from vmmetrics.utils.storage.atomic import write_text
 
     output, messages = open_consoles()
-    boards = make_boards(runs, by.lower())
+    boards = make_boards(runs, sort_by.lower())
     known = published_rows() if published else []
     parts = [part for board in boards for part in board_parts(board, known)]
     print_parts(parts, output)

@@ -63,6 +63,11 @@ def option(text: str, *names: str, **more: Any) -> Any:
     return typer.Option(*names, help=text, **more)
 
 
+def out_option(text: str, **more: Any) -> Any:
+    """Return an option that says where results are written."""
+    return option(text, "--out", "-o", **more)
+
+
 def argument(text: str, **more: Any) -> Any:
     """Return an argument with this help, which says its default where it has one."""
     return typer.Argument(help=text, show_default=False, **more)
@@ -94,9 +99,14 @@ def seed_option(text: str) -> Any:
     return typer.Option(min=0, max=MAX_SEED, help=text)
 
 
-def jobs_option(text: str, low: int = 1) -> Any:
-    """Return an option that takes a number of processes or threads."""
-    return typer.Option(min=low, max=MAX_JOBS, help=text)
+def jobs_option(text: str, low: int = 1, *names: str) -> Any:
+    """Return an option that takes a number of processes, or under other names of threads."""
+    return typer.Option(*(names or ("--jobs", "-j")), min=low, max=MAX_JOBS, help=text)
+
+
+def threads_option(text: str) -> Any:
+    """Return an option that takes a number of requests at a time."""
+    return jobs_option(text, 1, "--threads")
 
 
 def number_option(text: str, low: float | None = None, high: float | None = None) -> Any:
@@ -116,20 +126,21 @@ KEY_VARIABLE = "VMMETRICS_ENDPOINT_KEY"
 
 Url = Annotated[str | None, option("OpenAI-compatible endpoint (http://localhost:8000/v1).")]
 ModelThere = Annotated[str | None, option("Name of the model there.")]
-Tokens = Annotated[int, count_option("Most tokens of an answer.")]
+MaxTokens = Annotated[int, count_option("Most tokens of an answer.")]
 PerMinute = Annotated[float | None, number_option("Most requests a minute, to each endpoint.", 0.01, MAX_COUNT)]
-Threads = Annotated[int, jobs_option("Questions in the air at once.")]
-Prices = Annotated[
-    tuple[float, float] | None, option("Of a million tokens sent, and answered.", callback=finite, metavar="IN OUT")
+Threads = Annotated[int, threads_option("Concurrent requests.")]
+PricePerMillion = Annotated[
+    tuple[float, float] | None,
+    option("Price of a million input and output tokens, for the cost estimate.", callback=finite, metavar="IN OUT"),
 ]
 MaxCost = Annotated[float | None, number_option("Stop before more than this is spent.", 0, MAX_PRICE)]
 KeyEnv = Annotated[str, option("Environment variable with the endpoint's key.")]
-Yes = Annotated[bool, option("Do not ask whether the cost is fine.", "--yes")]
+Yes = Annotated[bool, option("Do not ask whether the cost is fine.", "--yes", "-y")]
 
 
 Clips = Annotated[list[Path], argument("Files, folders of clips, or folders of frames.")]
 RunFolder = Annotated[
-    Path | None, option("Run directory; resumes what is there. Default: a folder of its own below vmmetrics-runs/.")
+    Path | None, out_option("Run directory; resumes what is there. Default: a folder of its own below vmmetrics-runs/.")
 ]
 PromptsBeside = Annotated[Path | None, option("Prompt list (JSON, JSONL, CSV). Default: looked for beside the clips.")]
 AssumeFps = Annotated[

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from vmmetrics.cli import options
-from vmmetrics.cli.options import argument, count_option, jobs_option, number_option, numbers, option
+from vmmetrics.cli.options import argument, count_option, jobs_option, number_option, numbers, option, out_option
 from vmmetrics.cli.running import parse_names
 from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, open_consoles, until_stopped, usage
 from vmmetrics.metrics.registry import METRICS, load_plugins
@@ -40,7 +40,7 @@ def probe(
         float | None, number_option("Taken from the middle of every clip. Default: all.", 0.01, options.MAX_SECONDS)
     ] = None,
     short_side: Annotated[int | None, count_option("Larger clips are made this small, pixels.", 32)] = None,
-    most_fps: Annotated[
+    max_fps: Annotated[
         float | None, number_option("Of faster clips every second, third, ... frame.", 0.01, options.MAX_FPS)
     ] = None,
     tolerance: Annotated[tuple[float, float], number_option("For harmless changes: of the mean, and of one clip.")] = (
@@ -54,7 +54,7 @@ def probe(
     jobs: Annotated[int, jobs_option("Worker processes. Scores do not depend on it.")] = 1,
     timeout: options.Timeout = None,
     plugin: options.Plugins = None,
-    out: Annotated[Path, option("Directory for everything found; resumes what is there.")] = Path(FOLDER),
+    out: Annotated[Path, out_option("Directory for everything found; resumes what is there.")] = Path(FOLDER),
     charts: Annotated[bool, option("Draw the pictures.")] = True,
 ) -> None:
     """Put defects into good clips, one at a time and stronger and stronger, and see which metric notices.
@@ -71,7 +71,7 @@ def probe(
         plan = Plan(
             **given,
             defects=_names(defects), strengths=_numbers(strengths), invariances=_names(invariances), rates=rates,
-            seconds=seconds, short_side=short_side, most_fps=most_fps, seed=seed,
+            seconds=seconds, short_side=short_side, most_fps=max_fps, seed=seed,
         )  # fmt: skip
     output, messages = open_consoles()
     plugins = [str(path.absolute()) for path in plugin or ()]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from rich.console import Console
 
 from vmmetrics.cli import options
-from vmmetrics.cli.options import argument, check_outputs, check_picture, count_option, option, seed_option
+from vmmetrics.cli.options import argument, check_outputs, check_picture, count_option, option, out_option, seed_option
 from vmmetrics.cli.terminal import open_consoles
 from vmmetrics.utils.storage.atomic import write_json
 
@@ -95,7 +95,9 @@ def compare(
     metadata: Annotated[Path | None, option("Folder of metadata to hold both against. Default: the library's.")] = None,
     picture: options.PictureFile = None,
     json_file: options.FiguresFile = None,
-    size: Annotated[int | None, count_option("Prompts to compare variety at. Default: the smaller list's.", 2)] = None,
+    subset_size: Annotated[
+        int | None, count_option("Prompts to compare variety at. Default: the smaller list's.", 2)
+    ] = None,
     draws: Annotated[int, count_option("Random subsets of that size.")] = 200,
     parse: options.Parse = True,
     embedding: options.Embedding = True,
@@ -120,7 +122,7 @@ def compare(
         for source, name in zip((first, second), names, strict=True)
     ]
     say(f"{draws} random subsets")
-    found = hold_against(sides[0], sides[1], known, size=size, draws=draws, seed=seed)
+    found = hold_against(sides[0], sides[1], known, size=subset_size, draws=draws, seed=seed)
     print_comparison(found, output)
     _save(found, picture, json_file, messages)
 
@@ -130,14 +132,14 @@ def compare(
 
 def select(
     prompts: options.PromptList,
-    size: Annotated[int, count_option("Prompts to choose.")],
-    out: Annotated[Path, option("File for the subset (.json, .jsonl), in the list's order.")],
+    count: Annotated[int, count_option("Prompts to choose.")],
+    out: Annotated[Path, out_option("File for the subset (.json, .jsonl), in the list's order.")],
     seed: Annotated[int, seed_option("Of ties and of the random subsets.")] = 0,
     balance: Annotated[bool, option("Give every pattern as many prompts.")] = True,
     embedding: Annotated[
         bool, option("Also come near every prompt of the list (facility location on sentence embeddings).")
     ] = False,
-    random: Annotated[int, count_option("Random subsets to hold it against.")] = 1000,
+    draws: Annotated[int, count_option("Random subsets to compare it with.")] = 1000,
     json_file: options.FiguresFile = None,
 ) -> None:
     """Choose prompts that cover actions, subjects and places and keep the list's proportions.
@@ -157,7 +159,7 @@ def select(
         from vmmetrics.utils.text.embedding import embed
 
         vectors = embed([entry.prompt for entry in entries])
-    found = choose(entries, size, seed=seed, balanced=balance, vectors=vectors, random_subsets=random)
+    found = choose(entries, count, seed=seed, balanced=balance, vectors=vectors, random_subsets=draws)
     write_entries(out, [entries[place] for place in found.places])
     if json_file is not None:
         write_json(json_file, {"list": prompts, "seed": seed, **plain(found)})

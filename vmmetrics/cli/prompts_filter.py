@@ -11,7 +11,15 @@ import typer
 from rich.console import Console
 
 from vmmetrics.cli import options
-from vmmetrics.cli.options import check_outputs, count_option, number_option, open_client, option, share_option
+from vmmetrics.cli.options import (
+    check_outputs,
+    count_option,
+    number_option,
+    open_client,
+    option,
+    out_option,
+    share_option,
+)
 from vmmetrics.cli.tables import name, number, table
 from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, agree, open_consoles, until_stopped, usage
 from vmmetrics.utils.display.markup import shortened
@@ -33,7 +41,7 @@ if TYPE_CHECKING:
 
 def filter_prompts(
     prompts: options.PromptList,
-    out: Annotated[Path, option("File for what is kept (.json, .jsonl), in the list's order.")],
+    out: Annotated[Path, out_option("File for what is kept (.json, .jsonl), in the list's order.")],
     decisions: Annotated[
         Path | None, option("File for what became of every prompt (JSONL). Default: OUT with .decisions.jsonl.")
     ] = None,
@@ -55,11 +63,11 @@ def filter_prompts(
     without: Annotated[list[str] | None, option("Leave out this check; repeatable.")] = None,
     url: options.Url = None,
     model: options.ModelThere = None,
-    tokens: options.Tokens = 1024,
+    max_tokens: options.MaxTokens = 1024,
     per_minute: options.PerMinute = None,
     threads: options.Threads = 4,
     key_env: options.KeyEnv = options.KEY_VARIABLE,
-    prices: options.Prices = None,
+    price_per_million: options.PricePerMillion = None,
     max_cost: options.MaxCost = None,
     yes: options.Yes = False,
     json_file: Annotated[Path | None, option("File for settings and counts.", "--json")] = None,
@@ -74,7 +82,7 @@ def filter_prompts(
     from vmmetrics.prompts.filter.verdicts import VerdictJudge
 
     client = open_client(
-        url, model, out.with_suffix(".replies"), prices, max_cost, tokens=tokens, per_minute=per_minute,
+        url, model, out.with_suffix(".replies"), price_per_million, max_cost, tokens=max_tokens, per_minute=per_minute,
         key_variable=key_env,
     )  # fmt: skip
     path = out.with_suffix(".decisions.jsonl") if decisions is None else decisions

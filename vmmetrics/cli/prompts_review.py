@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from vmmetrics.cli.options import argument, count_option, option, seed_option
+from vmmetrics.cli.options import argument, count_option, option, out_option, seed_option
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 from vmmetrics.cli.tables import name, table, whole
 from vmmetrics.cli.terminal import count, open_consoles
@@ -45,7 +45,7 @@ def review(
     apply: Annotated[
         str | None, option("Apply the decisions to this list and write it to --out.", metavar="LIST")
     ] = None,
-    out: Annotated[Path | None, option("List to write (.json or .jsonl).", show_default=False)] = None,
+    out: Annotated[Path | None, out_option("List to write (.json or .jsonl).", show_default=False)] = None,
     rule: Annotated[
         Literal["unanimous", "any-drop", "majority"], option("What decides where reviewers differ.")
     ] = "unanimous",

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from vmmetrics.cli import options
-from vmmetrics.cli.options import argument, jobs_option, option
+from vmmetrics.cli.options import argument, jobs_option, option, out_option
 from vmmetrics.cli.running import parse_names, parse_shard, reading_of, run_clips
 from vmmetrics.cli.terminal import EXIT_FAILURES, open_consoles, usage
 from vmmetrics.metrics.registry import METRICS, load_plugins
@@ -70,7 +70,7 @@ def score(
 
 def merge(
     runs: Annotated[list[Path], argument("Run directories.")],
-    out: Annotated[Path, option("New run directory.", show_default=False)],
+    out: Annotated[Path, out_option("New run directory.", show_default=False)],
 ) -> None:
     """Join run directories of one configuration, such as the shards of a large set."""
     from vmmetrics.cli.results import print_results
@@ -93,7 +93,7 @@ def merge(
 def show(
     run: Annotated[Path, argument("Run directory.")],
     clip: Annotated[str, argument("Name of the clip, as the table has it, or its path.")],
-    out: Annotated[Path, option("Picture (.png) or film (.mp4) to write.", show_default=False)],
+    out: Annotated[Path, out_option("Picture (.png) or film (.mp4) to write.", show_default=False)],
 ) -> None:
     """Draw what cost a clip its points: masks, tracks, skeletons, and the curves with the frames at fault."""
     if out.suffix.lower() not in (".png", ".mp4"):

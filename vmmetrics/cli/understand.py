@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from vmmetrics.cli import options
-from vmmetrics.cli.options import argument, check_picture, count_option, option, seed_option
+from vmmetrics.cli.options import argument, check_picture, count_option, option, out_option, seed_option
 from vmmetrics.cli.tables import table
 from vmmetrics.cli.terminal import agree, open_consoles, until_stopped
 from vmmetrics.cli.understand_run import judge_of, print_result, reopen, scoring
@@ -63,7 +63,7 @@ def compare(
 def leaderboard(
     runs: Annotated[list[Path], argument("Folders of runs.", metavar="RUN...")],
     protocol: options.ScoredBy = "vmmetrics",
-    by: Annotated[
+    group_by: Annotated[
         str | None, option("Grouping for the columns (task, minFPS, ...). Default: the benchmark's first.")
     ] = None,
     picture: Annotated[Path | None, option("Chart, PNG or SVG; a file for each benchmark.")] = None,
@@ -83,7 +83,7 @@ def leaderboard(
 
     check_picture(picture)
     output, messages = open_consoles()
-    boards = make_boards(runs, scoring(protocol), by)
+    boards = make_boards(runs, scoring(protocol), group_by)
     parts = [part for board in boards for part in board_parts(board)]
     print_parts(parts, output)
     texts = (to_csv(boards), "\n".join(map(to_markdown, parts)), "\n".join(map(to_latex, parts)))
@@ -108,8 +108,8 @@ def score(
     protocol: Annotated[str, option("vmmetrics, or upstream as the released code does.")] = "vmmetrics",
     data: options.DataOfRun = None,
     judge: Annotated[str | None, option("endpoint:MODEL@URL, or a file with what a judge said before.")] = None,
-    tokens: Annotated[int, count_option("Most tokens of a judge's answer.")] = 8192,
-    prices: options.Prices = None,
+    max_tokens: Annotated[int, count_option("Most tokens of a judge's answer.")] = 8192,
+    price_per_million: options.PricePerMillion = None,
     max_cost: options.MaxCost = None,
     key_env: options.KeyEnv = options.KEY_VARIABLE,
     yes: options.Yes = False,
@@ -127,7 +127,9 @@ def score(
     shown = configuration.get("frames")
     looks = shown is not None and not str(shown["policy"]).startswith("none")
     questions = asked_of(loaded.questions, session.get("limit"), looks, answers)
-    asked = judge_of(judge, folder, messages, max_cost, tokens=tokens, prices=prices, key_variable=key_env)
+    asked = judge_of(
+        judge, folder, messages, max_cost, tokens=max_tokens, prices=price_per_million, key_variable=key_env
+    )
     expected = benchmark.judge_estimate(questions, answers, asked) if isinstance(asked, Client) else None
     if expected is not None:
         messages.print(f"{judge}: {expected}", soft_wrap=True)
@@ -144,7 +146,7 @@ def score(
 
 def submission(
     folder: options.RunArgument,
-    out: Annotated[Path, option("File to write.")],
+    out: Annotated[Path, out_option("File to write.")],
     protocol: Annotated[
         str, option("How answers are read: vmmetrics, or upstream as the released code does.")
     ] = "vmmetrics",
@@ -171,9 +173,10 @@ def submission(
 
 
 def synthetic(
-    out: Annotated[Path, option("Folder for clips and questions; new, empty, or of an earlier suite.")],
+    out: Annotated[Path, out_option("Folder for clips and questions; new, empty, or of an earlier suite.")],
     count: Annotated[
-        int, option("Questions, each with a clip of its own; 540 are 60 a task.", "--n", min=1, max=options.MAX_COUNT)
+        int,
+        option("Questions, each with a clip of its own; 540 are 60 a task.", "--count", min=1, max=options.MAX_COUNT),
     ] = 540,
     seed: Annotated[int, seed_option("Of everything random.")] = 0,
 ) -> None:

@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 
 from vmmetrics.cli import options
-from vmmetrics.cli.options import count_option, jobs_option, number_option, option, seed_option
+from vmmetrics.cli.options import count_option, number_option, option, out_option, seed_option, threads_option
 from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, agree, count, open_consoles, until_stopped, usage, warn
 from vmmetrics.errors import SetupError
 
@@ -110,35 +110,35 @@ def run(
     ],
     data: Annotated[Path, option("Folder or file of the benchmark, as it was released.")],
     videos: options.Videos = None,
-    out: Annotated[Path | None, option("Folder of the run; goes on with what is there.")] = None,
+    out: Annotated[Path | None, out_option("Folder of the run; goes on with what is there.")] = None,
     frames: Annotated[
         str | None, option("'8 uniform', '2 fps', adaptive, native, single, first, none; 'slowed 4', 'at most 64'.")
     ] = None,
     control: Annotated[str | None, option("blind: words alone; single-frame: the middle frame.")] = None,
-    side: Annotated[int, count_option("Longer side of the frames, pixels.", 16)] = 448,
-    form: Annotated[str, option("Frames as images or video; auto: as the model takes them best.")] = "auto",
+    max_size: Annotated[int, count_option("Longer side of the frames, pixels.", 16)] = 448,
+    video_format: Annotated[str, option("Frames as images or video; auto: as the model takes them best.")] = "auto",
     times: Annotated[
         bool | None,
         option("Tell clip length, rate and frame times with images. Default: not with --protocol upstream."),
     ] = None,
     protocol: Annotated[str, option("Words and scoring: vmmetrics, or upstream as released.")] = "vmmetrics",
     limit: Annotated[int | None, count_option("Ask so many questions only; may grow.")] = None,
-    tokens: Annotated[int, count_option("Most tokens of an answer, thinking included.")] = 8192,
+    max_tokens: Annotated[int, count_option("Most tokens of an answer, thinking included.")] = 8192,
     temperature: Annotated[float, number_option("Of an endpoint.", 0, 2)] = 0.0,
     seed: Annotated[int | None, seed_option("Of an endpoint's sampling.")] = None,
     per_minute: options.PerMinute = None,
-    threads: Annotated[int | None, jobs_option("Questions at once; of a local model, of torch.")] = None,
-    prices: options.Prices = None,
+    threads: Annotated[int | None, threads_option("Concurrent requests; threads of a local model.")] = None,
+    price_per_million: options.PricePerMillion = None,
     max_cost: options.MaxCost = None,
     key_env: options.KeyEnv = options.KEY_VARIABLE,
     reasoning_effort: Annotated[str | None, option("Of an endpoint: low, medium, high or its own word.")] = None,
     extra_body: Annotated[str | None, option("JSON object of further fields of an endpoint's requests.")] = None,
-    batch_size: Annotated[int, jobs_option("Questions at once of a local model.")] = 1,
+    batch_size: Annotated[int, count_option("Questions at once of a local model.")] = 1,
     dtype: Annotated[str, option("Of a local model: auto, float32, float16 or bfloat16.")] = "auto",
     device: Annotated[
         str | None, option("Of a local model: cuda, cuda:1, cpu, or auto for all GPUs. Default: the GPUs there are.")
     ] = None,
-    again: Annotated[bool, option("Ask anew where there was an error.", "--again")] = False,
+    retry_errors: Annotated[bool, option("Ask again where there was an error.", "--retry-errors")] = False,
     yes: options.Yes = False,
     _plugin: options.BenchmarkPlugins = None,
 ) -> None:
@@ -156,21 +156,22 @@ def run(
     with usage():
         policy = _policy(benchmark, frames, control)
         settings = ModelSettings(
-            model, form, protocol != "upstream" if times is None else times, tokens, temperature, seed, per_minute,  # type: ignore[arg-type]
-            prices, max_cost, key_env, threads, reasoning_effort, extra_body, batch_size, dtype, device,
+            model, video_format, protocol != "upstream" if times is None else times, max_tokens, temperature,  # type: ignore[arg-type]
+            seed, per_minute, price_per_million, max_cost, key_env, threads, reasoning_effort, extra_body, batch_size,
+            dtype, device,
         )  # fmt: skip
     loaded = benchmark.load(data, videos)
     folder = out or Path(FOLDER) / _slug(f"{name}-{model}-{policy}-{protocol}")
     words, own = scoring(protocol), frames is None and control is None
     opened = open_model(settings, loaded.questions, folder / "replies", partial(benchmark.read_answers, protocol=words))
     loaded = replace(loaded, problems={**loaded.problems, **getattr(opened, "problems", {})})
-    asking = Asking(benchmark, loaded, opened, policy, words, side, limit, own_policies=own)
+    asking = Asking(benchmark, loaded, opened, policy, words, max_size, limit, own_policies=own)
     places = {"data": str(data.absolute()), "videos": videos and str(videos.absolute())}
     start = {"model": model, "batch_size": batch_size, **places}
-    failed = _ask(asking, folder, start, again, yes, messages)
+    failed = _ask(asking, folder, start, retry_errors, yes, messages)
     _score(asking, folder, output, messages)
     if failed:
-        again_said = "the same command asks again where none came, --again also where there was an error"
+        again_said = "the same command asks again where none came, --retry-errors also where there was an error"
         messages.print(f"{failed:,} questions got no answer; {again_said}")
         raise typer.Exit(EXIT_FAILURES)
 

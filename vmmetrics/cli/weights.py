@@ -77,7 +77,7 @@ def list_weights(names: Annotated[list[str] | None, argument("Checkpoints and se
 
 def fetch(
     names: Annotated[list[str], argument("Checkpoints and sets, such as vmbench.")],
-    copies: Annotated[Path | None, option("Take them from a folder with copies; no network.", "--from")] = None,
+    copies: Annotated[Path | None, option("Take them from a folder with copies; no network.", "--from-folder")] = None,
     mirror: Annotated[
         str | None, option("Address of a web server with a weights folder. (A mirror of the hub: set HF_ENDPOINT.)")
     ] = None,

@@ -19,7 +19,7 @@ from vmmetrics.utils.tables import sha256_of
 INSTALL: Final = "pip install 'vmmetrics[baselines]'"
 """What brings torch, torchvision, transformers and safetensors."""
 LESS: Final = (
-    "fewer frames (--frames, 'at most N'), smaller ones (--side), --dtype bfloat16 or --batch-size 1 take less"
+    "fewer frames (--frames, 'at most N'), smaller ones (--max-size), --dtype bfloat16 or --batch-size 1 take less"
 )
 """What may be done where the memory is full."""
 _HUB: Final = re.compile(r"[\w.-]+/[\w.-]+(?:@[\w./-]+)?")

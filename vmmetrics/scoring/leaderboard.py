@@ -345,5 +345,5 @@ def _rank_notes(rows: Sequence[Row], by: str) -> list[str]:
     unranked = [row.model for row in rows if row.rank is None]
     if not unranked:
         return []
-    why = "no score at all in some metric; --by ranks by one of them" if by == AVERAGE else f"no {label(by)}"
+    why = "no score at all in some metric; --sort-by ranks by one of them" if by == AVERAGE else f"no {label(by)}"
     return [f"Not ranked ({why}): {', '.join(unranked)}"]

@@ -122,7 +122,7 @@ def test_offline_never_asks_and_says_everything(
             with pytest.raises(SetupError) as found:
                 fetch(["small"], heard.listener, offline=not setting)
         said = str(found.value)
-        for part in (f"{server.url}/m.bin", "https://huggingface.co/org/repo/tree/abc", "--from"):
+        for part in (f"{server.url}/m.bin", "https://huggingface.co/org/repo/tree/abc", "--from-folder"):
             assert part in said
         for name in ("one/m.bin", "two/a.bin", "two/*.json"):
             assert str(home / name) in said

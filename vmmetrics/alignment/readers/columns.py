@@ -161,7 +161,7 @@ def faces(
     if not any(facing.values()):
         raise SetupError(
             f"No score faces any of the dimensions {', '.join(dimensions)}, which are about other things than motion; "
-            "say with --face METRIC=DIMENSION or --dimension which to hold them against"
+            "say with --pair METRIC=DIMENSION or --dimension which to hold them against"
         )
     by_dimensions: dict[tuple[str, ...], list[str]] = {}
     for metric in metrics:
