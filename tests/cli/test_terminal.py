@@ -91,7 +91,7 @@ def test_bars_show_names_as_text_and_keep_the_codes_of_rich() -> None:
 
 CASES = {
     "score: no such path": (["score", EVIL], "PWN"),
-    "score: folder without clips": (["score", f"empty{EVIL}"], "no clips in"),
+    "score: folder without clips": (["score", f"empty{EVIL}"], "o clips in"),
     "score: prompt list": (["score", "clips", "--prompts", f"{EVIL}.json"], "PWN"),
     "score: contradiction": (["score", "clips", "--prompts", "twice.json"], "has another prompt"),
     "score: no prompt": (["score", "clips", "--prompts", "noprompt.json"], "noprompt"),

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from rich.console import Console
 
-from vmmetrics.cli.options import argument, count_option, number_option, numbers, option, out_option, seed_option
+from vmmetrics.cli.options import (
+    argument,
+    count_option,
+    names_option,
+    number_option,
+    numbers,
+    option,
+    out_option,
+    seed_option,
+)
 from vmmetrics.cli.tables import name, table, whole
 from vmmetrics.cli.terminal import count, open_consoles
 
@@ -38,7 +47,7 @@ def label(
     cut: Annotated[
         Literal["quantile", "normal", "fixed"], option("quantile: equal shares; normal: quintiles; fixed: --at.")
     ] = "quantile",
-    at: Annotated[str | None, option("The four strengths to cut at, such as -1.5,-0.5,0.5,1.5.")] = None,
+    at: Annotated[str | None, names_option("The four strengths to cut at, such as -1.5,-0.5,0.5,1.5.")] = None,
     scope: Annotated[
         Literal["auto", "pooled", "prompt", "component"],
         option("What is cut together: auto is all where linked, else each component."),

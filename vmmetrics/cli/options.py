@@ -63,6 +63,11 @@ def option(text: str, *names: str, **more: Any) -> Any:
     return typer.Option(*names, help=text, **more)
 
 
+def names_option(text: str, **more: Any) -> Any:
+    """Return an option that takes names, or numbers, with commas between; a config file may list them."""
+    return option(text, metavar="A,B,...", **more)
+
+
 def out_option(text: str, **more: Any) -> Any:
     """Return an option that says where results are written."""
     return option(text, "--out", "-o", **more)

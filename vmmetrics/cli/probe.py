@@ -10,7 +10,16 @@ import typer
 from rich.console import Console
 
 from vmmetrics.cli import options
-from vmmetrics.cli.options import argument, count_option, jobs_option, number_option, numbers, option, out_option
+from vmmetrics.cli.options import (
+    argument,
+    count_option,
+    jobs_option,
+    names_option,
+    number_option,
+    numbers,
+    option,
+    out_option,
+)
 from vmmetrics.cli.running import parse_names
 from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, open_consoles, until_stopped, usage
 from vmmetrics.metrics.registry import METRICS, load_plugins
@@ -25,15 +34,17 @@ FOLDER = "vmmetrics-probe"
 
 def probe(
     clips: Annotated[list[Path], argument("Files, folders of clips, or folders of frames: good clips.")],
-    metrics: Annotated[str, option(f"Some of {OURS}, baselines by name, 'baselines' for all of them, or none.")] = OURS,
+    metrics: Annotated[
+        str, names_option(f"Some of {OURS}, baselines by name, 'baselines' for all of them, or none.")
+    ] = OURS,
     function: Annotated[
         list[str] | None, option("A metric of your own, as module:name, from a Clip to a score; may be given again.")
     ] = None,
-    defects: Annotated[str | None, option("Some of the defects, or none. Default: all.")] = None,
-    strengths: Annotated[str, option("Of the defects, each above 0 and up to 1.")] = "0.25,0.5,1",
-    invariances: Annotated[str | None, option("Some of the harmless changes, or none. Default: all.")] = None,
+    defects: Annotated[str | None, names_option("Some of the defects, or none. Default: all.")] = None,
+    strengths: Annotated[str, names_option("Of the defects, each above 0 and up to 1.")] = "0.25,0.5,1",
+    invariances: Annotated[str | None, names_option("Some of the harmless changes, or none. Default: all.")] = None,
     harmless_strengths: Annotated[
-        str | None, option("Of the harmless changes. Default: 1/3, 2/3 and 1, x264 at CRF 18, 23 and 28.")
+        str | None, names_option("Of the harmless changes. Default: 1/3, 2/3 and 1, x264 at CRF 18, 23 and 28.")
     ] = None,
     rates: Annotated[bool, option("Look for the lowest frame rate of each metric.")] = True,
     seconds: Annotated[

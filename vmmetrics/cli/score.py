@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from vmmetrics.cli import options
-from vmmetrics.cli.options import argument, jobs_option, option, out_option
+from vmmetrics.cli.options import argument, jobs_option, names_option, option, out_option
 from vmmetrics.cli.running import parse_names, parse_shard, reading_of, run_clips
 from vmmetrics.cli.terminal import EXIT_FAILURES, open_consoles, usage
 from vmmetrics.metrics.registry import METRICS, load_plugins
@@ -20,7 +20,7 @@ def score(
     out: options.RunFolder = None,
     prompts: options.PromptsBeside = None,
     subject: Annotated[str | None, option("What every clip is about, such as 'a black horse'.")] = None,
-    metrics: Annotated[str | None, option(f"Some of {','.join(METRICS)}, and of plugins. Default: all.")] = None,
+    metrics: Annotated[str | None, names_option(f"Some of {','.join(METRICS)}, and of plugins. Default: all.")] = None,
     preset: Annotated[str | None, option("Which models. Default: embedded, which needs no download.")] = None,
     protocol: Annotated[
         str | None, option("Which definition: vmmetrics, or vmbench for that of VMBench's code.")

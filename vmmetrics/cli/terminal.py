@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Self
 
 import typer
@@ -52,9 +53,35 @@ class PlainConsole(Console):
                 yield segment._replace(text="\n".join(map(clean, segment.text.split("\n"))))
 
 
-def open_consoles() -> tuple[PlainConsole, PlainConsole]:
+class Messages(PlainConsole):
+    """The console of progress and errors; with --quiet of errors alone, which are what is printed in red."""
+
+    def __init__(self) -> None:
+        super().__init__(stderr=True)
+        self.only_errors = _quiet.get()
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print, unless it is no error and --quiet was asked for."""
+        if not self.only_errors or "red" in str(options.get("style")):
+            super().print(*objects, **options)
+
+
+_quiet: ContextVar[bool] = ContextVar("quiet", default=False)
+
+
+@contextmanager
+def quietly(quiet: bool) -> Iterator[None]:
+    """Open consoles for errors and the result only, in this block."""
+    before = _quiet.set(quiet)
+    try:
+        yield
+    finally:
+        _quiet.reset(before)
+
+
+def open_consoles() -> tuple[PlainConsole, Messages]:
     """Open consoles for results (stdout) and for progress and errors (stderr)."""
-    return PlainConsole(), PlainConsole(stderr=True)
+    return PlainConsole(), Messages()
 
 
 def count(number: int, thing: str) -> str:
@@ -130,7 +157,7 @@ class Bar:
         """Begin, or begin anew, with so many steps."""
         self.stop()
         self._total, self._done, self._start = total, done, time.monotonic()
-        if self._console.is_terminal and total:
+        if self._console.is_terminal and total and not _quiet.get():
             from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
             shown = columns or (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())

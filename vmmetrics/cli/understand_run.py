@@ -201,12 +201,19 @@ def _ask(asking: Asking, path: Path, start: dict[str, Any], again: bool, yes: bo
     """
     from vmmetrics.models.endpoint import EndpointModel
     from vmmetrics.understanding.harness.running import RunFolder, usage_of
-    from vmmetrics.utils.storage.provenance import machine, recorded_versions
+    from vmmetrics.utils.storage.provenance import invocation, machine, recorded_versions
 
     found = len(asking.loaded.questions)
     if not asking.covered() and not (path / "answers.jsonl").exists():
         raise SetupError(f"The videos of all {found:,} questions are missing; --videos says where they are")
-    session = {**start, "limit": asking.limit, "found": found, "versions": recorded_versions(), "machine": machine()}
+    session = {
+        **start,
+        **invocation(),
+        "limit": asking.limit,
+        "found": found,
+        "versions": recorded_versions(),
+        "machine": machine(),
+    }
     with RunFolder(path, asking.configuration(), session) as folder:
         warn(messages, folder.warnings)
         _begin(asking, folder, start["model"], again, yes, messages)

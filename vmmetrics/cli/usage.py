@@ -7,6 +7,8 @@ from typing import Any
 
 import typer
 
+from vmmetrics.utils.display.markup import clean
+
 UsageError: type[Any] = typer.BadParameter.__bases__[0]  # click's; typer keeps it in other places by version
 
 RENAMED: dict[str, tuple[str, ...]] = {
@@ -58,11 +60,36 @@ def no_such_option(name: str, known: list[str]) -> str:
     return f"{said}; did you mean {' or '.join(close)}?" if close else f"{said}."
 
 
-def message_of(error: Any) -> str:
-    """Return the message of a usage error, which names an option or command that may have been meant."""
+def report(error: Any) -> str:
+    """Return a usage error of typer's as it is printed: what is wrong, and where help is."""
     context = getattr(error, "ctx", None)
-    name = getattr(error, "option_name", None)
+    if is_help(error):
+        return str(error.format_message())
+    hint = "" if context is None else f"\nSee '{context.command_path} -h'."
+    return f"vmmetrics: error: {clean(message_of(error))}{hint}"
+
+
+def is_help(error: Any) -> bool:
+    """Return whether what typer raises is the help of a group that was called without a command."""
+    return type(error).__name__ == "NoArgsIsHelpError"
+
+
+def message_of(error: Any) -> str:
+    """Return the message of a usage error: the option or argument at fault, and what is wrong with it."""
+    context, name = getattr(error, "ctx", None), getattr(error, "option_name", None)
     if context is not None and name is not None and hasattr(error, "possibilities"):
         known = [text for parameter in context.command.params for text in (*parameter.opts, *parameter.secondary_opts)]
         return no_such_option(name, known)
-    return str(error.format_message())
+    message, parameter = str(error.message).removeprefix("Value error, "), getattr(error, "param", None)
+    hint = getattr(error, "param_hint", None)
+    if hint is None and parameter is not None:
+        of_option = parameter.param_type_name == "option"
+        hint = max(parameter.opts, key=len) if of_option else parameter.metavar or parameter.name.upper()
+    if type(error).__name__ == "MissingParameter":
+        return f"Missing {hint}"
+    if not hasattr(error, "param_hint"):
+        return str(error.format_message())
+    if hint is None:
+        return message[:1].upper() + message[1:]
+    shown = message if message[1:2].isupper() else message[:1].lower() + message[1:]
+    return f"{hint}: {shown}"

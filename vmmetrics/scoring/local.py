@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import json
 import os
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -128,8 +127,7 @@ def _session(settings: Settings, jobs: int, timeout: float | None) -> dict[str, 
         "metrics": list(settings.metrics),
         "jobs": jobs,
         "timeout": timeout,
-        "command": sys.argv,
-        "folder": str(Path.cwd()),
+        **provenance.invocation(),
         "versions": provenance.recorded_versions(),
         "machine": provenance.machine(),
     }
