@@ -143,6 +143,8 @@ KeyEnv = Annotated[str, option("Environment variable with the endpoint's key.")]
 Yes = Annotated[bool, option("Do not ask whether the cost is fine.", "--yes", "-y")]
 
 
+Limit = Annotated[int | None, count_option("Use only the first N clips.")]
+DryRun = Annotated[bool, option("Print what would be done; compute and write nothing.", "--dry-run")]
 Clips = Annotated[list[Path], argument("Files, folders of clips, or folders of frames.")]
 RunFolder = Annotated[
     Path | None, out_option("Run directory; resumes what is there. Default: a folder of its own below vmmetrics-runs/.")

@@ -14,7 +14,7 @@ from rich.segment import Segment
 from rich.text import Text
 
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
-from vmmetrics.utils.display.markup import clean
+from vmmetrics.utils.display.markup import clean, spelled
 
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn
@@ -42,11 +42,13 @@ class PlainConsole(Console):
 
     def render_str(self, text: str, **options: Any) -> Text:
         """Convert a str to a Text of one line."""
-        return super().render_str(clean(text), **options)
+        return super().render_str(spelled(clean(text), self.encoding), **options)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Yield the segments of an object; only rich's own control codes stay as they are."""
         for segment in super().render(renderable, options):
+            if not segment.control and not self.encoding.startswith("utf"):
+                segment = segment._replace(text=spelled(segment.text, self.encoding))
             if segment.control or segment.text.isprintable():
                 yield segment
             else:
