@@ -61,4 +61,6 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})  # what is imported here is no part
+    return sorted(
+        {*__all__, *(name for name in globals() if name.startswith("__"))}
+    )  # what is imported here is no part

@@ -12,7 +12,7 @@ from rich.console import Console
 from vmmetrics.cli import options
 from vmmetrics.cli.options import argument, count_option, jobs_option, number_option, numbers, option
 from vmmetrics.cli.running import parse_names
-from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, open_consoles, until_stopped, usage
+from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, count, open_consoles, until_stopped, usage
 from vmmetrics.metrics.registry import METRICS, load_plugins
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class _CaseProgress(Bar):
         """Start; ``settled`` cases were done before."""
         self._settled = settled
         before = f", {settled} of them done before" if settled else ""
-        self._console.print(f"{total} cases{before}")
+        self._console.print(f"{count(total, 'case')}{before}")
         self.start(total, settled)
 
     def advance(self, line: dict[str, Any]) -> None:

@@ -149,7 +149,7 @@ def run(
     """
     from vmmetrics.understanding import registry
     from vmmetrics.understanding.harness.models import ModelSettings, open_model
-    from vmmetrics.understanding.harness.running import Asking
+    from vmmetrics.understanding.harness.running import Asking, RunFolder
 
     output, messages = open_consoles()
     benchmark = registry.find(name)
@@ -161,6 +161,7 @@ def run(
         )  # fmt: skip
     loaded = benchmark.load(data, videos)
     folder = out or Path(FOLDER) / _slug(f"{name}-{model}-{policy}-{protocol}")
+    RunFolder.check(folder)
     words, own = scoring(protocol), frames is None and control is None
     opened = open_model(settings, loaded.questions, folder / "replies", partial(benchmark.read_answers, protocol=words))
     loaded = replace(loaded, problems={**loaded.problems, **getattr(opened, "problems", {})})

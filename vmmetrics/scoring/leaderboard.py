@@ -28,6 +28,9 @@ from vmmetrics.utils.storage import provenance
 
 AVERAGE = "average"
 """The mean of our metrics' means."""
+INDEX = "motion_index"
+"""The mean of the clips' overall index, which protocol ``vmbench`` has none of."""
+_INDEX_NEEDS = ("cas", "mss")  # metrics without which a clip has no index
 SCALE = 100
 
 
@@ -56,7 +59,7 @@ class Row:
 
     Attributes:
         model: Its name.
-        cells: By column: the average and the metrics.
+        cells: By column: the index, the average and the metrics.
         prompts: Its prompts.
         clips: Its clips.
         rank: Place, 1 best; None where what is ranked by has no mean.
@@ -105,7 +108,7 @@ class Board:
         preset: Which models scored.
         protocol: By which definition.
         comparable: Whether with the published numbers.
-        columns: The average, our metrics and those of one's own that any run has.
+        columns: The index where there can be one, the average, our metrics and those of one's own that any run has.
         by: Column that it is ranked by.
         rows: Best first, those without a rank last.
         steps: Between each model and the next.
@@ -139,12 +142,13 @@ class _Model:
     warnings: tuple[str, ...]
 
 
-def make_boards(runs: Sequence[str], by: str = AVERAGE) -> list[Board]:
+def make_boards(runs: Sequence[str], by: str | None = None) -> list[Board]:
     """Make a table of every preset and protocol among runs.
 
     Args:
         runs: Run directories; ``NAME=DIRECTORY`` names the model of a run whose clips lie in no folder per model.
-        by: Column to rank by: ``"average"`` or a metric.
+        by: Column to rank by: ``"motion_index"``, ``"average"`` or a metric; None takes the index where there can be
+            one, else the average.
 
     Raises:
         SetupError: One is no run, holds no clips, or two hold a model of one name; no run has that column.
@@ -178,7 +182,7 @@ def _models(run: str) -> Iterator[_Model]:
         yield _Model(shown, path, configuration, own, tuple(records), tuple(warnings))
 
 
-def _board(models: list[_Model], by: str) -> Board:
+def _board(models: list[_Model], chosen: str | None) -> Board:
     places: dict[str, Path] = {}
     for model in models:
         other = places.setdefault(model.name, model.run)
@@ -190,8 +194,12 @@ def _board(models: list[_Model], by: str) -> Board:
     models = sorted(models, key=lambda model: model.name)
     own = {key: part for model in models for key, part in model.own.items()}
     keys = in_order([*METRICS, *own])
-    if by not in (AVERAGE, *keys):
-        raise SetupError(f"No column {by!r} to rank by; there are {', '.join((AVERAGE, *keys))}")
+    if models[0].configuration["protocol"] == "vmmetrics":
+        keys = (*keys, INDEX)
+    columns = (*(INDEX for key in keys if key == INDEX), AVERAGE, *(key for key in keys if key != INDEX))
+    by = columns[0] if chosen is None else chosen
+    if by not in columns:
+        raise SetupError(f"No column {by!r} to rank by; there are {', '.join(columns)}")
     keyed, note = _by_prompt(models)
     prompts = sorted({prompt for found in keyed for prompt in found})
     scale = {key: SCALE if own.get(key, {}).get("range", [0, 1]) == [0, 1] else 1 for key in keys}
@@ -215,7 +223,7 @@ def _board(models: list[_Model], by: str) -> Board:
         preset=str(first["preset"]),
         protocol=str(first["protocol"]),
         comparable=bool(first.get("comparable")),
-        columns=(AVERAGE, *keys),
+        columns=columns,
         by=by,
         rows=tuple(rows),
         steps=_steps([models[index].name for index in order], scores[order][:, :, ranked]),
@@ -224,8 +232,8 @@ def _board(models: list[_Model], by: str) -> Board:
             *_configuration_notes(models),
             *(f"{run}: {text}" for run, texts in damaged.items() for text in texts),
             note,
-            *_missing_notes(rows, keys),
             *_rank_notes(rows, by),
+            *_missing_notes(rows, keys),
         ),
     )
 
@@ -252,14 +260,21 @@ def _name(record: Record) -> str:
 
 
 def _matrix(found: Mapping[str, list[Record]], prompts: list[str], scale: Mapping[str, float]) -> FloatArray:
-    """(P, K) scores by metric of ``scale``, NaN where there is none; the mean where a prompt has several clips."""
+    """(P, K) scores by column of ``scale``, NaN where there is none; the mean where a prompt has several clips."""
     matrix = np.full((len(prompts), len(scale)), np.nan)
     for row, prompt in enumerate(prompts):
         for column, metric in enumerate(scale):
-            values = [r.scores[metric] for r in found.get(prompt, ()) if r.error is None and metric in r.scores]
+            scores = (_score(record, metric) for record in found.get(prompt, ()))
+            values = [score for score in scores if score is not None]
             if values:
                 matrix[row, column] = scale[metric] * math.fsum(values) / len(values)
     return matrix
+
+
+def _score(record: Record, column: str) -> float | None:
+    if record.error is not None:
+        return None
+    return record.motion_index if column == INDEX else record.scores.get(column)
 
 
 def _cells(records: Sequence[Record], scores: FloatArray, means: FloatArray, keys: Sequence[str]) -> dict[str, Cell]:
@@ -287,6 +302,9 @@ def _reasons(records: Sequence[Record], metric: str) -> dict[str, int]:
     for record in records:
         if record.error is not None or metric in record.errors:
             reasons["failed"] += 1
+        elif metric == INDEX:
+            without = [label(need) for need in _INDEX_NEEDS if need not in record.scores]
+            reasons.update([f"no {' and no '.join(without)}"] if without else [])
         elif metric not in record.scores:
             why = record.missing.get(metric, "not scored")
             reasons[f"does not apply ({why})" if metric in record.not_applicable else why] += 1
@@ -333,7 +351,7 @@ def _missing_notes(rows: Sequence[Row], keys: Sequence[str]) -> list[str]:
     for row in rows:
         for metric in keys:
             without = row.cells[metric].without
-            if without:
+            if without and metric != INDEX:  # CAS and MSS say why
                 told = ", ".join(f"{reason} ({clips})" for reason, clips in list(without.items())[:2])
                 notes.append(
                     f"{row.model}: no {label(metric)} for {sum(without.values())} of {row.clips} clips: {told}"
@@ -342,8 +360,20 @@ def _missing_notes(rows: Sequence[Row], keys: Sequence[str]) -> list[str]:
 
 
 def _rank_notes(rows: Sequence[Row], by: str) -> list[str]:
-    unranked = [row.model for row in rows if row.rank is None]
-    if not unranked:
-        return []
-    why = "no score at all in some metric; --by ranks by one of them" if by == AVERAGE else f"no {label(by)}"
-    return [f"Not ranked ({why}): {', '.join(unranked)}"]
+    """Which models have no rank, and which metrics they have no score in at all."""
+    unranked = [row for row in rows if row.rank is None]
+    needed = {INDEX: _INDEX_NEEDS, AVERAGE: METRICS}.get(by, (by,))
+    notes = []
+    for row in unranked:
+        empty = [metric for metric in needed if row.cells[metric].mean is None]
+        told = ", ".join(f"{label(metric)} ({_first_reason(row.cells[metric])})" for metric in empty)
+        what = f"no clip of {row.clips} has a score in {told}" if empty else "no clip has a score in all of them"
+        notes.append(f"{row.model} is not ranked by {by}: {what}")
+    ranks = [key for key in rows[0].cells if all(row.cells[key].mean is not None for row in rows)]
+    if unranked and ranks:
+        notes.append(f"All models can be ranked by {', '.join(ranks)}: --by {ranks[0]}")
+    return notes
+
+
+def _first_reason(cell: Cell) -> str:
+    return next(iter(cell.without), "not scored")

@@ -182,6 +182,8 @@ def probe(
     """
     bound = checked_timeout(timeout, jobs)
     plan = plan or Plan()
+    if out is not None:
+        _Folder.check(Path(out))
     sources = sources_of(metric, preset, [os.path.abspath(path) for path in plugins])  # noqa: PTH100
     items = list(clips) if isinstance(clips, list | tuple) else [clips]
     if all(isinstance(item, str | os.PathLike) for item in items):
