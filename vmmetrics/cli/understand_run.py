@@ -231,12 +231,14 @@ def _ask(asking: Asking, path: Path, start: dict[str, Any], again: bool, yes: bo
 def _begin(asking: Asking, folder: RunFolder, model: str, again: bool, yes: bool, messages: Console) -> None:
     """Say what is to be done and what it may cost, and go on only where that is fine."""
     from vmmetrics.models.endpoint import EndpointModel
+    from vmmetrics.understanding.harness.statistics import too_few_videos
 
     todo, wanted = asking.remaining(folder, again), len(asking.covered(folder.answers))
     for problem, times in asking.loaded.problems.items():
         messages.print(f"{times:,} {problem}")
     before = f", {wanted - len(todo):,} of them answered before" if wanted > len(todo) else ""
     messages.print(f"{count(wanted, 'question')} to {asking.model.name}{before}")
+    warn(messages, too_few_videos(asking.covered(folder.answers)))
     if isinstance(asking.model, EndpointModel) and todo:
         expected = _LETTER_TOKENS if todo[0].options else _WORDS_TOKENS
         conversations = [asking.turns(question) for question in todo]
