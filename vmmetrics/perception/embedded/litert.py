@@ -15,12 +15,12 @@ _lock = Lock()
 _opened = False  # it writes the line once a process
 
 
-def open_network(path: Path, threads: int) -> Any:
+def open_network(path: Path, threads: int | None) -> Any:
     """Open a ``.tflite`` network, ready to be fed.
 
     Args:
         path: The file.
-        threads: Threads that it may use; its results do not depend on it.
+        threads: Threads that it may use, None for its own choice; its results do not depend on it.
 
     Returns:
         A LiteRT interpreter.
