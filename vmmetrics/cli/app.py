@@ -120,6 +120,7 @@ app = _group(
         "show": "score:show",
         "merge": "score:merge",
         "leaderboard": "leaderboard:leaderboard",
+        "diff": "diff:diff",
         "align": "align:align",
         "plan": "align:plan",
         "baselines": "baselines:baselines",

@@ -128,7 +128,8 @@ class Board:
     notes: tuple[str, ...]
 
 
-_DECISIVE = ("preset", "protocol", "models", "weights")  # of a configuration: what makes two scores two quantities
+DECISIVE = ("preset", "protocol", "models", "weights")
+"""Fields of a configuration: what makes two scores two quantities."""
 _SHOWN_DIFFERENCES = 3
 
 
@@ -156,7 +157,7 @@ def make_boards(runs: Sequence[str], by: str | None = None) -> list[Board]:
     groups: dict[str, list[_Model]] = {}
     for run in runs:
         for model in _models(run):
-            key = json.dumps({name: model.configuration.get(name) for name in _DECISIVE}, sort_keys=True)
+            key = json.dumps({name: model.configuration.get(name) for name in DECISIVE}, sort_keys=True)
             groups.setdefault(key, []).append(model)
     return [_board(models, by) for models in groups.values()]
 
@@ -245,15 +246,15 @@ def _by_prompt(models: list[_Model]) -> tuple[list[dict[str, list[Record]]], str
     for model in models:
         found: dict[str, list[Record]] = {}
         for record in model.records:
-            key = " ".join(record.prompt.split()) if everywhere and record.prompt else _name(record)
+            key = " ".join(record.prompt.split()) if everywhere and record.prompt else name_in_model(record)
             found.setdefault(key, []).append(record)
         keyed.append(found)
     how = "their prompts" if everywhere else "their file names, since not every scored clip has a known prompt"
     return keyed, f"Clips of different models are paired by {how}; the clips of one prompt are averaged first."
 
 
-def _name(record: Record) -> str:
-    """A clip's name without its model's folder and without its suffix."""
+def name_in_model(record: Record) -> str:
+    """Return a clip's name without its model's folder and without its suffix."""
     path = PurePosixPath(record.clip)
     inner = path.relative_to(record.model) if record.model and path.is_relative_to(record.model) else path
     return str(inner.with_suffix("") if inner.name else inner)
