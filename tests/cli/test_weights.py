@@ -97,7 +97,7 @@ def test_offline_says_where_to_put_what(vmmetrics: Any, home: Path, small: Path,
     assert vmmetrics("weights", "fetch", "free", "--offline") == 2
     said = capsys.readouterr().err
     assert "https://nowhere.invalid/a.bin" in said
-    assert str(home / "free" / "a.bin") in said
+    assert f"into {home / 'free'}: a.bin" in said
 
 
 def test_an_unknown_name(vmmetrics: Any, home: Path, capsys: Captured) -> None:

@@ -10,7 +10,7 @@ import typer
 
 from vmmetrics.cli.options import argument, count_option, number_option, option, out_option, seed_option, share_option
 from vmmetrics.cli.tables import number, table
-from vmmetrics.cli.terminal import open_consoles, usage
+from vmmetrics.cli.terminal import open_consoles, usage, warn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -102,6 +102,7 @@ def align(
     from vmmetrics.alignment.readers.read import read_study
     from vmmetrics.alignment.report.text import print_report
     from vmmetrics.alignment.study_report import align as hold_against
+    from vmmetrics.alignment.study_report import too_small
     from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED
     from vmmetrics.utils.storage.job_folder import prepare
 
@@ -123,6 +124,7 @@ def align(
     groups = _groups(study, sources, group_by, clip_column, exclude_model or ())
     if out is not None:
         prepare(out, _MATCHING, (), "report")  # before the figures: a folder that cannot be written costs no waiting
+    warn(messages, too_small(study))
     ask = partial(
         hold_against,
         resamples=resamples or RESAMPLES,

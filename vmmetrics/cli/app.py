@@ -55,6 +55,7 @@ app = group(
         "show": "score:show",
         "merge": "score:merge",
         "leaderboard": "leaderboard:leaderboard",
+        "diff": "diff:diff",
         "align": "align:align",
         "plan": "align:plan",
         "baselines": "baselines:baselines",

@@ -10,7 +10,10 @@ from vmmetrics.cli.terminal import open_consoles
 
 def leaderboard(
     runs: Annotated[list[str], argument("Run directories; NAME=DIRECTORY names the model of one.")],
-    sort_by: Annotated[str, option("Column to rank by: average, or a metric.")] = "average",
+    sort_by: Annotated[
+        str | None,
+        option("Rank by motion_index, average or a metric. Default: motion_index, which protocol vmbench lacks."),
+    ] = None,
     published: Annotated[bool, option("VMBench's published rows below ours.")] = True,
     csv: CsvFile = None,
     markdown: MarkdownFile = None,
@@ -20,13 +23,13 @@ def leaderboard(
 
     Runs of different presets, protocols or weights get a table each.
     """
-    from vmmetrics.scoring.leaderboard import make_boards
+    from vmmetrics.scoring.leaderboard import INDEX, make_boards
     from vmmetrics.scoring.leaderboard_text import board_parts, published_rows, to_csv
     from vmmetrics.utils.display.tables import print_parts, to_latex, to_markdown
     from vmmetrics.utils.storage.atomic import write_text
 
     output, messages = open_consoles()
-    boards = make_boards(runs, sort_by.lower())
+    boards = make_boards(runs, sort_by and {"index": INDEX}.get(sort_by.lower(), sort_by.lower()))
     known = published_rows() if published else []
     parts = [part for board in boards for part in board_parts(board, known)]
     print_parts(parts, output)

@@ -21,7 +21,7 @@ from vmmetrics.cli.options import (
     out_option,
 )
 from vmmetrics.cli.running import parse_names
-from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, open_consoles, until_stopped, usage
+from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, count, open_consoles, until_stopped, usage
 from vmmetrics.metrics.registry import METRICS, load_plugins
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class _CaseProgress(Bar):
         """Start; ``settled`` cases were done before."""
         self._settled = settled
         before = f", {settled} of them done before" if settled else ""
-        self._console.print(f"{total} cases{before}")
+        self._console.print(f"{count(total, 'case')}{before}")
         self.start(total, settled)
 
     def advance(self, line: dict[str, Any]) -> None:

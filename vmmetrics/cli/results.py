@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from vmmetrics.cli.progress import reasons
 from vmmetrics.cli.tables import name, number, whole
 from vmmetrics.cli.tables import table as grid_of
 from vmmetrics.metrics.registry import registered
-from vmmetrics.scoring.table import Table, cell
+from vmmetrics.scoring.table import Table, cell, missing_lines
 from vmmetrics.utils.statistics.paired import Mean
 
 _STYLES = {"failed": "red", "-": "dim", "n/a": "dim"}
@@ -79,29 +78,27 @@ def _grid_of_means(title: str, head: str, table: Table, rows: Sequence[tuple[str
     for shown, part in rows:
         means = part.mean()
         foreign = {metric for metric in columns if all(metric in record.not_applicable for record in part)}
-        cells = [Text("n/a", "dim") if metric in foreign else _mean(means.get(metric)) for metric in columns]
+        cells = [Text("n/a", "dim") if m in foreign else _mean(means.get(m), len(part)) for m in columns]
         grid.add_row(shown, str(len(part)), *cells)
     return grid
 
 
-def _mean(mean: Mean | None) -> Text:
+def _mean(mean: Mean | None, clips: int) -> Text:
+    """A mean with its interval, and of how many clips where not all have a score."""
     if mean is None:
         return Text("-", "dim")
     text = Text(f"{mean.mean:.4f}")
     if mean.low is not None:
         text.append(f"\n[{mean.low:.3f}, {mean.high:.3f}]", "dim")
+    if mean.clips < clips:
+        text.append(f"\nn={mean.clips}", "dim")
     return text
 
 
 def print_missing(table: Table, output: Console) -> None:
     """Print how many clips have no score in a metric, by reason."""
-    for metric in table.metrics:
-        without = [record for record in table if metric in record.missing]
-        why = Counter((metric in record.not_applicable, record.missing[metric]) for record in without)
-        for (foreign, reason), clips in why.most_common(3):
-            share = "every clip" if clips == len(table) else f"{clips} of {len(table)} clips"
-            how = "does not apply to" if foreign else "missing in"
-            output.print(f"- {metric.upper()} {how} {share}: {reason}", style="dim", soft_wrap=True)
+    for line in missing_lines(table):
+        output.print(line, style="dim", soft_wrap=True)
 
 
 def _print_directions(table: Table, path: Path, messages: Console) -> None:

@@ -80,13 +80,16 @@ def run_clips(
     Returns:
         The records, and the consoles for results and for messages.
     """
-    from vmmetrics.cli.progress import LiveProgress
-    from vmmetrics.metrics.registry import find
-    from vmmetrics.scoring import tasks as finding
-    from vmmetrics.scoring.local import default_directory, prepare, run
+    from vmmetrics.cli.progress import LiveProgress, finding
+    from vmmetrics.scoring.directory import check_directory
+    from vmmetrics.scoring.local import RUNS_FOLDER, default_directory, prepare, run
+    from vmmetrics.scoring.tasks import shard as shard_of
+    from vmmetrics.scoring.tasks import tasks_of_paths
+    from vmmetrics.utils.storage.job_folder import check_folder
 
     output, messages = open_consoles()
-    tasks, unmatched = finding.tasks_of_paths(clips, settings.metrics, prompts, subject, follow_links)
+    with finding(messages, ", ".join(map(str, clips))) as found:
+        tasks, unmatched = tasks_of_paths(clips, settings.metrics, prompts, subject, follow_links, found)
     if not tasks:
         raise typer.BadParameter(f"no clips in {', '.join(map(str, clips))}")
     for path in clips:
@@ -96,15 +99,21 @@ def run_clips(
         first = ", ".join(unmatched[:3]) + (" ..." if len(unmatched) > 3 else "")
         messages.print(f"{count(len(unmatched), 'prompt')} of the list without a clip: {first}")
     if shard is not None:
-        tasks = finding.shard(tasks, *shard)
+        tasks = shard_of(tasks, *shard)
+    if out is None:
+        check_folder(Path(RUNS_FOLDER), holds="scores")
+    else:
+        check_directory(out)
     with usage():
         setup = prepare(settings)
     directory = default_directory(setup, clips) if out is None else out
     messages.print(f"{count(len(tasks), 'clip')}, {setup.label}")
     kept = f"stopped; what was scored is in {directory}, the same command goes on"
-    shown = [metric for metric in settings.metrics if find(metric)]  # of each clip where there is no bar: no baselines
-    with until_stopped(messages, kept), LiveProgress(messages, shown) as progress:
-        table = run(setup, tasks, jobs or DEFAULT_JOBS, directory, progress, timeout)
+    workers = jobs or DEFAULT_JOBS
+    with until_stopped(messages, kept), LiveProgress(messages, settings.metrics, workers) as progress:
+        table = run(setup, tasks, workers, directory, progress, timeout)
+    if summary := progress.summary():
+        messages.print(summary)
     return table, output, messages
 
 

@@ -11,7 +11,7 @@ import typer
 from vmmetrics.cli import options
 from vmmetrics.cli.options import argument, jobs_option, names_option, option, out_option
 from vmmetrics.cli.running import parse_names, parse_shard, reading_of, run_clips
-from vmmetrics.cli.terminal import EXIT_FAILURES, open_consoles, usage
+from vmmetrics.cli.terminal import EXIT_FAILURES, EXIT_WORSE, open_consoles, usage
 from vmmetrics.metrics.registry import METRICS, load_plugins
 
 
@@ -36,11 +36,15 @@ def score(
     max_memory: options.MaxMemory = None,
     follow_links: options.FollowLinks = True,
     allow_failures: options.AllowFailures = False,
+    fail_under: Annotated[
+        list[str] | None,
+        option("Exit with 4 if a model's mean is lower, such as INDEX=0.5; repeatable.", metavar="METRIC=NUMBER"),
+    ] = None,
 ) -> None:
     """Score the motion of clips.
 
     Running the same command again resumes. Exit codes: 0 all scored (a missing score is fine),
-    3 some clips failed, 2 wrong usage or setup.
+    2 wrong usage or setup, 3 some clips failed, 4 a mean is under --fail-under.
     """
     part = parse_shard(shard)
     plugins = tuple(str(path.absolute()) for path in plugin or ())
@@ -54,13 +58,23 @@ def score(
     }
     from vmmetrics.cli.results import print_results
     from vmmetrics.scoring.settings import Settings
+    from vmmetrics.scoring.thresholds import INDEX, judge, read_threshold
 
     with usage():
         settings = Settings(**{name: value for name, value in choice.items() if value is not None})  # type: ignore[arg-type]
+    with usage("--fail-under"):
+        thresholds = [read_threshold(text, settings.metrics) for text in fail_under or ()]
+        if settings.protocol != "vmmetrics" and any(threshold.metric == INDEX for threshold in thresholds):
+            raise ValueError(f"there is no INDEX under protocol {settings.protocol}")
     table, output, messages = run_clips(
         clips, settings, out, prompts, subject, shard=part, jobs=jobs, timeout=timeout, follow_links=follow_links
     )
     print_results(table, output, messages)
+    verdicts = judge(table, thresholds)
+    for verdict in verdicts:
+        messages.print(str(verdict), style="" if verdict.passed else "bold red", soft_wrap=True)
+    if not all(verdict.passed for verdict in verdicts):
+        raise typer.Exit(EXIT_WORSE)
     if table.failed and not allow_failures:
         raise typer.Exit(EXIT_FAILURES)
 

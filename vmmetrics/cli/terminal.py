@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 EXIT_FAILURES = 3
 """Something failed that does not stop the rest; missing scores are no failures."""
+EXIT_WORSE = 4
+"""A mean is under a threshold, or a run worse than another, where the command was asked to fail on it."""
 FILE_WIDTH = 160
 """Columns where output goes to a file or pipe, which has no width of its own."""
 

@@ -149,7 +149,7 @@ def run(
     """
     from vmmetrics.understanding import registry
     from vmmetrics.understanding.harness.models import ModelSettings, open_model
-    from vmmetrics.understanding.harness.running import Asking
+    from vmmetrics.understanding.harness.running import Asking, RunFolder
 
     output, messages = open_consoles()
     benchmark = registry.find(name)
@@ -162,6 +162,7 @@ def run(
         )  # fmt: skip
     loaded = benchmark.load(data, videos)
     folder = out or Path(FOLDER) / _slug(f"{name}-{model}-{policy}-{protocol}")
+    RunFolder.check(folder)
     words, own = scoring(protocol), frames is None and control is None
     opened = open_model(settings, loaded.questions, folder / "replies", partial(benchmark.read_answers, protocol=words))
     loaded = replace(loaded, problems={**loaded.problems, **getattr(opened, "problems", {})})
@@ -238,12 +239,14 @@ def _ask(asking: Asking, path: Path, start: dict[str, Any], again: bool, yes: bo
 def _begin(asking: Asking, folder: RunFolder, model: str, again: bool, yes: bool, messages: Console) -> None:
     """Say what is to be done and what it may cost, and go on only where that is fine."""
     from vmmetrics.models.endpoint import EndpointModel
+    from vmmetrics.understanding.harness.statistics import too_few_videos
 
     todo, wanted = asking.remaining(folder, again), len(asking.covered(folder.answers))
     for problem, times in asking.loaded.problems.items():
         messages.print(f"{times:,} {problem}")
     before = f", {wanted - len(todo):,} of them answered before" if wanted > len(todo) else ""
     messages.print(f"{count(wanted, 'question')} to {asking.model.name}{before}")
+    warn(messages, too_few_videos(asking.covered(folder.answers)))
     if isinstance(asking.model, EndpointModel) and todo:
         expected = _LETTER_TOKENS if todo[0].options else _WORDS_TOKENS
         conversations = [asking.turns(question) for question in todo]

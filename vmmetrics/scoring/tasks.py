@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ def tasks_of_paths(
     prompts: str | os.PathLike[str] | None = None,
     subject: str | None = None,
     follow_links: bool = True,
+    found: Callable[[int], None] | None = None,
 ) -> tuple[list[Task], list[str]]:
     """The clips under some files and folders, each with its prompt and subject.
 
@@ -32,6 +33,7 @@ def tasks_of_paths(
         prompts: Prompt list, or None to look beside the clips.
         subject: What every clip is about, or None.
         follow_links: Whether symlinks may lead out of the folder they lie in; those that do are errors otherwise.
+        found: Is called with the number of clips found so far in a folder.
 
     Returns:
         A task per clip, and the clips that the prompt list names and that are not there.
@@ -39,7 +41,7 @@ def tasks_of_paths(
     Raises:
         SetupError: A path does not exist, or the prompt list cannot be read.
     """
-    sources = discover(paths)
+    sources = discover(paths, found)
     root = next((source.root for source in sources if source.root is not None), None)
     known = Prompts(prompts, root, subject=subject)
     tasks = [_task(source, metrics, known, follow_links) for source in sources]

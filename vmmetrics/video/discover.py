@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -43,7 +43,7 @@ class Source:
     root: Path | None = None
 
 
-def discover(paths: Iterable[str | os.PathLike[str]]) -> list[Source]:
+def discover(paths: Iterable[str | os.PathLike[str]], found: Callable[[int], None] | None = None) -> list[Source]:
     """Find the clips in files and folders, folders searched through.
 
     A folder of numbered pictures is one clip. Hidden files and symlinks to folders are passed over; a symlink to a
@@ -52,6 +52,7 @@ def discover(paths: Iterable[str | os.PathLike[str]]) -> list[Source]:
     Args:
         paths: Files and folders. With one folder, names are relative to it; where names from several would be equal,
             the folder's own name comes first.
+        found: Is called with the number of clips found so far in a folder.
 
     Returns:
         The clips in natural order of their names, per path given; each path once.
@@ -63,7 +64,7 @@ def discover(paths: Iterable[str | os.PathLike[str]]) -> list[Source]:
     for given in paths:
         path = Path(given)
         if path.is_dir():
-            groups.append(_in_folder(path))
+            groups.append(_in_folder(path, found))
         elif path.exists() or path.is_symlink():
             groups.append([Source(path, _printable(path.name))])
         else:
@@ -77,17 +78,22 @@ def discover(paths: Iterable[str | os.PathLike[str]]) -> list[Source]:
     return _unique(groups)
 
 
-def _in_folder(root: Path) -> list[Source]:
-    found = sorted(_walk(root), key=lambda p: natural_key(p.relative_to(root).as_posix()))
-    if not found and frame_files(root):
-        found = [root]  # pictures without numbers, but named outright
-    if found == [root]:
+def _in_folder(root: Path, found: Callable[[int], None] | None = None) -> list[Source]:
+    clips: list[Path] = []
+    for clip in _walk(root):
+        clips.append(clip)
+        if found is not None:
+            found(len(clips))
+    clips.sort(key=lambda p: natural_key(p.relative_to(root).as_posix()))
+    if not clips and frame_files(root):
+        clips = [root]  # pictures without numbers, but named outright
+    if clips == [root]:
         return [Source(root, _printable(root.resolve().name), None, root)]
-    parts = [path.relative_to(root).parts for path in found]
+    parts = [path.relative_to(root).parts for path in clips]
     per_model = all(len(part) > 1 for part in parts)
     return [
         Source(path, _printable(path.relative_to(root).as_posix()), _printable(part[0]) if per_model else None, root)
-        for path, part in zip(found, parts, strict=True)
+        for path, part in zip(clips, parts, strict=True)
     ]
 
 

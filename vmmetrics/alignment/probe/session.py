@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from vmmetrics.alignment.baselines.catalogue import chosen
 from vmmetrics.alignment.baselines.suite import BaselineSettings
 from vmmetrics.alignment.probe import cases
-from vmmetrics.alignment.probe.analysis import analyse
+from vmmetrics.alignment.probe.analysis import LEAST_CLIPS, analyse
 from vmmetrics.alignment.probe.cases import CLEAN, Function, Plan, Source, Work, answer, key_of
 from vmmetrics.alignment.probe.results import ProbeReport, Tolerance
 from vmmetrics.engines.pool import Note, Pool, checked_timeout
@@ -76,6 +76,9 @@ LINES = "cases.jsonl"
 class ProbeListener(Protocol):
     """Is told how a probe goes."""
 
+    def warn(self, warnings: Sequence[str]) -> None:
+        """What the probe will not be able to tell, before it begins."""
+
     def begin(self, total: int, settled: int) -> None:
         """So many cases there are, and so many were done before."""
 
@@ -120,6 +123,13 @@ def _work_on(tasks: Sequence[Task], plan: Plan) -> tuple[list[Work], list[CaseLi
             continue
         work += [Work(task, sha256, *case) for case in plan.cases()]
     return work, broken
+
+
+def _too_few(clips: int) -> list[str]:
+    if not 0 < clips < LEAST_CLIPS:
+        return []
+    there = "1 clip" if clips == 1 else f"{clips} clips"
+    return [f"{there}: no interval can be given, and every verdict will be '?'; it takes {LEAST_CLIPS} clips"]
 
 
 # Probing from Python: good clips in, what every metric notices out.
@@ -182,6 +192,8 @@ def probe(
     """
     bound = checked_timeout(timeout, jobs)
     plan = plan or Plan()
+    if out is not None:
+        _Folder.check(Path(out))
     sources = sources_of(metric, preset, [os.path.abspath(path) for path in plugins])  # noqa: PTH100
     items = list(clips) if isinstance(clips, list | tuple) else [clips]
     if all(isinstance(item, str | os.PathLike) for item in items):
@@ -197,6 +209,7 @@ def probe(
         lines = [line for key, line in kept.items() if key in places]
         todo = [work for work in wanted if key_of(work.head) not in kept]
         if listener is not None:
+            listener.warn(_too_few(len({work.task.key for work in wanted})))
             listener.begin(len(wanted), len(lines))
         for line in _answers(todo, sources, plan, jobs, bound):
             lines.append(line)
