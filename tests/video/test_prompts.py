@@ -12,7 +12,7 @@ from vmmetrics.clip import Subject
 from vmmetrics.errors import ClipError, SetupError
 from vmmetrics.utils.display.markup import csv_text
 from vmmetrics.video import Prompts, Source, discover
-from vmmetrics.video.prompts import read_list
+from vmmetrics.video.prompt_lists import read_list
 
 
 def source(root: Path, name: str) -> Source:

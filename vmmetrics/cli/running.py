@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -84,14 +85,19 @@ def run_clips(
     from vmmetrics.metrics.registry import find
     from vmmetrics.scoring import tasks as finding
     from vmmetrics.scoring.local import default_directory, prepare, run
+    from vmmetrics.video.discover import no_clips
 
     output, messages = open_consoles()
-    tasks, unmatched = finding.tasks_of_paths(clips, settings.metrics, prompts, subject, follow_links)
+    remarks: list[str] = []
+    tasks, unmatched = finding.tasks_of_paths(clips, settings.metrics, prompts, subject, follow_links, remarks)
     if not tasks:
-        raise typer.BadParameter(f"no clips in {', '.join(map(str, clips))}")
+        raise typer.BadParameter("; ".join([no_clips(clips), *remarks]))
     for path in clips:
-        if path.is_dir() and not any(t.path and t.path.is_relative_to(path.absolute()) for t in tasks):
-            messages.print(f"no clips in {path}")
+        within = os.path.abspath(path)  # noqa: PTH100  (as the tasks' paths are)
+        if path.is_dir() and not any(task.path and task.path.is_relative_to(within) for task in tasks):
+            remarks.append(no_clips([path]))
+    for remark in remarks:
+        messages.print(remark, soft_wrap=True)
     if unmatched:
         first = ", ".join(unmatched[:3]) + (" ..." if len(unmatched) > 3 else "")
         messages.print(f"{count(len(unmatched), 'prompt')} of the list without a clip: {first}")
@@ -101,10 +107,12 @@ def run_clips(
         setup = prepare(settings)
     directory = default_directory(setup, clips) if out is None else out
     messages.print(f"{count(len(tasks), 'clip')}, {setup.label}")
+    if found := finding.prompts_found(tasks):
+        messages.print(found, soft_wrap=True)
     kept = f"stopped; what was scored is in {directory}, the same command goes on"
     shown = [metric for metric in settings.metrics if find(metric)]  # of each clip where there is no bar: no baselines
     with until_stopped(messages, kept), LiveProgress(messages, shown) as progress:
-        table = run(setup, tasks, jobs or DEFAULT_JOBS, directory, progress, timeout)
+        table = run(setup, tasks, jobs or DEFAULT_JOBS, directory, progress, timeout, shard)
     return table, output, messages
 
 
