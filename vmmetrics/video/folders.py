@@ -244,8 +244,13 @@ def is_inside(path: Path, root: Path) -> bool:
     target, home = path.resolve(), root.resolve()
     if target.is_relative_to(home):
         return True
-    snapshots = [folder for folder in (home, *home.parents) if folder.parent.name == "snapshots"]
-    return any(target.is_relative_to(folder.parent.parent / "blobs") for folder in snapshots)
+    snapshot = snapshot_of(home)
+    return snapshot is not None and target.is_relative_to(snapshot.parent.parent / "blobs")
+
+
+def snapshot_of(path: Path) -> Path | None:
+    """Return the snapshot of the Hugging Face cache that a path lies in, ``.../snapshots/REVISION``, or None."""
+    return next((folder for folder in (path, *path.parents) if folder.parent.name == "snapshots"), None)
 
 
 def check_inside(path: Path, root: Path) -> None:

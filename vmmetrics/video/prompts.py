@@ -15,7 +15,7 @@ from vmmetrics.utils.schema import parse_json
 from vmmetrics.utils.weights.manifest import shipped_list
 from vmmetrics.video.containers import open_regular
 from vmmetrics.video.discover import Source
-from vmmetrics.video.folders import is_inside
+from vmmetrics.video.folders import is_inside, snapshot_of
 from vmmetrics.video.names import prompt_in_name
 from vmmetrics.video.prompt_lists import LIST_SUFFIXES, PromptList, read_list, read_metadata, subject_in
 from vmmetrics.video.shards import PROMPT_COLUMNS, row_of
@@ -131,21 +131,24 @@ class Prompts:
 
     def _beside_it(self, source: Source, stems: tuple[str, ...]) -> PromptOf | None:
         """Look into the lists in the clip's folder and those above it, up to the root given."""
+        home = _home(source)
         for folder in source.path.parents:
             if (folder, stems) not in self._beside:
                 files = (folder / f"{stem}{suffix}" for stem in stems for suffix in sorted(LIST_SUFFIXES))
-                file = next((file for file in files if file.is_file() and is_inside(file, _home(source))), None)
+                file = next((file for file in files if file.is_file() and is_inside(file, home)), None)
                 read = read_metadata if stems == _METADATA else read_list
                 self._beside[folder, stems] = None if file is None else PromptList(read(file))
             listed = self._beside[folder, stems]
             found = None if listed is None else _from_list(listed, source, folder)
-            if found or source.root is None or folder == source.root:
+            if found or folder == home:
                 return found
         return None
 
 
 def _home(source: Source) -> Path:
-    return source.root or source.path.parent
+    """Up to where lists count: the folder given, or the whole of a data set of the Hub."""
+    given = source.root or source.path.parent
+    return snapshot_of(given) or given
 
 
 def _beside(file: Path) -> str:
