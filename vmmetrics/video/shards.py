@@ -28,8 +28,8 @@ MODEL_COLUMNS = ("model", "model_name", "generator")
 """Columns that hold the name of the model, likewise."""
 VIDEO_COLUMNS = ("video", "mp4", "clip", "webm", "gif", "file")
 """Columns that may hold clips, likewise, where the data set does not declare one."""
-MAX_PACKED_BYTES = 4 * 2**30
-"""Bytes of one clip; larger ones are refused."""
+MAX_GROUP_BYTES = 4 * 2**30
+"""Bytes of the clips in a row group, which pyarrow may hold at once (10 rows, as ``datasets`` writes videos)."""
 
 _ROW = re.compile(r"(?P<file>.+\.parquet)#(?P<row>\d{1,12})", re.IGNORECASE)
 _FEATURES = b"huggingface"  # where the schema of a data set's file says what its columns are
@@ -174,8 +174,6 @@ class _Reader:
         if not data:
             path = value.get("path") if isinstance(value, dict) else None
             raise ClipError(f"Row {row} of {file.name} holds no clip" + (f", only its path {path}" if path else ""))
-        if len(data) > MAX_PACKED_BYTES:
-            raise ClipError(f"The clip in row {row} of {file.name} has more than {MAX_PACKED_BYTES // 2**30} GiB")
         return bytes(data)
 
 
@@ -185,7 +183,7 @@ def _identity(file: Path) -> object:
 
 
 def _rows_from(file: Path, row: int) -> Iterator[Any]:
-    """Yield the clips from ``row`` on, one in memory at a time."""
+    """Yield the clips from ``row`` on; no more than a row group is in memory."""
     with open_parquet(file, streamed=True) as table:
         column = _video_column(table)
         if column is None:
@@ -195,6 +193,7 @@ def _rows_from(file: Path, row: int) -> Iterator[Any]:
             count = table.metadata.row_group(group).num_rows
             if first + count > row:
                 groups.append(group)
+                _check_size(table.metadata.row_group(group), file, group, column)
             elif not groups:
                 first += count
         skipped = row - first
@@ -203,6 +202,16 @@ def _rows_from(file: Path, row: int) -> Iterator[Any]:
                 skipped -= batch.num_rows
                 continue
             yield from batch.column(0).to_pylist()
+
+
+def _check_size(metadata: Any, file: Path, group: int, column: str) -> None:
+    chunks = (metadata.column(number) for number in range(metadata.num_columns))
+    size = sum(chunk.total_uncompressed_size for chunk in chunks if chunk.path_in_schema.partition(".")[0] == column)
+    if size > MAX_GROUP_BYTES:
+        raise ClipError(
+            f"The row group {group} of {file.name} takes {size / 2**20:.0f} MiB of memory, more than the "
+            f"{MAX_GROUP_BYTES / 2**20:.0f} MiB that are read at once; write the file with row_group_size=10"
+        )
 
 
 _READER = _Reader()
