@@ -111,7 +111,7 @@ def _given(weights: list[str], judge: str | None, asked: Mapping[str, Any]) -> d
 def _print(table: Table, output: Console, messages: Console) -> None:
     """A row per baseline: unit, direction, mean over all clips and over those of each model."""
     from vmmetrics.alignment.baselines.catalogue import BASELINES
-    from vmmetrics.cli.results import print_missing
+    from vmmetrics.cli.results import print_besides, print_missing
 
     models = table.by_model() if len(table.by_model()) <= SHOWN_MODELS else {}
     numbers = ("clips", "mean", "95 % interval", *models)
@@ -131,5 +131,6 @@ def _print(table: Table, output: Console, messages: Console) -> None:
     if table.failed:
         messages.print(f"{len(table.failed)} of {len(table)} clips failed", style="bold red")
     messages.print(f"results: {table.path}/scores.csv, scores.jsonl, events.jsonl, run.json", soft_wrap=True)
+    print_besides(table, messages)
     command = f"vmmetrics align RUN {shlex.quote(str(table.path))} RATINGS"
     messages.print(f"beside a run of metrics and people's ratings: {command}", soft_wrap=True)

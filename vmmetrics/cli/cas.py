@@ -41,13 +41,13 @@ def reward(
     """
     from vmmetrics.cas.label.videoreward import RewardStep, VideoReward, compare_rewards, reward_clips
     from vmmetrics.cas.label.videoreward_files import weights_hash
-    from vmmetrics.video import discover
+    from vmmetrics.video.discover import discover, no_clips
     from vmmetrics.video.prompts import Prompts
 
     _, messages = open_consoles()
     sources = discover(clips)
     if not sources:
-        raise typer.BadParameter(f"no clips in {', '.join(map(str, clips))}")
+        raise typer.BadParameter(no_clips(clips))
     known = Prompts(prompts, next((source.root for source in sources if source.root is not None), None))
     scorer = VideoReward.load(model, base, instruction=instruction, device=device, dtype=dtype)
     steps: list[RewardStep] = []

@@ -101,8 +101,22 @@ def print_missing(table: Table, output: Console) -> None:
         output.print(line, style="dim", soft_wrap=True)
 
 
+def print_besides(table: Table, messages: Console) -> None:
+    """Print how many clips of the run are in its files and not in the table: of earlier commands, or gone."""
+    from vmmetrics.video.discover import is_there
+
+    if not table.besides:
+        return
+    gone = sum(record.path is not None and not is_there(Path(record.path)) for record in table.besides)
+    first = ", ".join(record.clip for record in table.besides[:3]) + (", ..." if len(table.besides) > 3 else "")
+    number = f"{len(table.besides)} more clip{'s' * (len(table.besides) > 1)}"
+    why = f"; the files of {gone} are gone" if gone else ""
+    messages.print(f"scores.csv holds {number} of earlier commands: {first}{why}", soft_wrap=True)
+
+
 def _print_directions(table: Table, path: Path, messages: Console) -> None:
     messages.print(f"results: {path}/scores.csv, scores.jsonl, events.jsonl, run.json", soft_wrap=True)
+    print_besides(table, messages)
     known = registered()
     drawable = [r for r in table if r.path and not r.error and not known.keys().isdisjoint(r.scores)]
     if drawable:  # the one with the lowest score has most to show

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -83,18 +84,23 @@ def run_clips(
     from vmmetrics.cli.progress import LiveProgress, finding
     from vmmetrics.scoring.directory import check_directory
     from vmmetrics.scoring.local import RUNS_FOLDER, default_directory, prepare, run
+    from vmmetrics.scoring.tasks import prompts_found, tasks_of_paths
     from vmmetrics.scoring.tasks import shard as shard_of
-    from vmmetrics.scoring.tasks import tasks_of_paths
     from vmmetrics.utils.storage.job_folder import check_folder
+    from vmmetrics.video.discover import no_clips
 
     output, messages = open_consoles()
+    remarks: list[str] = []
     with finding(messages, ", ".join(map(str, clips))) as found:
-        tasks, unmatched = tasks_of_paths(clips, settings.metrics, prompts, subject, follow_links, found)
+        tasks, unmatched = tasks_of_paths(clips, settings.metrics, prompts, subject, follow_links, remarks, found)
     if not tasks:
-        raise typer.BadParameter(f"no clips in {', '.join(map(str, clips))}")
+        raise typer.BadParameter("; ".join([no_clips(clips), *remarks]))
     for path in clips:
-        if path.is_dir() and not any(t.path and t.path.is_relative_to(path.absolute()) for t in tasks):
-            messages.print(f"no clips in {path}")
+        within = os.path.abspath(path)  # noqa: PTH100  (as the tasks' paths are)
+        if path.is_dir() and not any(task.path and task.path.is_relative_to(within) for task in tasks):
+            remarks.append(no_clips([path]))
+    for remark in remarks:
+        messages.print(remark, soft_wrap=True)
     if unmatched:
         first = ", ".join(unmatched[:3]) + (" ..." if len(unmatched) > 3 else "")
         messages.print(f"{count(len(unmatched), 'prompt')} of the list without a clip: {first}")
@@ -108,10 +114,12 @@ def run_clips(
         setup = prepare(settings)
     directory = default_directory(setup, clips) if out is None else out
     messages.print(f"{count(len(tasks), 'clip')}, {setup.label}")
+    if from_where := prompts_found(tasks):
+        messages.print(from_where, soft_wrap=True)
     kept = f"stopped; what was scored is in {directory}, the same command goes on"
     workers = jobs or DEFAULT_JOBS
     with until_stopped(messages, kept), LiveProgress(messages, settings.metrics, workers) as progress:
-        table = run(setup, tasks, workers, directory, progress, timeout)
+        table = run(setup, tasks, workers, directory, progress, timeout, shard)
     if summary := progress.summary():
         messages.print(summary)
     return table, output, messages

@@ -85,8 +85,12 @@ def score(
 def merge(
     runs: Annotated[list[Path], argument("Run directories.")],
     out: Annotated[Path, out_option("New run directory.", show_default=False)],
+    allow_missing: Annotated[bool, option("Exit with 0 even if a shard is missing.", "--allow-missing")] = False,
 ) -> None:
-    """Join run directories of one configuration, such as the shards of a large set."""
+    """Join run directories of one configuration, such as the shards of a large set.
+
+    Exit codes: 0 all shards are there, 3 one is missing, 2 wrong usage or setup.
+    """
     from vmmetrics.cli.results import print_results
     from vmmetrics.scoring.merge import merge as merge_runs
 
@@ -99,6 +103,12 @@ def merge(
         messages.print(f"{len(merged.duplicates)} clips were in several runs")
     if merged.conflicts:
         messages.print(f"{len(merged.conflicts)} of them scored differently; the first run counts")
+    if merged.missing:
+        first = ", ".join(f"{i}/{n}" for i, n in merged.missing[:10]) + (", ..." if len(merged.missing) > 10 else "")
+        messages.print(f"missing: shard {first}; its clips are not in {out}", style="bold red", soft_wrap=True)
+        if not allow_missing:
+            messages.print("score it and merge again, or accept this with --allow-missing")
+            raise typer.Exit(EXIT_FAILURES)
 
 
 # ``vmmetrics show``: a picture or film of what cost a clip its points.

@@ -44,12 +44,17 @@ class Table(Sequence[Record]):
         records: The records, in order.
         label: Preset, protocol, and what the scores may be compared with.
         path: Run directory, or None where nothing was kept.
+        besides: Other records of the run directory, which ``scores.csv`` holds as well: of clips that an earlier
+            command named, or that are gone.
     """
 
-    def __init__(self, records: Sequence[Record], label: str = "", path: Path | None = None) -> None:
+    def __init__(
+        self, records: Sequence[Record], label: str = "", path: Path | None = None, besides: Sequence[Record] = ()
+    ) -> None:
         self.records = list(records)
         self.label = label
         self.path = path
+        self.besides = list(besides)
 
     def __getitem__(self, index: Any) -> Any:
         return self.records[index]
