@@ -16,7 +16,8 @@ from vmmetrics.alignment.readers.judgements import Judgements, RatingScale, judg
 from vmmetrics.alignment.readers.names import NameMatch, groups_from_names, match_names
 from vmmetrics.alignment.readers.ratings import FORMS, read_ratings
 from vmmetrics.alignment.readers.released import RELEASED, read_released
-from vmmetrics.alignment.readers.scores import SourceScores, is_run, read_scores
+from vmmetrics.alignment.readers.score_tables import SourceScores
+from vmmetrics.alignment.readers.scores import is_run, read_scores
 from vmmetrics.alignment.readers.tables import read_table
 from vmmetrics.alignment.study import Matching, Study
 from vmmetrics.errors import SetupError
