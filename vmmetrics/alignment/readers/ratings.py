@@ -15,14 +15,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from vmmetrics.alignment.readers import columns as called
-from vmmetrics.alignment.readers import judgements
+from vmmetrics.alignment.readers import judgements, pairs
 from vmmetrics.alignment.readers.columns import first_column, normalised
 from vmmetrics.alignment.readers.judgements import AVERAGED, Judgements, RatedClip, RatingScale
 from vmmetrics.alignment.readers.tables import SourceTable, numbers, texts, to_number
@@ -67,8 +67,8 @@ def read_ratings(
     Raises:
         SetupError: No column names clips or holds ratings, or a rating is no number or not on the scale.
     """
-    if form == "pairs" or (form is None and clip_column is None and judgements.looks_like_pairs(table)):
-        return judgements.read_pairs(table, dimensions)
+    if form == "pairs" or (form is None and clip_column is None and pairs.looks_like_pairs(table)):
+        return pairs.read_pairs(table, dimensions, scale)
     rows = clips_of(table, clip_column)
     rater = first_column(table.columns, called.RATER) if form != "averaged" else None
     dimension = first_column(table.columns, called.DIMENSION)
@@ -77,7 +77,7 @@ def read_ratings(
         if dimension is None or rating is None:
             raise SetupError(f"{table.source}: expected columns dimension and rating but got {table.heading}")
         rated = {column: values for column in [rating] if (values := numbers(table, column, wanted=True)) is not None}
-        grid, unread = dict[str, dict[str, str]](), list[str]()
+        grid, unread = dict[str, dict[str, str]](), Unread({})
     else:
         dimension = None
         rated, unread = _rated_columns(table, {*rows.used, rater}, dimensions)
@@ -86,7 +86,9 @@ def read_ratings(
             wanted = "a column rater" if form == "long" else "a column per rater (smoothness_1, smoothness_2)"
             raise SetupError(f"{table.source}: expected {wanted} but got {table.heading}")
         if all(np.isnan(values).all() for values in rated.values()):
-            raise SetupError("; ".join((f"{table.source}: no column holds ratings; it has {table.heading}", *unread)))
+            raise SetupError(
+                "; ".join((f"{table.source}: no column holds ratings; it has {table.heading}", *unread.words))
+            )
     people, of_rows = texts(table, rater), texts(table, dimension)
     in_grid = {column for raters in grid.values() for column in raters.values()}
     averages = {f"{normalised(dimension)}_{how}" for dimension in grid for how in _SUMMARIES} | _SUMMARIES
@@ -120,10 +122,30 @@ def read_ratings(
         form = f"clip from column {rows.column}; {'; '.join(parts)}"
     told = [*table.notes, f"Ratings: {form}", *rows.notes]
     told += [f"Left out: {', '.join(summaries)} (taken from the ratings themselves)"] if summaries else []
-    told += [f"{table.source}: {reason}" for reason in unread]
+    told += [f"{table.source}: {reason}" for reason in unread.words]
     nameless = len(table) - len(kept)
     told += [f"{nameless} rows of ratings say nothing in {rows.column} and were left out"] if nameless else []
-    return judgements.gathered(rated_clips, told, scale=scale, of_models=rows.of_models)
+    roles = _roles(table, rows, rater, dimension, single if dimension is not None else (), unread.columns)
+    roles |= {column: f"rating of {column}" for column in single if dimension is None}
+    roles |= {column: f"rating of {name} by {of}" for name, raters in grid.items() for of, column in raters.items()}
+    roles |= dict.fromkeys(summaries, "mean of ratings, not read")
+    columns = table.roles(roles)
+    return judgements.gathered(rated_clips, told, scale=scale, of_models=rows.of_models, columns=columns)
+
+
+def _roles(
+    table: SourceTable,
+    rows: TableClips,
+    rater: str | None,
+    dimension: str | None,
+    rating: Iterable[str],
+    unread: Mapping[str, str],
+) -> dict[str, str]:
+    """Column to how it was read; those of ratings are added by who knows their dimensions."""
+    roles = dict.fromkeys(table.columns, "not read")
+    roles |= {name: what for what, name in (("prompt", rows.prompt), ("model", rows.model), ("rater", rater)) if name}
+    roles |= {dimension: "dimension"} if dimension is not None else {}
+    return roles | dict.fromkeys(rating, "rating") | {rows.column: "model" if rows.of_models else "clip"} | dict(unread)
 
 
 class TableClips(NamedTuple):
@@ -137,6 +159,8 @@ class TableClips(NamedTuple):
         models: (N,) models, None where not known.
         of_models: Whether the clips are models.
         notes: What was assumed.
+        prompt: The column of prompts, if there is one.
+        model: Of models.
     """
 
     column: str
@@ -146,6 +170,8 @@ class TableClips(NamedTuple):
     models: list[str | None]
     of_models: bool
     notes: tuple[str, ...]
+    prompt: str | None = None
+    model: str | None = None
 
 
 def clips_of(table: SourceTable, asked: str | None) -> TableClips:
@@ -167,7 +193,15 @@ def clips_of(table: SourceTable, asked: str | None) -> TableClips:
         names = [f"{model}/{name}" if name and model else name for name, model in zip(names, models, strict=True)]
         notes = (f"Several models have clips of one name: clips are taken to be called {model}/{clip}",)
     return TableClips(
-        clip, {clip, prompt, model}, names, texts(table, prompt), names if of_models else models, of_models, notes
+        clip,
+        {clip, prompt, model},
+        names,
+        texts(table, prompt),
+        names if of_models else models,
+        of_models,
+        notes,
+        prompt,
+        model,
     )
 
 
@@ -198,29 +232,48 @@ def _is_clip(cell: Any) -> bool:
     return isinstance(cell, str) and PurePosixPath(cell.partition("?")[0]).suffix.lower() in CLIP_SUFFIXES
 
 
+class Unread(NamedTuple):
+    """Columns that are not read.
+
+    Attributes:
+        columns: Column to why.
+    """
+
+    columns: Mapping[str, str]
+
+    @property
+    def words(self) -> list[str]:
+        """Which are ignored and why, a sentence for each reason."""
+        of = {why: [name for name, reason in self.columns.items() if reason == why] for why in (_BOOKKEEPING, _WORDS)}
+        told = f"ignored as bookkeeping columns: {', '.join(of[_BOOKKEEPING])} (--dimension NAME includes one)"
+        words = f"ignored, not numeric: {', '.join(of[_WORDS])}"
+        return [text for why, text in ((_BOOKKEEPING, told), (_WORDS, words)) if of[why]]
+
+
+_BOOKKEEPING, _WORDS = "bookkeeping, not read", "not numeric, not read"
+
+
 def _rated_columns(
     table: SourceTable, used: set[str | None], asked: Sequence[str]
-) -> tuple[dict[str, FloatArray], list[str]]:
-    """Columns that may hold ratings, and which others are not read, in words.
+) -> tuple[dict[str, FloatArray], Unread]:
+    """Columns that may hold ratings, and which others are not read.
 
     Empty columns are among them, since a rater may have left a sheet blank.
     """
     found: dict[str, FloatArray] = {}
-    left: list[str] = []
-    words: list[str] = []
+    left: dict[str, str] = {}
     for name, cells in table.columns.items():
         if name in used:
             continue
         if _is_bookkeeping(name, asked):
-            left += [name] if any(map(_is_number, cells)) else []
+            left |= {name: _BOOKKEEPING} if any(map(_is_number, cells)) else {}
         elif (values := numbers(table, name)) is not None:
             found[name] = values
         elif all(to_number(cell) is not None for cell in cells):
             found[name] = np.full(len(table), np.nan)
         else:
-            words.append(name)
-    unread = [f"ignored as bookkeeping columns: {', '.join(left)} (--dimension NAME includes one)"] if left else []
-    return found, unread + ([f"ignored, not numeric: {', '.join(words)}"] if words else [])
+            left[name] = _WORDS
+    return found, Unread(left)
 
 
 def _is_number(cell: Any) -> bool:
