@@ -39,6 +39,7 @@ class Judgements:
         other_names: What else the clips may be called, list by list.
         of_models: Whether the rows are models.
         columns: Column of the file to how it was read: clip, rater, rating of smoothness, not read, ...
+        by_prompt: Whether a clip is known by its model and prompt alone, and called model/prompt.
     """
 
     clips: tuple[str, ...]
@@ -51,6 +52,7 @@ class Judgements:
     other_names: tuple[tuple[str, ...], ...] = ()
     of_models: bool = False
     columns: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    by_prompt: bool = False
 
     @property
     def dimensions(self) -> tuple[str, ...]:
@@ -83,6 +85,7 @@ def gathered(
     scale: RatingScale = None,
     of_models: bool = False,
     columns: Mapping[str, str] = MappingProxyType({}),
+    by_prompt: bool = False,
 ) -> Judgements:
     """Put together what was said of clips.
 
@@ -92,6 +95,7 @@ def gathered(
         scale: Lowest and highest rating there can be.
         of_models: Whether the clips are models.
         columns: Column of the file to how it was read.
+        by_prompt: Whether a clip is known by its model and prompt alone.
 
     Raises:
         SetupError: A rating is not on the scale.
@@ -132,7 +136,7 @@ def gathered(
             told.append(f"{dimension}: {repeats} times a rater rated the same clip again{how}")
     shown, made_by = (tuple(map(known.get, names)) for known in (prompts, models))
     others = tuple(zip(*other_names.values(), strict=False))  # a list of names in which a clip has none is none
-    return Judgements(names, shown, made_by, ratings, raters, {}, tuple(told), others, of_models, columns)
+    return Judgements(names, shown, made_by, ratings, raters, {}, tuple(told), others, of_models, columns, by_prompt)
 
 
 def _matrix(cells: FloatArray, clips: int, raters: int) -> tuple[FloatArray, int, int]:

@@ -15,7 +15,7 @@ import numpy as np
 from vmmetrics.alignment.readers import columns as called
 from vmmetrics.alignment.readers.columns import normalised
 from vmmetrics.alignment.readers.names import NameMatch, match_names
-from vmmetrics.alignment.readers.ratings import clips_of
+from vmmetrics.alignment.readers.table_clips import clips_of
 from vmmetrics.alignment.readers.tables import SourceTable, numbers, read_table
 from vmmetrics.errors import SetupError
 from vmmetrics.metrics import METRICS

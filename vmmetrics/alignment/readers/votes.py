@@ -15,81 +15,20 @@ _SIDES: Mapping[str, int] = {
     **dict.fromkeys(("left", "l", "a", "first", "1", "1st", "one"), LEFT),
     **dict.fromkeys(("right", "r", "b", "second", "2", "2nd", "two"), RIGHT),
 }
-_TIES = frozenset(
-    [
-        "tie",
-        "ties",
-        "tied",
-        "t",
-        "equal",
-        "equally",
-        "same",
-        "both",
-        "bothbad",
-        "draw",
-        "neither",
-        "none",
-        "no",
-        "similar",
-        "identical",
-        "indifferent",
-    ]
-)
+_TIES = frozenset({
+    "tie", "ties", "tied", "t", "equal", "equally", "same", "both", "bothbad", "draw", "neither", "none", "no",
+    "similar", "identical", "indifferent",
+})  # fmt: skip
 # Words that say nothing of the side: "video 1 is much better", "both good", "no preference", "tie (bothbad)".
-_AROUND = frozenset(
-    [
-        "video",
-        "clip",
-        "v",
-        "model",
-        "vote",
-        "voted",
-        "option",
-        "side",
-        "choice",
-        "response",
-        "is",
-        "are",
-        "the",
-        "was",
-        "and",
-        "wins",
-        "win",
-        "won",
-        "winner",
-        "winning",
-        "better",
-        "best",
-        "prefer",
-        "preferred",
-        "much",
-        "slightly",
-        "somewhat",
-        "strongly",
-        "clearly",
-        "far",
-        "little",
-        "bit",
-        "marginally",
-    ]
-)
-_AROUND_TIES = frozenset(
-    [
-        "good",
-        "bad",
-        "high",
-        "low",
-        "poor",
-        "preference",
-        "difference",
-        "quality",
-        "about",
-        "of",
-        "them",
-        "equivalent",
-        "roughly",
-    ]
-)
+_AROUND = frozenset({
+    "video", "clip", "v", "model", "vote", "voted", "option", "side", "choice", "response", "is", "are", "the", "was",
+    "and", "wins", "win", "won", "winner", "winning", "better", "best", "prefer", "preferred", "much", "slightly",
+    "somewhat", "strongly", "clearly", "far", "little", "bit", "marginally",
+})  # fmt: skip
+_AROUND_TIES = frozenset({
+    "good", "bad", "high", "low", "poor", "preference", "difference", "quality", "about", "of", "them", "equivalent",
+    "roughly",
+})  # fmt: skip
 _LOSES = frozenset({"worse", "worst", "loses", "lose", "lost", "loser"})
 _GRADES: Mapping[str, int] = {
     **dict.fromkeys(("better", "much better", "slightly better", "somewhat better", "a little better"), 1),
@@ -176,7 +115,7 @@ def _of_numbers(said: Sequence[str], scale: tuple[float, float] | None) -> Readi
         if values[0] < low or values[-1] > high:
             return f"expected grades from {low:g} to {high:g} (--scale)"
         toward = 1 if scale[0] < scale[1] else -1
-        how = f"grades, {scale[0]:g} for the first and {scale[1]:g} for the second, {middle:g} a tie; how much is not used"
+        how = f"grades, {scale[0]:g} the first, {scale[1]:g} the second, {middle:g} a tie; how much is not used"
         return Reading(lambda cell: _sign(toward * (middle - float(cell))), how)
     fitting = [words for words in _NUMBERS if set(said) <= words.keys()]
     if not fitting and -_MOST_GRADE <= values[0] < 0 and values[-1] <= _MOST_GRADE:
