@@ -10,8 +10,8 @@ import numpy as np
 
 from vmmetrics.alignment.readers.columns import normalised
 from vmmetrics.alignment.readers.names import match_names
-from vmmetrics.alignment.readers.ratings import clips_of
 from vmmetrics.alignment.readers.score_files import read_score_file
+from vmmetrics.alignment.readers.table_clips import clips_of
 from vmmetrics.alignment.readers.tables import SourceTable, read_table, texts
 from vmmetrics.alignment.study import Study
 from vmmetrics.errors import SetupError

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from vmmetrics.alignment.readers import columns as called
-from vmmetrics.alignment.readers.columns import first_column, normalised
-from vmmetrics.alignment.readers.ratings import TableClips, clips_of
+from vmmetrics.alignment.readers.columns import normalised
+from vmmetrics.alignment.readers.table_clips import TableClips, clips_of
 from vmmetrics.alignment.readers.tables import SourceTable, numbers, to_number
 from vmmetrics.errors import SetupError
 from vmmetrics.metrics import METRICS
@@ -78,7 +78,7 @@ def scores_of_table(
     rows = clips_of(table, clip_column if clip_column in table.columns else None)
     wanted = {normalised(metric.rpartition(":")[2]) for metric in metrics}
     values: dict[str, FloatArray] = {}
-    roles = _roles_of_clips(table, rows)
+    roles = _roles_of_clips(rows)
     for column in table.columns:
         asked = normalised(column) in wanted
         if column in rows.used:
@@ -97,14 +97,11 @@ def scores_of_table(
     return SourceScores(name, tuple(first), prompts, models, values, told, rows.of_models, {name: roles})
 
 
-def _roles_of_clips(table: SourceTable, rows: TableClips) -> dict[str, str]:
+def _roles_of_clips(rows: TableClips) -> dict[str, str]:
     """Columns that say which clip a row is about."""
-    others = [column for column in table.columns if column in rows.used and column != rows.column]
-    roles = {rows.column: "model" if rows.of_models else "clip"}
-    for names, role in ((called.PROMPT, "prompt"), (called.MODEL, "model")):
-        if (column := first_column(others, names)) is not None:
-            roles[column] = role
-    return roles
+    roles = {rows.model: "model"} if rows.model is not None else {}
+    roles |= {rows.prompt: "prompt"} if rows.prompt is not None else {}
+    return roles if rows.by_prompt else {rows.column: "model" if rows.of_models else "clip", **roles}
 
 
 def _score_column(table: SourceTable, column: str, *, wanted: bool) -> tuple[FloatArray, str] | None:
