@@ -17,7 +17,7 @@ from vmmetrics.alignment.readers.score_files import (
     is_released,
     read_score_file,
 )
-from vmmetrics.alignment.readers.score_levels import ScoreEntry, is_metric_name
+from vmmetrics.alignment.readers.score_levels import ScoreEntry, is_known_metric, is_metric_name
 from vmmetrics.alignment.readers.score_tables import scores_of_table
 from vmmetrics.alignment.readers.tables import TABLE_SUFFIXES, read_table
 from vmmetrics.errors import SetupError
@@ -33,15 +33,21 @@ FORMS = (
 _TABLES = "scores by clip in tables"
 
 
-def read_score_folder(path: Path) -> ScoreFile:
+def read_score_folder(path: Path, besides: Path | None = None) -> ScoreFile:
     """Read all files of scores in a folder and below it.
 
-    Where files of VBench, FETV-EVAL or EvalCrafter are there, others are passed over.
+    Where files of VBench, FETV-EVAL or EvalCrafter are there, others are passed over; so are tables of several columns
+    none of which is known as a metric's, which may be ratings.
+
+    Args:
+        path: The folder.
+        besides: A file that holds no scores, such as the ratings.
 
     Raises:
         SetupError: There are none, or two of them give a clip different scores.
     """
     paths = [f for f in islice(sorted(path.rglob("*")), MOST_FILES) if f.is_file() and not _is_hidden(f, path)]
+    paths = [file for file in paths if besides is None or not file.samefile(besides)]
     if runs := [str(file.parent) for file in paths if file.name == "run.json"]:
         raise SetupError(f"{path} holds run directories; give them one by one: {listed(runs, SHOWN)}")
     reasons: list[str] = []
@@ -77,7 +83,7 @@ def _read(file: Path, reasons: list[str]) -> ScoreFile | None:
     except SetupError as error:
         reasons.append(str(error))
         return None
-    if scores.of_models or not scores.values:
+    if scores.of_models or not (len(scores.values) == 1 or any(map(is_known_metric, scores.values))):
         return None
     alone = len(scores.values) == 1 and normalised(next(iter(scores.values))) in called.RATING
     rows = zip(scores.clips, scores.models, scores.prompts, strict=True)

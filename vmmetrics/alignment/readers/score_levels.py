@@ -22,13 +22,14 @@ _METRIC_WORDS = frozenset((
 ))  # fmt: skip
 """Words in the names of metrics, apart from those that we have."""
 _VBENCH = frozenset((
-    "object_class", "multiple_objects", "human_action", "color", "spatial_relationship", "scene", "appearance_style",
-    "temporal_style", "human_anatomy", "human_identity", "human_clothes", "diversity", "composition",
-    "dynamic_spatial_relationship", "dynamic_attribute", "motion_order_understanding", "human_interaction",
-    "complex_landscape", "complex_plot", "camera_motion", "motion_rationality", "instance_preservation", "mechanics",
-    "thermotics", "material",
+    "subject_consistency", "background_consistency", "temporal_flickering", "motion_smoothness", "dynamic_degree",
+    "aesthetic_quality", "imaging_quality", "overall_consistency", "object_class", "multiple_objects", "human_action",
+    "color", "spatial_relationship", "scene", "appearance_style", "temporal_style", "human_anatomy", "human_identity",
+    "human_clothes", "diversity", "composition", "dynamic_spatial_relationship", "dynamic_attribute",
+    "motion_order_understanding", "human_interaction", "complex_landscape", "complex_plot", "camera_motion",
+    "motion_rationality", "instance_preservation", "mechanics", "thermotics", "material",
 ))  # fmt: skip
-"""Dimensions of VBench and VBench-2.0 without one of those words."""
+"""Dimensions of VBench and VBench-2.0."""
 
 
 class ScoreEntry(NamedTuple):
@@ -66,19 +67,27 @@ class NestedScores(NamedTuple):
 
 
 @cache
+def is_known_metric(name: str) -> bool:
+    """Return whether a metric has this name: one of ours, a baseline or a dimension of VBench.
+
+    >>> is_known_metric("mss"), is_known_metric("Warping Error"), is_known_metric("quality")
+    (True, True, False)
+    """
+    from vmmetrics.alignment.baselines.catalogue import BASELINES
+
+    return normalised(name) in {*registered(), *BASELINES, *_VBENCH, "motion_index"}
+
+
+@cache
 def is_metric_name(name: str) -> bool:
-    """Return whether a name is one of a metric: ours, a baseline's, VBench's, or with a word such as "consistency".
+    """Return whether a name is known as a metric's, or has a word such as "consistency" in it.
 
     >>> is_metric_name("mss"), is_metric_name("CLIPScore-ft"), is_metric_name("cogvideo"), is_metric_name("a.mp4")
     (True, True, False, False)
     """
-    from vmmetrics.alignment.baselines.catalogue import BASELINES
-
-    if _is_clip_name(name):
-        return False
-    plain = normalised(name)
-    known = {*registered(), *BASELINES, *_VBENCH, "motion_index"}
-    return plain in known or any(word in _METRIC_WORDS or word.endswith("score") for word in plain.split("_"))
+    words = normalised(name).split("_")
+    worded = any(word in _METRIC_WORDS or word.endswith("score") for word in words)
+    return is_known_metric(name) or (worded and not _is_clip_name(name))
 
 
 def nested_scores(content: Any) -> NestedScores | None:

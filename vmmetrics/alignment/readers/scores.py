@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,7 +31,12 @@ _TABLES = ("scores.csv", "scores.parquet")  # of a run
 
 
 def read_scores(
-    sources: Any, *, metrics: Sequence[str] = (), lower: Sequence[str] = (), clip_column: str | None = None
+    sources: Any,
+    *,
+    metrics: Sequence[str] = (),
+    lower: Sequence[str] = (),
+    clip_column: str | None = None,
+    besides: Path | None = None,
 ) -> SourceScores:
     """Read scores from one or several sources and put them side by side.
 
@@ -41,11 +46,13 @@ def read_scores(
         metrics: Take these alone; empty takes every column of numbers that does not describe the clip.
         lower: Metrics of which lower is better; their sign is turned.
         clip_column: Which column names the clip.
+        besides: A file in a folder of scores that holds none, such as the ratings.
 
     Raises:
         SetupError: A source cannot be read, holds no scores, or names a clip twice with different scores.
     """
-    found = [_read(source, f"scores {n}", metrics, clip_column) for n, source in enumerate(as_sources(sources), 1)]
+    asked = _Asked(metrics, clip_column, besides)
+    found = [_read(source, f"scores {n}", asked) for n, source in enumerate(as_sources(sources), 1)]
     joined, *others = _told_apart(found)
     how = Counter[str]()
     for other in others:
@@ -82,14 +89,22 @@ def is_run(path: Path) -> bool:
     return (path / "run.json").is_file()
 
 
-def _read(source: Any, name: str, metrics: Sequence[str], clip_column: str | None) -> SourceScores:
+class _Asked(NamedTuple):
+    """Options of reading; see :func:`read_scores`."""
+
+    metrics: Sequence[str]
+    clip_column: str | None
+    besides: Path | None
+
+
+def _read(source: Any, name: str, asked: _Asked) -> SourceScores:
     if isinstance(source, str | Path):
         match, path = _NAMED.match(str(source)), Path(source)
         if match and not path.exists():
             name, path = match["name"], Path(match["path"])
         else:
             name = path.resolve().name if path.is_dir() else path.stem
-        return _of_path(path, name, metrics, clip_column)
+        return _of_path(path, name, asked)
     if hasattr(source, "records") and hasattr(source, "rows"):
         table = SourceTable(name, _record_columns(source.records))
     elif isinstance(source, Mapping) and source and all(isinstance(value, Mapping) for value in source.values()):
@@ -99,28 +114,26 @@ def _read(source: Any, name: str, metrics: Sequence[str], clip_column: str | Non
         table = read_table(source, name)
     else:
         table = read_table(source, name)
-    return scores_of_table(table, name, metrics, clip_column)
+    return scores_of_table(table, name, asked.metrics, asked.clip_column)
 
 
-def _of_path(path: Path, name: str, metrics: Sequence[str], clip_column: str | None) -> SourceScores:
+def _of_path(path: Path, name: str, asked: _Asked) -> SourceScores:
     """The scores of a run directory, of a folder or file that another program wrote, or of a table."""
     if path.name == "scores.jsonl" and is_run(path.parent):
         path = path.parent
     if not path.exists():
         raise SetupError(f"{path}: there is no such file or run directory")
     if is_run(path):
-        run, table, clip_column = path, _of_run(path), None
-    elif (read := read_score_folder(path) if path.is_dir() else read_score_file(path)) is not None:
+        run, scores = path, scores_of_table(_of_run(path), name, asked.metrics)
+    elif (read := read_score_folder(path, asked.besides) if path.is_dir() else read_score_file(path)) is not None:
         return _of_files(read, str(path), name)
     else:
-        table = read_table(path, name)
-        run = path.parent
+        run, scores = path.parent, scores_of_table(read_table(path, name), name, asked.metrics, asked.clip_column)
         if path.name not in _TABLES or not is_run(run):
-            return scores_of_table(table, name, metrics, clip_column)
+            return scores
     from vmmetrics.scoring.directory import read_run_json
 
     lower = set(read_run_json(run).get("lower_is_better", ()))  # a table of a run does not say of which
-    scores = scores_of_table(table, name, metrics, clip_column)
     return _turned(scores, [metric for metric in scores.values if metric in lower])
 
 
