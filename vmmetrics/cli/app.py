@@ -104,6 +104,7 @@ understand = _group(
         "build": "understand_build:build",
         "synthetic": "understand:synthetic",
         "submission": "understand:submission",
+        "lmms-eval": "understand:lmms_eval",
         "minfps": "understand_minfps:minfps",
         "list": "understand:list_benchmarks",
     },
