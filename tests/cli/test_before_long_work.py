@@ -79,7 +79,7 @@ def test_a_study_too_small_is_said_before_its_figures(
     rated += [f"{name},{model},{prompt},{rng.integers(1, 6)}" for model, name, prompt in names]
     (tmp_path / "scores.csv").write_text("\n".join(scores))
     (tmp_path / "ratings.csv").write_text("\n".join(rated))
-    assert vmmetrics("align", "scores.csv", "ratings.csv", "--face", "mss=quality", "--resamples", 20) == 0
+    assert vmmetrics("align", "scores.csv", "ratings.csv", "--pair", "mss=quality", "--resamples", 20) == 0
     warnings = [line for line in capsys.readouterr().err.splitlines() if line.startswith("warning: ")]
     assert [line for line in warnings if warned and warned in line] if warned else warnings == []
 

@@ -13,7 +13,7 @@ from vmmetrics.cli.tables import number, table
 from vmmetrics.cli.terminal import open_consoles, usage, warn
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from rich.console import Console
 
@@ -93,13 +93,16 @@ def align(
     out: Annotated[
         Path | None, out_option("Folder for the report: HTML, JSON, CSV, Markdown, LaTeX and pictures.")
     ] = None,
+    dry_run: Annotated[
+        bool, option("Print how every column is read and which clips match; compute nothing.", "--dry-run")
+    ] = False,
 ) -> None:
     """Print how far people agree with scores: pooled, within prompt, within model, and against what a person reaches.
 
     docs/ratings-formats.md has the forms of ratings. 'vmmetrics plan' says how many clips a study needs.
     """
     from vmmetrics.alignment.readers.groups import chosen_clips
-    from vmmetrics.alignment.readers.read import read_study
+    from vmmetrics.alignment.readers.read import columns_read, matched_study, read_sides
     from vmmetrics.alignment.report.text import print_report
     from vmmetrics.alignment.study_report import align as hold_against
     from vmmetrics.alignment.study_report import too_small
@@ -109,10 +112,11 @@ def align(
     if len(sources) < 2:
         raise typer.BadParameter("expected scores and then ratings: vmmetrics align SCORES... RATINGS")
     output, messages = open_consoles()
-    study = read_study(
+    facing = _facing(pair or [])
+    scores, judged = read_sides(
         sources[:-1],
         sources[-1],
-        facing=_facing(pair or []),
+        facing=facing,
         format=ratings_format,
         metrics=_names(metrics),
         dimensions=dimension or (),
@@ -120,7 +124,13 @@ def align(
         clip_column=clip_column,
         scale=scale,
     )
+    if dry_run:
+        _print_columns(columns_read(scores, judged), output)
+    study = matched_study(scores, judged, facing, dimension or ())
     study = chosen_clips(study, sources, where or (), clip_column)
+    if dry_run:
+        _print_matches(study, exclude_model or (), output)
+        return
     groups = _groups(study, sources, group_by, clip_column, exclude_model or ())
     if out is not None:
         prepare(out, _MATCHING, (), "report")  # before the figures: a folder that cannot be written costs no waiting
@@ -145,6 +155,21 @@ def align(
     if max(len(matching.scores_only), len(matching.ratings_only)) > _NAMED:
         place = f"--out DIR writes them to {_MATCHING}" if out is None else f"{out}/{_MATCHING}"
         messages.print(f"all clips that only one side knows: {place}", soft_wrap=True)
+
+
+def _print_columns(columns: Mapping[str, Mapping[str, str]], output: Console) -> None:
+    from vmmetrics.alignment.report.reading import column_tables
+    from vmmetrics.utils.display.tables import print_parts
+
+    print_parts(list(column_tables(columns)), output)
+
+
+def _print_matches(study: Study, left_out: Sequence[str], output: Console) -> None:
+    from vmmetrics.alignment.report.reading import study_parts
+    from vmmetrics.alignment.study_report import without_models
+    from vmmetrics.utils.display.tables import print_parts
+
+    print_parts(study_parts(without_models(study, left_out)), output)
 
 
 def _groups(
@@ -200,7 +225,10 @@ def _write(out: Path, study: Study, report: StudyReport) -> None:
         for clip, prompt, model in zip(study.clips, study.prompts, study.models, strict=True)
     ]
     only = {name: list(getattr(study.matching, name)) for name in ("scores_only", "ratings_only", "notes")}
-    write_json(out / _MATCHING, {"matched": matched, **only})  # first: by it the folder is ours, also after a kill
+    read = {"columns": study.matching.columns, "compared": study.facing}
+    write_json(
+        out / _MATCHING, {"matched": matched, **only, **read}
+    )  # first: by it the folder is ours, also after a kill
     write_text(out / "table.csv", to_csv(report))
     write_text(out / "report.md", to_markdown(report))
     write_text(out / "table.tex", to_latex(report))

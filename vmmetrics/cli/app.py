@@ -39,6 +39,7 @@ understand = group(
         "build": "understand_build:build",
         "synthetic": "understand:synthetic",
         "submission": "understand:submission",
+        "lmms-eval": "understand:lmms_eval",
         "minfps": "understand_minfps:minfps",
         "list": "understand:list_benchmarks",
     },

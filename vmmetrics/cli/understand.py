@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 from vmmetrics.cli import options
@@ -167,6 +168,39 @@ def submission(
     there = sum(1 for q in questions if q.id in answers and answers[q.id].error is None)
     messages.print(f"{there:,} of {len(questions):,} questions are answered")
     messages.print(f"written: {out}", soft_wrap=True)
+
+
+# ``vmmetrics understand lmms-eval``: questions as a task that lmms-eval's servers answer.
+
+
+def lmms_eval(
+    name: options.BenchmarkName,
+    data: Annotated[Path, option("Folder or file of the benchmark, as it was released.")],
+    out: Annotated[Path, option("Folder for the task files; may hold tasks of other benchmarks.")],
+    videos: options.Videos = None,
+    protocol: Annotated[str, option("Whose words are said to the model: vmmetrics, or upstream.")] = "vmmetrics",
+    _plugin: options.BenchmarkPlugins = None,
+) -> None:
+    """Write the questions as a task of lmms-eval; its sample log comes back with 'understand run --model recorded:LOG'.
+
+    lmms-eval chooses the frames by its model's own rule, and tells the model neither times nor rate.
+    """
+    from vmmetrics.understanding import registry
+    from vmmetrics.understanding.harness.lmms_eval import write_task
+
+    output, messages = open_consoles()
+    benchmark = registry.find(name)
+    task = write_task(benchmark, benchmark.load(data, videos), out, scoring(protocol))
+    for reason, count in task.left_out.items():
+        messages.print(f"left out: {count:,} {reason}", soft_wrap=True)
+    messages.print(f"written: {out}/{task.name}.yaml, {task.questions:,} questions", soft_wrap=True)
+    log = f"logs/MODEL/DATE_samples_{task.name}.jsonl"
+    for line in (
+        f"python -m lmms_eval --include_path {quote(str(out))} --tasks {task.name} --log_samples --output_path logs "
+        "--model MODEL --model_args ARGS",
+        f"vmmetrics understand run {name} --data {quote(str(data))} --model recorded:{log}",
+    ):
+        output.print(line, soft_wrap=True, markup=False, highlight=False)
 
 
 # ``vmmetrics understand synthetic``: our own suite of clips and questions, rendered.
