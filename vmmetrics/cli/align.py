@@ -38,7 +38,7 @@ RatingsFormat = Annotated[
     option(
         "Form of the ratings: long, cells, wide, averaged, pairs, fetv, video-bench, videofeedback, "
         "videofeedback2, visionreward, vmbench. Default: told from the columns.",
-        "--format",
+        "--ratings-format",
     ),
 ]
 

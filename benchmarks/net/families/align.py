@@ -36,7 +36,7 @@ CASES = [
             f"{TABLES} {FEW} --scale 2 4",
             f"{TABLES} --metrics nothing",
             f"{TABLES} --dimension nothing",
-            f"{TABLES} --format nothing",
+            f"{TABLES} --ratings-format nothing",
             f"{TABLES} --clip-column source",
             "align in/fetv-dev/scores.csv in/nowhere.csv",
             "align in/fetv-dev/scores.csv",
@@ -52,7 +52,7 @@ CASES = [
         "video-bench": ((made.videobench_scores(), shared("ratings-tables/videobench_motion_effects.json",
                                                           "ratings-tables/videobench_temporal_consistency.json")), [
             f"align in/videobench-scores.csv in/videobench_motion_effects.json {FEW} --out study",
-            f"align in/videobench-scores.csv in/videobench_temporal_consistency.json {FEW} --format video-bench",
+            f"align in/videobench-scores.csv in/videobench_temporal_consistency.json {FEW} --ratings-format video-bench",
         ]),
         "motion-pairs": ((made.motion_scores(), shared("motion-pairs/pairs.csv")), [
             f"align in/motion-scores.csv in/pairs.csv {FEW} --out study",
@@ -66,7 +66,7 @@ CASES = [
         ]) for name, (place, form, ratings) in RELEASED.items()},
         "fetv": ((made.fetv_form(), made.scores(clips=made.FETV_CLIPS)), [
             f"align in/scores.csv in/manual_eval_results {FEW} --out study",
-            f"align in/scores.csv in/manual_eval_results {FEW} --format fetv",
+            f"align in/scores.csv in/manual_eval_results {FEW} --ratings-format fetv",
         ]),
         "wrong": ((made.scores(), text("empty.csv", ""), text("words.csv", "clip,smoothness\nalpha/0.mp4,good\n"),
                    text("none.csv", "clip,smoothness\nother/1.mp4,3\n"), text("few.csv", "clip,s\nalpha/0.mp4,3\n"),
