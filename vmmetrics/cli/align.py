@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from vmmetrics.cli import options
+from vmmetrics.cli.formats import print_result
 from vmmetrics.cli.options import argument, count_option, number_option, option, out_option, seed_option, share_option
-from vmmetrics.cli.tables import number, table
 from vmmetrics.cli.terminal import open_consoles, usage, warn
 
 if TYPE_CHECKING:
@@ -96,6 +97,7 @@ def align(
     dry_run: Annotated[
         bool, option("Print how every column is read and which clips match; compute nothing.", "--dry-run")
     ] = False,
+    form: options.Format = "text",
 ) -> None:
     """Print how far people agree with scores: pooled, within prompt, within model, and against what a person reaches.
 
@@ -103,10 +105,12 @@ def align(
     """
     from vmmetrics.alignment.readers.groups import chosen_clips
     from vmmetrics.alignment.readers.read import columns_read, matched_study, read_sides
-    from vmmetrics.alignment.report.text import print_report
+    from vmmetrics.alignment.report.tables import group_tables_of, report_parts
+    from vmmetrics.alignment.report.text import print_report, to_csv
     from vmmetrics.alignment.study_report import align as hold_against
     from vmmetrics.alignment.study_report import too_small
     from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED
+    from vmmetrics.utils.storage.atomic import write_text
     from vmmetrics.utils.storage.job_folder import prepare
 
     if len(sources) < 2:
@@ -145,9 +149,15 @@ def align(
         mos=mos,
     )
     report = ask(study, exclude_models=exclude_model or ())
-    print_report(report, output)
     of_groups = {name: ask(part) for name, part in groups.items()}
-    _print_groups(of_groups, group_by or "", output, out)
+    print_result(
+        form, [*report_parts(report), *group_tables_of(of_groups, group_by or "")], output,
+        text=lambda: print_report(report, output, group_tables_of(of_groups, group_by or "")),
+        data=lambda: report.to_json() | ({"groups": {n: r.to_json() for n, r in of_groups.items()}} if groups else {}),
+        csv=lambda: _groups_csv(of_groups, group_by or "") if groups else to_csv(report),
+    )  # fmt: skip
+    if out is not None and groups:
+        write_text(out / "groups.csv", _groups_csv(of_groups, group_by or ""))
     matching = study.matching
     if out is not None:
         _write(out, study, report)
@@ -184,17 +194,12 @@ def _groups(
     return by_group(kept, read_groups(kept, sources, column, clip_column), column)
 
 
-def _print_groups(reports: dict[str, StudyReport], column: str, output: Console, out: Path | None) -> None:
-    from vmmetrics.alignment.report.tables import group_tables_of
+def _groups_csv(reports: dict[str, StudyReport], column: str) -> str:
     from vmmetrics.alignment.report.text import CsvRow, csv_rows
     from vmmetrics.utils.display.markup import csv_text
-    from vmmetrics.utils.display.tables import print_parts
-    from vmmetrics.utils.storage.atomic import write_text
 
-    print_parts(group_tables_of(reports, column), output)
-    if out is not None and reports:
-        rows = ((name, *row) for name, report in reports.items() for row in csv_rows(report))
-        write_text(out / "groups.csv", csv_text([(column, *CsvRow._fields), *rows]))
+    rows = ((name, *row) for name, report in reports.items() for row in csv_rows(report))
+    return csv_text([(column, *CsvRow._fields), *rows])
 
 
 def _names(texts: list[str] | None) -> list[str]:
@@ -257,9 +262,11 @@ def plan(
     between: Annotated[
         float | None, number_option("Spearman of the two metrics with each other. Default: first × second.", -1, 1)
     ] = None,
+    form: options.Format = "text",
 ) -> None:
     """Print what a study needs to tell two metrics apart, before anyone has rated a clip."""
     from vmmetrics.alignment.power import plan_study
+    from vmmetrics.utils.display.tables import DisplayTable, figure, heads
 
     output, _ = open_consoles()
     with usage():
@@ -267,13 +274,17 @@ def plan(
             plan_study(first, second, raters=people, clips_per_prompt=clips_per_prompt, power=power, between=between)
             for people in raters or _RATERS
         ]
-    heads = ("raters", "clips", "prompts", "ratings", "ρ they see", "smallest within-model ρ")
-    grid = table(*map(number, heads), title=f"To tell ρ = {first:g} from ρ = {second:g} with a chance of {power:.0%}")
-    for found in plans:
-        smallest = "-" if found.smallest_within_model is None else f"{found.smallest_within_model:.2f}"
-        seen = f"{found.first:.2f} and {found.second:.2f}"
-        sizes = (found.raters, found.clips, found.prompts, found.ratings)
-        grid.add_row(*map(str, sizes), seen, smallest)
-    output.print(grid)
+    title = f"To tell ρ = {first:g} from ρ = {second:g} with a chance of {power:.0%}"
     middle = plans[len(plans) // 2]  # the notes differ in the numbers that the table has
-    output.print(f"With {middle.raters} raters: {middle.note}", style="dim", soft_wrap=True)
+    caption = f"With {middle.raters} raters: {middle.note}"
+    columns = heads(
+        "raters", "clips", "prompts", "ratings", "first ρ seen", "second", "smallest within-model ρ", texts=0
+    )
+    table = DisplayTable("plan", title, caption, columns)
+    for found in plans:
+        counts = (found.raters, found.clips, found.prompts, found.ratings)
+        table.add(
+            *(figure(value, str(value)) for value in counts), figure(found.first), figure(found.second),
+            figure(found.smallest_within_model, why=found.note),
+        )  # fmt: skip
+    print_result(form, [table], output)

@@ -13,8 +13,6 @@ from rich.console import Console
 from vmmetrics.cli import options
 from vmmetrics.cli.options import count_option, jobs_option, number_option, option
 from vmmetrics.cli.running import parse_names, parse_shard, reading_of, run_clips
-from vmmetrics.cli.tables import number
-from vmmetrics.cli.tables import table as grid_of
 from vmmetrics.cli.terminal import EXIT_FAILURES, usage
 
 if TYPE_CHECKING:
@@ -54,6 +52,7 @@ def baselines(
     max_memory: options.MaxMemory = None,
     follow_links: options.FollowLinks = True,
     allow_failures: options.AllowFailures = False,
+    form: options.Format = "text",
 ) -> None:
     """Measure clips by baselines, to compare with human ratings next to our metrics.
 
@@ -81,7 +80,7 @@ def baselines(
     table, output, messages = run_clips(
         clips, settings, out, prompts, shard=part, jobs=jobs, timeout=timeout, follow_links=follow_links
     )
-    _print(table, output, messages)
+    _print(table, form, output, messages)
     if table.failed and not allow_failures:
         raise typer.Exit(EXIT_FAILURES)
 
@@ -108,26 +107,30 @@ def _given(weights: list[str], judge: str | None, asked: Mapping[str, Any]) -> d
         return given | {"vlm_judge": JudgeSettings(judge, **asked)}
 
 
-def _print(table: Table, output: Console, messages: Console) -> None:
+def _print(table: Table, form: str, output: Console, messages: Console) -> None:
     """A row per baseline: unit, direction, mean over all clips and over those of each model."""
     from vmmetrics.alignment.baselines.catalogue import BASELINES
-    from vmmetrics.cli.results import print_besides, print_missing
+    from vmmetrics.cli.formats import print_result
+    from vmmetrics.cli.results import print_besides, results_data
+    from vmmetrics.scoring.table import missing_lines
+    from vmmetrics.utils.display.tables import DisplayCell, DisplayTable, figure, heads
 
     models = table.by_model() if len(table.by_model()) <= SHOWN_MODELS else {}
-    numbers = ("clips", "mean", "95 % interval", *models)
-    grid = grid_of("baseline", "unit", "better", *map(number, numbers))
+    columns = heads("baseline", "unit", "better", "clips", "mean", "95 % interval", *models, texts=3)
+    grid = DisplayTable("baselines", "Baselines", "; ".join(missing_lines(table)), columns)
     means = table.mean()
     for name in (name for name in BASELINES if name in table.metrics):
         mean, baseline = means.get(name), BASELINES[name]
-        cells = ["0", "-", "-"]
+        cells = [figure(0, "0"), figure(None), figure(None)]
         if mean is not None:
-            interval = "-" if mean.low is None else f"{mean.low:.4g} .. {mean.high:.4g}"
-            cells = [str(mean.clips), f"{mean.mean:.4g}", interval]
-        by_model = [f"{found[name].mean:.4g}" if name in found else "-" for found in models.values()]
-        direction = "lower" if baseline.lower_is_better else "higher"
-        grid.add_row(name, baseline.unit, direction, *cells, *by_model)
-    output.print(grid)
-    print_missing(table, output)
+            ends = None if mean.low is None or mean.high is None else (mean.low, mean.high)
+            interval = "-" if ends is None else f"{ends[0]:.4g} .. {ends[1]:.4g}"
+            shown = DisplayCell(f"{mean.mean:.4g}", value=mean.mean, interval=ends)
+            cells = [figure(mean.clips, str(mean.clips)), shown, DisplayCell(interval)]
+        by_model = [found[name].mean if name in found else None for found in models.values()]
+        cells += [figure(value, "-" if value is None else f"{value:.4g}") for value in by_model]
+        grid.add(name, baseline.unit, "lower" if baseline.lower_is_better else "higher", *cells)
+    print_result(form, [grid], output, data=lambda: results_data(table), csv=table.to_csv)
     if table.failed:
         messages.print(f"{len(table.failed)} of {len(table)} clips failed", style="bold red")
     messages.print(f"results: {table.path}/scores.csv, scores.jsonl, events.jsonl, run.json", soft_wrap=True)

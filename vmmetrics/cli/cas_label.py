@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from rich.console import Console
 
+from vmmetrics.cli import options
+from vmmetrics.cli.formats import print_result
 from vmmetrics.cli.options import (
     argument,
     count_option,
@@ -18,7 +20,6 @@ from vmmetrics.cli.options import (
     out_option,
     seed_option,
 )
-from vmmetrics.cli.tables import name, table, whole
 from vmmetrics.cli.terminal import count, open_consoles
 
 if TYPE_CHECKING:
@@ -56,10 +57,11 @@ def label(
         Literal["share", "keep"],
         option("Repeated judgements of a pair by one rater: share one vote, or keep each as a vote."),
     ] = "share",
+    form: options.Format = "text",
     ask: Annotated[int, count_option("How many pairs to ask next.", 0)] = 0,
     pairs_out: Annotated[Path | None, option("Where to write them (JSONL).", show_default=False)] = None,
     across_prompts: Annotated[bool, option("Also ask about clips of different prompts.")] = False,
-    seed: Annotated[int, seed_option("For sides and order of the pairs asked.")] = 0,
+    seed: Annotated[int, seed_option("Random seed, for sides and order of the pairs asked.")] = 0,
 ) -> None:
     """Turn pairwise comparisons into five levels, Bad to Perfect, with their certainty.
 
@@ -89,10 +91,10 @@ def label(
     if comparisons:
         read = read_comparisons(comparisons)
         labelling = label_clips(read.rows, listed, settings)
-        _print(labelling, read, output)
+        _print(labelling, read, form, output)
         if out is not None:
             write_labels(out, labelling, settings, read, inputs)
-            messages.print(f"labels: {out}, how they came about: {out.with_suffix('.meta.json')}")
+            messages.print(f"wrote {out} (provenance in {out.with_suffix('.meta.json')})", soft_wrap=True)
     if pairs_out is not None:
         pool = sorted(listed or [], key=lambda entry: entry.clip) if labelling is None else labelling.clips
         groups = ["" if across_prompts else entry.prompt for entry in pool]
@@ -103,29 +105,31 @@ def label(
         messages.print(f"{count(len(questions), 'pair')} to ask, {linking} of them to link clips: {pairs_out}")
 
 
-def _print(labelling: Labelling, read: Comparisons, output: Console) -> None:
+def _print(labelling: Labelling, read: Comparisons, form: str, output: Console) -> None:
     """Clips, raters, fit, and what to mind."""
-    heads: tuple[str, ...] = ("level", "P(level)", "strength", "95 % interval", "comparisons")
-    grid = table(name("clip"), *map(whole, heads))
-    for row in sorted(labelling.rows(), key=lambda row: (row["component"], -(row["strength"] or 0)))[:SHOWN_CLIPS]:
-        cells = ["-"] * 4
-        if row["level"] is not None:
-            likely = f"{row['level_probs'][row['level']]:.2f}"
-            cells = [row["level_name"], likely, f"{row['strength']:+.2f}", f"[{row['low']:+.2f}, {row['high']:+.2f}]"]
-        grid.add_row(row["clip"], *cells, f"{row['comparisons']:g}")
-    output.print(grid)
-    if len(labelling.clips) > SHOWN_CLIPS:
-        output.print(f"and {count(len(labelling.clips) - SHOWN_CLIPS, 'more clip')}, in the file")
-    if labelling.raters:
-        heads = ("comparisons", "agree with others", "steady on repeats", "agree with strengths")
-        grid = table(name("rater"), *map(whole, heads))
-        for rater in labelling.raters:
-            shares = [rater.agreed, rater.steady, rater.with_fit]
-            shown = ["-" if share is None else f"{share:.0%}" for share in shares]
-            grid.add_row(rater.rater, str(rater.comparisons), *shown)
-        output.print(grid)
-    for line in _summary(labelling, read):
-        output.print(line, soft_wrap=True)
+    from vmmetrics.utils.display.tables import DisplayCell, DisplayTable, Lines, figure, heads
+
+    rows = sorted(labelling.rows(), key=lambda row: (row["component"], -(row["strength"] or 0)))
+    more = len(rows) - SHOWN_CLIPS if form == "text" else 0
+    caption = f"and {count(more, 'more clip')}, in the file" if more > 0 else ""
+    columns = heads("clip", "level", "P(level)", "strength", "comparisons", texts=2)
+    clips = DisplayTable("clips", "Clips", caption, columns)
+    for row in rows[:SHOWN_CLIPS] if form == "text" else rows:
+        if row["level"] is None:
+            clips.add(row["clip"], "-", "-", "-", f"{row['comparisons']:g}")
+            continue
+        ends = (row["low"], row["high"])
+        below = f"[{row['low']:+.2f}, {row['high']:+.2f}]"
+        strength = DisplayCell(f"{row['strength']:+.2f}", below, value=row["strength"], interval=ends)
+        likely = figure(row["level_probs"][row["level"]])
+        clips.add(row["clip"], row["level_name"], likely, strength, f"{row['comparisons']:g}")
+    names = heads("rater", "comparisons", "agree with others", "steady on repeats", "agree with strengths")
+    raters = DisplayTable("raters", "Raters", "", names)
+    for one in labelling.raters:
+        shares = [figure(s, "-" if s is None else f"{s:.0%}") for s in (one.agreed, one.steady, one.with_fit)]
+        raters.add(one.rater, str(one.comparisons), *shares)
+    lines = Lines("summary", "Fit", tuple(_summary(labelling, read)))
+    print_result(form, [clips, *([raters] if raters.rows else []), lines], output)
 
 
 def _summary(labelling: Labelling, read: Comparisons) -> list[str]:

@@ -42,11 +42,14 @@ def evaluate(
         bool, option("Also clips of prompts that the checkpoint was trained on.", "--include-seen")
     ] = False,
     device: options.Device = None,
+    form: options.Format = "text",
     precision: Annotated[Precision | None, option("Default: fp16 on a GPU, as the released code, else fp32.")] = None,
 ) -> None:
     """Print accuracy, error in levels, rank correlation and calibration error, for all clips and by group."""
     from vmmetrics.cas.evaluate.evaluation import hold_against, load_judge
+    from vmmetrics.cas.evaluate.model_card import agreement_table
     from vmmetrics.cas.labelled_clips import read_labelled_clips
+    from vmmetrics.cli.formats import print_result
 
     output, messages = open_consoles()
     data = read_labelled_clips([clips], labels)
@@ -59,7 +62,7 @@ def evaluate(
     if found.seen:
         prompts = f"{count(len(found.seen), 'clip')} of prompts that were trained on"
         messages.print(f"left out: {prompts}; --include-seen takes them in", soft_wrap=True)
-    _print_report(found.report, output)
+    print_result(form, [agreement_table(found.report)], output, data=found.to_json)
     if out is not None:
         write_json(out, found.to_json())
 

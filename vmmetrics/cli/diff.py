@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from vmmetrics.cli.options import argument, option
+from vmmetrics.cli.formats import print_result
+from vmmetrics.cli.options import Format, argument, option
 from vmmetrics.cli.terminal import EXIT_WORSE, open_consoles, usage
 
 
@@ -18,6 +19,7 @@ def diff(
         str | None,
         option("Exit with 4 if this is significantly worse: INDEX, a metric, or any.", metavar="METRIC"),
     ] = None,
+    form: Format = "text",
 ) -> None:
     """Compare two runs clip by clip: what the means moved by, and which clips changed most.
 
@@ -27,11 +29,10 @@ def diff(
     from vmmetrics.scoring.diff import diff as compare
     from vmmetrics.scoring.diff_text import diff_parts, verdict
     from vmmetrics.scoring.leaderboard import INDEX
-    from vmmetrics.utils.display.tables import print_parts
 
     output, messages = open_consoles()
     found = compare(before, after)
-    print_parts(diff_parts(found), output)
+    print_result(form, diff_parts(found), output)
     if fail_if_worse is None:
         return
     metric = fail_if_worse.strip().lower()

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from vmmetrics.cli.options import option
 from vmmetrics.utils.display.markup import spelled
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from vmmetrics.utils.display.tables import Part
-
-OutputFormat = Literal["text", "json", "csv", "markdown", "latex"]
-FORMAT = option("Form of the result on stdout; messages go to stderr.", "--format")
 
 
 def print_result(
@@ -32,7 +28,7 @@ def print_result(
     """Print a result to stdout, and nothing else.
 
     Args:
-        form: One of :data:`OutputFormat`.
+        form: One of :data:`vmmetrics.cli.options.OutputFormat`.
         parts: The result as tables and sentences.
         output: Where text goes.
         text: Prints it as text, where that is more than the tables.

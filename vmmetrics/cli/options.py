@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import typer
 
@@ -143,6 +143,8 @@ KeyEnv = Annotated[str, option("Environment variable with the endpoint's key.")]
 Yes = Annotated[bool, option("Do not ask whether the cost is fine.", "--yes", "-y")]
 
 
+OutputFormat = Literal["text", "json", "csv", "markdown", "latex"]
+Format = Annotated[OutputFormat, option("Form of the result on stdout; messages go to stderr.", "--format")]
 Limit = Annotated[int | None, count_option("Use only the first N clips.")]
 DryRun = Annotated[bool, option("Print what would be done; compute and write nothing.", "--dry-run")]
 Clips = Annotated[list[Path], argument("Files, folders of clips, or folders of frames.")]
@@ -167,13 +169,9 @@ AllowFailures = Annotated[bool, option("Exit with 0 even if clips failed.")]
 PromptsFound = Annotated[Path | None, option("Prompt list. Default: looked for beside the clips.")]
 ClipFolder = Annotated[Path, argument("Folder of the clips.")]
 Device = Annotated[str | None, option("cuda or cpu. Default: a GPU where there is one.")]
-CsvFile = Annotated[Path | None, option("Write a CSV with everything.")]
-MarkdownFile = Annotated[Path | None, option("Write a Markdown table.")]
-LatexFile = Annotated[Path | None, option("Write a LaTeX table (booktabs).")]
 Seed = Annotated[int, seed_option("Everything random.")]
 PromptList = Annotated[str, argument("'library', 'mini', or a list (.json, .jsonl).", metavar="LIST")]
 PictureFile = Annotated[Path | None, option("File for the picture (.png, .svg).")]
-FiguresFile = Annotated[Path | None, option("File for the figures.", "--json")]
 Parse = Annotated[bool, option("Parts of speech, where spaCy is installed.")]
 Embedding = Annotated[bool, option("Nearest neighbours, where the embedding is installed.")]
 Temperature = Annotated[float, number_option("Of the writing.", 0, 2)]

@@ -67,6 +67,7 @@ def probe(
     plugin: options.Plugins = None,
     out: Annotated[Path, out_option("Directory for everything found; resumes what is there.")] = Path(FOLDER),
     charts: Annotated[bool, option("Draw the pictures.")] = True,
+    form: options.Format = "text",
 ) -> None:
     """Put defects into good clips, one at a time and stronger and stronger, and see which metric notices.
 
@@ -97,7 +98,7 @@ def probe(
         )  # fmt: skip
     if not report.clips:
         raise typer.BadParameter(f"no clips in {', '.join(map(str, clips))}")
-    _report(report, out, charts, output)
+    _report(report, out, charts, form, output)
     messages.print(f"written: {out}", soft_wrap=True)
     if report.failures:
         raise typer.Exit(EXIT_FAILURES)
@@ -113,13 +114,14 @@ def _numbers(text: str) -> tuple[float, ...]:
     return numbers(parse_names(text), text, "numbers between commas")
 
 
-def _report(report: ProbeReport, out: Path, charts: bool, output: Console) -> None:
+def _report(report: ProbeReport, out: Path, charts: bool, form: str, output: Console) -> None:
     from vmmetrics.alignment.probe import results
-    from vmmetrics.utils.display.tables import print_parts, to_markdown
+    from vmmetrics.cli.formats import print_result
+    from vmmetrics.utils.display.tables import to_markdown
     from vmmetrics.utils.storage.atomic import write_json, write_text
 
     tables = results.probe_tables(report)
-    print_parts(tables, output)
+    print_result(form, tables, output, data=report.to_json)
     write_json(out / "report.json", report.to_json())
     write_text(out / "report.md", "\n".join(map(to_markdown, tables)))
     write_text(out / "curves.csv", results.curves_csv(report))

@@ -36,6 +36,7 @@ def score(
     max_memory: options.MaxMemory = None,
     follow_links: options.FollowLinks = True,
     allow_failures: options.AllowFailures = False,
+    form: options.Format = "text",
     fail_under: Annotated[
         list[str] | None,
         option("Exit with 4 if a model's mean is lower, such as INDEX=0.5; repeatable.", metavar="METRIC=NUMBER"),
@@ -69,7 +70,7 @@ def score(
     table, output, messages = run_clips(
         clips, settings, out, prompts, subject, shard=part, jobs=jobs, timeout=timeout, follow_links=follow_links
     )
-    print_results(table, output, messages)
+    print_results(table, output, messages, form)
     verdicts = judge(table, thresholds)
     for verdict in verdicts:
         messages.print(str(verdict), style="" if verdict.passed else "bold red", soft_wrap=True)
@@ -86,6 +87,7 @@ def merge(
     runs: Annotated[list[Path], argument("Run directories.")],
     out: Annotated[Path, out_option("New run directory.", show_default=False)],
     allow_missing: Annotated[bool, option("Exit with 0 even if a shard is missing.", "--allow-missing")] = False,
+    form: options.Format = "text",
 ) -> None:
     """Join run directories of one configuration, such as the shards of a large set.
 
@@ -98,7 +100,7 @@ def merge(
     merged = merge_runs(runs, out)
     for warning in merged.warnings:
         messages.print(f"warning: {warning}", soft_wrap=True)
-    print_results(merged.table, output, messages, name_failures=True)
+    print_results(merged.table, output, messages, form, name_failures=True)
     if merged.duplicates:
         messages.print(f"{len(merged.duplicates)} clips were in several runs")
     if merged.conflicts:

@@ -8,28 +8,28 @@ from shlex import quote
 from typing import Annotated
 
 from vmmetrics.cli import options
+from vmmetrics.cli.formats import print_result
 from vmmetrics.cli.options import argument, check_picture, count_option, option, out_option, seed_option
-from vmmetrics.cli.tables import table
 from vmmetrics.cli.terminal import agree, open_consoles, until_stopped
-from vmmetrics.cli.understand_run import judge_of, print_result, reopen, scoring
-from vmmetrics.utils.schema import plain
-from vmmetrics.utils.storage.atomic import write_json, write_text
+from vmmetrics.cli.understand_run import judge_of, print_run, reopen, scoring
+from vmmetrics.utils.storage.atomic import write_text
 
 # ``vmmetrics understand list``: the benchmarks that are there.
 
 
-def list_benchmarks(_plugin: options.BenchmarkPlugins = None) -> None:
+def list_benchmarks(form: options.Format = "text", _plugin: options.BenchmarkPlugins = None) -> None:
     """Print the benchmarks: name, default frames, whether scoring asks a judge, and where they come from."""
     from vmmetrics.understanding import registry
+    from vmmetrics.utils.display.tables import DisplayTable, heads
 
     output, _ = open_consoles()
-    shown = table("benchmark", "frames", "judge", "about")
+    shown = DisplayTable("benchmarks", "Benchmarks", "", heads("benchmark", "frames", "judge", "about", texts=4))
     for name in registry.names():
         benchmark = registry.find(name)
         about = ": ".join(str(benchmark.data[key]) for key in ("title", "paper") if benchmark.data.get(key))
         judge = "yes" if benchmark.needs_judge else ""
-        shown.add_row(name, benchmark.policy, judge, about)
-    output.print(shown)
+        shown.add(name, str(benchmark.policy), judge, about)
+    print_result(form, [shown], output)
 
 
 # ``vmmetrics understand compare``: two runs of one benchmark, question by question.
@@ -39,23 +39,19 @@ def compare(
     first: Annotated[Path, argument("Folder of a run.", metavar="RUN")],
     second: Annotated[Path, argument("Folder of another.", metavar="RUN")],
     protocol: options.ScoredBy = "vmmetrics",
-    json_file: Annotated[Path | None, option("File for the differences.", "--json")] = None,
+    form: options.Format = "text",
     _plugin: options.BenchmarkPlugins = None,
 ) -> None:
-    """Hold two models against each other on the questions both were asked.
+    """Compare two models on the questions both were asked.
 
     Differences are second minus first, with 95 % intervals that draw videos; p values swap the models at random video
     by video, and Holm's are raised for the other categories of a grouping.
     """
     from vmmetrics.understanding.harness.leaderboard import compare_runs, difference_table
-    from vmmetrics.utils.display.tables import print_parts
 
-    output, messages = open_consoles()
+    output, _ = open_consoles()
     compared = compare_runs(first, second, scoring(protocol))
-    print_parts([difference_table(compared)], output)
-    if json_file is not None:
-        write_json(json_file, plain(compared))
-        messages.print(f"written: {json_file}", soft_wrap=True)
+    print_result(form, [difference_table(compared)], output, data=lambda: compared)
 
 
 # ``vmmetrics understand leaderboard``: runs of models, or of one model at several frame rates, side by side.
@@ -68,9 +64,7 @@ def leaderboard(
         str | None, option("Grouping for the columns (task, minFPS, ...). Default: the benchmark's first.")
     ] = None,
     picture: Annotated[Path | None, option("Chart, PNG or SVG; a file for each benchmark.")] = None,
-    csv: options.CsvFile = None,
-    markdown: options.MarkdownFile = None,
-    latex: options.LatexFile = None,
+    form: options.Format = "text",
     _plugin: options.BenchmarkPlugins = None,
 ) -> None:
     """Put scored runs into one table, the best first, with intervals over videos, paired tests and published rows.
@@ -80,18 +74,14 @@ def leaderboard(
     """
     from vmmetrics.cli.prompts import save_picture
     from vmmetrics.understanding.harness.leaderboard import board_parts, make_boards, to_csv
-    from vmmetrics.utils.display.tables import print_parts, to_latex, to_markdown
+    from vmmetrics.utils.display.records import from_csv
 
     check_picture(picture)
     output, messages = open_consoles()
     boards = make_boards(runs, scoring(protocol), group_by)
     parts = [part for board in boards for part in board_parts(board)]
-    print_parts(parts, output)
-    texts = (to_csv(boards), "\n".join(map(to_markdown, parts)), "\n".join(map(to_latex, parts)))
-    for path, text in zip((csv, markdown, latex), texts, strict=True):
-        if path is not None:
-            write_text(path, text)
-            messages.print(f"written: {path}", soft_wrap=True)
+    text = to_csv(boards)
+    print_result(form, parts, output, data=lambda: {"figures": from_csv(text)}, csv=lambda: text)
     if picture is not None:
         from vmmetrics.understanding.report import understanding_chart
 
@@ -114,6 +104,7 @@ def score(
     max_cost: options.MaxCost = None,
     key_env: options.KeyEnv = options.KEY_VARIABLE,
     yes: options.Yes = False,
+    form: options.Format = "text",
     _plugin: options.BenchmarkPlugins = None,
 ) -> None:
     """Score the answers of a run; nothing is asked of the model. The benchmark's data must be those of the run."""
@@ -137,7 +128,7 @@ def score(
         agree(messages, yes or not expected.requests)
     result = work.score(benchmark, configuration, questions, answers, way, asked, loaded.problems)
     files = work.write(result, folder)
-    print_result(result, output)
+    print_run(result, output, form)
     for file in files:
         messages.print(f"written: {file}", soft_wrap=True)
 

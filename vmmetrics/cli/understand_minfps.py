@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
 from vmmetrics.cli import options
+from vmmetrics.cli.formats import print_result
 from vmmetrics.cli.options import check_picture, count_option, option, out_option
-from vmmetrics.cli.tables import number, table
 from vmmetrics.cli.terminal import EXIT_FAILURES, agree, open_consoles, until_stopped
 from vmmetrics.errors import ClipError
 from vmmetrics.utils.schema import plain
@@ -49,6 +49,7 @@ def minfps(
     price_per_million: options.PricePerMillion = None,
     max_cost: options.MaxCost = None,
     yes: options.Yes = False,
+    form: options.Format = "text",
     _plugin: options.BenchmarkPlugins = None,
 ) -> None:
     """Find the lowest frame rate of each question: from 1 fps up by 1 until it can be answered, or down by halves.
@@ -92,9 +93,10 @@ def minfps(
             said = f"{rate:g} fps" if rate is not None else "at no rate"
             messages.print(f"[{place}/{len(questions)}] {question.id}: {said if why is None else why}", soft_wrap=True)
     found = rates_found(out, questions)
-    _show(found, name, group_by, output, picture)
     rows = [{**plain(question), "min_fps": question.min_fps} for question in found]
-    write_json(out / "minfps.json", {"questions": rows, "distribution": plain(distributions(found, group_by))})
+    figures = {"questions": rows, "distribution": plain(distributions(found, group_by))}
+    _show(found, name, group_by, form, figures, output, picture)
+    write_json(out / "minfps.json", figures)
     messages.print(f"written: {out}", soft_wrap=True)
     if failed:
         raise typer.Exit(EXIT_FAILURES)
@@ -176,29 +178,34 @@ def _say_cost(model: EndpointModel, benchmark: Benchmark, questions: Sequence[Qu
     messages.print(f"{model.name}, if no rate is enough: {estimate}", soft_wrap=True)
 
 
-def _show(found: Sequence[QuestionRate], name: str, group: str, output: Console, picture: Path | None) -> None:
+def _show(
+    found: Sequence[QuestionRate], name: str, group: str, form: str, data: Mapping[str, Any], output: Console,
+    picture: Path | None,
+) -> None:  # fmt: skip
     from vmmetrics.cli.prompts import save_picture
     from vmmetrics.understanding.minfps import agreement, distributions
+    from vmmetrics.utils.display.tables import DisplayTable, Lines, Part, figure, heads
 
     rows = distributions(found, group)
     buckets = list(rows[0].buckets)[:-1]  # the last is "never" again
-    grid = table(group, *map(number, ("n", "never", "mean", "quartiles", *buckets)), title=f"{name}: minFPS")
-    for row in rows:
-        mean = "" if row.mean is None else f"{row.mean:.2f}"
-        quartiles = "" if row.quartiles is None else " / ".join(f"{value:g}" for value in row.quartiles)
-        counts = (row.n, row.never, mean, quartiles, *(row.buckets[bucket] for bucket in buckets))
-        grid.add_row(row.name, *map(str, counts))
-    output.print(grid)
     annotators = sorted({who for question in found for who in question.by})
-    output.print(f"minimum over {', '.join(annotators) or 'nobody'}", style="dim")
+    caption = f"minimum over {', '.join(annotators) or 'nobody'}"
+    grid = DisplayTable("minfps", f"{name}: minFPS", caption, heads(group, "n", "never", "mean", "quartiles", *buckets))
+    for row in rows:
+        quartiles = "" if row.quartiles is None else " / ".join(f"{value:g}" for value in row.quartiles)
+        counts = [str(row.buckets[bucket]) for bucket in buckets]
+        grid.add(row.name, str(row.n), str(row.never), figure(row.mean), quartiles, *counts)
+    said = []
     alike = agreement(found)
     if alike is not None:
-        output.print(f"all annotators in one bucket: {alike:.1%} of the questions with two or more")
+        said.append(f"all annotators in one bucket: {alike:.1%} of the questions with two or more")
     known = [(q.min_fps, q.known) for q in found if q.known is not None and q.min_fps is not None]
     if known:
         same = sum(abs(rate - stated) < 1e-6 for rate, stated in known)
         lower = sum(rate < stated - 1e-6 for rate, stated in known)
-        output.print(f"as stated by the benchmark: {same} of {len(known)}; lower {lower}")
+        said.append(f"as stated by the benchmark: {same} of {len(known)}; lower {lower}")
+    parts: list[Part] = [grid, *([Lines("agreement", "Agreement", tuple(said))] if said else [])]
+    print_result(form, parts, output, data=lambda: data)
     if picture is not None and found:
         from vmmetrics.understanding.report import minfps_chart
 

@@ -64,12 +64,18 @@ def reopen(
     return run, benchmark, loaded, answers
 
 
-def print_result(result: ScoredRun, output: Console) -> None:
-    """The figures beside published ones, and what was counted."""
-    from vmmetrics.understanding.harness.scoring import page_parts
-    from vmmetrics.utils.display.tables import print_parts
+def print_run(result: ScoredRun, output: Console, form: str = "text") -> None:
+    """Print the figures beside published ones, and what was counted."""
+    from dataclasses import astuple, fields
 
-    print_parts(page_parts(result, BESIDE), output)
+    from vmmetrics.cli.formats import print_result
+    from vmmetrics.understanding.harness.benchmark import Figure
+    from vmmetrics.understanding.harness.scoring import page_parts
+    from vmmetrics.utils.display.markup import csv_text
+
+    rows = [[part.name for part in fields(Figure)], *map(astuple, result.figures)]
+    parts = page_parts(result, BESIDE) if form == "text" else page_parts(result)
+    print_result(form, parts, output, data=result.to_json, csv=lambda: csv_text(rows))
 
 
 def judge_of(text: str | None, folder: Path, messages: Console, max_cost: float | None, **asking: Any) -> Any:
@@ -140,6 +146,7 @@ def run(
     ] = None,
     retry_errors: Annotated[bool, option("Ask again where there was an error.", "--retry-errors")] = False,
     yes: options.Yes = False,
+    form: options.Format = "text",
     _plugin: options.BenchmarkPlugins = None,
 ) -> None:
     """Show a model the videos of a benchmark, ask it the questions, and score what it says.
@@ -170,7 +177,7 @@ def run(
     places = {"data": str(data.absolute()), "videos": videos and str(videos.absolute())}
     start = {"model": model, "batch_size": batch_size, **places}
     failed = _ask(asking, folder, start, retry_errors, yes, messages)
-    _score(asking, folder, output, messages)
+    _score(asking, folder, output, messages, form)
     if failed:
         again_said = "the same command asks again where none came, --retry-errors also where there was an error"
         messages.print(f"{failed:,} questions got no answer; {again_said}")
@@ -255,7 +262,7 @@ def _begin(asking: Asking, folder: RunFolder, model: str, again: bool, yes: bool
         agree(messages, yes)
 
 
-def _score(asking: Asking, path: Path, output: Console, messages: Console) -> None:
+def _score(asking: Asking, path: Path, output: Console, messages: Console, form: str) -> None:
     """Score and print what was answered, unless that takes a judge."""
     from vmmetrics.understanding.harness.running import read_answers
     from vmmetrics.understanding.harness.scoring import score, write
@@ -269,6 +276,6 @@ def _score(asking: Asking, path: Path, output: Console, messages: Console) -> No
         problems=asking.loaded.problems,
     )  # fmt: skip
     files = write(result, path)
-    print_result(result, output)
+    print_run(result, output, form)
     for file in files:
         messages.print(f"written: {file}", soft_wrap=True)
