@@ -52,6 +52,9 @@ def baselines(
     max_memory: options.MaxMemory = None,
     follow_links: options.FollowLinks = True,
     allow_failures: options.AllowFailures = False,
+    device: options.Device = None,
+    limit: options.Limit = None,
+    dry_run: options.DryRun = False,
     form: options.Format = "text",
 ) -> None:
     """Measure clips by baselines, to compare with human ratings next to our metrics.
@@ -67,6 +70,8 @@ def baselines(
     from vmmetrics.alignment.baselines.suite import BaselineSettings
 
     part = parse_shard(shard)
+    if device is not None and device != "cpu" and not weights and judge is None:
+        raise typer.BadParameter("what needs no weights runs on the CPU; --device is for --weights and --judge")
     asked = {"url": judge_url, "frames": judge_frames, "per_minute": judge_per_minute, "key_variable": judge_key_env}
     given = _given(weights or [], judge, {name: value for name, value in asked.items() if value is not None})
     names = None if metrics is None else parse_names(",".join(metrics))
@@ -78,7 +83,16 @@ def baselines(
             raise typer.BadParameter(f"--metrics leaves out {', '.join(idle)}, which something was given for")
         settings = BaselineSettings(metrics=wanted, reading=reading, given=tuple(given.items()))
     table, output, messages = run_clips(
-        clips, settings, out, prompts, shard=part, jobs=jobs, timeout=timeout, follow_links=follow_links
+        clips,
+        settings,
+        out,
+        prompts,
+        shard=part,
+        jobs=jobs,
+        timeout=timeout,
+        follow_links=follow_links,
+        limit=limit,
+        dry_run=form if dry_run else None,
     )
     _print(table, form, output, messages)
     if table.failed and not allow_failures:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
@@ -168,7 +169,28 @@ FollowLinks = Annotated[
 AllowFailures = Annotated[bool, option("Exit with 0 even if clips failed.")]
 PromptsFound = Annotated[Path | None, option("Prompt list. Default: looked for beside the clips.")]
 ClipFolder = Annotated[Path, argument("Folder of the clips.")]
-Device = Annotated[str | None, option("cuda or cpu. Default: a GPU where there is one.")]
+DEVICE_VARIABLE = "VMMETRICS_DEVICE"
+"""As :data:`vmmetrics.utils.tensors.DEVICE_VARIABLE`, which stands in a room that torch users import."""
+
+
+def _device(text: str | None) -> str | None:
+    """Check that torch has a device here, and make it the default of this process and of its workers."""
+    if text is None:
+        return None
+    from vmmetrics.utils.tensors import devices
+
+    with usage("--device"):
+        known = devices()
+        if text not in known and text != "auto":
+            raise ValueError(f"expected one of {', '.join(known)}, which are here, but got {text!r}")
+    if text != "auto":
+        os.environ[DEVICE_VARIABLE] = text
+    return text
+
+
+Device = Annotated[
+    str | None, option("Where models run: cpu, cuda, cuda:1, ... Default: a GPU where there is one.", callback=_device)
+]
 Seed = Annotated[int, seed_option("Everything random.")]
 PromptList = Annotated[str, argument("'library', 'mini', or a list (.json, .jsonl).", metavar="LIST")]
 PictureFile = Annotated[Path | None, option("File for the picture (.png, .svg).")]

@@ -25,6 +25,7 @@ from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, count, open_consoles, unt
 from vmmetrics.metrics.registry import METRICS, load_plugins
 
 if TYPE_CHECKING:
+    from vmmetrics.alignment.probe.cases import Plan
     from vmmetrics.alignment.probe.results import ProbeReport
 
 OURS = ",".join(METRICS)
@@ -67,6 +68,9 @@ def probe(
     plugin: options.Plugins = None,
     out: Annotated[Path, out_option("Directory for everything found; resumes what is there.")] = Path(FOLDER),
     charts: Annotated[bool, option("Draw the pictures.")] = True,
+    device: options.Device = None,
+    limit: options.Limit = None,
+    dry_run: options.DryRun = False,
     form: options.Format = "text",
 ) -> None:
     """Put defects into good clips, one at a time and stronger and stronger, and see which metric notices.
@@ -90,11 +94,16 @@ def probe(
     wanted = [*(_names(metrics) or ()), *load_plugins(plugins), *(function or ())]
     if not wanted:
         raise typer.BadParameter("no metric is wanted")
+    if device is not None and device != "cpu" and preset == "embedded":
+        raise typer.BadParameter("preset embedded runs on the CPU; --device is for --preset vmbench")
+    if dry_run:
+        _show_plan(clips, prompts, subject, limit, plan, wanted, out, form, output)
+        return
     kept = f"stopped; what was done is in {out}, the same command goes on"
     with until_stopped(messages, kept), usage(), _CaseProgress(messages) as progress:
         report = run_probe(
             list(clips), wanted, plan=plan, preset=preset, tolerance=Tolerance(*tolerance), out=out, jobs=jobs,
-            timeout=timeout, prompts=prompts, subject=subject, plugins=plugins, listener=progress,
+            timeout=timeout, prompts=prompts, subject=subject, plugins=plugins, listener=progress, limit=limit,
         )  # fmt: skip
     if not report.clips:
         raise typer.BadParameter(f"no clips in {', '.join(map(str, clips))}")
@@ -102,6 +111,31 @@ def probe(
     messages.print(f"written: {out}", soft_wrap=True)
     if report.failures:
         raise typer.Exit(EXIT_FAILURES)
+
+
+def _show_plan(
+    clips: list[Path], prompts: Path | None, subject: str | None, limit: int | None, plan: Plan, wanted: list[str],
+    out: Path, form: str, output: Console,
+) -> None:  # fmt: skip
+    from vmmetrics.cli.dry_run import clip_table
+    from vmmetrics.cli.formats import print_result
+    from vmmetrics.scoring.tasks import prompts_found, tasks_of_paths
+    from vmmetrics.utils.display.tables import Lines
+
+    tasks = tasks_of_paths(list(clips), (), prompts, subject)[0][:limit]
+    if not tasks:
+        raise typer.BadParameter(f"no clips in {', '.join(map(str, clips))}")
+    changes = [
+        f"defects: {', '.join(plan.defects) if plan.defects is not None else 'all'}, at {', '.join(map(str, plan.strengths))}",
+        f"harmless changes: {', '.join(plan.invariances) if plan.invariances is not None else 'all'}",
+    ]
+    lines = (
+        f"{count(len(tasks), 'clip')}; metrics: {', '.join(wanted)}",
+        prompts_found(tasks),
+        *changes,
+        f"results: {out}",
+    )
+    print_result(form, [Lines("plan", "Would be probed", tuple(filter(None, lines))), clip_table(tasks, form)], output)
 
 
 def _names(text: str | None) -> tuple[str, ...] | None:

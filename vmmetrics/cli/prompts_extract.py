@@ -35,7 +35,7 @@ def extract(
     model: Annotated[
         str | None, option("spaCy model, by package or path. Default: en_core_web_sm, its copy on PyPI.")
     ] = None,
-    limit: Annotated[int | None, count_option("Read no more than the first so many captions.")] = None,
+    limit: Annotated[int | None, count_option("Use only the first N captions.")] = None,
     sample: Annotated[int | None, count_option("Of those, draw so many at random.")] = None,
     seed: Annotated[int, seed_option("Of the draw.")] = 0,
     min_count: Annotated[int, count_option("Leave out what was seen less often.")] = 1,

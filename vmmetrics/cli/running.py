@@ -64,6 +64,8 @@ def run_clips(
     jobs: int | None,
     timeout: float | None,
     follow_links: bool,
+    limit: int | None = None,
+    dry_run: str | None = None,
 ) -> tuple[Table, Console, Console]:
     """Score clips into a directory, with progress; Ctrl-C, SIGTERM and SIGHUP stop it, and what was scored is kept.
 
@@ -77,6 +79,8 @@ def run_clips(
         jobs: Worker processes; None for the default.
         timeout: Seconds that a clip may take; None for the default.
         follow_links: Whether symlinks may lead out of the folders.
+        limit: Score only so many clips, the first.
+        dry_run: Print in this form what would be run, and run nothing.
 
     Returns:
         The records, and the consoles for results and for messages.
@@ -104,8 +108,14 @@ def run_clips(
     if unmatched:
         first = ", ".join(unmatched[:3]) + (" ..." if len(unmatched) > 3 else "")
         messages.print(f"{count(len(unmatched), 'prompt')} of the list without a clip: {first}")
+    tasks = tasks[:limit]
     if shard is not None:
         tasks = shard_of(tasks, *shard)
+    if dry_run is not None:
+        from vmmetrics.cli.dry_run import show_run
+
+        with usage():
+            show_run(tasks, settings, clips, out, dry_run, output)
     if out is None:
         check_folder(Path(RUNS_FOLDER), holds="scores")
     else:

@@ -36,6 +36,9 @@ def score(
     max_memory: options.MaxMemory = None,
     follow_links: options.FollowLinks = True,
     allow_failures: options.AllowFailures = False,
+    device: options.Device = None,
+    limit: options.Limit = None,
+    dry_run: options.DryRun = False,
     form: options.Format = "text",
     fail_under: Annotated[
         list[str] | None,
@@ -48,6 +51,8 @@ def score(
     2 wrong usage or setup, 3 some clips failed, 4 a mean is under --fail-under.
     """
     part = parse_shard(shard)
+    if device is not None and device != "cpu" and preset in (None, "embedded") and cas_model is None:
+        raise typer.BadParameter("preset embedded runs on the CPU; --device is for --preset vmbench and --cas-model")
     plugins = tuple(str(path.absolute()) for path in plugin or ())
     choice = {
         "preset": preset,
@@ -68,7 +73,17 @@ def score(
         if settings.protocol != "vmmetrics" and any(threshold.metric == INDEX for threshold in thresholds):
             raise ValueError(f"there is no INDEX under protocol {settings.protocol}")
     table, output, messages = run_clips(
-        clips, settings, out, prompts, subject, shard=part, jobs=jobs, timeout=timeout, follow_links=follow_links
+        clips,
+        settings,
+        out,
+        prompts,
+        subject,
+        shard=part,
+        jobs=jobs,
+        timeout=timeout,
+        follow_links=follow_links,
+        limit=limit,
+        dry_run=form if dry_run else None,
     )
     print_results(table, output, messages, form)
     verdicts = judge(table, thresholds)

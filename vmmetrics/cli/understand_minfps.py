@@ -41,7 +41,7 @@ def minfps(
     videos: options.Videos = None,
     out: Annotated[Path, out_option("Folder of what was said; goes on with it.")] = Path("vmmetrics-minfps"),
     repeats: Annotated[int, count_option("Times a model must be right, options shuffled.")] = 4,
-    limit: Annotated[int | None, count_option("The first so many questions only.")] = None,
+    limit: Annotated[int | None, count_option("Use only the first N questions.")] = None,
     group_by: Annotated[str, option("Grouping of the table.")] = "task",
     play: Annotated[bool, option("Open each clip for the person at the terminal.", "--play")] = False,
     page: Annotated[bool, option("Ask the person on a page in a browser of this machine.", "--page")] = False,

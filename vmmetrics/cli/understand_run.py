@@ -128,7 +128,7 @@ def run(
         option("Tell clip length, rate and frame times with images. Default: not with --protocol upstream."),
     ] = None,
     protocol: Annotated[str, option("Words and scoring: vmmetrics, or upstream as released.")] = "vmmetrics",
-    limit: Annotated[int | None, count_option("Ask so many questions only; may grow.")] = None,
+    limit: Annotated[int | None, count_option("Use only the first N questions (can be raised on resume).")] = None,
     max_tokens: Annotated[int, count_option("Most tokens of an answer, thinking included.")] = 8192,
     temperature: Annotated[float, number_option("Of an endpoint.", 0, 2)] = 0.0,
     seed: Annotated[int | None, seed_option("Of an endpoint's sampling.")] = None,
@@ -141,9 +141,8 @@ def run(
     extra_body: Annotated[str | None, option("JSON object of further fields of an endpoint's requests.")] = None,
     batch_size: Annotated[int, count_option("Questions at once of a local model.")] = 1,
     dtype: Annotated[str, option("Of a local model: auto, float32, float16 or bfloat16.")] = "auto",
-    device: Annotated[
-        str | None, option("Of a local model: cuda, cuda:1, cpu, or auto for all GPUs. Default: the GPUs there are.")
-    ] = None,
+    device: options.Device = None,
+    dry_run: options.DryRun = False,
     retry_errors: Annotated[bool, option("Ask again where there was an error.", "--retry-errors")] = False,
     yes: options.Yes = False,
     form: options.Format = "text",
@@ -170,6 +169,9 @@ def run(
     loaded = benchmark.load(data, videos)
     folder = out or Path(FOLDER) / _slug(f"{name}-{model}-{policy}-{protocol}")
     RunFolder.check(folder)
+    if dry_run:
+        _show_plan(loaded, model, f"{policy}", limit, data, videos, folder, form, output)
+        return
     words, own = scoring(protocol), frames is None and control is None
     opened = open_model(settings, loaded.questions, folder / "replies", partial(benchmark.read_answers, protocol=words))
     loaded = replace(loaded, problems={**loaded.problems, **getattr(opened, "problems", {})})
@@ -182,6 +184,25 @@ def run(
         again_said = "the same command asks again where none came, --retry-errors also where there was an error"
         messages.print(f"{failed:,} questions got no answer; {again_said}")
         raise typer.Exit(EXIT_FAILURES)
+
+
+def _show_plan(
+    loaded: LoadedBenchmark, model: str, policy: str, limit: int | None, data: Path, videos: Path | None, folder: Path,
+    form: str, output: Console,
+) -> None:  # fmt: skip
+    """Print what would be asked, of whom, and where answers would go."""
+    from vmmetrics.cli.formats import print_result
+    from vmmetrics.understanding.harness.running import read_answers
+    from vmmetrics.utils.display.tables import Lines
+
+    answered = len(read_answers(folder)[0]) if (folder / "answers.jsonl").exists() else 0
+    lines = [
+        f"{count(len(loaded.questions[:limit]), 'question')} to {model}, frames: {policy}",
+        f"data: {data}; videos: {videos or 'with the data'}",
+        *(f"{times:,} {problem}" for problem, times in loaded.problems.items()),
+        f"answers: {folder}, which has {answered}" if answered else f"answers: {folder}, new",
+    ]
+    print_result(form, [Lines("plan", "Would be asked", tuple(lines))], output)
 
 
 def _policy(benchmark: Benchmark, frames: str | None, control: str | None) -> FramePolicy:

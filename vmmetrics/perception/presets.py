@@ -102,7 +102,7 @@ def _vmbench(wanted: Wanted) -> Preset:
         import torch
 
         from vmmetrics.perception.vmbench import preset
-        from vmmetrics.perception.vmbench.runtime import default_device
+        from vmmetrics.utils.tensors import default_device
     except ImportError as error:
         raise SetupError(f"The published models need packages ({error}): pip install 'vmmetrics[vmbench]'") from error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,6 +10,32 @@ from pathlib import Path
 from typing import Any
 
 from vmmetrics.errors import SetupError
+
+DEVICE_VARIABLE = "VMMETRICS_DEVICE"
+"""Environment variable with the device of this process and of its workers; without it a GPU where there is one."""
+
+
+def default_device() -> str:
+    """Return where models run that were given no device."""
+    import torch
+
+    return os.environ.get(DEVICE_VARIABLE) or ("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def devices() -> list[str]:
+    """Return the names of the devices that torch has here.
+
+    Raises:
+        ValueError: torch is not installed.
+    """
+    try:
+        import torch
+    except ImportError as error:
+        raise ValueError(f"only cpu is here without torch ({error}): pip install 'vmmetrics[cas]'") from error
+    cards = [f"cuda:{number}" for number in range(torch.cuda.device_count())] if torch.cuda.is_available() else []
+    mps = ["mps"] if torch.backends.mps.is_available() else []
+    return ["cpu", *(["cuda"] if cards else []), *cards, *mps]
+
 
 LEAST_TORCH = (2, 6)
 """First version of torch whose ``weights_only=True`` cannot be made to run code (CVE-2025-32434)."""

@@ -11,7 +11,7 @@ from typing import Any
 from vmmetrics.errors import SetupError
 from vmmetrics.utils.storage.provenance import version_of
 from vmmetrics.utils.tables import sha256_of
-from vmmetrics.utils.tensors import load_tensors, reading
+from vmmetrics.utils.tensors import default_device, load_tensors, reading
 from vmmetrics.utils.weights.folder import fault_of, weights_home
 
 _LOADED = (".json", ".safetensors", ".bin", ".txt", ".model", ".jinja")  # of a folder, what transformers reads
@@ -115,4 +115,4 @@ def prepare_device(threads: int | None) -> Any:
 
     if threads is not None:
         torch.set_num_threads(threads)
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    return torch.device(default_device())

@@ -154,6 +154,7 @@ def probe(
     subject: str | None = None,
     plugins: Sequence[str | os.PathLike[str]] = (),
     listener: ProbeListener | None = None,
+    limit: int | None = None,
 ) -> ProbeReport:
     """Inject defects and harmless changes into good clips, and report what metrics make of them.
 
@@ -175,6 +176,7 @@ def probe(
         subject: What every clip is about.
         plugins: Python files that register metrics of one's own (:func:`vmmetrics.metrics.register`).
         listener: Is told of every case.
+        limit: Probe only so many clips, the first.
 
     Raises:
         ValueError: An unknown metric or preset, or a timeout without workers, not above 0 or not finite.
@@ -200,7 +202,7 @@ def probe(
         tasks = tasks_of_paths(items, (), prompts, subject)[0]
     else:
         tasks = tasks_of_arrays(items, (), subject, fps=fps, layout=layout)
-    wanted, broken = _work_on(tasks, plan)
+    wanted, broken = _work_on(tasks[:limit], plan)
     settings = {**plan.configuration([cases.describe(source) for source in sources]), "versions": decisive_versions()}
     with nullcontext() if out is None else _Folder(Path(out), settings) as folder:
         # Errors are tried again: a full disk or too little memory may be mended by now.
