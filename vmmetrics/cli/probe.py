@@ -125,10 +125,8 @@ def _show_plan(
     tasks = tasks_of_paths(list(clips), (), prompts, subject)[0][:limit]
     if not tasks:
         raise typer.BadParameter(f"no clips in {', '.join(map(str, clips))}")
-    changes = [
-        f"defects: {', '.join(plan.defects) if plan.defects is not None else 'all'}, at {', '.join(map(str, plan.strengths))}",
-        f"harmless changes: {', '.join(plan.invariances) if plan.invariances is not None else 'all'}",
-    ]
+    defects, harmless = (", ".join(names) if names is not None else "all" for names in (plan.defects, plan.invariances))
+    changes = [f"defects: {defects}, at {', '.join(map(str, plan.strengths))}", f"harmless changes: {harmless}"]
     lines = (
         f"{count(len(tasks), 'clip')}; metrics: {', '.join(wanted)}",
         prompts_found(tasks),
