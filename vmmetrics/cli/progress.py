@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from statistics import fmean, median
 
 from rich.console import Console
@@ -22,25 +24,28 @@ _COUNT_SECONDS = 0.1  # between two counts of the clips found
 
 
 @contextmanager
-def finding(console: Console, what: str) -> Iterator[Callable[[int], None]]:
-    """Say that clips are looked for, and on a terminal how many were found so far.
+def finding(console: Console, paths: Iterable[Path]) -> Iterator[Callable[[int], None]]:
+    """Say which folders are searched for clips, and on a terminal how many were found so far.
 
     Args:
         console: Where.
-        what: The folders and files searched.
+        paths: Folders, and files, which need no search.
     """
-    if not console.is_terminal:
-        console.print(f"finding clips in {what} ...", soft_wrap=True)
+    folders = [str(path) for path in paths if os.path.isdir(path)]  # noqa: PTH112 - Path's raises on long names
+    text = f"finding clips in {', '.join(folders)} ..."
+    if not folders or not console.is_terminal:
+        if folders:
+            console.print(text, soft_wrap=True)
         yield lambda _: None
         return
     shown = 0.0
-    with console.status(f"finding clips in {what} ...") as status:
+    with console.status(text) as status:
 
         def found(clips: int) -> None:
             nonlocal shown
             if time.monotonic() - shown >= _COUNT_SECONDS:
                 shown = time.monotonic()
-                status.update(f"finding clips in {what} ... {clips:,}")
+                status.update(f"{text} {clips:,}")
 
         yield found
 

@@ -88,7 +88,7 @@ def run_clips(
     from vmmetrics.utils.storage.job_folder import check_folder
 
     output, messages = open_consoles()
-    with finding(messages, ", ".join(map(str, clips))) as found:
+    with finding(messages, clips) as found:
         tasks, unmatched = tasks_of_paths(clips, settings.metrics, prompts, subject, follow_links, found)
     if not tasks:
         raise typer.BadParameter(f"no clips in {', '.join(map(str, clips))}")
