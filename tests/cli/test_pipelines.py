@@ -73,3 +73,16 @@ def test_a_run_says_what_it_looks_for_and_how_long_a_clip_took(make_clips: Any, 
     lines = ran(tmp_path, "score", "clips", "--metrics", "pas", "--out", "run").stderr.splitlines()
     assert lines[0] == "finding clips in clips ..."
     assert [line for line in lines if line.startswith("2 clips in 0:0") and line.endswith("s a clip (median)")]
+
+
+@pytest.mark.usefixtures("fake_suite")
+def test_the_commands_of_the_page_can_be_run(make_clips: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_SUITE_CAS", "1")
+    page = (ROOT / "docs" / "pipelines.md").read_text(encoding="utf-8")
+    commands = [line.strip().removeprefix("- run: ") for line in page.splitlines() if " vmmetrics " in line]
+    commands = [command.split() for command in commands if command.startswith("vmmetrics ")]
+    make_clips("1", "2", folder="samples")
+    for name in ("runs/main", "runs/step-1000"):
+        assert ran(tmp_path, "score", "samples", "--out", name).returncode == 0
+    codes = [(command[1], ran(tmp_path, *command[1:]).returncode) for command in commands]
+    assert codes == [("score", 4), ("diff", 0), ("score", 4), ("diff", 0)]  # the clips score 0.08
