@@ -65,6 +65,7 @@ class LiveProgress(Bar):
         self._jobs = jobs
         self._failed = 0
         self._seconds: list[float] = []  # of the clips of this session
+        self._scored: list[float] = []  # of those of them that did not fail
         self._ends: deque[float] = deque(maxlen=_RECENT + 1)  # when the last of them were done
         self._slow = ""  # what the bar shows to have been at work for long
         self._announced: set[str] = set()
@@ -80,6 +81,7 @@ class LiveProgress(Bar):
         """Count a clip."""
         self._done += 1
         self._seconds.append(record.seconds)
+        self._scored += [] if record.failed else [record.seconds]
         self._ends.append(time.monotonic())
         self._failed += record.failed
         self._slow = ""  # what is slowest now shows within a second
@@ -118,8 +120,8 @@ class LiveProgress(Bar):
         if not self._seconds:
             return ""
         whole, workers = _clock(time.monotonic() - self._start), count(self._jobs, "worker")
-        each = f"{median(self._seconds):.3g} s a clip (median)"
-        return f"{count(len(self._seconds), 'clip')} in {whole} with {workers}: {each}"
+        each = f": {median(self._scored):.3g} s a clip (median)" if self._scored else ""
+        return f"{count(len(self._seconds), 'clip')} in {whole} with {workers}{each}"
 
 
 def reasons(record: Record) -> str:
