@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -91,13 +92,15 @@ def test_nothing_is_said_of_the_time_where_nothing_was_scored() -> None:
     assert text.getvalue() == "2 of 2 clips were scored before\n"
 
 
-def test_the_search_for_clips_is_said_before_it_begins() -> None:
+def test_the_search_for_clips_is_said_before_it_begins(tmp_path: Path) -> None:
+    folder = tmp_path / "a\x1b folder"
+    folder.mkdir()
     for terminal in (False, True):
         text = io.StringIO()
-        console = PlainConsole(file=text, width=120, force_terminal=terminal)
-        with finding(console, "a\x1b folder") as found:
+        console = PlainConsole(file=text, width=300, force_terminal=terminal)
+        with finding(console, [folder, tmp_path / "file.mp4"]) as found:
             if not terminal:
-                assert text.getvalue() == "finding clips in a\\x1b folder ...\n"
+                assert text.getvalue() == f"finding clips in {tmp_path}/a\\x1b folder ...\n"
             found(1234)
             time.sleep(0.2)  # the picture of a terminal is drawn some times a second
         assert terminal == ("1,234" in text.getvalue())

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from statistics import fmean, median
 
 from rich.console import Console
@@ -22,25 +24,28 @@ _COUNT_SECONDS = 0.1  # between two counts of the clips found
 
 
 @contextmanager
-def finding(console: Console, what: str) -> Iterator[Callable[[int], None]]:
-    """Say that clips are looked for, and on a terminal how many were found so far.
+def finding(console: Console, paths: Iterable[Path]) -> Iterator[Callable[[int], None]]:
+    """Say which folders are searched for clips, and on a terminal how many were found so far.
 
     Args:
         console: Where.
-        what: The folders and files searched.
+        paths: Folders, and files, which need no search.
     """
-    if not console.is_terminal:
-        console.print(f"finding clips in {what} ...", soft_wrap=True)
+    folders = [str(path) for path in paths if os.path.isdir(path)]  # noqa: PTH112 - Path's raises on long names
+    text = f"finding clips in {', '.join(folders)} ..."
+    if not folders or not console.is_terminal:
+        if folders:
+            console.print(text, soft_wrap=True)
         yield lambda _: None
         return
     shown = 0.0
-    with console.status(f"finding clips in {what} ...") as status:
+    with console.status(text) as status:
 
         def found(clips: int) -> None:
             nonlocal shown
             if time.monotonic() - shown >= _COUNT_SECONDS:
                 shown = time.monotonic()
-                status.update(f"finding clips in {what} ... {clips:,}")
+                status.update(f"{text} {clips:,}")
 
         yield found
 
@@ -60,6 +65,7 @@ class LiveProgress(Bar):
         self._jobs = jobs
         self._failed = 0
         self._seconds: list[float] = []  # of the clips of this session
+        self._scored: list[float] = []  # of those of them that did not fail
         self._ends: deque[float] = deque(maxlen=_RECENT + 1)  # when the last of them were done
         self._slow = ""  # what the bar shows to have been at work for long
         self._announced: set[str] = set()
@@ -75,6 +81,7 @@ class LiveProgress(Bar):
         """Count a clip."""
         self._done += 1
         self._seconds.append(record.seconds)
+        self._scored += [] if record.failed else [record.seconds]
         self._ends.append(time.monotonic())
         self._failed += record.failed
         self._slow = ""  # what is slowest now shows within a second
@@ -113,8 +120,8 @@ class LiveProgress(Bar):
         if not self._seconds:
             return ""
         whole, workers = _clock(time.monotonic() - self._start), count(self._jobs, "worker")
-        each = f"{median(self._seconds):.3g} s a clip (median)"
-        return f"{count(len(self._seconds), 'clip')} in {whole} with {workers}: {each}"
+        each = f": {median(self._scored):.3g} s a clip (median)" if self._scored else ""
+        return f"{count(len(self._seconds), 'clip')} in {whole} with {workers}{each}"
 
 
 def reasons(record: Record) -> str:

@@ -95,7 +95,7 @@ def run_clips(
 
     output, messages = open_consoles()
     remarks: list[str] = []
-    with finding(messages, ", ".join(map(str, clips))) as found:
+    with finding(messages, clips) as found:
         tasks, unmatched = tasks_of_paths(clips, settings.metrics, prompts, subject, follow_links, remarks, found)
     if not tasks:
         raise typer.BadParameter("; ".join([no_clips(clips), *remarks]))

@@ -30,7 +30,7 @@ def diff_parts(found: RunDifference) -> list[Part]:
     models = any(d.model is not None for d in found.differences)
     columns = (*(["model"] if models else []), "metric", "clips", "before", "after", "difference", "p", "Holm")
     means = DisplayTable("differences", found.label, caption, heads(*columns, texts=2 if models else 1))
-    for d in found.differences:
+    for d in (d for d in found.differences if d.clips):
         change = DisplayCell(_signed(d.difference), bounds(d.low, d.high, _DIGITS))
         name = head(d.metric) + (" (lower is better)" if d.lower_is_better else "")
         figures = (number(d.before, _DIGITS), number(d.after, _DIGITS), change, p_value(d.p), p_value(d.p_holm))
@@ -58,7 +58,7 @@ def _signed(value: float | None) -> str:
 def _pairing(found: RunDifference) -> list[str]:
     how = ", ".join(f"{clips} by {what}" for what, clips in found.paired_by.items())
     same = sum(pair.before.sha256 == pair.after.sha256 and pair.after.sha256 is not None for pair in found.pairs)
-    lines = [f"{len(found.pairs)} clips in both runs, paired {how}; {same} of them the same file"]
+    lines = [f"{_clip_count(len(found.pairs))} in both runs, paired {how}; {same} of them the same file"]
     sides: Mapping[str, tuple[str, ...]] = {"new": found.new, "gone": found.gone}
     lines += [f"{len(names)} {what}: {listed(names, _NAMED)}" for what, names in sides.items() if names]
     reasons = [f"{clip} ({why})" for clip, why in found.failed.items()]
@@ -84,23 +84,28 @@ def verdict(found: RunDifference, metric: str) -> tuple[bool, str]:
     """
     tested, worse = found.tested(metric), found.worse(metric)
     name = "any metric" if metric == "any" else head(metric)
-    empty = [d for d in tested if not d.clips]
+    empty = [d for d in tested if not d.clips and (d.lost or metric != "any")]
     if worse:
         return False, f"failed: worse in {'; '.join(map(_told, worse))}"
     if empty:
-        what = ", ".join(dict.fromkeys(f"{head(d.metric)}{_of(d)}" for d in empty))
+        what = ", ".join(f"{head(d.metric)}{_of(d)}" for d in empty)
         return False, f"failed: no clip has a score in both runs in {what}"
-    fewest = min(tested, key=lambda d: d.prompts)
-    least = 2.0 ** (1 - fewest.prompts)  # the p of differences that all have one sign
-    if least * len(tested) >= LEVEL:
-        return True, f"passed, but {fewest.prompts} prompts are too few: p of {name} cannot fall below {LEVEL:g}"
-    return True, f"passed: not shown to be worse in {name}: {'; '.join(map(_told, tested))}"
+    known = [d for d in tested if d.clips]
+    fewest = min(d.prompts for d in known)
+    least = 2.0 ** (1 - fewest)  # the p of differences that all have one sign
+    few = f", and {fewest} prompts are too few to show it" if least * len(known) >= LEVEL else ""
+    gone = f"; {_clip_count(len(found.gone))} of the first run left out, as the second lacks them" if found.gone else ""
+    return True, f"passed: not shown to be worse in {name}{few}: {'; '.join(map(_told, known))}{gone}"
 
 
 def _told(d: MeanDifference) -> str:
     interval = bounds(d.low, d.high, _DIGITS)
     change = " ".join(filter(None, (_signed(d.difference), interval)))
-    return f"{head(d.metric)}{_of(d)} {change} over {d.clips} clips, p {p_value(d.p_holm)}"
+    return f"{head(d.metric)}{_of(d)} {change} over {_clip_count(d.clips)}, p {p_value(d.p_holm)}"
+
+
+def _clip_count(clips: int) -> str:
+    return "1 clip" if clips == 1 else f"{clips} clips"
 
 
 def _of(d: MeanDifference) -> str:

@@ -51,7 +51,8 @@ class Verdict:
         name = "INDEX" if self.threshold.metric == INDEX else self.threshold.metric.upper()
         of = f"{name} of {self.model}" if self.model is not None else name
         if self.mean is None:
-            return f"failed: {of}: none of {self.clips} clips has a score, and {self.threshold.least:g} is wanted"
+            none = "the clip has no score" if self.clips == 1 else f"none of {self.clips} clips has a score"
+            return f"failed: {of}: {none}, and {self.threshold.least:g} is wanted"
         interval = "" if self.mean.low is None else f" [{self.mean.low:.4f}, {self.mean.high:.4f}]"
         over = f"over {self.mean.clips} of {self.clips} clips"
         gap = self.mean.mean - self.threshold.least

@@ -1,4 +1,4 @@
-"""Files that ``torch.save`` wrote, read without running any code in them."""
+"""Files that ``torch.save`` wrote, read without running any code in them; transformers, without its talk."""
 
 from __future__ import annotations
 
@@ -71,6 +71,26 @@ def reading(problem: str) -> Iterator[None]:
         raise
     except Exception as error:
         raise SetupError(f"{problem}: {error}") from error
+
+
+@contextmanager
+def quiet_transformers() -> Iterator[None]:
+    """Hide the warnings and progress bars of transformers while a model is loaded; what matters of them is checked.
+
+    Its errors are exceptions. ``TRANSFORMERS_VERBOSITY`` in the environment brings the warnings back.
+    """
+    from transformers.utils import logging
+
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    if "TRANSFORMERS_VERBOSITY" not in os.environ:
+        logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
 
 
 def load_tensors(path: Path, device: Any = "cpu", *, mapped: bool = False) -> Any:
