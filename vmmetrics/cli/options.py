@@ -127,7 +127,7 @@ KeyEnv = Annotated[str, option("Environment variable with the endpoint's key.")]
 Yes = Annotated[bool, option("Do not ask whether the cost is fine.", "--yes")]
 
 
-Clips = Annotated[list[Path], argument("Files, folders of clips, or folders of frames.")]
+Clips = Annotated[list[Path], argument("Files, folders, quoted patterns, Parquet files, hf://datasets/ORG/NAME.")]
 RunFolder = Annotated[
     Path | None, option("Run directory; resumes what is there. Default: a folder of its own below vmmetrics-runs/.")
 ]
