@@ -92,6 +92,15 @@ def test_without_prompts_clips_are_paired_by_name(tmp_path: Path) -> None:
     assert "file names" in " ".join(board.notes)
 
 
+def test_prompts_cut_in_names_are_said_where_clips_are_paired_by_them(tmp_path: Path) -> None:
+    cut = [clip(f"{m}/{n}.mp4", five(0.5), f"a dog {n}", prompt_source="name:wan (cut)") for m in "ab" for n in "12"]
+    (board,) = make_boards([str(write(tmp_path / "run", cut))])
+    assert "4 prompts were cut short in the clips' names" in " ".join(map(to_markdown, board_parts(board, [])))
+    whole = [clip(f"{m}/{n}.mp4", five(0.5), f"a dog {n}", prompt_source="list") for m in "ab" for n in "12"]
+    (board,) = make_boards([str(write(tmp_path / "other", whole))])
+    assert "cut short" not in " ".join(map(to_markdown, board_parts(board, [])))
+
+
 def test_a_failed_clip_without_prompt_does_not_change_the_pairing(tmp_path: Path) -> None:
     records = [clip("a/1.mp4", five(0.2), "x"), clip("b/2.mp4", five(0.4), "x"), clip("b/3.mp4", {}, error="empty")]
     (board,) = make_boards([str(write(tmp_path / "run", records))])

@@ -25,6 +25,8 @@ def test_a_pattern_gives_what_a_shell_gives(tmp_path: Path) -> None:
         ("m2/deep/c.mp4", "m2"),
     ]
     assert found(tmp_path / "m*") == found(tmp_path)
+    assert found(tmp_path / "**") == found(tmp_path)
+    assert found(tmp_path / "m1" / "**") == [("a.mp4", None), ("b.webm", None)]
     assert found(tmp_path / "m*", tmp_path / "m1" / "a.mp4") == found(tmp_path)  # each path once
     assert found(tmp_path / "m1" / "*.txt") == [("notes.txt", None)]  # asked for by its suffix
 

@@ -93,6 +93,25 @@ def test_a_file_named_outright_and_names_that_several_clips_have(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("videos/a.mp4", "videos/a.mp4"),
+        ("../../etc/passwd", "etc/passwd"),
+        ("/data/x/a.mp4", "data/x/a.mp4"),
+        ("C:\\clips\\a.mp4", "C:/clips/a.mp4"),
+        ("a\nb\x1b[31m.mp4", "a b\x1b[31m.mp4"),  # what is not printable is escaped where it is printed
+        ("x" * 400, "a/000000"),
+        ("..", "a/000000"),
+    ],
+)
+def test_what_a_row_calls_its_clip_is_a_name_and_never_opened(tmp_path: Path, path: str, name: str) -> None:
+    file = write(tmp_path / "a.parquet", clips=[{"bytes": contents(tmp_path, 1)[0], "path": path}])
+    (source,) = discover([file])
+    assert source.name == name
+    assert len(read_clip(source.path)) == 2
+
+
+@pytest.mark.parametrize(
     ("column", "declared", "struct", "is_clip"),
     [
         ("video", "Video", True, True),

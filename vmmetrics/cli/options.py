@@ -148,7 +148,7 @@ OutputFormat = Literal["text", "json", "csv", "markdown", "latex"]
 Format = Annotated[OutputFormat, option("Form of the result on stdout; messages go to stderr.", "--format")]
 Limit = Annotated[int | None, count_option("Use only the first N clips.")]
 DryRun = Annotated[bool, option("Print what would be done; compute and write nothing.", "--dry-run")]
-Clips = Annotated[list[Path], argument("Files, folders of clips, or folders of frames.")]
+Clips = Annotated[list[Path], argument("Files, folders, quoted patterns, Parquet files, hf://datasets/ORG/NAME.")]
 RunFolder = Annotated[
     Path | None, out_option("Run directory; resumes what is there. Default: a folder of its own below vmmetrics-runs/.")
 ]

@@ -250,7 +250,11 @@ def _by_prompt(models: list[_Model]) -> tuple[list[dict[str, list[Record]]], str
             found.setdefault(key, []).append(record)
         keyed.append(found)
     how = "their prompts" if everywhere else "their file names, since not every scored clip has a known prompt"
-    return keyed, f"Clips of different models are paired by {how}; the clips of one prompt are averaged first."
+    pairing = f"Clips of different models are paired by {how}; the clips of one prompt are averaged first."
+    cut = sum(bool(r.prompt_source) and str(r.prompt_source).endswith("(cut)") for m in models for r in m.records)
+    if everywhere and cut:
+        pairing += f" {cut} prompts were cut short in the clips' names, so that those that begin alike count as one."
+    return keyed, pairing
 
 
 def name_in_model(record: Record) -> str:

@@ -49,9 +49,10 @@ def open_parquet(path: Path, *, streamed: bool = False) -> Iterator[Any]:
         import pyarrow.parquet as pq
     except ImportError as error:
         raise SetupError(f"{path} needs pyarrow: pip install 'vmmetrics[parquet]'") from error
+    failures = (OSError, pa.ArrowException)  # still known when Python ends and a file is open
     try:
         yield pq.ParquetFile(path, buffer_size=2**20, pre_buffer=False) if streamed else pq.ParquetFile(path)
-    except (OSError, pa.ArrowException) as error:
+    except failures as error:
         raise SetupError(f"{path}: not readable as Parquet: {error}") from error
 
 

@@ -235,31 +235,13 @@ def frame_files(folder: Path) -> list[Path]:
     return sorted((p for p in files if not p.is_dir()), key=lambda p: (natural_key(p.name), p.name))
 
 
-def is_inside(path: Path, root: Path) -> bool:
-    """Tell whether a path, its symlinks followed, lies in ``root``.
-
-    In a snapshot of the Hugging Face cache (``snapshots/REVISION/a.mp4``, a link to ``../../blobs/HASH``) the blobs of
-    the same repository count as inside.
-    """
-    target, home = path.resolve(), root.resolve()
-    if target.is_relative_to(home):
-        return True
-    snapshot = snapshot_of(home)
-    return snapshot is not None and target.is_relative_to(snapshot.parent.parent / "blobs")
-
-
-def snapshot_of(path: Path) -> Path | None:
-    """Return the snapshot of the Hugging Face cache that a path lies in, ``.../snapshots/REVISION``, or None."""
-    return next((folder for folder in (path, *path.parents) if folder.parent.name == "snapshots"), None)
-
-
 def check_inside(path: Path, root: Path) -> None:
     """Refuse a path that leads out of ``root``.
 
     Raises:
         ClipError: It does.
     """
-    if not is_inside(path, root):
+    if not path.resolve().is_relative_to(root.resolve()):
         kind = "symlink" if path.is_symlink() else "file"
         raise ClipError(
             f"The {kind} {path.name} leads out of the folder given, {root}; copy its target there, or allow symlinks"

@@ -62,7 +62,10 @@ def _expanded(pattern: Path) -> Location:
     root = Path(*pattern.parts[:first])
     if not root.is_dir():
         raise SetupError(f"No file matches {pattern}: there is no folder {root}")
-    matches = tuple(path for path in _matching(root, pattern.parts[first:]) if path != root)
+    parts = pattern.parts[first:]
+    if parts[-1] == "**":  # which pathlib takes for folders alone before Python 3.13
+        parts = (*parts, "*")
+    matches = tuple(path for path in _matching(root, parts) if path != root)
     if not matches:
         raise SetupError(f"No file matches {pattern}")
     return Location(root, matches, not _WILDCARD.search(pattern.suffix) and bool(pattern.suffix))

@@ -15,7 +15,6 @@ from vmmetrics.utils.schema import parse_json
 from vmmetrics.utils.weights.manifest import shipped_list
 from vmmetrics.video.containers import open_regular
 from vmmetrics.video.discover import Source
-from vmmetrics.video.folders import is_inside, snapshot_of
 from vmmetrics.video.names import prompt_in_name
 from vmmetrics.video.prompt_lists import LIST_SUFFIXES, PromptList, read_list, read_metadata, subject_in
 from vmmetrics.video.shards import PROMPT_COLUMNS, row_of
@@ -122,7 +121,7 @@ class Prompts:
         path = source.path
         for suffix in (".txt", ".json"):
             file = path.with_suffix(suffix) if path.is_file() else path.with_name(path.name + suffix)
-            if file != path and file.is_file() and is_inside(file, _home(source)):
+            if file != path and file.is_file() and _is_inside(file, _home(source)):
                 text = _beside(file)
                 prompt = " ".join((_prompt_of_json(text) if suffix == ".json" else text).split())
                 if prompt:
@@ -135,7 +134,7 @@ class Prompts:
         for folder in source.path.parents:
             if (folder, stems) not in self._beside:
                 files = (folder / f"{stem}{suffix}" for stem in stems for suffix in sorted(LIST_SUFFIXES))
-                file = next((file for file in files if file.is_file() and is_inside(file, home)), None)
+                file = next((file for file in files if file.is_file() and _is_inside(file, home)), None)
                 read = read_metadata if stems == _METADATA else read_list
                 self._beside[folder, stems] = None if file is None else PromptList(read(file))
             listed = self._beside[folder, stems]
@@ -148,7 +147,25 @@ class Prompts:
 def _home(source: Source) -> Path:
     """Up to where lists count: the folder given, or the whole of a data set of the Hub."""
     given = source.root or source.path.parent
-    return snapshot_of(given) or given
+    return _snapshot_of(given) or given
+
+
+def _is_inside(path: Path, root: Path) -> bool:
+    """Tell whether a list or text, its symlinks followed, lies in ``root``.
+
+    In a snapshot of the Hugging Face cache (``snapshots/REVISION/a.mp4``, a link to ``../../blobs/HASH``) the blobs of
+    the same repository count as inside.
+    """
+    target, home = path.resolve(), root.resolve()
+    if target.is_relative_to(home):
+        return True
+    snapshot = _snapshot_of(home)
+    return snapshot is not None and target.is_relative_to(snapshot.parent.parent / "blobs")
+
+
+def _snapshot_of(path: Path) -> Path | None:
+    """Return the snapshot of the Hugging Face cache that a path lies in, ``.../snapshots/REVISION``, or None."""
+    return next((folder for folder in (path, *path.parents) if folder.parent.name == "snapshots"), None)
 
 
 def _beside(file: Path) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from vmmetrics.errors import ClipError, SetupError
-from vmmetrics.video.shards import MODEL_COLUMNS, PROMPT_COLUMNS, VIDEO_COLUMNS, plain_text
+from vmmetrics.video.shards import MODEL_COLUMNS, PROMPT_COLUMNS, VIDEO_COLUMNS, plain_name, plain_text
 
 _PATH_COLUMNS = ("path", "video_path", "file_name", "filename", "clip_path")
 _BATCH = 16  # rows looked at together; where rows are chosen from a data set, their clips are copied
@@ -132,12 +132,12 @@ def _rows(
             paths = cells.to_pylist() if pa.types.is_string(cells.type) else [None] * len(cells)
         texts = [table.column(name).to_pylist() if name else [None] * len(cells) for name in (prompt, model)]
         for path, text, maker in zip(paths, *texts, strict=True):
-            yield path or None, plain_text(text), plain_text(maker)
+            yield path or None, plain_text(text), plain_name(maker)
 
 
 def _names(rows: list[tuple[str | None, str | None]]) -> list[str]:
     """Name of each clip from its path and model, the shortest form that tells all apart."""
-    files = [PurePosixPath(path).name if path else None for path, _ in rows]
+    files = [plain_name(PurePosixPath(path).name) if path else None for path, _ in rows]
     whole = [file and model and f"{model}/{file}" for file, (_, model) in zip(files, rows, strict=True)]
     for names in (files, whole):
         known = [name for name in names if name]

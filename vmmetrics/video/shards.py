@@ -28,6 +28,8 @@ MODEL_COLUMNS = ("model", "model_name", "generator")
 """Columns that hold the name of the model, likewise."""
 VIDEO_COLUMNS = ("video", "mp4", "clip", "webm", "gif", "file")
 """Columns that may hold clips, likewise, where the data set does not declare one."""
+MAX_NAME = 300
+"""Characters of a clip's or model's name; longer ones are left out."""
 MAX_GROUP_BYTES = 4 * 2**30
 """Bytes of the clips in a row group, which pyarrow may hold at once (10 rows, as ``datasets`` writes videos)."""
 
@@ -82,9 +84,9 @@ def packed_clips(file: Path) -> list[PackedClip]:
         return [
             PackedClip(
                 _at(file, number),
-                plain_text((row.get(column) or {}).get("path") if inner else None),
+                plain_name((row.get(column) or {}).get("path") if inner else None),
                 plain_text(row.get(prompt)),
-                plain_text(row.get(model)),
+                plain_name(row.get(model)),
             )
             for number, row in enumerate(rows)
         ]
@@ -92,6 +94,14 @@ def packed_clips(file: Path) -> list[PackedClip]:
 
 def _at(file: Path, row: int) -> Path:
     return file.with_name(f"{file.name}#{row}")
+
+
+def plain_name(value: Any) -> str | None:
+    """Return a name as :func:`plain_text` does, a path without what leads out of its folder; None where too long."""
+    text = plain_text(value)
+    if text is None or len(text) > MAX_NAME:
+        return None
+    return "/".join(part for part in text.replace("\\", "/").split("/") if part not in ("", ".", "..")) or None
 
 
 def plain_text(value: Any) -> str | None:
