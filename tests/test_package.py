@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib
 import json
 import subprocess
 import sys
@@ -26,6 +27,12 @@ def test_every_public_name_resolves() -> None:
     for name in vmmetrics.__all__:
         assert getattr(vmmetrics, name) is not None
     assert set(vmmetrics.__all__) <= set(dir(vmmetrics))
+
+
+@pytest.mark.parametrize("name", ["vmmetrics", "vmmetrics.alignment"])
+def test_a_package_lists_its_public_names_and_nothing_it_imported(name: str) -> None:
+    package = importlib.import_module(name)
+    assert [name for name in dir(package) if not name.startswith("__")] == sorted(package.__all__)
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

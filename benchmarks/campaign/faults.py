@@ -215,7 +215,7 @@ def _paths(campaign: Campaign, clips: Path) -> None:
         "merge of 300 characters": ["merge", long, "--out", base / "m"],
         "merge into 300 characters": ["merge", base / "first", "--out", long],
         "align of 300 characters": ["align", long, long],
-        "baselines into 300 characters": ["baselines", clips, "--only", "ssim", "--out", long],
+        "baselines into 300 characters": ["baselines", clips, "--metrics", "ssim", "--out", long],
         "probe into 300 characters": ["probe", clips, "--metrics", "ssim", "--out", long],
         "generate-clips into 300 characters": [
             "generate-clips",

@@ -137,7 +137,7 @@ def _paths(folder: Path, clips: Path) -> Iterator[Case]:
         "shard": ["score", clips, "--shard", TITLE],
         "prompts": ["score", clips, "--prompts", folder / f"{TITLE}.json"],
         "cas model": ["score", clips, "--cas-model", folder / f"{TITLE}.pt"],
-        "baselines": ["baselines", bad, "--only", "ssim", "--out", folder / "bad-baselines"],
+        "baselines": ["baselines", bad, "--metrics", "ssim", "--out", folder / "bad-baselines"],
         "probe": ["probe", bad, "--metrics", "ssim", "--out", folder / "bad-probe", "--no-charts"],
         "show": ["show", folder / f"{TITLE}run", TITLE],
         "leaderboard": ["leaderboard", f"{TITLE}={folder / 'good'}"],

@@ -13,7 +13,7 @@ def test_from_clips_to_tables(vmmetrics: Any, make_clips: Any, tmp_path: Path, c
     assert vmmetrics("score", clips, "--out", "run") == 0
     capsys.readouterr()
     written = [f for kind in ("csv", "markdown", "latex") for f in (f"--{kind}", f"table.{kind}")]
-    assert vmmetrics("leaderboard", "run", "--by", "mss", *written) == 0
+    assert vmmetrics("leaderboard", "run", "--sort-by", "mss", *written) == 0
     shown = capsys.readouterr().out
     assert "good" in shown
     assert "fair" in shown
@@ -23,7 +23,7 @@ def test_from_clips_to_tables(vmmetrics: Any, make_clips: Any, tmp_path: Path, c
     assert "common prompts, p " in shown
     for kind in ("csv", "markdown", "latex"):
         assert "good" in (tmp_path / f"table.{kind}").read_text()
-    assert vmmetrics("leaderboard", "run", "--by", "mss", "--no-published") == 0
+    assert vmmetrics("leaderboard", "run", "--sort-by", "mss", "--no-published") == 0
     assert "Wan2.1" not in capsys.readouterr().out
 
 

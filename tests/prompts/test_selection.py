@@ -232,7 +232,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     entries = some(60)
     write_entries(source, entries)
     with pytest.raises(SystemExit) as stop:
-        main(["prompts", "select", str(source), "--size", "12", "--seed", "3", "--out", str(out), "--random", "50",
+        main(["prompts", "select", str(source), "--count", "12", "--seed", "3", "--out", str(out), "--draws", "50",
               "--json", str(figures)])  # fmt: skip
     assert stop.value.code == 0
     chosen = read_entries(out)
@@ -250,7 +250,7 @@ def test_the_command_refuses_a_size(tmp_path: Path, capsys: pytest.CaptureFixtur
     for number, told in ((6, "from 1 to 6"), (0, "The list holds no prompts")):
         write_entries(tmp_path / "all.json", some(number))
         with pytest.raises(SystemExit) as stop:
-            main(["prompts", "select", str(tmp_path / "all.json"), "--size", "9", "--out", str(tmp_path / "out.json")])
+            main(["prompts", "select", str(tmp_path / "all.json"), "--count", "9", "--out", str(tmp_path / "out.json")])
         assert stop.value.code == 2
         assert told in capsys.readouterr().err
         assert not (tmp_path / "out.json").exists()
@@ -263,6 +263,6 @@ def test_the_command_writes_over_no_list(tmp_path: Path) -> None:
     write_entries(source, some(6))
     for outputs in (("--out", source), ("--out", tmp_path / "out.json", "--json", source)):
         with pytest.raises(SystemExit) as stop:
-            main(["prompts", "select", str(source), "--size", "2", *map(str, outputs)])
+            main(["prompts", "select", str(source), "--count", "2", *map(str, outputs)])
         assert stop.value.code == 2
     assert read_entries(source) == some(6) and not (tmp_path / "out.json").exists()

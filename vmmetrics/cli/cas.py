@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from vmmetrics.cli.options import PromptsFound, argument, option, seed_option
+from vmmetrics.cli.options import Device, PromptsFound, argument, option, out_option, seed_option
 from vmmetrics.cli.terminal import EXIT_FAILURES, count, open_consoles
 from vmmetrics.utils.storage.atomic import write_atomically
 from vmmetrics.utils.storage.journal import encode
@@ -18,7 +18,7 @@ def reward(
     clips: Annotated[list[Path], argument("Files and folders of clips.")],
     model: Annotated[Path, option("Folder with KwaiVGI/VideoReward.", show_default=False)],
     base: Annotated[Path, option("Folder with Qwen/Qwen2-VL-2B-Instruct.", show_default=False)],
-    out: Annotated[Path, option("Comparisons to write (JSONL).", show_default=False)],
+    out: Annotated[Path, out_option("Comparisons to write (JSONL).", show_default=False)],
     instruction: Annotated[
         Path | None, option("VideoAlign's prompt_template.py. Default: looked for in and above --model.")
     ] = None,
@@ -31,7 +31,7 @@ def reward(
         bool, option("One drawn outcome per pair, not three weighted with their probabilities.")
     ] = False,
     seed: Annotated[int, seed_option("For drawing.")] = 0,
-    device: Annotated[str, option("Where to run, as torch names it.")] = "cpu",
+    device: Device = "cpu",
     dtype: Annotated[Literal["bfloat16", "float16", "float32"], option("Precision.")] = "bfloat16",
 ) -> None:
     """Score motion quality with VideoReward and write what it says of every pair, for 'vmmetrics cas label'.
@@ -41,15 +41,15 @@ def reward(
     """
     from vmmetrics.cas.label.videoreward import RewardStep, VideoReward, compare_rewards, reward_clips
     from vmmetrics.cas.label.videoreward_files import weights_hash
-    from vmmetrics.video import discover
+    from vmmetrics.video.discover import discover, no_clips
     from vmmetrics.video.prompts import Prompts
 
     _, messages = open_consoles()
     sources = discover(clips)
     if not sources:
-        raise typer.BadParameter(f"no clips in {', '.join(map(str, clips))}")
+        raise typer.BadParameter(no_clips(clips))
     known = Prompts(prompts, next((source.root for source in sources if source.root is not None), None))
-    scorer = VideoReward.load(model, base, instruction=instruction, device=device, dtype=dtype)
+    scorer = VideoReward.load(model, base, instruction=instruction, device=device or "cpu", dtype=dtype)
     steps: list[RewardStep] = []
     file = out.with_suffix(".rewards.jsonl") if rewards is None else rewards
     text = hashlib.sha256(scorer.text.encode()).hexdigest()[:12]

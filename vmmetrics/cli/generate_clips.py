@@ -10,7 +10,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vmmetrics.cli.options import MAX_FPS, MAX_SECONDS, count_option, number_option, option, seed_option
+from vmmetrics.cli.formats import print_result
+from vmmetrics.cli.options import (
+    MAX_FPS,
+    MAX_SECONDS,
+    Device,
+    DryRun,
+    Format,
+    count_option,
+    number_option,
+    option,
+    out_option,
+    seed_option,
+)
 from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, count, open_consoles, until_stopped, usage
 
 if TYPE_CHECKING:
@@ -20,7 +32,7 @@ if TYPE_CHECKING:
 
 def generate_clips(
     prompts: Annotated[str, option("Prompt list: library, mini or a file.", show_default=False)],
-    out: Annotated[Path, option("Folder for the clips; goes on with what is there.", show_default=False)],
+    out: Annotated[Path, out_option("Folder for the clips; goes on with what is there.", show_default=False)],
     pipeline: Annotated[
         str | None, option("Diffusers text-to-video pipeline: a folder, or a name that is in the local cache.")
     ] = None,
@@ -39,17 +51,19 @@ def generate_clips(
         list[str] | None,
         option("With --pipeline: further arguments of its call; repeatable.", "--set", metavar="NAME=VALUE"),
     ] = None,
-    device: Annotated[str | None, option("With --pipeline. Default: cuda where there is one.")] = None,
+    device: Device = None,
     dtype: Annotated[str | None, option("With --pipeline. Default: bfloat16 on cuda, float32 elsewhere.")] = None,
     timeout: Annotated[
         float | None, number_option("With --command: seconds a clip may take.", 0.1, MAX_SECONDS)
     ] = None,
     samples: Annotated[int, count_option("Clips per prompt.")] = 1,
     seed: Annotated[int, seed_option("What the seed of every clip is derived from.")] = 0,
-    only: Annotated[
+    where: Annotated[
         list[str] | None, option("Only prompts of a motion pattern, or NAME=VALUE with a tag or index; repeatable.")
     ] = None,
-    limit: Annotated[int | None, count_option("Only the first so many prompts of those.")] = None,
+    limit: Annotated[int | None, count_option("Use only the first N prompts of those.")] = None,
+    dry_run: DryRun = False,
+    form: Format = "text",
 ) -> None:
     """Make a clip of every prompt, in the layout that 'vmmetrics score' reads without options.
 
@@ -64,11 +78,22 @@ def generate_clips(
                    "dtype": dtype}  # fmt: skip
     maker = _maker(pipeline, command, of_pipeline, timeout)
     entries = read_entries(prompts)
-    with usage("--only"):
-        plan = plan_of(entries, only or (), limit, samples, seed)
+    with usage("--where"):
+        plan = plan_of(entries, where or (), limit, samples, seed)
     if not plan.jobs:
         raise typer.BadParameter(f"no prompt of {prompts} is wanted")
-    _, messages = open_consoles()
+    output, messages = open_consoles()
+    if dry_run:
+        from vmmetrics.utils.display.tables import DisplayTable, heads
+
+        table = DisplayTable(
+            "clips", f"Clips that would be made in {out}", "", heads("clip", "seed", "prompt", "state", texts=4)
+        )
+        for job in plan.jobs:
+            there = "there" if (out / job.clip).exists() else "to be made"
+            table.add(job.clip, str(job.seed), job.entry.prompt, there)
+        print_result(form, [table], output)
+        return
     kept = f"stopped; what was made is in {out}, the same command goes on"
     with until_stopped(messages, kept), _ClipProgress(messages) as progress:
         outcome = generate(out, plan, maker, progress)

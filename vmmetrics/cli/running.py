@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -63,6 +64,8 @@ def run_clips(
     jobs: int | None,
     timeout: float | None,
     follow_links: bool,
+    limit: int | None = None,
+    dry_run: str | None = None,
 ) -> tuple[Table, Console, Console]:
     """Score clips into a directory, with progress; Ctrl-C, SIGTERM and SIGHUP stop it, and what was scored is kept.
 
@@ -76,35 +79,59 @@ def run_clips(
         jobs: Worker processes; None for the default.
         timeout: Seconds that a clip may take; None for the default.
         follow_links: Whether symlinks may lead out of the folders.
+        limit: Score only so many clips, the first.
+        dry_run: Print in this form what would be run, and run nothing.
 
     Returns:
         The records, and the consoles for results and for messages.
     """
-    from vmmetrics.cli.progress import LiveProgress
-    from vmmetrics.metrics.registry import find
-    from vmmetrics.scoring import tasks as finding
-    from vmmetrics.scoring.local import default_directory, prepare, run
+    from vmmetrics.cli.progress import LiveProgress, finding
+    from vmmetrics.scoring.directory import check_directory
+    from vmmetrics.scoring.local import RUNS_FOLDER, default_directory, prepare, run
+    from vmmetrics.scoring.tasks import prompts_found, tasks_of_paths
+    from vmmetrics.scoring.tasks import shard as shard_of
+    from vmmetrics.utils.storage.job_folder import check_folder
+    from vmmetrics.video.discover import no_clips
 
     output, messages = open_consoles()
-    tasks, unmatched = finding.tasks_of_paths(clips, settings.metrics, prompts, subject, follow_links)
+    remarks: list[str] = []
+    with finding(messages, clips) as found:
+        tasks, unmatched = tasks_of_paths(clips, settings.metrics, prompts, subject, follow_links, remarks, found)
     if not tasks:
-        raise typer.BadParameter(f"no clips in {', '.join(map(str, clips))}")
+        raise typer.BadParameter("; ".join([no_clips(clips), *remarks]))
     for path in clips:
-        if path.is_dir() and not any(t.path and t.path.is_relative_to(path.absolute()) for t in tasks):
-            messages.print(f"no clips in {path}")
+        within = os.path.abspath(path)  # noqa: PTH100  (as the tasks' paths are)
+        if path.is_dir() and not any(task.path and task.path.is_relative_to(within) for task in tasks):
+            remarks.append(no_clips([path]))
+    for remark in remarks:
+        messages.print(remark, soft_wrap=True)
     if unmatched:
         first = ", ".join(unmatched[:3]) + (" ..." if len(unmatched) > 3 else "")
         messages.print(f"{count(len(unmatched), 'prompt')} of the list without a clip: {first}")
+    tasks = tasks[:limit]
     if shard is not None:
-        tasks = finding.shard(tasks, *shard)
+        tasks = shard_of(tasks, *shard)
+    if dry_run is not None:
+        from vmmetrics.cli.dry_run import show_run
+
+        with usage():
+            show_run(tasks, settings, clips, out, dry_run, output)
+    if out is None:
+        check_folder(Path(RUNS_FOLDER), holds="scores")
+    else:
+        check_directory(out)
     with usage():
         setup = prepare(settings)
     directory = default_directory(setup, clips) if out is None else out
     messages.print(f"{count(len(tasks), 'clip')}, {setup.label}")
+    if from_where := prompts_found(tasks):
+        messages.print(from_where, soft_wrap=True)
     kept = f"stopped; what was scored is in {directory}, the same command goes on"
-    shown = [metric for metric in settings.metrics if find(metric)]  # of each clip where there is no bar: no baselines
-    with until_stopped(messages, kept), LiveProgress(messages, shown) as progress:
-        table = run(setup, tasks, jobs or DEFAULT_JOBS, directory, progress, timeout)
+    workers = jobs or DEFAULT_JOBS
+    with until_stopped(messages, kept), LiveProgress(messages, settings.metrics, workers) as progress:
+        table = run(setup, tasks, workers, directory, progress, timeout, shard)
+    if summary := progress.summary():
+        messages.print(summary)
     return table, output, messages
 
 

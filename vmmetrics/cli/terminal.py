@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Self
 
 import typer
@@ -13,13 +14,15 @@ from rich.segment import Segment
 from rich.text import Text
 
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
-from vmmetrics.utils.display.markup import clean
+from vmmetrics.utils.display.markup import clean, spelled
 
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn
 
 EXIT_FAILURES = 3
 """Something failed that does not stop the rest; missing scores are no failures."""
+EXIT_WORSE = 4
+"""A mean is under a threshold, or a run worse than another, where the command was asked to fail on it."""
 FILE_WIDTH = 160
 """Columns where output goes to a file or pipe, which has no width of its own."""
 
@@ -41,20 +44,48 @@ class PlainConsole(Console):
 
     def render_str(self, text: str, **options: Any) -> Text:
         """Convert a str to a Text of one line."""
-        return super().render_str(clean(text), **options)
+        return super().render_str(spelled(clean(text), self.encoding), **options)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Yield the segments of an object; only rich's own control codes stay as they are."""
         for segment in super().render(renderable, options):
+            if not segment.control and not self.encoding.startswith("utf"):
+                segment = segment._replace(text=spelled(segment.text, self.encoding))
             if segment.control or segment.text.isprintable():
                 yield segment
             else:
                 yield segment._replace(text="\n".join(map(clean, segment.text.split("\n"))))
 
 
-def open_consoles() -> tuple[PlainConsole, PlainConsole]:
+class Messages(PlainConsole):
+    """The console of progress and errors; with --quiet of errors alone, which are what is printed in red."""
+
+    def __init__(self) -> None:
+        super().__init__(stderr=True)
+        self.only_errors = _quiet.get()
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print, unless it is no error and --quiet was asked for."""
+        if not self.only_errors or "red" in str(options.get("style")):
+            super().print(*objects, **options)
+
+
+_quiet: ContextVar[bool] = ContextVar("quiet", default=False)
+
+
+@contextmanager
+def quietly(quiet: bool) -> Iterator[None]:
+    """Open consoles for errors and the result only, in this block."""
+    before = _quiet.set(quiet)
+    try:
+        yield
+    finally:
+        _quiet.reset(before)
+
+
+def open_consoles() -> tuple[PlainConsole, Messages]:
     """Open consoles for results (stdout) and for progress and errors (stderr)."""
-    return PlainConsole(), PlainConsole(stderr=True)
+    return PlainConsole(), Messages()
 
 
 def count(number: int, thing: str) -> str:
@@ -130,7 +161,7 @@ class Bar:
         """Begin, or begin anew, with so many steps."""
         self.stop()
         self._total, self._done, self._start = total, done, time.monotonic()
-        if self._console.is_terminal and total:
+        if self._console.is_terminal and total and not _quiet.get():
             from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
             shown = columns or (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())

@@ -102,7 +102,7 @@ def _vmbench(wanted: Wanted) -> Preset:
         import torch
 
         from vmmetrics.perception.vmbench import preset
-        from vmmetrics.perception.vmbench.runtime import default_device
+        from vmmetrics.utils.tensors import default_device
     except ImportError as error:
         raise SetupError(f"The published models need packages ({error}): pip install 'vmmetrics[vmbench]'") from error
 
@@ -141,7 +141,7 @@ def load_preset(name: str, wanted: Wanted | None = None) -> Preset:
         SetupError: A weight file or package is missing.
     """
     if name not in _PRESETS:
-        raise ValueError(f"Expected preset to be one of {preset_names()} but got {name!r}")
+        raise ValueError(f"Expected preset to be one of {', '.join(preset_names())} but got {name!r}")
     return _PRESETS[name](wanted or Wanted())
 
 

@@ -14,9 +14,10 @@ from vmmetrics.scoring.session import Listener
 from vmmetrics.scoring.settings import Settings, reading_options
 from vmmetrics.scoring.table import Table
 from vmmetrics.scoring.tasks import shard as shard_of
-from vmmetrics.scoring.tasks import tasks_of_arrays, tasks_of_paths
+from vmmetrics.scoring.tasks import tasks_of_arrays, tasks_of_dataset, tasks_of_paths
 from vmmetrics.scoring.work import Task
 from vmmetrics.types import Protocol
+from vmmetrics.video.rows import is_dataset
 
 
 def score(
@@ -45,8 +46,9 @@ def score(
     A clip that cannot be read or scored gets a record with the reason, and the others are scored.
 
     Args:
-        clips: A file, a folder, an array or tensor (a batch axis is fine), a :class:`~vmmetrics.clip.Clip`, or a
-            list of one kind: paths, or arrays and clips.
+        clips: A file, a folder, a pattern (``"out/*.mp4"``), a data set of the Hub (``"hf://datasets/ORG/NAME"``), an
+            array or tensor (a batch axis is fine), a :class:`~vmmetrics.clip.Clip`, a list of one kind (paths, or
+            arrays and clips), or a ``datasets.Dataset`` with a column of videos.
         preset: Which models.
         protocol: Which definition, ``"vmmetrics"`` or ``"vmbench"``.
         metrics: Keys of the metrics wanted.
@@ -85,7 +87,8 @@ def score(
     settings = Settings(preset, protocol, tuple(metrics), tuple(reading.items()), cas, plugins=files)
     tasks = tasks_of(clips, settings, prompts, subject, fps=fps, layout=layout, follow_links=follow_links)
     directory = None if out is None else Path(out)
-    return run(prepare(settings), shard_of(tasks, *shard), jobs, directory, listener, timeout)
+    part = None if shard[1] == 1 else shard
+    return run(prepare(settings), shard_of(tasks, *shard), jobs, directory, listener, timeout, part)
 
 
 def tasks_of(
@@ -98,12 +101,14 @@ def tasks_of(
     layout: str | None = None,
     follow_links: bool = True,
 ) -> list[Task]:
-    """The tasks of what :func:`score` takes: paths, or arrays and clips.
+    """The tasks of what :func:`score` takes: paths, arrays and clips, or a data set.
 
     Raises:
         SetupError: A path does not exist.
         ClipError: An array is no clip.
     """
+    if is_dataset(clips):
+        return tasks_of_dataset(clips, settings.metrics, subject)
     items = list(clips) if isinstance(clips, list | tuple) else [clips]
     if all(isinstance(item, str | os.PathLike) for item in items):
         return tasks_of_paths(items, settings.metrics, prompts, subject, follow_links)[0]

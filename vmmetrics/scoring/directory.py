@@ -14,7 +14,7 @@ from vmmetrics.scoring.record import Record
 from vmmetrics.utils.schema import check, convert, read_json
 from vmmetrics.utils.storage import provenance
 from vmmetrics.utils.storage.atomic import write_json
-from vmmetrics.utils.storage.job_folder import prepare, refuse
+from vmmetrics.utils.storage.job_folder import check_folder, prepare, refuse
 from vmmetrics.utils.storage.journal import Journal, Line, iterate_lines
 from vmmetrics.utils.storage.lock import CONFIGURATION, JOURNAL, ByteLocks, Locked
 
@@ -136,6 +136,15 @@ _OURS = {
     "run.json", "run.lock", "scores.jsonl", "events.jsonl", "scores.csv", "scores.parquet", "breakdown.csv",
     "workers.log",
 }  # fmt: skip
+
+
+def check_directory(path: Path) -> None:
+    """Refuse, before models are loaded, what cannot become a run directory; nothing is left there.
+
+    Raises:
+        SetupError: It holds other files, or cannot be written.
+    """
+    check_folder(path, "run.json", _OURS, "scores")
 
 
 _TEXTS = ("clip", "model", "path", "sha256", "preset", "protocol", "prompt", "prompt_source", "subject")

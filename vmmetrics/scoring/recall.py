@@ -20,7 +20,7 @@ from vmmetrics.utils.schema import check
 from vmmetrics.utils.storage import provenance
 from vmmetrics.video import ASSUME_FPS, read_clip
 from vmmetrics.video.budget import DEFAULT_MAX_MEMORY
-from vmmetrics.video.discover import fingerprint
+from vmmetrics.video.discover import fingerprint, is_there
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def _unchanged(record: Record) -> Path:
         raise ClipError(f"{record.clip} was handed in as an array, and the run keeps no frames: nothing to draw on")
     path = Path(record.path)
     try:
-        now = fingerprint(path) if path.is_absolute() and (path.is_file() or path.is_dir()) else None
+        now = fingerprint(path) if path.is_absolute() and is_there(path) else None
     except OSError as error:
         raise ClipError(f"{path} cannot be read: {os_reason(error)}; score it where it is now") from error
     if now is None:

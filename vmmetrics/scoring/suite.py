@@ -118,7 +118,7 @@ class Suite:
         plugins: Sequence[str] = (),
     ) -> None:
         if protocol not in get_args(Protocol):
-            raise ValueError(f"Expected protocol to be one of {get_args(Protocol)} but got {protocol!r}")
+            raise ValueError(f"Expected protocol to be one of {', '.join(get_args(Protocol))} but got {protocol!r}")
         load_plugins(plugins)
         known = registered()
         if not metrics or not known.keys() >= set(metrics):

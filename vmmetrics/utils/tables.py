@@ -34,8 +34,12 @@ def csv_rows(lines: Iterable[str], delimiter: str, *, strict: bool = True) -> Re
 
 
 @contextmanager
-def open_parquet(path: Path) -> Iterator[Any]:
+def open_parquet(path: Path, *, streamed: bool = False) -> Iterator[Any]:
     """Open a Parquet file as a ``pyarrow.parquet.ParquetFile``.
+
+    Args:
+        path: The file.
+        streamed: Whether columns are read piece by piece, for cells too large to be held together.
 
     Raises:
         SetupError: pyarrow is missing, or it cannot read the file, now or meanwhile.
@@ -45,9 +49,10 @@ def open_parquet(path: Path) -> Iterator[Any]:
         import pyarrow.parquet as pq
     except ImportError as error:
         raise SetupError(f"{path} needs pyarrow: pip install 'vmmetrics[parquet]'") from error
+    failures = (OSError, pa.ArrowException)  # still known when Python ends and a file is open
     try:
-        yield pq.ParquetFile(path)
-    except (OSError, pa.ArrowException) as error:
+        yield pq.ParquetFile(path, buffer_size=2**20, pre_buffer=False) if streamed else pq.ParquetFile(path)
+    except failures as error:
         raise SetupError(f"{path}: not readable as Parquet: {error}") from error
 
 

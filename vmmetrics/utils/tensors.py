@@ -1,7 +1,8 @@
-"""Files that ``torch.save`` wrote, read without running any code in them."""
+"""Files that ``torch.save`` wrote, read without running any code in them; transformers, without its talk."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,6 +10,32 @@ from pathlib import Path
 from typing import Any
 
 from vmmetrics.errors import SetupError
+
+DEVICE_VARIABLE = "VMMETRICS_DEVICE"
+"""Environment variable with the device of this process and of its workers; without it a GPU where there is one."""
+
+
+def default_device() -> str:
+    """Return where models run that were given no device."""
+    import torch
+
+    return os.environ.get(DEVICE_VARIABLE) or ("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def devices() -> list[str]:
+    """Return the names of the devices that torch has here.
+
+    Raises:
+        ValueError: torch is not installed.
+    """
+    try:
+        import torch
+    except ImportError as error:
+        raise ValueError(f"only cpu is here without torch ({error}): pip install 'vmmetrics[cas]'") from error
+    cards = [f"cuda:{number}" for number in range(torch.cuda.device_count())] if torch.cuda.is_available() else []
+    mps = ["mps"] if torch.backends.mps.is_available() else []
+    return ["cpu", *(["cuda"] if cards else []), *cards, *mps]
+
 
 LEAST_TORCH = (2, 6)
 """First version of torch whose ``weights_only=True`` cannot be made to run code (CVE-2025-32434)."""
@@ -44,6 +71,26 @@ def reading(problem: str) -> Iterator[None]:
         raise
     except Exception as error:
         raise SetupError(f"{problem}: {error}") from error
+
+
+@contextmanager
+def quiet_transformers() -> Iterator[None]:
+    """Hide the warnings and progress bars of transformers while a model is loaded; what matters of them is checked.
+
+    Its errors are exceptions. ``TRANSFORMERS_VERBOSITY`` in the environment brings the warnings back.
+    """
+    from transformers.utils import logging
+
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    if "TRANSFORMERS_VERBOSITY" not in os.environ:
+        logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
 
 
 def load_tensors(path: Path, device: Any = "cpu", *, mapped: bool = False) -> Any:

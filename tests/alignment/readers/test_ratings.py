@@ -165,7 +165,7 @@ def test_bookkeeping_is_no_preference() -> None:
     ("source", "options", "message"),
     [
         ({"shot": ["a"], "q": [1]}, {}, "expected a column that names clips"),
-        ({"clip": ["a"], "words": ["good"]}, {}, "no column holds ratings"),
+        ({"clip": ["a"], "words": ["wow"]}, {}, "no column holds ratings"),
         ({"clip": ["a", "b", "c"], "q": [1, 2, "fine"]}, {}, "row 3: expected a number in q but got 'fine'"),
         ({"clip": ["a"], "q": [7]}, {"scale": (1, 5)}, "q of a: expected a rating from 1 to 5 but got 7"),
         ({"clip": ["a"], "q": [1]}, {"form": "long"}, "expected a column rater"),

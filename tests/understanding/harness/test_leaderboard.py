@@ -93,7 +93,7 @@ def test_rates_that_were_shown_become_a_curve(board: RunBoard) -> None:
 
 def test_every_file_says_the_same(understand: Callable[..., int], board: RunBoard, capsys: Any) -> None:
     capsys.readouterr()
-    files = ("--csv", "a.csv", "--markdown", "a.md", "--latex", "a.tex", "--picture", "a.svg", "--by", "half")
+    files = ("--csv", "a.csv", "--markdown", "a.md", "--latex", "a.tex", "--picture", "a.svg", "--group-by", "half")
     assert understand("leaderboard", "poor", "good", "fair", *files) == 0
     printed = capsys.readouterr().out
     assert printed.index("good.json") < printed.index("fair.json") < printed.index("poor.json")
@@ -127,7 +127,7 @@ def test_runs_that_were_asked_different_questions_say_so(understand: Callable[..
     [
         (["good", "nowhere"], "holds no run"),
         (["good", "--protocol", "upstream"], "is not scored"),
-        (["good", "--by", "colour"], "it has task, half"),
+        (["good", "--group-by", "colour"], "it has task, half"),
         (["good", "--picture", "a.bmp"], ".png"),
     ],
 )

@@ -85,7 +85,9 @@ def test_a_model_behind_an_endpoint_from_clips_to_table(
     understand: Any, served: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model, script = served(answer=seeing)
-    assert understand("run", "tiny", "--model", model, "--data", "data", "--out", "r", "--yes", "--prices", 1, 2) == 0
+    assert (
+        understand("run", "tiny", "--model", model, "--data", "data", "-o", "r", "-y", "--price-per-million", 1, 2) == 0
+    )
     assert len(script.requests) == 12
     out, messages = capsys.readouterr()
     assert "tiny: eyes, frames 4 uniform" in out
@@ -198,7 +200,7 @@ def test_thoughts_that_were_cut_off_are_counted(
         return seeing(body)
 
     model, script = served(answer=thinking)
-    common = ("run", "tiny", "--model", model, "--data", "data", "--out", "r", "--yes", "--tokens", 50)
+    common = ("run", "tiny", "--model", model, "--data", "data", "--out", "r", "--yes", "--max-tokens", 50)
     assert understand(*common, "--reasoning-effort", "low", "--extra-body", '{"top_k": 1}') == 0
     assert len(script.requests) == 12 + 4
     assert all(body["reasoning_effort"] == "low" and body["top_k"] == 1 for _, body in script.requests)
@@ -262,7 +264,7 @@ def test_what_the_endpoint_does_not_take_is_an_error_of_that_question(understand
     assert figures("r")[OVERALL]["answered"] == pytest.approx(10 / 12)
     script.answer = seeing
     assert understand(*common) == 3  # they are answers, until they are asked for again
-    assert understand(*common, "--again") == 0
+    assert understand(*common, "--retry-errors") == 0
 
 
 def test_videos_that_are_missing_or_broken_are_counted(
@@ -392,10 +394,10 @@ def test_two_runs_are_compared_video_by_video(understand: Any, capsys: pytest.Ca
 
 def test_nothing_is_sent_before_the_cost_is_agreed_on(understand: Any, served: Any) -> None:
     model, script = served(answer=seeing)
-    common = ("run", "tiny", "--model", model, "--data", "data", "--out", "r", "--tokens", 512)
-    assert understand(*common, "--prices", 1, 1) == 130  # nobody there to say yes
+    common = ("run", "tiny", "--model", model, "--data", "data", "--out", "r", "--max-tokens", 512)
+    assert understand(*common, "--price-per-million", 1, 1) == 130  # nobody there to say yes
     assert script.requests == []
-    assert understand(*common, "--prices", 1000, 1000, "--max-cost", 4, "--yes", "--threads", 1) == 2
+    assert understand(*common, "--price-per-million", 1000, 1000, "--max-cost", 4, "--yes", "--threads", 1) == 2
     assert 0 < len(rows("r", "answers.jsonl")) < 12
     assert understand(*common, "--max-cost", 4) == 2  # a bound without prices
 

@@ -16,7 +16,8 @@ from vmmetrics.alignment.readers.judgements import Judgements, RatingScale, judg
 from vmmetrics.alignment.readers.names import NameMatch, groups_from_names, match_names
 from vmmetrics.alignment.readers.ratings import FORMS, read_ratings
 from vmmetrics.alignment.readers.released import RELEASED, read_released
-from vmmetrics.alignment.readers.scores import SourceScores, is_run, read_scores
+from vmmetrics.alignment.readers.score_tables import SourceScores
+from vmmetrics.alignment.readers.scores import is_run, read_scores
 from vmmetrics.alignment.readers.tables import read_table
 from vmmetrics.alignment.study import Matching, Study
 from vmmetrics.errors import SetupError
@@ -68,21 +69,77 @@ def read_study(
         >>> study.clips, study.facing["mss"]
         (('1.mp4', '2.mp4'), ('smoothness',))
     """
+    found, judged = read_sides(
+        scores,
+        ratings,
+        facing=facing,
+        format=format,
+        metrics=metrics,
+        dimensions=dimensions,
+        lower=lower,
+        clip_column=clip_column,
+        scale=scale,
+    )
+    return matched_study(found, judged, facing, dimensions)
+
+
+def read_sides(
+    scores: Any,
+    ratings: Any,
+    *,
+    facing: Facing | None = None,
+    format: str | None = None,  # noqa: A002
+    metrics: Sequence[str] = (),
+    dimensions: Sequence[str] = (),
+    lower: Sequence[str] = (),
+    clip_column: str | None = None,
+    scale: RatingScale = None,
+) -> tuple[SourceScores, Judgements]:
+    """Read scores and ratings, and match nothing yet; arguments as of :func:`read_study`.
+
+    Raises:
+        SetupError: Something cannot be read.
+    """
     if format is not None and format not in FORMATS:
         raise SetupError(f"Expected one of {', '.join(FORMATS)} as format but got {format!r}")
     if isinstance(ratings, str | Path) and is_run(Path(ratings)):
         raise SetupError(f"{ratings} is a run directory; scores come first and ratings last")
-    found = read_scores(scores, metrics=metrics, lower=lower, clip_column=clip_column)
+    file = Path(ratings) if isinstance(ratings, str | Path) and Path(ratings).is_file() else None
+    found = read_scores(scores, metrics=metrics, lower=lower, clip_column=clip_column, besides=file)
     faced = [name for names in (facing or {}).values() for name in ([names] if isinstance(names, str) else names)]
     judged = _read_judgements(ratings, format, clip_column, scale, [*dimensions, *faced])
     if dimensions:
         judged = judgements_of_dimensions(judged, dimensions)
     if not judged.dimensions:
         raise SetupError("The ratings hold no dimension")
-    found, judged, averaged = _to_one_level(found, judged)
+    return found, judged
+
+
+def columns_read(scores: SourceScores, judged: Judgements) -> dict[str, Mapping[str, str]]:
+    """Return how each column of each source was read, those of the ratings under "ratings"."""
+    return {**scores.columns, "ratings": judged.columns}
+
+
+def matched_study(
+    scores: SourceScores, judged: Judgements, facing: Facing | None = None, dimensions: Sequence[str] = ()
+) -> Study:
+    """Match the clips of scores and judgements.
+
+    Args:
+        scores: The scores.
+        judged: The judgements.
+        facing: Metric to the dimensions it is compared with; metrics that are not named are guessed.
+        dimensions: Dimensions that were asked for by name.
+
+    Raises:
+        SetupError: No clip is in both, or names do not tell which clip is which.
+    """
+    columns = columns_read(scores, judged)
+    found, judged, averaged = _to_one_level(scores, judged)
     match = _matched(found, judged)
     told, guessed = faces(list(found.values), judged.dimensions, facing, dimensions)
-    return _study(found, judged, match, told, [*found.notes, *judged.notes, *averaged, *guessed])
+    study = _study(found, judged, match, told, [*found.notes, *judged.notes, *averaged, *guessed])
+    return replace(study, matching=replace(study.matching, columns=columns))
 
 
 def _read_judgements(
@@ -121,7 +178,9 @@ def _matched(scores: SourceScores, judged: Judgements) -> NameMatch:
         best = max(best, match, key=lambda found: len(found.pairs))
     if not best.pairs:
         raise trouble or SetupError(
-            f"No clip is in both: the scores have {_examples(scores.clips)}; the ratings have {_examples(judged.clips)}"
+            f"No clip is in both: the scores have {_examples(scores.clips)}; "
+            f"the ratings have {_examples(judged.clips)}; "
+            "name clips alike on both sides, or say which column names them with --clip-column"
         )
     return best
 

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 from vmmetrics.alignment.readers import judgements
 from vmmetrics.alignment.readers.columns import first_column, normalised
-from vmmetrics.alignment.readers.judgements import AVERAGED, Judgements, RatedClip, RatingScale, looks_like_pairs
+from vmmetrics.alignment.readers.judgements import AVERAGED, Judgements, RatedClip, RatingScale
+from vmmetrics.alignment.readers.pairs import looks_like_pairs, read_pairs
 from vmmetrics.alignment.readers.tables import SourceTable, numbers, read_json_or_lines, read_table, texts, to_number
 from vmmetrics.errors import SetupError
 from vmmetrics.metrics import METRICS
@@ -83,7 +84,7 @@ def read_released(path: Path, name: str | None, scale: RatingScale) -> Judgement
     if name == "visionreward" and (pairs := [table for table in map(_table, files) if looks_like_pairs(table)]):
         if len(files) > 1:
             raise SetupError(f"{path} holds ratings and preferences; give one file of them")
-        return judgements.read_pairs(pairs[0])
+        return read_pairs(pairs[0])
     rated = (released.rated(f) if released.rated is not None else _of_table(_table(f), released) for f in files)
     note = released.note.format(count=len(files), names=", ".join(file.stem for file in files))
     notes = [f"Released format {released.title}: {note}"]

@@ -7,15 +7,17 @@ import csv
 import io
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import dropwhile, takewhile
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from vmmetrics.alignment.readers.columns import answer, is_tasks, normalised, plain_columns, rows_of_tasks
+from vmmetrics.alignment.readers.columns import normalised
+from vmmetrics.alignment.readers.label_studio import answer, is_tasks, plain_columns, rows_of_tasks
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.types import FloatArray
 from vmmetrics.utils.display.markup import is_ours, listed, without_guard
@@ -25,6 +27,7 @@ from vmmetrics.utils.tables import csv_rows, open_parquet
 TABLE_SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".md")
 _BLANKS = frozenset({"", "nan", "na", "n/a", "none", "null", "-", "–", "missing", "failed", "?"})
 _SHOWN = 12  # columns named in a message
+_CELL = 30  # letters of a cell in a message
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +38,15 @@ class SourceTable:
         source: Where it came from, for messages.
         columns: Name to cells.
         notes: What had to be assumed when reading.
+        origins: Column to the file's own name of it, where a layout was rearranged.
+        used: The file's own columns that rearranging it used up, and as what.
     """
 
     source: str
     columns: Mapping[str, Sequence[Any]]
     notes: tuple[str, ...] = ()
+    origins: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    used: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), ()))
@@ -48,6 +55,16 @@ class SourceTable:
     def heading(self) -> str:
         """Its columns, for messages."""
         return listed([str(name) for name in self.columns], _SHOWN)
+
+    @property
+    def first_row(self) -> str:
+        """Its first row as "; its first row: ...", cells cut short, for messages."""
+        cells = [f"{name} {str(column[0])[:_CELL]!r}" for name, column in self.columns.items() if len(column)]
+        return f"; its first row: {listed(cells, _SHOWN)}" if cells else ""
+
+    def roles(self, found: Mapping[str, str]) -> dict[str, str]:
+        """How the file's own columns were read, from how this table's were."""
+        return {**self.used, **{self.origins.get(column, column): role for column, role in found.items()}}
 
 
 def read_table(source: Any, name: str) -> SourceTable:
@@ -64,7 +81,7 @@ def read_table(source: Any, name: str) -> SourceTable:
     if not len(table):
         raise SetupError(f"{table.source}: expected a header and rows but there are no rows")
     columns, notes = plain_columns(table.columns)
-    return SourceTable(table.source, columns, (*table.notes, *notes))
+    return replace(table, columns=columns, notes=(*table.notes, *notes))
 
 
 def read_json_or_lines(path: Path) -> tuple[Any, tuple[str, ...]]:

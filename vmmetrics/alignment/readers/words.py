@@ -1,0 +1,157 @@
+"""Ratings in words, Bad to Excellent, and in labels with a number, "4 - Good", to numbers."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from vmmetrics.alignment.readers.tables import SourceTable, to_number
+from vmmetrics.errors import SetupError
+from vmmetrics.types import FloatArray
+
+_MIDDLE = ("fair", "average", "neutral", "ok", "okay", "acceptable", "moderate", "medium", "so so")
+_NEITHER = ("neutral", "neither agree nor disagree", "neither", "undecided", "not sure")
+# From the lowest to the highest. The first scale that has all words of a column is taken.
+SCALES: Mapping[str, Sequence[Sequence[str]]] = {
+    "ITU-T P.910 ACR": (("bad",), ("poor",), ("fair",), ("good",), ("excellent",)),
+    "quality": (("very poor",), ("poor",), _MIDDLE, ("good",), ("very good", "excellent")),
+    "goodness": (("very bad",), ("bad",), _MIDDLE, ("good",), ("very good", "excellent")),
+    "ITU-T P.910 DCR": (
+        ("very annoying",),
+        ("annoying",),
+        ("slightly annoying",),
+        ("perceptible but not annoying", "perceptible not annoying", "not annoying"),
+        ("imperceptible",),
+    ),
+    "agreement": (("strongly disagree",), ("disagree",), _NEITHER, ("agree",), ("strongly agree",)),
+    "agreement in 5 steps": (
+        ("strongly disagree",),
+        ("somewhat disagree", "slightly disagree"),
+        _NEITHER,
+        ("somewhat agree", "slightly agree"),
+        ("strongly agree",),
+    ),
+    "agreement in 7 steps": (
+        ("strongly disagree",),
+        ("disagree",),
+        ("somewhat disagree", "slightly disagree"),
+        _NEITHER,
+        ("somewhat agree", "slightly agree"),
+        ("agree",),
+        ("strongly agree",),
+    ),
+    "satisfaction": (("very dissatisfied",), ("dissatisfied",), _NEITHER, ("satisfied",), ("very satisfied",)),
+    "height": (("very low",), ("low",), ("medium", "moderate", "average"), ("high",), ("very high",)),
+}
+_NUMBER_FIRST = re.compile(r"^\(?(?P<number>[+-]?\d+(?:\.\d+)?)\)?\s*[-–—:.=)]?\s*\(?(?P<label>[^\W\d][^()]*)\)?$")
+_NUMBER_LAST = re.compile(r"^(?P<label>[^\W\d][^()\d]*?)\s*[-–—:=]?\s*\(?\s*(?P<number>[+-]?\d+(?:\.\d+)?)\s*\)?$")
+_MOST_LEVELS = 11  # of a scale with labels: 0 to 10
+
+
+class WordRatings(NamedTuple):
+    """A column of words as numbers.
+
+    Attributes:
+        values: (N,) float64, NaN where a cell is blank.
+        how: Which word became which number.
+    """
+
+    values: FloatArray
+    how: str
+
+
+def word_ratings(table: SourceTable, columns: Iterable[str]) -> dict[str, WordRatings]:
+    """Read columns of words as ratings; a column of anything else is left out.
+
+    Columns that share a scale are read by the same one, so that "disagree" is one number throughout a table.
+
+    Raises:
+        SetupError: Most cells of a column are words of a scale, but not all.
+    """
+    found: dict[str, WordRatings] = {}
+    words: dict[str, list[str]] = {}
+    for column in columns:
+        cells = table.columns[column]
+        if (labelled := _labelled(cells)) is not None:
+            found[column] = labelled
+        elif all(isinstance(cell, str) or _blank(cell) for cell in cells):
+            words[column] = ["" if _blank(cell) else _plain(cell) for cell in cells]
+    understood = {column: said for column, said in words.items() if _scale(set(said)) is not None}
+    together = _scale({word for said in understood.values() for word in said})
+    for column, said in words.items():
+        name = together if column in understood and together else _scale(set(said))
+        if name is None:
+            _refuse_mixed(table, column, said)
+            continue
+        levels = _levels(name)
+        values = np.array([levels.get(word, math.nan) for word in said])
+        shown = ", ".join(f"{level[0]} {number}" for number, level in enumerate(SCALES[name], 1))
+        found[column] = WordRatings(values, f"words read as {shown}")
+    return found
+
+
+def _levels(scale: str) -> dict[str, int]:
+    return {word: number for number, level in enumerate(SCALES[scale], 1) for word in level}
+
+
+def _scale(said: set[str]) -> str | None:
+    """The first scale that has all of these words, blanks aside."""
+    said = said - {""}
+    return next((name for name in SCALES if said and said <= _levels(name).keys()), None)
+
+
+def _refuse_mixed(table: SourceTable, column: str, said: Sequence[str]) -> None:
+    """Refuse a column of which most cells are words of one scale: the others would be dropped in silence."""
+    rows = [row for row, word in enumerate(said) if word]
+    name = max(SCALES, key=lambda scale: sum(said[row] in _levels(scale) for row in rows))
+    odd = [row for row in rows if said[row] not in _levels(name)]
+    if rows and 2 * len(odd) < len(rows):
+        words = sorted({str(table.columns[column][row])[:40] for row in odd})
+        raise SetupError(
+            f"{table.source}, row {odd[0] + 1}: {column} holds {', '.join(map(repr, words[:5]))} beside "
+            f"{', '.join(level[0] for level in SCALES[name])}; write numbers, or take other columns with --dimension"
+        )
+
+
+def _labelled(cells: Sequence[Any]) -> WordRatings | None:
+    """A column of labels with numbers: each number has one label throughout, and a label one number."""
+    numbers: dict[str, float] = {}
+    values: list[float] = []
+    for cell in cells:
+        plain = to_number(cell)
+        if plain is not None:
+            values.append(plain)
+            continue
+        text = str(cell).strip() if isinstance(cell, str) else ""
+        match = _NUMBER_FIRST.match(text) or _NUMBER_LAST.match(text)
+        if match is None:
+            return None
+        number = float(match["number"])
+        if numbers.setdefault(_plain(match["label"]), number) != number:
+            return None
+        values.append(number)
+    if not numbers or len(set(numbers.values())) < len(numbers) or len(numbers) > _MOST_LEVELS:
+        return None
+    how = ", ".join(f"{label} {number:g}" for label, number in sorted(numbers.items(), key=lambda item: item[1]))
+    name = _scale(set(numbers))
+    levels = _levels(name) if name else {}
+    downwards = [levels[label] for label in sorted(numbers, key=numbers.__getitem__)] if levels else []
+    if len(downwards) > 1 and downwards == sorted(downwards, reverse=True):
+        turned = sum((min(numbers.values()), max(numbers.values())))
+        return WordRatings(
+            np.array([turned - value for value in values]), f"labels {how}: turned, so that higher is better"
+        )
+    return WordRatings(np.array(values, np.float64), f"numbers of the labels {how}")
+
+
+def _blank(cell: Any) -> bool:
+    value = to_number(cell)
+    return value is not None and math.isnan(value)
+
+
+def _plain(text: str) -> str:
+    return " ".join(re.findall(r"[^\W_]+", text.casefold()))

@@ -1,0 +1,89 @@
+"""Data sets of the Hugging Face Hub: their clips, prompt lists and Parquet files in the local cache."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+from urllib.parse import unquote
+
+from vmmetrics.errors import SetupError
+from vmmetrics.utils.display.markup import shortened
+from vmmetrics.video.folders import CLIP_SUFFIXES
+
+_ADDRESS = re.compile(
+    r"hf://datasets/(?P<repo>[\w.-]+/[\w.-]+)"
+    r"(?:@(?P<revision>refs/(?:convert|pr)/[^/]+|[^/]+))?(?:/(?P<path>.*))?"
+)
+_SUFFIXES = CLIP_SUFFIXES - {".npy", ".pt", ".webp"}  # arrays there are mostly latents, webp still pictures
+_LISTS = ("metadata", "prompts", "prompt", "captions")
+_LONGEST_CHAIN, _LONGEST_REASON = 10, 300  # errors behind one another; characters
+_LIST_SUFFIXES = (".csv", ".tsv", ".json", ".jsonl")
+
+
+def is_on_hub(text: str) -> bool:
+    """Tell whether a text names something on the Hub; a path that lost one of its slashes does, too."""
+    return text.startswith("hf:/") and not os.path.lexists(text)
+
+
+def download(text: str) -> Path:
+    """Bring a data set into the Hub's cache and return its folder, or the file or folder named in it.
+
+    Clips, prompt lists, ``metadata.*`` and Parquet files are fetched, and nothing is ever run. What is in the cache is
+    not fetched again. ``HF_ENDPOINT``, ``HF_HOME``, ``HF_TOKEN`` and ``HF_HUB_OFFLINE`` count, as everywhere.
+
+    Args:
+        text: ``hf://datasets/ORG/NAME``, with ``@REVISION`` and ``/PATH`` where wanted.
+
+    Raises:
+        SetupError: huggingface_hub is not installed, the address is none, or the Hub refuses.
+    """
+    address = re.sub("^hf:/+", "hf://", text)
+    match = _ADDRESS.fullmatch(address)
+    if match is None:
+        raise SetupError(f"{text}: expected hf://datasets/ORG/NAME, with @REVISION and /PATH where wanted")
+    revision = None if match["revision"] is None else unquote(match["revision"])
+    inside = (match["path"] or "").strip("/")
+    if ".." in inside.split("/"):
+        raise SetupError(f"{address}: '..' leads out of the data set")
+    try:
+        from huggingface_hub import snapshot_download
+        from huggingface_hub.utils import disable_progress_bars
+    except ImportError as error:
+        raise SetupError(f"{address} needs huggingface_hub: pip install 'vmmetrics[hf]'") from error
+    if not sys.stderr.isatty():
+        disable_progress_bars()
+    try:
+        folder = snapshot_download(
+            match["repo"], repo_type="dataset", revision=revision, allow_patterns=_patterns(inside)
+        )
+    except Exception as error:  # of its HTTP client as well
+        raise SetupError(f"Cannot fetch {address}: {_reason(error)}") from error
+    found = Path(folder, inside)
+    if not found.exists():
+        raise SetupError(f"{address}: no clip, metadata or Parquet file there")
+    return found
+
+
+def _patterns(inside: str) -> list[str]:
+    """Patterns of the files that are wanted; those of the Hub match slashes with ``*``, and know no upper case."""
+    start = "".join(f"[{letter}]" if letter in "*?[" else letter for letter in inside)
+    below = f"{start}/" if inside else ""
+    suffixes = {*_SUFFIXES, *map(str.upper, _SUFFIXES), ".parquet", ".txt"}
+    lists = {f"{stem}{suffix}" for stem in _LISTS for suffix in _LIST_SUFFIXES}
+    wanted = {f"{below}*{end}" for end in suffixes | lists} | lists  # lists of the whole data set, too
+    return sorted(wanted | ({start} if inside else set()))
+
+
+def _reason(error: Exception) -> str:
+    """The Hub's reason in one line, and what to do about it."""
+    chain: list[BaseException] = [error]
+    while (cause := chain[-1].__cause__ or chain[-1].__context__) and len(chain) < _LONGEST_CHAIN:
+        chain.append(cause)
+    names = {type(one).__name__ for one in chain}
+    if names & {"RepositoryNotFoundError", "GatedRepoError"}:
+        return "there is no such data set, or it needs a login: hf auth login, or set HF_TOKEN"
+    if "RevisionNotFoundError" in names:
+        return "it has no such revision"
+    return shortened(" ".join(str(error).split()) or type(error).__name__, _LONGEST_REASON)
