@@ -13,7 +13,8 @@ import numpy as np
 
 from vmmetrics.alignment.readers.columns import Facing, faces
 from vmmetrics.alignment.readers.judgements import Judgements, RatingScale, judgements_of_dimensions
-from vmmetrics.alignment.readers.names import NameMatch, groups_from_names, match_names
+from vmmetrics.alignment.readers.matching import matched
+from vmmetrics.alignment.readers.names import NameMatch, groups_from_names
 from vmmetrics.alignment.readers.ratings import FORMS, read_ratings
 from vmmetrics.alignment.readers.released import RELEASED, read_released
 from vmmetrics.alignment.readers.scores import SourceScores, is_run, read_scores
@@ -25,7 +26,6 @@ from vmmetrics.utils.statistics.bootstrap import mean_of_defined
 
 FORMATS = (*FORMS, *RELEASED)
 """What ``format`` may be."""
-_EXAMPLES = 3  # names of each side in the message that none match
 
 
 def read_study(
@@ -80,7 +80,7 @@ def read_study(
     if not judged.dimensions:
         raise SetupError("The ratings hold no dimension")
     found, judged, averaged = _to_one_level(found, judged)
-    match = _matched(found, judged)
+    match = matched(found, judged)
     told, guessed = faces(list(found.values), judged.dimensions, facing, dimensions)
     return _study(found, judged, match, told, [*found.notes, *judged.notes, *averaged, *guessed])
 
@@ -102,32 +102,6 @@ def _read_judgements(
     table = read_table(ratings, "ratings")
     column = clip_column if clip_column in table.columns else None
     return read_ratings(table, form=None if name else form, clip_column=column, scale=scale, dimensions=dimensions)
-
-
-def _matched(scores: SourceScores, judged: Judgements) -> NameMatch:
-    """Which clip of the scores is which of the judgements, under the names that match best.
-
-    Raises:
-        SetupError: No clip is in both, or names do not tell which is which.
-    """
-    best = NameMatch((), ())
-    trouble: SetupError | None = None
-    for names in (judged.clips, *judged.other_names):
-        try:
-            match = match_names(scores.clips, names, of_models=scores.of_models)
-        except SetupError as error:
-            trouble = trouble or error
-            continue
-        best = max(best, match, key=lambda found: len(found.pairs))
-    if not best.pairs:
-        raise trouble or SetupError(
-            f"No clip is in both: the scores have {_examples(scores.clips)}; the ratings have {_examples(judged.clips)}"
-        )
-    return best
-
-
-def _examples(names: Sequence[str]) -> str:
-    return ", ".join(repr(name) for name in names[:_EXAMPLES]) + (", ..." if len(names) > _EXAMPLES else "")
 
 
 def _to_one_level(scores: SourceScores, judged: Judgements) -> tuple[SourceScores, Judgements, tuple[str, ...]]:
