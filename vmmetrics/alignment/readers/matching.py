@@ -127,13 +127,11 @@ def _what_is_missing(scores: SourceScores, judged: Judgements) -> str:
     else:
         models, prompts = ({key[part] for key in ours} & {key[part] for key in theirs} for part in (0, 1))
         why = f"{len(models)} models and {len(prompts)} prompts are in both, but no model with the same prompt"
-    sides = []
-    for what, side in (("scores", scores), ("ratings", judged)):
-        prompt, model = next(filter(None, side.prompts), None), next(filter(None, side.models), None)
-        sides.append(f"the {what} have {prompt!r} of {model!r}".replace("None", "nothing"))
+        sides = [next(iter(keys)) for keys in (ours, theirs) if keys]
+        why += "".join(f"; such as {prompt!r} of {model}" for model, prompt in sides)
     return (
-        f"The ratings name no clip, only a model and a prompt, and no clip of the scores has both: {why}; "
-        f"{', '.join(sides)}. A column of the ratings that names the clip would do (--clip-column)"
+        f"The ratings name no clip, only a model and a prompt, and no clip of the scores has both: {why}. "
+        "A column of the ratings that names the clip would do (--clip-column)"
     )
 
 

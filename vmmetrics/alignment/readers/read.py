@@ -13,6 +13,7 @@ import numpy as np
 
 from vmmetrics.alignment.readers.columns import Facing, faces
 from vmmetrics.alignment.readers.judgements import Judgements, RatingScale, judgements_of_dimensions
+from vmmetrics.alignment.readers.layouts import rearranged
 from vmmetrics.alignment.readers.matching import matched
 from vmmetrics.alignment.readers.names import NameMatch, groups_from_names
 from vmmetrics.alignment.readers.ratings import FORMS, read_ratings
@@ -74,7 +75,7 @@ def read_study(
         raise SetupError(f"{ratings} is a run directory; scores come first and ratings last")
     found = read_scores(scores, metrics=metrics, lower=lower, clip_column=clip_column)
     faced = [name for names in (facing or {}).values() for name in ([names] if isinstance(names, str) else names)]
-    judged = _read_judgements(ratings, format, clip_column, scale, [*dimensions, *faced])
+    judged = _read_judgements(ratings, found.clips, format, clip_column, scale, [*dimensions, *faced])
     if dimensions:
         judged = judgements_of_dimensions(judged, dimensions)
     if not judged.dimensions:
@@ -86,7 +87,12 @@ def read_study(
 
 
 def _read_judgements(
-    ratings: Any, form: str | None, clip_column: str | None, scale: RatingScale, dimensions: Sequence[str]
+    ratings: Any,
+    clips: Sequence[str],
+    form: str | None,
+    clip_column: str | None,
+    scale: RatingScale,
+    dimensions: Sequence[str],
 ) -> Judgements:
     name = form if form in RELEASED else None
     if isinstance(ratings, str | Path):
@@ -99,7 +105,7 @@ def _read_judgements(
             )
     elif name is not None:
         raise SetupError(f"The format {name} is one of files but the ratings are no path")
-    table = read_table(ratings, "ratings")
+    table = rearranged(read_table(ratings, "ratings"), clips)
     column = clip_column if clip_column in table.columns else None
     return read_ratings(table, form=None if name else form, clip_column=column, scale=scale, dimensions=dimensions)
 

@@ -9,23 +9,26 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from itertools import dropwhile, takewhile
+from itertools import chain, dropwhile, takewhile
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from vmmetrics.alignment.readers.columns import normalised
-from vmmetrics.alignment.readers.label_studio import answer, is_tasks, plain_columns, rows_of_tasks
+from vmmetrics.alignment.readers.columns import is_clip_file, normalised
+from vmmetrics.alignment.readers.contents import rows_of
+from vmmetrics.alignment.readers.label_studio import answer, plain_columns
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.types import FloatArray
 from vmmetrics.utils.display.markup import is_ours, listed, without_guard
 from vmmetrics.utils.schema import parse_json
 from vmmetrics.utils.tables import csv_rows, open_parquet
 
-TABLE_SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".md")
+TABLE_SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".md", ".txt")
 _BLANKS = frozenset({"", "nan", "na", "n/a", "none", "null", "-", "–", "missing", "failed", "?"})
+# Names of the columns of a file without a header: "1.mp4|a cat|3.5", as T2VQA-DB has it.
+_HEADLESS = {2: ["clip", "rating"], 3: ["clip", "prompt", "rating"]}
 _SHOWN = 12  # columns named in a message
 _CELL = 30  # letters of a cell in a message
 
@@ -38,7 +41,7 @@ class SourceTable:
         source: Where it came from, for messages.
         columns: Name to cells.
         notes: What had to be assumed when reading.
-        origins: Column to the file's own name of it, where a layout was rearranged.
+        origins: Column to the file's own name of it, where a layout was rearranged; "" for a column that was made.
         used: The file's own columns that rearranging it used up, and as what.
     """
 
@@ -64,7 +67,8 @@ class SourceTable:
 
     def roles(self, found: Mapping[str, str]) -> dict[str, str]:
         """How the file's own columns were read, from how this table's were."""
-        return {**self.used, **{self.origins.get(column, column): role for column, role in found.items()}}
+        named = {self.origins.get(column, column): role for column, role in found.items()}
+        return {**self.used, **{column: role for column, role in named.items() if column}}
 
 
 def read_table(source: Any, name: str) -> SourceTable:
@@ -119,6 +123,12 @@ def to_number(cell: Any) -> float | None:
         return float(cell)
     except (ValueError, OverflowError):
         return None
+
+
+def is_blank(cell: Any) -> bool:
+    """Whether a cell is empty or says that there is nothing."""
+    value = to_number(cell)
+    return value is not None and math.isnan(value)
 
 
 def numbers(table: SourceTable, column: str, *, wanted: bool = False) -> FloatArray | None:
@@ -211,15 +221,18 @@ def _text(path: Path) -> tuple[str, tuple[str, ...]]:
 
 def _of_lines(text: str, suffix: str, path: Path) -> tuple[list[str], list[list[str]]]:
     text = text.lstrip("\r\n")
-    delimiter = "\t" if suffix == ".tsv" else max(",;\t", key=text.split("\n", 1)[0].count)
+    first = text.split("\n", 1)[0]
+    delimiter = "\t" if suffix == ".tsv" else "|" if suffix == ".txt" and "|" in first else max(",;\t", key=first.count)
     try:
         reader = csv_rows(io.StringIO(text, newline=""), delimiter)
-        names = [name.strip() for name in next(reader)]
+        names, head = [name.strip() for name in next(reader)], []
+        if (header := _HEADLESS.get(len(names))) and is_clip_file(names[0]) and to_number(names[-1]) is not None:
+            names, head = header, [names]
         plain = without_guard if is_ours(names) else str
         names = [plain(name) for name in names]
         _refuse_repeats(names, path)
         rows = []
-        for row in reader:
+        for row in chain(head, reader):
             if len(row) > len(names) and any(cell.strip() for cell in row):
                 raise SetupError(
                     f"{path}, line {reader.line_num}: {len(row)} cells but {len(names)} columns; quote texts that hold "
@@ -268,10 +281,10 @@ def _of_python(source: Any, name: str) -> SourceTable:
 
 
 def _of_content(content: Any, name: str, notes: tuple[str, ...] = ()) -> SourceTable:
-    """A table from rows, from columns, from clip → values, or from the tasks of a Label Studio export."""
-    if is_tasks(content):
-        content, note = rows_of_tasks(content, name)
-        notes = (*notes, note)
+    """A table from rows, from columns, from clip → values, or from one of the layouts of other tools."""
+    if (found := rows_of(content, name)) is not None:
+        content, note = found
+        notes = (*notes, note) if note else notes
     if isinstance(content, Mapping):
         values = list(content.values())
         if values and all(_is_column(value) for value in values):

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from vmmetrics.alignment.readers.tables import SourceTable, to_number
+from vmmetrics.alignment.readers.tables import SourceTable, is_blank, to_number
 from vmmetrics.errors import SetupError
 from vmmetrics.types import FloatArray
 
@@ -78,8 +78,8 @@ def word_ratings(table: SourceTable, columns: Iterable[str]) -> dict[str, WordRa
         cells = table.columns[column]
         if (labelled := _labelled(cells)) is not None:
             found[column] = labelled
-        elif all(isinstance(cell, str) or _blank(cell) for cell in cells):
-            words[column] = ["" if _blank(cell) else _plain(cell) for cell in cells]
+        elif all(isinstance(cell, str) or is_blank(cell) for cell in cells):
+            words[column] = ["" if is_blank(cell) else _plain(cell) for cell in cells]
     understood = {column: said for column, said in words.items() if _scale(set(said)) is not None}
     together = _scale({word for said in understood.values() for word in said})
     for column, said in words.items():
@@ -146,11 +146,6 @@ def _labelled(cells: Sequence[Any]) -> WordRatings | None:
             np.array([turned - value for value in values]), f"labels {how}: turned, so that higher is better"
         )
     return WordRatings(np.array(values, np.float64), f"numbers of the labels {how}")
-
-
-def _blank(cell: Any) -> bool:
-    value = to_number(cell)
-    return value is not None and math.isnan(value)
 
 
 def _plain(text: str) -> str:
