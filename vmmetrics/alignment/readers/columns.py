@@ -127,8 +127,9 @@ def is_text(cells: Iterable[Any]) -> bool:
 
 OTHER_THINGS = (
     "static", "spatial", "aesthetic", "imaging", "image", "visual", "technical", "alignment", "align", "text", "prompt",
-    "color", "colour", "scene", "object_class", "action", "composition", "focus", "lighting", "clear", "letters", "safety",
-    "unsafe", "detail", "refinement", "semantic", "style", "sharpness", "resolution", "camera", "audio", "background",
+    "color", "colour", "scene", "object_class", "action", "composition", "focus", "lighting", "clear", "letters",
+    "safety", "unsafe", "detail", "refinement", "semantic", "style", "sharpness", "resolution", "camera", "audio",
+    "background",
 )  # fmt: skip
 """Words in the names of dimensions that are not about how things move."""
 

@@ -21,7 +21,8 @@ _IN_BRACKETS = re.compile(r"\[(?P<inside>[^\[\]]+)\]\s*$")
 _TIMESTAMP = frozenset({"timestamp", "submitted_at", "completion_time", "start_time"})
 _PEOPLE = (*called.RATER, "name", "your_name", "full_name", "nickname", "respondent", "response_id")
 _SUMMARIES = frozenset({"mean", "average", "avg", "mos", "std", "sd", "median", "total", "count"})
-_ONE_DIMENSION = "rating"
+_MEANS = frozenset({"mean", "average", "avg", "mos"})
+_ONE_DIMENSION, _OUTCOME = "rating", "outcome"
 _SHOWN, _LONGEST = 3, 60  # columns in a note; letters of a question that names a dimension
 _LEAST_STEM = 3  # letters of a clip's name without suffix that is looked for inside a question
 
@@ -54,17 +55,17 @@ def from_columns_of_clips(table: SourceTable, clips: Collection[str]) -> SourceT
     others = [name for name in table.columns if name not in found]
     people, person = _people(table, others)
     aspect = first_column(others, called.DIMENSION)
-    questions = list(dict.fromkeys(of.question or _ONE_DIMENSION for of in found.values()))
     heads = ("clip",) if len(next(iter(found.values())).clips) == 1 else ("left", "right")
+    alone = _ONE_DIMENSION if len(heads) == 1 else _OUTCOME
+    questions = list(dict.fromkeys(of.question or alone for of in found.values()))
     columns: dict[str, list[Any]] = {name: [] for name in (*heads, "rater", *questions)}
     if aspect is not None:
         columns["dimension"] = []
     by_clip: dict[tuple[str, ...], dict[str, str]] = {}
     for name, of in found.items():
-        by_clip.setdefault(of.clips, {})[of.question or _ONE_DIMENSION] = name
-    for row, rater in enumerate(people):
-        if rater is not None and normalised(rater) in _SUMMARIES:
-            continue
+        by_clip.setdefault(of.clips, {})[of.question or alone] = name
+    rows, people = _rows_of_people(people)
+    for row, rater in zip(rows, people, strict=True):
         for names, asked in by_clip.items():
             for head, clip in zip(heads, names, strict=True):
                 columns[head].append(clip)
@@ -81,6 +82,15 @@ def from_columns_of_clips(table: SourceTable, clips: Collection[str]) -> SourceT
     used |= {aspect: "dimension"} if aspect else {}
     origins = dict.fromkeys(columns, "")
     return replace(table, columns=columns, notes=(*table.notes, note), origins=origins, used=used)
+
+
+def _rows_of_people(people: Sequence[str | None]) -> tuple[list[int], list[str | None]]:
+    """The rows that are a person's, without means and deviations; if there are only those, the row of means."""
+    rows = [row for row, rater in enumerate(people) if rater is None or normalised(rater) not in _SUMMARIES]
+    if not rows:
+        rows = [row for row, rater in enumerate(people) if normalised(rater or "") in _MEANS][:1]
+        return rows, [None] * len(rows)
+    return rows, [people[row] for row in rows]
 
 
 def _role(column: ClipColumn) -> str:

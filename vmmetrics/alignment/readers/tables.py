@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from itertools import chain, dropwhile, takewhile
+from itertools import dropwhile, takewhile
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -195,6 +195,9 @@ def _of_file(path: Path) -> SourceTable:
         return _of_content(content, str(path), notes)
     text, notes = _text(path)
     names, rows = _of_markdown(text, path) if suffix == ".md" else _of_lines(text, suffix, path)
+    if (header := _HEADLESS.get(len(names))) and is_clip_file(names[0]) and to_number(names[-1]) is not None:
+        names, rows = header, [names, *rows]
+        notes = (*notes, f"{path.name}: no header; its columns are taken for {', '.join(header)}")
     return SourceTable(str(path), {name: [row[index] for row in rows] for index, name in enumerate(names)}, notes)
 
 
@@ -225,14 +228,12 @@ def _of_lines(text: str, suffix: str, path: Path) -> tuple[list[str], list[list[
     delimiter = "\t" if suffix == ".tsv" else "|" if suffix == ".txt" and "|" in first else max(",;\t", key=first.count)
     try:
         reader = csv_rows(io.StringIO(text, newline=""), delimiter)
-        names, head = [name.strip() for name in next(reader)], []
-        if (header := _HEADLESS.get(len(names))) and is_clip_file(names[0]) and to_number(names[-1]) is not None:
-            names, head = header, [names]
+        names = [name.strip() for name in next(reader)]
         plain = without_guard if is_ours(names) else str
         names = [plain(name) for name in names]
         _refuse_repeats(names, path)
         rows = []
-        for row in chain(head, reader):
+        for row in reader:
             if len(row) > len(names) and any(cell.strip() for cell in row):
                 raise SetupError(
                     f"{path}, line {reader.line_num}: {len(row)} cells but {len(names)} columns; quote texts that hold "
