@@ -42,6 +42,11 @@ def matched(scores: SourceScores, judged: Judgements) -> NameMatch:
     )
 
 
+def knows_prompts(scores: SourceScores, judged: Judgements) -> bool:
+    """Whether a scored clip has the model and the prompt of a judged one."""
+    return not scores.of_models and bool(_keys(scores).keys() & _keys(judged).keys())
+
+
 def _by_names(scores: SourceScores, judged: Judgements) -> tuple[NameMatch, SetupError | None]:
     """The match under the names that match best, completed by the others; and what the first clash was."""
     schemes = (judged.clips, *judged.other_names)

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from vmmetrics.alignment.readers.columns import Facing, faces
-from vmmetrics.alignment.readers.judgements import Judgements, RatingScale, judgements_of_dimensions
+from vmmetrics.alignment.readers.judgements import Judgements, RatingScale, battles_of_models, judgements_of_dimensions
 from vmmetrics.alignment.readers.layouts import rearranged
-from vmmetrics.alignment.readers.matching import matched
+from vmmetrics.alignment.readers.matching import knows_prompts, matched
 from vmmetrics.alignment.readers.names import NameMatch, groups_from_names
 from vmmetrics.alignment.readers.ratings import FORMS, read_ratings
 from vmmetrics.alignment.readers.released import RELEASED, read_released
@@ -80,6 +80,8 @@ def read_study(
         judged = judgements_of_dimensions(judged, dimensions)
     if not judged.dimensions:
         raise SetupError("The ratings hold no dimension")
+    if judged.by_prompt and judged.pairs and not knows_prompts(found, judged):
+        judged = battles_of_models(judged)
     found, judged, averaged = _to_one_level(found, judged)
     match = matched(found, judged)
     told, guessed = faces(list(found.values), judged.dimensions, facing, dimensions)
@@ -115,7 +117,9 @@ def _to_one_level(scores: SourceScores, judged: Judgements) -> tuple[SourceScore
     if scores.of_models == judged.of_models:
         return scores, judged, ()
     if judged.pairs and not judged.of_models:
-        raise SetupError("The scores are of models and the ratings are preferences between clips")
+        if not any(judged.models):
+            raise SetupError("The scores are of models and the ratings are preferences between clips of unknown models")
+        return scores, battles_of_models(judged), ()
     what, side = ("scores", scores) if judged.of_models else ("ratings", judged)
     rows: defaultdict[str, list[int]] = defaultdict(list)
     for row, model in enumerate(side.models if any(side.models) else groups_from_names(side.clips)[1]):

@@ -110,8 +110,8 @@ def _roles(table: SourceTable, released: ReleasedSet) -> dict[str, str]:
     others = (("prompt", _PROMPT), ("model", _MODEL), ("name of the clip", _LINK))
     told = {first_column(table.columns, names): role for role, names in others}
     rated = {column: f"rating of {dimension}" for column, dimension in _rated(table, released).items()}
-    roles = {**dict.fromkeys(table.columns, "not read"), **rated, **told, **named}
-    return {column: role for column, role in roles.items() if column is not None}
+    found = {column: role for column, role in (told | named).items() if column is not None}
+    return dict.fromkeys(table.columns, "not read") | rated | found
 
 
 def _rated(table: SourceTable, released: ReleasedSet) -> dict[str, str]:
