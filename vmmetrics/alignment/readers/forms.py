@@ -130,24 +130,25 @@ def _columns_of_clips(table: SourceTable, clips: Collection[str]) -> dict[str, C
 
 
 def _of_header(header: str, known: Mapping[str, str]) -> ClipColumn | None:
-    """What a header says by the files in it, or by the longest known name in it."""
-    text = header.casefold()
-    named = [name for name in known if name in text and (name == text or len(name) >= _LEAST_STEM)]
-    named = [name for name in named if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)]
-    if named:
-        longest = max(named, key=len)
-        at = text.index(longest)
-        return ClipColumn((known[longest],), _question(header[:at] + " " + header[at + len(longest) :]))
-    files = _FILE.findall(header)
-    if 0 < len(files) <= 2:
-        return ClipColumn(tuple(files), _question(_FILE.sub(" ", header)) if len(files) == 1 else "")
-    return None
+    """What a header says by the known names in it, longest first, else by the files in it."""
+    rest, found = header, list[tuple[int, str]]()
+    for name in sorted((name for name in known if name in header.casefold()), key=len, reverse=True):
+        match = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", rest, re.IGNORECASE)
+        if match is not None and (len(name) >= _LEAST_STEM or len(name) == len(header)):
+            found.append((match.start(), known[name]))
+            rest = rest[: match.start()] + " " * len(match[0]) + rest[match.end() :]
+    if not found:
+        found = [(match.start(), match[0]) for match in _FILE.finditer(header)]
+        rest = _FILE.sub(" ", header)
+    if len(found) not in {1, 2}:
+        return None
+    return ClipColumn(tuple(clip for _, clip in sorted(found)), _question(rest) if len(found) == 1 else "")
 
 
 def _question(text: str) -> str:
     """A question without the clip: its words, brackets and signs at the ends dropped."""
     words = " ".join(re.sub(r"\[\s*\]|\(\s*\)|\"\s*\"", " ", text).split())
-    return re.sub(r"\s+([?.!,:;])", r"\1", words).strip(" :;,-–—_|/?.!")[:_LONGEST].strip()
+    return re.sub(r"\s+([?.!,:;])", r"\1", words).strip(" :;,-–—_|/?.![]()")[:_LONGEST].strip()
 
 
 def _people(table: SourceTable, others: Sequence[str]) -> tuple[list[str | None], str | None]:

@@ -41,7 +41,7 @@ def from_mturk(table: SourceTable, _: Collection[str]) -> SourceTable | None:
     used |= dict.fromkeys(sources.values(), "answers")
     rejected = len(table) - len(rows)
     note = f"Amazon Mechanical Turk: {len(rows)} assignments" + (
-        f"; {rejected} rejected ones left out" if rejected else ""
+        f"; {rejected} rejected ones were left out" if rejected else ""
     )
     plain = replace(table, columns=columns, notes=(*table.notes, note), origins=origins, used=used)
     return _clip_by_clip(plain, inputs, answers)
