@@ -94,6 +94,23 @@ def _wrapped(content: Any, _: str) -> Rows | None:
     return rows, ""
 
 
+def _ratings_inside(content: Any, _: str) -> Rows | None:
+    """Rows of clips with a list of what each person said: ``{"video": "1.mp4", "ratings": [{"rater": "x", ...}]}``."""
+    if not _is_rows(content):
+        return None
+    keys = {
+        key for row in content for key, value in row.items() if normalised(str(key)) in _AROUND_ROWS and _is_rows(value)
+    }
+    if len(keys) != 1:
+        return None
+    key = keys.pop()
+    rows = []
+    for row in content:
+        shared = {name: value for name, value in row.items() if name != key}
+        rows += [{**shared, **said} for said in row.get(key) or () if isinstance(said, Mapping)]
+    return rows, f"{key}: a row for each of what is listed there"
+
+
 def _lists(content: Any, source: str) -> Rows | None:
     """A list of ratings for each model, in the order of prompts, as LGVQ's authors keep FETV's.
 
@@ -134,5 +151,12 @@ def _is_numbers(value: Any) -> bool:
     )
 
 
-LAYOUTS: tuple[Callable[[Any, str], Rows | None], ...] = (_label_studio, _arena, _uve, _wrapped, _lists)
+LAYOUTS: tuple[Callable[[Any, str], Rows | None], ...] = (
+    _label_studio,
+    _arena,
+    _uve,
+    _wrapped,
+    _ratings_inside,
+    _lists,
+)
 """Told one after the other; each gives None for what is not its own."""

@@ -209,7 +209,8 @@ def _outcomes(
                 outcomes[name], told[name] = parsed, how
     if not outcomes:
         raise SetupError(
-            f"{table.source}: expected a column outcome (left, right or tie) but got {table.heading}{table.first_row}"
+            f"{table.source}: expected a column outcome (left, right or tie) but got {table.heading}{table.first_row}; "
+            "--ratings-format averaged (or another) if these are no preferences"
         )
     hows = "; ".join(f"{name}: {how}" for name, how in told.items() if how)
     return outcomes, f"outcome from {', '.join(outcomes)}" + (hows and f" ({hows})")

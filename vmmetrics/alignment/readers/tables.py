@@ -6,6 +6,7 @@ import contextlib
 import csv
 import io
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -29,6 +30,7 @@ TABLE_SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".md
 _BLANKS = frozenset({"", "nan", "na", "n/a", "none", "null", "-", "–", "missing", "failed", "?"})
 # Names of the columns of a file without a header: "1.mp4|a cat|3.5", as T2VQA-DB has it.
 _HEADLESS = {2: ["clip", "rating"], 3: ["clip", "prompt", "rating"]}
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+(?:,\d+)?")
 _SHOWN = 12  # columns named in a message
 _CELL = 30  # letters of a cell in a message
 
@@ -198,7 +200,17 @@ def _of_file(path: Path) -> SourceTable:
     if (header := _HEADLESS.get(len(names))) and is_clip_file(names[0]) and to_number(names[-1]) is not None:
         names, rows = header, [names, *rows]
         notes = (*notes, f"{path.name}: no header; its columns are taken for {', '.join(header)}")
-    return SourceTable(str(path), {name: [row[index] for row in rows] for index, name in enumerate(names)}, notes)
+    columns = {name: [row[index] for row in rows] for index, name in enumerate(names)}
+    commas = {name: cells for name, cells in columns.items() if suffix == ".csv" and _has_decimal_commas(cells)}
+    columns |= {name: [cell.replace(",", ".") for cell in cells] for name, cells in commas.items()}
+    notes = (*notes, f"{path.name}: numbers with a decimal comma: {listed(list(commas), _SHOWN)}") if commas else notes
+    return SourceTable(str(path), columns, notes)
+
+
+def _has_decimal_commas(cells: Sequence[str]) -> bool:
+    """Whether a column holds numbers as "3,5" and nothing else, as tables with semicolons do."""
+    said = [cell.strip() for cell in cells if not is_blank(cell)]
+    return any("," in cell for cell in said) and all(_DECIMAL_COMMA.fullmatch(cell) for cell in said)
 
 
 def _text(path: Path) -> tuple[str, tuple[str, ...]]:
@@ -310,10 +322,21 @@ def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
     plain: dict[str, Any] = {}
     for name, value in row.items():
         if isinstance(value, Mapping) and normalised(name) in _NESTED:
-            plain.update({str(inner): cell for inner, cell in value.items() if inner not in row or inner == name})
+            for inner, cell in value.items():
+                plain |= _by_place(str(inner), cell) if inner not in row or inner == name else {}
+        elif normalised(name) in _BY_PLACE:
+            plain |= _by_place(str(name), answer(value))
         elif not isinstance(cell := answer(value), Mapping):
             plain[str(name)] = cell
     return plain
 
 
+def _by_place(name: str, value: Any) -> dict[str, Any]:
+    """A list of numbers as a column per place, ``ratings_1``, ``ratings_2``, for raters told by it; else as it is."""
+    if isinstance(value, list) and value and all(isinstance(to_number(cell), float) for cell in value):
+        return {f"{name}_{place}": cell for place, cell in enumerate(value, 1)}
+    return {name: value}
+
+
+_BY_PLACE = frozenset({"ratings", "rating", "annotations", "annotation", "human_ratings", "human_scores"})
 _NESTED = frozenset({"scores", "metrics", "ratings", "rating", "results", "annotation", "annotations"})

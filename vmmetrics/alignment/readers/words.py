@@ -49,6 +49,8 @@ SCALES: Mapping[str, Sequence[Sequence[str]]] = {
 }
 _NUMBER_FIRST = re.compile(r"^\(?(?P<number>[+-]?\d+(?:\.\d+)?)\)?\s*[-–—:.=)]?\s*\(?(?P<label>[^\W\d][^()]*)\)?$")
 _NUMBER_LAST = re.compile(r"^(?P<label>[^\W\d][^()\d]*?)\s*[-–—:=]?\s*\(?\s*(?P<number>[+-]?\d+(?:\.\d+)?)\s*\)?$")
+_OUT_OF = re.compile(r"^(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>/\s*\d+|out of \d+|stars?|points?|%)$", re.IGNORECASE)
+_STARS = re.compile(r"^(?P<full>[★⭐]+)[☆✩]*$")
 _MOST_LEVELS = 11  # of a scale with labels: 0 to 10
 
 
@@ -76,7 +78,7 @@ def word_ratings(table: SourceTable, columns: Iterable[str]) -> dict[str, WordRa
     words: dict[str, list[str]] = {}
     for column in columns:
         cells = table.columns[column]
-        if (labelled := _labelled(cells)) is not None:
+        if (labelled := _out_of(cells) or _labelled(cells)) is not None:
             found[column] = labelled
         elif all(isinstance(cell, str) or is_blank(cell) for cell in cells):
             words[column] = ["" if is_blank(cell) else _plain(cell) for cell in cells]
@@ -115,6 +117,24 @@ def _refuse_mixed(table: SourceTable, column: str, said: Sequence[str]) -> None:
             f"{table.source}, row {odd[0] + 1}: {column} holds {', '.join(map(repr, words[:5]))} beside "
             f"{', '.join(level[0] for level in SCALES[name])}; write numbers, or take other columns with --dimension"
         )
+
+
+def _out_of(cells: Sequence[Any]) -> WordRatings | None:
+    """A column of "4/5", "4 out of 5", "4 stars", "80 %" or "★★★★☆", all of one kind."""
+    values, units = list[float](), set[str]()
+    for cell in cells:
+        text = "" if is_blank(cell) else str(cell).strip()
+        if (stars := _STARS.match(text)) is not None:
+            values.append(len(stars["full"]))
+            units.add("stars")
+        elif (match := _OUT_OF.match(text)) is not None:
+            values.append(float(match["number"]))
+            units.add(match["unit"].casefold().replace(" ", "").removesuffix("s"))
+        elif text:
+            return None
+        else:
+            values.append(math.nan)
+    return WordRatings(np.array(values), f"numbers in front of {units.pop()}") if len(units) == 1 else None
 
 
 def _labelled(cells: Sequence[Any]) -> WordRatings | None:
