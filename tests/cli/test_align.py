@@ -66,7 +66,7 @@ def test_from_tables_to_a_folder(vmmetrics: Any, files: tuple[Path, Path], tmp_p
 def test_options(vmmetrics: Any, files: tuple[Path, Path], capsys: Captured) -> None:
     command = ("align", *files, "--resamples", 20)
     options = ("--face", "mss=static_quality", "--lower", "ssim", "--exclude-model", "gamma", "--seed", 7)
-    assert vmmetrics(*command, *options, "--scale", 1, 5, "--format", "wide") == 0
+    assert vmmetrics(*command, *options, "--scale", 1, 5, "--ratings-format", "wide") == 0
     shown = capsys.readouterr().out
     assert "held against: mss → static_quality; ssim → temporal_quality" in shown
     assert "12 clips, 6 prompts, 2 models" in shown
@@ -130,7 +130,7 @@ def test_a_run_against_ratings(vmmetrics: Any, make_clips: Any, tmp_path: Path, 
         (["scores.csv", "ratings.csv", "--lower", "xyz"], "No metric xyz"),
         (["scores.csv", "ratings.csv", "--against", "xyz"], "xyz"),
         (["scores.csv", "ratings.csv", "--exclude-model", "xyz"], "xyz"),
-        (["scores.csv", "ratings.csv", "--format", "excel"], "Expected one of long"),
+        (["scores.csv", "ratings.csv", "--ratings-format", "excel"], "Expected one of long"),
         (["scores.csv", "ratings.csv", "--scale", "1", "3"], "expected a rating from 1 to 3"),
         (["scores.csv", "ratings.csv", "--out", "scores.csv"], "Cannot write report to scores.csv: File exists"),
         (["scores.csv", "ratings.csv", "--out", "."], "holds other files"),
@@ -189,7 +189,7 @@ def test_a_dry_run_without_a_match_still_says_how_columns_are_read(
     vmmetrics: Any, files: tuple[Path, Path], capsys: Captured
 ) -> None:
     scores, ratings = files
-    ratings.write_text(ratings.read_text().replace(".gif", "x.gif"))
+    ratings.write_text("clip,rater,temporal_quality\nx.mp4,r,1\ny.mp4,r,2\n")
     assert vmmetrics("align", scores, ratings, "--dry-run") == 2
     shown = capsys.readouterr()
     assert "rating of temporal_quality" in shown.out

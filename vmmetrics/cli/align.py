@@ -36,9 +36,9 @@ Sources = Annotated[
 RatingsFormat = Annotated[
     str | None,
     option(
-        "Form of the ratings: long, cells, wide, averaged, pairs, fetv, video-bench, videofeedback, "
-        "videofeedback2, visionreward, vmbench. Default: told from the columns.",
-        "--format",
+        "Read the ratings in this form: long, cells, wide, averaged, pairs, fetv, video-bench, videofeedback, "
+        "videofeedback2, visionreward, vmbench. Default: told from the file.",
+        "--ratings-format",
     ),
 ]
 
