@@ -98,7 +98,7 @@ def _read(file: Path, reasons: list[str]) -> ScoreFile | None:
     try:
         if (found := read_score_file(file)) is not None:
             return found
-        if file.stat().st_size > LARGEST:
+        if file.stat().st_size > LARGEST or file.suffix.lower() == ".txt":
             return None
         scores = scores_of_table(read_table(file, file.name), file.name)
     except SetupError as error:
