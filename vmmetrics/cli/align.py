@@ -58,6 +58,16 @@ Higher = Annotated[
     list[str] | None, option("Higher is better for this score, though its name says an amount; repeatable.")
 ]
 
+Dimension = Annotated[
+    list[str] | None,
+    option("Evaluate only this column of ratings, even one that is skipped by its name; repeatable."),
+]
+DryRun = Annotated[bool, option("Print how columns are read and which clips match; compute nothing.", "--dry-run")]
+ClipColumn = Annotated[str | None, option("Column that names the clip. Default: clip, video, file, path, ...")]
+Scale = Annotated[
+    tuple[float, float] | None, number_option("Lowest and highest rating there can be; others are an error.")
+]
+
 
 def align(
     sources: Sources,
@@ -66,10 +76,7 @@ def align(
         option("Hold a score against a dimension. Default: guessed from the names.", metavar="METRIC=DIMENSION[,...]"),
     ] = None,
     metric: Annotated[list[str] | None, option("Only this score; repeatable.")] = None,
-    dimension: Annotated[
-        list[str] | None,
-        option("Evaluate only this column of ratings, even one that is skipped by its name; repeatable."),
-    ] = None,
+    dimension: Dimension = None,
     lower: Annotated[list[str] | None, option("Lower is better for this score; repeatable.")] = None,
     exclude_model: Annotated[list[str] | None, option("Leave out a model, such as real footage; repeatable.")] = None,
     against: Annotated[str | None, option("Compare every score with this one.", metavar="METRIC")] = None,
@@ -79,18 +86,12 @@ def align(
     ties: TiesOption = "half",
     mos: MosOption = "mean",
     ratings_format: RatingsFormat = None,
-    clip_column: Annotated[
-        str | None, option("Column that names the clip. Default: clip, video, file, path, ...")
-    ] = None,
-    scale: Annotated[
-        tuple[float, float] | None, number_option("Lowest and highest rating there can be; others are an error.")
-    ] = None,
+    clip_column: ClipColumn = None,
+    scale: Scale = None,
     resamples: Annotated[int | None, count_option("Bootstrap samples of prompts. Default: 1000.")] = None,
     seed: Annotated[int | None, seed_option("Of all random numbers. Default: always the same.")] = None,
     out: Annotated[Path | None, option("Folder for the report: HTML, JSON, CSV, Markdown, LaTeX and pictures.")] = None,
-    dry_run: Annotated[
-        bool, option("Print how every column is read and which clips match; compute nothing.", "--dry-run")
-    ] = False,
+    dry_run: DryRun = False,
 ) -> None:
     """Print how far people agree with scores: pooled, within prompt, within model, and against what a person reaches.
 

@@ -198,7 +198,7 @@ def lmms_eval(
         "--model MODEL --model_args ARGS",
         f"vmmetrics understand run {name} --data {quote(str(data))} --model recorded:{log}",
     ):
-        output.print(line, soft_wrap=True, markup=False, highlight=False)
+        output.print(line, soft_wrap=True)
 
 
 # ``vmmetrics understand synthetic``: our own suite of clips and questions, rendered.

@@ -16,12 +16,12 @@ from vmmetrics.models.answer_rows import TEXTS, RecordedAnswer, answers_in, plai
 from vmmetrics.models.frames import Frames
 from vmmetrics.models.protocol import OneByOne, Said
 from vmmetrics.models.questions import NOT_RECORDED, Answered, EntriesByQuestion, Question
-from vmmetrics.utils.display.markup import listed
+from vmmetrics.utils.display.markup import clean, listed, shortened
 from vmmetrics.utils.endpoint.messages import Turn
 
 Released = Callable[[Path], Mapping[str, Answered] | None]
 """How a benchmark reads a file of answers in its own released form."""
-_SHOWN = 5  # keys in a message
+_SHOWN, _LONGEST = 5, 40  # keys in a message, and characters of each
 _AGREEING = 0.9
 """Share of what a file says of its questions (their words, the right letters) that must fit before its numbers are
 taken for places in the benchmark: a few keys were corrected between versions, another order fits one in four."""
@@ -96,7 +96,7 @@ class RecordedModel(OneByOne):
                 f"None of the {len(self._rows)} answers in {self._path} is to one of these questions: "
                 f"their keys are like {theirs!r}, the questions' like {ours!r}{why and '; '}{why}"
             )
-        names = listed([row.key for row in left], _SHOWN)
+        names = listed([shortened(clean(row.key), _LONGEST) for row in left], _SHOWN)
         self._count(f"recorded answers to none of the questions: {names}", len(left))
         errors = sum(row.error is not None for row in found.values())
         self._count("recorded errors in place of answers", errors)
