@@ -102,11 +102,13 @@ def _columns_of_clips(table: SourceTable, clips: Collection[str]) -> dict[str, C
     names = list(map(str, table.columns))
     is_form = any(normalised(name) in _TIMESTAMP for name in names)
     files = {name: _of_header(name, {}) for name in names}
-    known = {}
+    known: dict[str, str] = {}
     for clip in clips:
-        file = PurePosixPath(clip.replace("\\", "/")).name
-        known[file.casefold()] = file
-        known.setdefault(stem(file).casefold(), file)
+        parts = PurePosixPath(clip.replace("\\", "/")).parts
+        for depth in range(1, len(parts) + 1):
+            path = "/".join(parts[-depth:])
+            known[path.casefold()] = path
+            known.setdefault(stem(path).casefold(), path)
     whole = sum(name.casefold() in known for name in names)
     if not is_form and sum(of is not None for of in files.values()) < 2 and whole < 2:
         return {}
