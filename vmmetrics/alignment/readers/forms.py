@@ -24,6 +24,7 @@ _SUMMARIES = frozenset({"mean", "average", "avg", "mos", "std", "sd", "median", 
 _MEANS = frozenset({"mean", "average", "avg", "mos"})
 _ONE_DIMENSION, _OUTCOME = "rating", "outcome"
 _SHOWN, _LONGEST = 3, 60  # columns in a note; letters of a question that names a dimension
+_LONGEST_HEAD = 1000  # letters of a header that may hold a clip's name
 _LEAST_STEM = 3  # letters of a clip's name without suffix that is looked for inside a question
 
 
@@ -99,7 +100,7 @@ def _role(column: ClipColumn) -> str:
 
 def _columns_of_clips(table: SourceTable, clips: Collection[str]) -> dict[str, ClipColumn]:
     """The columns whose header holds a clip's name."""
-    names = list(map(str, table.columns))
+    names = [name for name in map(str, table.columns) if len(name) <= _LONGEST_HEAD]
     is_form = any(normalised(name) in _TIMESTAMP for name in names)
     files = {name: _of_header(name, {}) for name in names}
     known: dict[str, str] = {}
