@@ -53,6 +53,13 @@ def test_a_form_with_a_column_per_clip(tmp_path: Path, heads: list[str], dimensi
     assert any("A column per clip" in note for note in study.matching.notes)
 
 
+def test_clips_of_one_name_are_told_by_the_folders_in_the_header(tmp_path: Path) -> None:
+    file = tmp_path / "responses.csv"
+    file.write_text("Timestamp,Smooth? [m/1.mp4],Smooth? [n/1.mp4],Smooth? [n/2]\n1,4,5,1\n")
+    study = read_study({"clip": ["m/1.mp4", "n/1.mp4", "n/2.mp4"], "mss": [1, 2, 3]}, file)
+    assert study.ratings["Smooth"].tolist() == [[4], [5], [1]]
+
+
 def test_two_questions_of_each_clip_one_in_words(tmp_path: Path) -> None:
     heads = [
         "Timestamp",

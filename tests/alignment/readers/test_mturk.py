@@ -64,6 +64,12 @@ def test_a_batch_without_what_was_rejected(tmp_path: Path) -> None:
     )
 
 
+def test_the_clip_is_named_by_the_files_own_column(tmp_path: Path) -> None:
+    rows = [{**answer(w, c, **{"Answer.smoothness": s}), "Input.preview": f"m/{3 - c}.mp4"} for w, c, s in RATED]
+    study = read_study(SCORES, batch(tmp_path / "b.csv", rows), clip_column="Input.preview")
+    np.testing.assert_array_equal(study.ratings["smoothness"], [[5, np.nan], [4, 2]])
+
+
 @pytest.mark.parametrize(
     "form",
     [

@@ -46,7 +46,7 @@ _OF_ANNOTATION = (
     "work_time_in_seconds", "elapsed", "elapsed_time", "time_taken", "watch_time", "rt", "random_seed", "batch",
     "trial_index", "position", "page", "rank", "ranking", "confidence", "agreement", "max_assignments",
     "assignment_duration_in_seconds", "auto_approval_delay_in_seconds", "lifetime_in_seconds",
-    "number_of_similar_hits",
+    "number_of_similar_hits", "tstamp", "turn", "case_id", "idx",
 )  # fmt: skip
 
 

@@ -24,6 +24,7 @@ _SUMMARIES = frozenset({"mean", "average", "avg", "mos", "std", "sd", "median", 
 _MEANS = frozenset({"mean", "average", "avg", "mos"})
 _ONE_DIMENSION, _OUTCOME = "rating", "outcome"
 _SHOWN, _LONGEST = 3, 60  # columns in a note; letters of a question that names a dimension
+_LONGEST_HEAD = 1000  # letters of a header that may hold a clip's name
 _LEAST_STEM = 3  # letters of a clip's name without suffix that is looked for inside a question
 
 
@@ -99,14 +100,16 @@ def _role(column: ClipColumn) -> str:
 
 def _columns_of_clips(table: SourceTable, clips: Collection[str]) -> dict[str, ClipColumn]:
     """The columns whose header holds a clip's name."""
-    names = list(map(str, table.columns))
+    names = [name for name in map(str, table.columns) if len(name) <= _LONGEST_HEAD]
     is_form = any(normalised(name) in _TIMESTAMP for name in names)
     files = {name: _of_header(name, {}) for name in names}
-    known = {}
+    known: dict[str, str] = {}
     for clip in clips:
-        file = PurePosixPath(clip.replace("\\", "/")).name
-        known[file.casefold()] = file
-        known.setdefault(stem(file).casefold(), file)
+        parts = PurePosixPath(clip.replace("\\", "/")).parts
+        for depth in range(1, len(parts) + 1):
+            path = "/".join(parts[-depth:])
+            known[path.casefold()] = path
+            known.setdefault(stem(path).casefold(), path)
     whole = sum(name.casefold() in known for name in names)
     if not is_form and sum(of is not None for of in files.values()) < 2 and whole < 2:
         return {}

@@ -165,8 +165,10 @@ def _read_judgements(
     elif name is not None:
         raise SetupError(f"The format {name} is one of files but the ratings are no path")
     table = rearranged(read_table(ratings, "ratings"), clips)
-    column = clip_column if clip_column in table.columns else None
-    return read_ratings(table, form=None if name else form, clip_column=column, scale=scale, dimensions=dimensions)
+    named = (column for column in table.columns if clip_column in {column, table.origins.get(column, column)})
+    return read_ratings(
+        table, form=None if name else form, clip_column=next(named, None), scale=scale, dimensions=dimensions
+    )
 
 
 def _to_one_level(scores: SourceScores, judged: Judgements) -> tuple[SourceScores, Judgements, tuple[str, ...]]:

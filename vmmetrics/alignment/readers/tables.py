@@ -326,9 +326,16 @@ def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
                 plain |= _by_place(str(inner), cell) if inner not in row or inner == name else {}
         elif normalised(name) in _BY_PLACE:
             plain |= _by_place(str(name), answer(value))
-        elif not isinstance(cell := answer(value), Mapping):
+        elif not isinstance(cell := answer(_path_of(value)), Mapping):
             plain[str(name)] = cell
     return plain
+
+
+def _path_of(value: Any) -> Any:
+    """The path of a file that the datasets library keeps as its path and bytes; anything else as it is."""
+    if isinstance(value, Mapping) and "path" in value and value.keys() <= {"path", "bytes"}:
+        return value["path"]
+    return value
 
 
 def _by_place(name: str, value: Any) -> dict[str, Any]:

@@ -52,6 +52,7 @@ _NUMBER_LAST = re.compile(r"^(?P<label>[^\W\d][^()\d]*?)\s*[-–—:=]?\s*\(?\s*
 _OUT_OF = re.compile(r"^(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>/\s*\d+|out of \d+|stars?|points?|%)$", re.IGNORECASE)
 _STARS = re.compile(r"^(?P<full>[★⭐]+)[☆✩]*$")
 _MOST_LEVELS = 11  # of a scale with labels: 0 to 10
+_LONGEST = 100  # letters of a label
 
 
 class WordRatings(NamedTuple):
@@ -123,7 +124,7 @@ def _out_of(cells: Sequence[Any]) -> WordRatings | None:
     """A column of "4/5", "4 out of 5", "4 stars", "80 %" or "★★★★☆", all of one kind."""
     values, units = list[float](), set[str]()
     for cell in cells:
-        text = "" if is_blank(cell) else str(cell).strip()
+        text = "" if is_blank(cell) else " ".join(str(cell).split())
         if (stars := _STARS.match(text)) is not None:
             values.append(len(stars["full"]))
             units.add("stars")
@@ -146,7 +147,7 @@ def _labelled(cells: Sequence[Any]) -> WordRatings | None:
         if plain is not None:
             values.append(plain)
             continue
-        text = str(cell).strip() if isinstance(cell, str) else ""
+        text = " ".join(cell.split()) if isinstance(cell, str) and len(cell) <= _LONGEST else ""
         match = _NUMBER_FIRST.match(text) or _NUMBER_LAST.match(text)
         if match is None:
             return None
