@@ -199,11 +199,16 @@ def _told_apart(sources: Sequence[SourceScores]) -> list[SourceScores]:
 
 
 def _match(one: SourceScores, other: SourceScores) -> NameMatch:
-    """Which clip of one source is which of the other; where both know all models, clips of other models are none."""
+    """Which clip of one source is which of the other; where both know all models, clips of other models are none.
+
+    Sources without a model in common may call one differently: other metrics of the same clips are told by their names.
+    """
     sides = [list(range(len(scores.clips))) for scores in (one, other)]
     if not one.of_models and all(one.models) and all(other.models):
         plain = [[normalised(model or "") for model in scores.models] for scores in (one, other)]
         shared = set(plain[0]) & set(plain[1])
+        if not shared and not one.values.keys() & other.values.keys():
+            shared = set(plain[0]) | set(plain[1])
         sides = [[row for row in rows if models[row] in shared] for rows, models in zip(sides, plain, strict=True)]
     names = ([scores.clips[row] for row in rows] for scores, rows in zip((one, other), sides, strict=True))
     found = match_names(*names, of_models=one.of_models, sides=(one.name, other.name))
