@@ -168,22 +168,25 @@ def _agreement(row: RecordedAnswer, question: Question) -> Iterator[bool]:
 
 def _by_words(rows: Iterable[RecordedAnswer], questions: Sequence[Question]) -> Iterator[tuple[str, RecordedAnswer]]:
     """Question and the answer whose prompt has its words and options, where no other question's fit."""
-    beginning: defaultdict[str, list[Question]] = defaultdict(list)
+    alike: defaultdict[tuple[str, ...], list[Question]] = defaultdict(list)  # words and options: the questions
     for question in questions:
-        beginning[_folded(question.text.strip().split("\n")[0])].append(question)
+        alike[_folded(question.text), *map(_folded, question.options)].append(question)
+    beginning: defaultdict[str, list[tuple[str, ...]]] = defaultdict(list)
+    for words, (question, *_) in alike.items():
+        beginning[_folded(question.text.strip().split("\n")[0])].append(words)
     matched: defaultdict[str, list[RecordedAnswer]] = defaultdict(list)
     for row in rows:
         asked = row.asked or row.key
         whole, lines = _folded(asked), dict.fromkeys(map(_folded, asked.split("\n")))
-        fitting = [q for line in (*lines, whole) for q in beginning.get(line, ())]
-        fitting = list({q.id: q for q in fitting if _folded(q.text) in whole}.values())
-        if whole not in {_folded(question.text) for question in fitting}:  # options are there too
-            fitting = [q for q in fitting if all(_folded(option) in whole for option in q.options)]
-        if len(fitting) > 1 and row.video is not None:
+        near = [words for line in dict.fromkeys((*lines, whole)) for words in beginning.get(line, ())]
+        # a file that has the question alone says nothing of the options
+        fitting = [words for words in near if whole == words[0] or all(part in whole for part in words)]
+        found = [question for words in dict.fromkeys(fitting) for question in alike[words]]
+        if len(found) > 1 and row.video is not None:
             name = PurePosixPath(row.video).stem
-            fitting = [q for q in fitting if name in (q.video, PurePosixPath(q.video).stem)]
-        if len(fitting) == 1:
-            matched[fitting[0].id].append(row)
+            found = [question for question in found if name in (question.video, PurePosixPath(question.video).stem)]
+        if len(found) == 1:
+            matched[found[0].id].append(row)
     yield from ((key, rows_of[0]) for key, rows_of in matched.items() if len(rows_of) == 1)
 
 
