@@ -122,6 +122,11 @@ def test_tables_of_vlmevalkit(tmp_path: Path, suffix: str, questions: list[Quest
     assert asked(path, questions)[1] == {q.id: f"{'ABC'[n % 3]}. so" for n, q in enumerate(questions)}
 
 
+def test_an_answer_called_text_is_not_taken_for_the_question(tmp_path: Path) -> None:
+    rows = [{"index": n, "text": "zebra"} for n in range(6)]
+    assert asked(lines(tmp_path / "a.jsonl", rows), ALIKE)[1] == {q.id: "zebra" for q in ALIKE}
+
+
 def test_places_may_count_from_one_and_failures_are_errors(tmp_path: Path) -> None:
     rows = [{k: v for k, v in row.items() if k != "video"} for row in vlmevalkit(ALIKE, 1)]
     rows[2]["prediction"] = "Failed to obtain answer via API."

@@ -29,16 +29,16 @@ _NAMED = 5  # clips that the report names of those that only one side knows
 Sources = Annotated[
     list[str],
     argument(
-        "Run directories or tables with a clip column (NAME=PATH names one), then the ratings: a table, a "
-        "released set, or 'vmbench' for VMBench's published scores.",
+        "Run directories, tables with a clip column, or results of VBench, FETV-EVAL or EvalCrafter (NAME=PATH names "
+        "one), then the ratings: a table, a released set, or 'vmbench' for VMBench's published scores.",
         metavar="SCORES... RATINGS",
     ),
 ]
 RatingsFormat = Annotated[
     str | None,
     option(
-        "Form of the ratings: long, cells, wide, averaged, pairs, fetv, video-bench, videofeedback, "
-        "videofeedback2, visionreward, vmbench. Default: told from the columns.",
+        "Read the ratings in this form: long, cells, wide, averaged, pairs, fetv, video-bench, videofeedback, "
+        "videofeedback2, visionreward, vmbench. Default: told from the file.",
         "--ratings-format",
     ),
 ]
@@ -59,6 +59,16 @@ Higher = Annotated[
     list[str] | None, option("Higher is better for this score, though its name says an amount; repeatable.")
 ]
 
+Dimension = Annotated[
+    list[str] | None,
+    option("Evaluate only this column of ratings, even one that is skipped by its name; repeatable."),
+]
+DryRun = Annotated[bool, option("Print how columns are read and which clips match; compute nothing.", "--dry-run")]
+ClipColumn = Annotated[str | None, option("Column that names the clip. Default: clip, video, file, path, ...")]
+Scale = Annotated[
+    tuple[float, float] | None, number_option("Lowest and highest rating there can be; others are an error.")
+]
+
 
 def align(
     sources: Sources,
@@ -70,10 +80,7 @@ def align(
         ),
     ] = None,
     metrics: Annotated[list[str] | None, option("Use only these scores, with commas between; repeatable.")] = None,
-    dimension: Annotated[
-        list[str] | None,
-        option("Evaluate only this column of ratings, even one that is skipped by its name; repeatable."),
-    ] = None,
+    dimension: Dimension = None,
     lower_is_better: Annotated[list[str] | None, option("Lower is better for this score; repeatable.")] = None,
     exclude_model: Annotated[list[str] | None, option("Leave out a model, such as real footage; repeatable.")] = None,
     reference: Annotated[str | None, option("Compare every score with this one.", metavar="METRIC")] = None,
@@ -83,20 +90,14 @@ def align(
     ties: TiesOption = "half",
     mos: MosOption = "mean",
     ratings_format: RatingsFormat = None,
-    clip_column: Annotated[
-        str | None, option("Column that names the clip. Default: clip, video, file, path, ...")
-    ] = None,
-    scale: Annotated[
-        tuple[float, float] | None, number_option("Lowest and highest rating there can be; others are an error.")
-    ] = None,
+    clip_column: ClipColumn = None,
+    scale: Scale = None,
     resamples: Annotated[int | None, count_option("Bootstrap samples of prompts. Default: 1000.")] = None,
     seed: Annotated[int | None, seed_option("Of all random numbers. Default: always the same.")] = None,
     out: Annotated[
         Path | None, out_option("Folder for the report: HTML, JSON, CSV, Markdown, LaTeX and pictures.")
     ] = None,
-    dry_run: Annotated[
-        bool, option("Print how every column is read and which clips match; compute nothing.", "--dry-run")
-    ] = False,
+    dry_run: DryRun = False,
     form: options.Format = "text",
 ) -> None:
     """Print how far people agree with scores: pooled, within prompt, within model, and against what a person reaches.

@@ -78,8 +78,13 @@ def read_pairs(table: SourceTable, asked: Sequence[str] = (), scale: RatingScale
     left, right = texts(table, sides.left), texts(table, sides.right)
     outcomes, how = _outcomes(table, sides, (left, right), of_models, known, asked, scale)
     dimensions, raters, prompts = (texts(table, named[what]) for what in _ALSO)
+    by_prompt = sides.of_models and any(prompts)
     if sides.of_models:
-        prompts, of_models = [None] * len(table), (left, right)
+        of_models = (left, right)
+    if by_prompt:
+        left, right = (
+            [f"{of}/{p}" if of and p else None for of, p in zip(side, prompts, strict=True)] for side in of_models
+        )
     rated: list[RatedClip] = []
     judged: defaultdict[str, list[tuple[str, str, int, str]]] = defaultdict(list)
     blank, selves = 0, 0
@@ -102,7 +107,13 @@ def read_pairs(table: SourceTable, asked: Sequence[str] = (), scale: RatingScale
     what = "model" if sides.of_models else "clip"
     notes += [f"{selves} rows compare a {what} with itself and were left out"] if selves else []
     notes += [f"{blank} preferences are blank and were left out"] if blank else []
-    found = gathered(rated, notes, of_models=sides.of_models, columns=_roles(table, sides, models, named, outcomes))
+    found = gathered(
+        rated,
+        notes,
+        of_models=sides.of_models and not by_prompt,
+        columns=_roles(table, sides, models, named, outcomes),
+        by_prompt=by_prompt,
+    )
     place, pairs = {clip: index for index, clip in enumerate(found.clips)}, {}
     for dimension, told in judged.items():
         one, other, preferred = np.array([(place[a], place[b], side) for a, b, side, _ in told], np.int64).T
@@ -198,7 +209,8 @@ def _outcomes(
                 outcomes[name], told[name] = parsed, how
     if not outcomes:
         raise SetupError(
-            f"{table.source}: expected a column outcome (left, right or tie) but got {table.heading}{table.first_row}"
+            f"{table.source}: expected a column outcome (left, right or tie) but got {table.heading}{table.first_row}; "
+            "--ratings-format averaged (or another) if these are no preferences"
         )
     hows = "; ".join(f"{name}: {how}" for name, how in told.items() if how)
     return outcomes, f"outcome from {', '.join(outcomes)}" + (hows and f" ({hows})")
