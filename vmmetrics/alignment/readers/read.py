@@ -79,7 +79,7 @@ def read_study(
     if dimensions:
         judged = judgements_of_dimensions(judged, dimensions)
     if not judged.dimensions:
-        raise SetupError("The ratings hold no dimension")
+        raise SetupError("; ".join(("The ratings hold no rating and no preference", *judged.notes)))
     if judged.by_prompt and judged.pairs and not knows_prompts(found, judged):
         judged = battles_of_models(judged)
     found, judged, averaged = _to_one_level(found, judged)
