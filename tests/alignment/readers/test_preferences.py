@@ -119,6 +119,13 @@ def test_grades_are_read_by_their_sign_and_said() -> None:
     assert said(stated) == WANTED
 
 
+def test_a_column_of_votes_of_any_name_is_read_where_it_is_asked_for() -> None:
+    table = {"left": ["p", "p", "q"], "right": ["q", "r", "r"], "which": [1, 2, 0]}
+    with pytest.raises(SetupError, match="its first row: left 'p', right 'q', which '1'; --dimension names a column"):
+        read(table)
+    assert said(read(table, dimensions=["which"]), "which") == WANTED
+
+
 def test_what_each_column_was_read_as() -> None:
     assert dict(read(GENAI_BENCH).columns) == {
         "prompt": "prompt", "left_model": "left model", "left_video": "left clip", "right_model": "right model",

@@ -23,7 +23,8 @@ DIMENSION = "preference"
 """What the dimension is called where the table does not say."""
 OUTCOME = ("outcome", "preference", "preferred", "winner", "choice", "label", "result", "verdict", "standard_answer",
            "vote_type", "human_vote", "human_preference_answer", "human_preference", "human_rating", "answer", "vote",
-           "judgement", "judgment", "preference_strength")  # fmt: skip
+           "judgement", "judgment", "preference_strength", "grade", "ccr", "cmos", "comparison", "rating",
+           "score")  # fmt: skip
 _FIRST = {"left": "right", "l": "r", "a": "b", "first": "second", "1": "2", "winner": "loser", "chosen": "rejected"}
 _OF_CLIP = frozenset({"clip", "video", "path", "file", "filename", "name", "url", "link", "relative", "v", "id"})
 _OF_MODEL = frozenset({"model", "name", "system", "generator", "method", "t2v", "gen"})
@@ -226,13 +227,13 @@ def _outcomes(
     outcomes, told = {}, {}
     for name in others:
         if normalised(name) in wanted or not called.is_bookkeeping(name):
-            parsed, how = _parse(table, name, (clips, models), scale, strict=False)
+            parsed, how = _parse(table, name, (clips, models), scale, strict=normalised(name) in wanted)
             if parsed is not None:
                 outcomes[name], told[name] = parsed, how
     if not outcomes:
         raise trouble or SetupError(
             f"{table.source}: expected a column outcome (left, right or tie) but got {table.heading}{table.first_row}; "
-            "--ratings-format averaged (or another) if these are no preferences"
+            "--dimension names a column of votes, --ratings-format another form"
         )
     hows = "; ".join(f"{name}: {how}" for name, how in told.items() if how)
     source = f"outcome from {', '.join(outcomes)}" + (hows and f" ({hows})")
