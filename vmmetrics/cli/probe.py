@@ -106,15 +106,10 @@ def probe(
             timeout=timeout, prompts=prompts, subject=subject, plugins=plugins, listener=progress, limit=limit,
         )  # fmt: skip
     if not report.clips:
-<<<<<<< HEAD
-        raise typer.BadParameter(f"no clips in {', '.join(map(str, clips))}")
-    _report(report, out, charts, form, output)
-=======
         from vmmetrics.video.discover import no_clips
 
         raise typer.BadParameter(no_clips(clips))
-    _report(report, out, charts, output)
->>>>>>> r3
+    _report(report, out, charts, form, output)
     messages.print(f"written: {out}", soft_wrap=True)
     if report.failures:
         raise typer.Exit(EXIT_FAILURES)
