@@ -167,7 +167,7 @@ def test_a_folder_without_clips_is_told_what_clips_are(vmmetrics: Any, tmp_path:
         (tmp_path / "texts" / name).touch()
     assert vmmetrics("score", "texts") == 2
     said = " ".join(capsys.readouterr().err.replace("│", " ").split())
-    assert "no clips in texts, only files with 2 .txt, 1 .csv; clips are files with .3gp, .apng" in said
+    assert "o clips in texts, only files with 2 .txt, 1 .csv; clips are files with .3gp, .apng" in said
     assert ".mp4" in said and "folders of numbered pictures" in said
 
 

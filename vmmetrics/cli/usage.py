@@ -17,6 +17,7 @@ RENAMED: dict[str, tuple[str, ...]] = {
     "--apply": ("--decisions",),
     "--asks": ("--repeats",),
     "--batch": ("--batch-size",),
+    "--csv": ("--format csv > FILE",),
     "--by": ("--sort-by", "--annotator", "--group-by"),
     "--face": ("--pair",),
     "--form": ("--video-format",),
@@ -24,7 +25,10 @@ RENAMED: dict[str, tuple[str, ...]] = {
     "--group": ("--group-by",),
     "--higher": ("--higher-is-better",),
     "--lexicon": ("--metadata",),
+    "--json": ("--format json > FILE",),
+    "--latex": ("--format latex > FILE",),
     "--lower": ("--lower-is-better",),
+    "--markdown": ("--format markdown > FILE",),
     "--metric": ("--metrics",),
     "--most-fps": ("--max-fps",),
     "--n": ("--count",),
@@ -46,16 +50,16 @@ def no_such_option(name: str, known: list[str]) -> str:
     """Return what to say about an option that a command does not have.
 
     >>> no_such_option("--only", ["--out", "--metrics"])
-    'No such option: --only; it is called --metrics now.'
+    'No such option: --only; it is --metrics now.'
     >>> no_such_option("--metric", ["--out", "--metrics"])
-    'No such option: --metric; it is called --metrics now.'
+    'No such option: --metric; it is --metrics now.'
     >>> no_such_option("--prompt", ["--out", "--prompts"])
     'No such option: --prompt; did you mean --prompts?'
     """
     said = f"No such option: {name}"
-    now = [new for new in RENAMED.get(name, ()) if new in known]
+    now = [new for new in RENAMED.get(name, ()) if new.split()[0] in known]
     if now:
-        return f"{said}; it is called {now[0]} now."
+        return f"{said}; it is {now[0]} now."
     close = get_close_matches(name, known)
     return f"{said}; did you mean {' or '.join(close)}?" if close else f"{said}."
 

@@ -52,7 +52,8 @@ CASES = [
         "video-bench": ((made.videobench_scores(), shared("ratings-tables/videobench_motion_effects.json",
                                                           "ratings-tables/videobench_temporal_consistency.json")), [
             f"align in/videobench-scores.csv in/videobench_motion_effects.json {FEW} --out study",
-            f"align in/videobench-scores.csv in/videobench_temporal_consistency.json {FEW} --ratings-format video-bench",
+            f"align in/videobench-scores.csv in/videobench_temporal_consistency.json {FEW}"
+            " --ratings-format video-bench",
         ]),
         "motion-pairs": ((made.motion_scores(), shared("motion-pairs/pairs.csv")), [
             f"align in/motion-scores.csv in/pairs.csv {FEW} --out study",

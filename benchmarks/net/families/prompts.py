@@ -67,20 +67,20 @@ PROGRAM = "generate-clips --out clips --command 'python in/make.py {prompt} {see
 CASES = [
     *cases_of("prompts", {
         "stats": ((LIST,), [
-            f"{P} stats mini --picture out/mini.png --json out/mini.json",
-            f"{P} stats in/list.json --json out/list.json --no-parse --no-embedding",
+            f"{P} stats mini --picture out/mini.png --format json",
+            f"{P} stats in/list.json --format json --no-parse --no-embedding",
             f"{P} stats in/list.json --picture out/list.svg", f"{P} stats in/nowhere.json",
         ]),
-        "stats-library": ((), [f"{P} stats library --json out/library.json --no-parse"]),
+        "stats-library": ((), [f"{P} stats library --format json --no-parse"]),
         "select": ((LIST,), [
-            f"{P} select mini --count 12 --seed 3 --out out/twelve.json --json out/twelve-figures.json --draws 50",
+            f"{P} select mini --count 12 --seed 3 --out out/twelve.json --format json --draws 50",
             f"{P} select library --count 30 --out out/thirty.jsonl --draws 20 --no-balance",
             f"{P} select in/list.json --count 4 --out out/four.json",
             f"{P} select in/list.json --count 40 --out out/x.json",
             f"{P} select mini --count 5 --out out/five.txt", f"{P} select mini --count 6 --embedding --out out/e.json",
         ]),
         "compare": ((LIST,), [
-            f"{P} compare mini in/list.json --json out/both.json --picture out/both.png --draws 20",
+            f"{P} compare mini in/list.json --format json --picture out/both.png --draws 20",
             f"{P} compare mini mini --draws 5 --subset-size 10",
         ]),
         "extract": ((text("captions.txt", "\n".join(CAPTIONS)), text("places.txt", PLACES), data("more/coco.json", {
@@ -98,8 +98,8 @@ CASES = [
             f"{P} generate --count 15 --candidates 2 --seed 7 --out made",
             f"{P} generate --count 5 --seed 8 --out made",
             f"{P} generate --count 6 --pattern fluid-dynamics --camera-share 0.5 --out fluid",
-            f"{P} filter made/candidates.jsonl --openings 1 --out kept.jsonl --json out/kept.json",
-            f"{P} generate --pattern nonsense --out none", f"{P} stats made/candidates.jsonl --json out/stats.json",
+            f"{P} filter made/candidates.jsonl --openings 1 --out kept.jsonl --format json",
+            f"{P} generate --pattern nonsense --out none", f"{P} stats made/candidates.jsonl --format json",
         ]),
         "filter": ((LIST, data("vmbench.json", [
             {"index": n, "prompt": row["prompt"], "subject": row["subject"], "place": "x", "action": row["action"]}

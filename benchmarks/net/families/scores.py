@@ -8,7 +8,7 @@ from benchmarks.net.inputs import data, fetv, film, real, samples, shipped, text
 WALKS, CARS = "zeroscope/woman-walks-and-sits.mp4", "text2video-zero/cars-drive-fast.mp4"
 SOME = (samples("cogvideo"), samples("zeroscope"))
 FLUID = {"prompt": "water pours", "subject": "water", "pattern": "fluid dynamics", "tags": {"skeleton": "none"}}
-OUTPUTS = "--csv out/board.csv --markdown out/board.md --latex out/board.tex"
+OUTPUTS = "--format csv"
 
 CASES = [
     *cases_of("scores", {

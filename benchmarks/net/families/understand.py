@@ -8,7 +8,7 @@ from benchmarks.net.inputs import data, lines, table, text
 
 U = "understand"
 MODELS = ("random", "random:7", "majority")
-OUT = "--csv out/board.csv --markdown out/board.md --latex out/board.tex --picture out/board.png"
+OUT = "--format csv --picture out/board.png"
 
 
 def asked(name: str, folder: str, *files: str, more: str = "") -> list[str]:
@@ -30,7 +30,7 @@ def asked(name: str, folder: str, *files: str, more: str = "") -> list[str]:
         f"{run} --model majority --out run0",
         f"{U} score run0 --protocol upstream",
         f"{U} score run3 --protocol upstream",
-        f"{U} compare run0 run2 --json out/differences.json",
+        f"{U} compare run0 run2 --format json",
         f"{U} compare run0 run3 --protocol upstream",
         f"{U} leaderboard run0 run1 run2 run3 {OUT}",
         f"{U} leaderboard run0 run3 --protocol upstream",
@@ -95,7 +95,7 @@ CASES = [
             f"{U} run favor-caption --model recorded:in/said/own.json --data in/favor --out own",
             f"{U} run favor-caption --model random --data in/favor --out random",
             f"{U} score run --protocol upstream", f"{U} score own --protocol upstream",
-            f"{U} compare run own --json out/differences.json", f"{U} leaderboard run own {OUT}",
+            f"{U} compare run own --format json", f"{U} leaderboard run own {OUT}",
             f"{U} submission run --out out/handed-in.json",
         ]),
         "tuna-cap": (TUNA_CAP, [

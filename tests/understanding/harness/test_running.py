@@ -172,8 +172,8 @@ def test_times_are_told_and_recorded_and_runs_without_them_are_told_apart(
     said = " ".join(capsys.readouterr().out.split())
     assert "not every model was told the times of its frames" in said
     assert "eyes, 4 uniform, times not told (second) minus eyes, 4 uniform (first)" in said
-    assert understand("leaderboard", "told", "untold", "--markdown", "board.md") == 0
-    page = Path("board.md").read_text()
+    assert understand("leaderboard", "told", "untold", "--format", "markdown") == 0
+    page = capsys.readouterr().out
     assert "4 uniform, times not told" in page
     assert "not every model was told" in page
     capsys.readouterr()
@@ -373,9 +373,10 @@ def test_two_runs_are_compared_video_by_video(understand: Any, capsys: pytest.Ca
         common = ("--data", "data", "--out", name)
         assert understand("run", "tiny", "--model", f"recorded:{name}.json", *common) == (3 if name == "none" else 0)
     capsys.readouterr()
-    assert understand("compare", "none", "all", "--json", "c.json") == 0
+    assert understand("compare", "none", "all") == 0
     assert "recorded: all.json (second) minus recorded: none.json (first)" in capsys.readouterr().out
-    first, *tasks = json.loads(Path("c.json").read_text())["differences"]
+    assert understand("compare", "none", "all", "--format", "json") == 0
+    first, *tasks = json.loads(capsys.readouterr().out)["differences"]
     assert (first["difference"], first["n"], first["clusters"], first["only_second"]) == (1.0, 12, 6, 12)
     assert first["p"] == pytest.approx(2 / 2**6)  # six videos, all one way
     assert [(row["name"], row["p_holm"]) for row in tasks] == [("X", 0.0625), ("Y", 0.0625)]

@@ -237,7 +237,7 @@ def _print_table(part: DisplayTable, console: Console) -> None:
     for column, width in zip(part.columns, widths, strict=True):
         justify: Literal["left", "right"] = "right" if column.number else "left"
         grid.add_column(Text(column.name), justify=justify, overflow="fold", width=width)
-    for row, after in zip(part.rows, [*part.rows[1:], None], strict=True):
+    for row, after in zip(part.rows, [*part.rows, None][1:], strict=True):
         shown = [_shown(cell, one_line) for cell in row.cells]
         grid.add_row(*shown, end_section=after is not None and after.reference and not row.reference)
     console.print(grid)
