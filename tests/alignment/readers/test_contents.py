@@ -83,6 +83,34 @@ def test_lists_of_four_models_ratings_are_those_of_fetv(tmp_path: Path) -> None:
         read_study({"clip": clips, "mss": range(4)}, write(tmp_path / "x.json", [[1, 2], [3, 4]]))
 
 
+@pytest.mark.parametrize(
+    "names", [("1.mp4", "2.mp4"), ("1", "2"), ("m/1.mp4", "m/2.mp4")], ids=["files", "numbers", "paths"]
+)
+def test_clips_by_model(tmp_path: Path, names: tuple[str, str]) -> None:
+    said = {"m": dict(zip(names, (4, 3), strict=True)), "n": {"1.mp4" if "." in names[0] else "1": 2}}
+    scores = {"clip": ["n/1.mp4", "m/1.mp4", "m/2.mp4"], "mss": [1, 2, 3]}
+    study = read_study(scores, write(tmp_path / "t.json", said))
+    assert study.ratings["score"].tolist() == [[2], [4], [3]]
+    assert study.models == ("n", "m", "m")
+    several = {model: {clip: {"smooth": value} for clip, value in of.items()} for model, of in said.items()}
+    assert read_study(scores, write(tmp_path / "t.json", several)).ratings["smooth"].tolist() == [[2], [4], [3]]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"ratings": [{"rater": "x", "smooth": 4}, {"rater": "y", "smooth": 2}]},
+        {"ratings": [4, 2]},
+        {"annotations": {"smooth": [4, 2]}},
+    ],
+)
+def test_what_each_rater_said_inside_a_row(tmp_path: Path, row: dict[str, Any]) -> None:
+    rows = [{"video": "1.mp4", "prompt": "p", **row}]
+    study = read_study({"clip": ["1.mp4"], "mss": [1]}, write(tmp_path / "t.json", rows))
+    (ratings,) = study.ratings.values()
+    assert ratings.tolist() == [[4, 2]]
+
+
 @pytest.mark.parametrize("first", [0, 1])
 def test_a_list_per_model_is_told_by_the_numbers_of_its_clips(tmp_path: Path, first: int) -> None:
     clips = [f"{model}/{first + number:04}.mp4" for model in ("gen2", "pika") for number in (1, 0)]

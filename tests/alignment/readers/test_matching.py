@@ -43,6 +43,13 @@ def test_folders_of_models_with_clips_named_by_their_prompts() -> None:
     assert read_study(scores, ratings).ratings["q"].tolist() == [[1], [2], [3], [4]]
 
 
+def test_prompts_by_their_number_in_the_names() -> None:
+    scores = {"clip": ["gen2/000.mp4", "gen2/001.mp4", "pika/000.mp4", "pika/001.mp4"], "mss": [1, 2, 3, 4]}
+    for more in ({}, {"model": ["gen2", "gen2", "pika", "pika"], "prompt": ["a", "b", "a", "b"]}):
+        ratings = {"model": ["pika", "pika", "gen2", "gen2"], "prompt_id": [0, 1, 0, 1], "q": [3, 4, 1, 2]}
+        assert read_study({**scores, **more}, ratings).ratings["q"].tolist() == [[1], [2], [3], [4]]
+
+
 def test_several_raters_of_a_prompt_of_a_model() -> None:
     ratings = {name: cells * 2 for name, cells in RATINGS.items()} | {"rater": ["x"] * 4 + ["y"] * 4}
     assert read_study(SCORES, ratings).raters["q"] == ("x", "y")

@@ -78,6 +78,20 @@ def test_models_called_a_and_b_are_no_outcomes() -> None:
     assert read({**table, "smoother": ["left", "right", "tie"]}).dimensions == ("smoother",)
 
 
+def test_of_several_columns_with_the_name_of_an_outcome_the_one_that_holds_some_counts() -> None:
+    table = {"left": ["p", "p"], "right": ["q", "r"], "label": ["easy", "hard"], "vote": ["left", "tie"]}
+    assert said(read(table)) == [("p", "q", 1), ("p", "r", 0)]
+    with pytest.raises(SetupError, match="row 1: expected left, right, tie or the name of one of the clips in label"):
+        read({name: cells for name, cells in table.items() if name != "vote"})
+
+
+def test_numbers_are_said() -> None:
+    found = read({"left": ["p", "p", "q"], "right": ["q", "r", "r"], "preference": [1, -1, 0]})
+    assert (
+        "Preferences: left against right, outcome from preference: 1 the first, 0 a tie, -1 the second" in found.notes
+    )
+
+
 def test_the_winner_by_the_name_of_its_model() -> None:
     found = read({"model_a": ["gen2", "pika"], "model_b": ["pika", "gen2"], "winner": ["pika", "pika"]})
     assert said(found) == [("gen2", "pika", -1), ("pika", "gen2", 1)]
@@ -103,6 +117,13 @@ def test_grades_are_read_by_their_sign_and_said() -> None:
     assert any("ITU-T P.910" in note and "how much is not used" in note for note in found.notes)
     stated = read({"left": ["p", "p", "q"], "right": ["q", "r", "r"], "preference": [1, 6, 4]}, scale=(1, 7))
     assert said(stated) == WANTED
+
+
+def test_a_column_of_votes_of_any_name_is_read_where_it_is_asked_for() -> None:
+    table = {"left": ["p", "p", "q"], "right": ["q", "r", "r"], "which": [1, 2, 0]}
+    with pytest.raises(SetupError, match="its first row: left 'p', right 'q', which '1'; --dimension names a column"):
+        read(table)
+    assert said(read(table, dimensions=["which"]), "which") == WANTED
 
 
 def test_what_each_column_was_read_as() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from vmmetrics.alignment.readers.columns import normalised
+from vmmetrics.alignment.readers.columns import is_clip_file, normalised
 from vmmetrics.alignment.readers.label_studio import is_tasks, rows_of_tasks
 from vmmetrics.errors import SetupError
 
@@ -111,6 +111,26 @@ def _ratings_inside(content: Any, _: str) -> Rows | None:
     return rows, f"{key}: a row for each of what is listed there"
 
 
+def _by_model(content: Any, _: str) -> Rows | None:
+    """``{"MODEL": {"1.mp4": 4, ...}, ...}``, the inner names those of files or numbers."""
+    if (
+        not isinstance(content, Mapping)
+        or not content
+        or not all(isinstance(v, Mapping) and v for v in content.values())
+    ):
+        return None
+    inner = [str(name) for values in content.values() for name in values]
+    if any(map(is_clip_file, content)) or not (all(map(is_clip_file, inner)) or all(map(str.isdigit, inner))):
+        return None
+    rows = []
+    for model, values in content.items():
+        for name, value in values.items():
+            clip = str(name) if str(name).startswith(f"{model}/") else f"{model}/{name}"
+            said = value if isinstance(value, Mapping) else {"score": value}
+            rows.append({"clip": clip, "model": str(model), **said})
+    return rows, f"Clips by model: {', '.join(map(str, list(content)[:8]))}"
+
+
 def _lists(content: Any, source: str) -> Rows | None:
     """A list of ratings for each model, in the order of prompts, as LGVQ's authors keep FETV's.
 
@@ -157,6 +177,7 @@ LAYOUTS: tuple[Callable[[Any, str], Rows | None], ...] = (
     _uve,
     _wrapped,
     _ratings_inside,
+    _by_model,
     _lists,
 )
 """Told one after the other; each gives None for what is not its own."""

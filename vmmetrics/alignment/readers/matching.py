@@ -45,7 +45,8 @@ def matched(scores: SourceScores, judged: Judgements) -> NameMatch:
 
 def knows_prompts(scores: SourceScores, judged: Judgements) -> bool:
     """Whether a scored clip has the model and the prompt of a judged one."""
-    return not scores.of_models and bool(_keys(scores).keys() & _keys(judged).keys())
+    theirs = _keys(judged).keys()
+    return not scores.of_models and any(_keys(scores, by_name=named).keys() & theirs for named in (False, True))
 
 
 def _by_names(scores: SourceScores, judged: Judgements) -> tuple[NameMatch, SetupError | None]:
@@ -91,6 +92,8 @@ def _by_prompt(scores: SourceScores, judged: Judgements) -> NameMatch:
     if scores.of_models or judged.of_models:
         return NameMatch((), ())
     keys = [_keys(side) for side in (scores, judged)]
+    if not keys[0].keys() & keys[1].keys():
+        keys[0] = _keys(scores, by_name=True)  # a prompt's number may be in the name beside its text in a column
     shared = keys[0].keys() & keys[1].keys()
     pairs = []
     for key in sorted(shared):
@@ -106,9 +109,10 @@ def _by_prompt(scores: SourceScores, judged: Judgements) -> NameMatch:
     return NameMatch(tuple(sorted(pairs)), (("model and prompt", len(pairs)),) if pairs else ())
 
 
-def _keys(side: SourceScores | Judgements) -> dict[_Key, list[int]]:
-    """Model and prompt, as they are compared, to the clips; from the names where nothing else says them."""
-    prompts, models = list(side.prompts), list(side.models)
+def _keys(side: SourceScores | Judgements, *, by_name: bool = False) -> dict[_Key, list[int]]:
+    """Model and prompt, as they are compared, to the clips; from the names where nothing else says them, or at once."""
+    none = [None] * len(side.clips)
+    prompts, models = (list(none), list(none)) if by_name else (list(side.prompts), list(side.models))
     if not all(prompts) or not all(models):
         by_prompt, by_model, _ = groups_from_names(side.clips)
         prompts = [prompt or other for prompt, other in zip(prompts, by_prompt, strict=True)]
@@ -127,17 +131,17 @@ def _plain(text: str) -> str:
 def _what_is_missing(scores: SourceScores, judged: Judgements) -> str:
     """Why ratings of prompts of models find no clip, in words."""
     ours, theirs = _keys(scores), _keys(judged)
-    if not ours:
-        lacking = "prompts" if any(scores.models) else "models and prompts"
-        why = f"the {lacking} of the scored clips are not known (score with --prompts, or give the scores such columns)"
-    else:
+    if ours:
         models, prompts = ({key[part] for key in ours} & {key[part] for key in theirs} for part in (0, 1))
         why = f"{len(models)} models and {len(prompts)} prompts are in both, but no model with the same prompt"
-        sides = [next(iter(keys)) for keys in (ours, theirs) if keys]
-        why += "".join(f"; such as {prompt!r} of {model}" for model, prompt in sides)
+    else:
+        lacking = "prompts" if any(scores.models) else "models and prompts"
+        why = f"the {lacking} of the scored clips are not known (score with --prompts, or give the scores such columns)"
+    shown = [next(filter(None, side.prompts), None) for side in (scores, judged)]
+    such = [f"{what} have {prompt!r}" for what, prompt in zip(("scores", "ratings"), shown, strict=True) if prompt]
     return (
-        f"The ratings name no clip, only a model and a prompt, and no clip of the scores has both: {why}. "
-        "A column of the ratings that names the clip would do (--clip-column)"
+        f"The ratings name no clip, only a model and a prompt, and no clip of the scores has both: {why}; the "
+        f"{', the '.join(such)}. A column of the ratings that names the clip would do (--clip-column)"
     )
 
 

@@ -112,7 +112,7 @@ def read_sides(
     if dimensions:
         judged = judgements_of_dimensions(judged, dimensions)
     if not judged.dimensions:
-        raise SetupError("The ratings hold no dimension")
+        raise SetupError("; ".join(("The ratings hold no rating and no preference", *judged.notes)))
     return found, judged
 
 
