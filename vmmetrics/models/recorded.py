@@ -78,7 +78,7 @@ class RecordedModel(OneByOne):
         Raises:
             SetupError: None of the answers is to these questions.
         """
-        found = {question.id: row for question in questions if (row := self._by_key(question)) is not None}
+        found = self._by_keys(questions)
         left = _without(self._rows.values(), found)
         if left and len(found) < len(questions):
             by_words = dict(_by_words(left, [q for q in questions if q.id not in found]))
@@ -103,7 +103,7 @@ class RecordedModel(OneByOne):
 
     def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> Said:  # noqa: ARG002
         """What was recorded."""
-        row = self._found.get(question.id) or self._by_key(question)
+        row = self._found.get(question.id)
         return Said("", NOT_RECORDED) if row is None else Said(row.text, row.error)
 
     def _count(self, problem: str, times: int) -> None:
@@ -115,6 +115,13 @@ class RecordedModel(OneByOne):
         names = (question.id, question.video) if not question.options else (question.id,)
         found = (self._rows.get(key) for name in names for key in (name, plain_key(name)))
         return next((row for row in found if row is not None), None)
+
+    def _by_keys(self, questions: Sequence[Question]) -> dict[str, RecordedAnswer]:
+        """Question to the answer with its key; numbers that count otherwise than the keys do are none."""
+        found = [(question, row) for question in questions if (row := self._by_key(question)) is not None]
+        signs = [sign for question, row in found if row.key == str(row.place) for sign in _agreement(row, question)]
+        fit = sum(signs) >= _AGREEING * len(signs)
+        return {question.id: row for question, row in found if fit or row.key != str(row.place)}
 
     def _by_place(
         self, rows: Sequence[RecordedAnswer], questions: Sequence[Question], by_words: Mapping[str, RecordedAnswer]

@@ -121,7 +121,7 @@ def _together(root: Path, files: Mapping[Path, ScoreFile]) -> ScoreFile:
     unnamed = [file for file, read in files.items() if any(entry.metric is None for entry in read.entries)]
     metric_of, model_of = _told_by_paths(root, unnamed) if unnamed else ({}, {})
     forms = list(dict.fromkeys(read.form for read in files.values()))
-    found = ScoreFile(f"{len(files)} files, {listed(forms, SHOWN)}")
+    found = ScoreFile(f"{len(files)} file{'s' * (len(files) != 1)}, {listed(forms, SHOWN)}")
     for file, read in files.items():
         if (metric := metric_of.get(file)) is not None:
             model = model_of.get(file)
