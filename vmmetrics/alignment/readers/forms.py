@@ -134,8 +134,8 @@ def _columns_of_clips(table: SourceTable, clips: Collection[str]) -> dict[str, C
 
 def _of_header(header: str, known: Mapping[str, str]) -> ClipColumn | None:
     """What a header says by the known names in it, longest first, else by the files in it."""
-    rest, found = header, list[tuple[int, str]]()
-    for name in sorted((name for name in known if name in header.casefold()), key=len, reverse=True):
+    rest, found, text = header, list[tuple[int, str]](), header.casefold()
+    for name in sorted((name for name in known if name in text), key=len, reverse=True):
         match = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", rest, re.IGNORECASE)
         if match is not None and (len(name) >= _LEAST_STEM or len(name) == len(header)):
             found.append((match.start(), known[name]))
