@@ -170,8 +170,12 @@ def faces(
         f"Guessed from names: {', '.join(alike)} held against {', '.join(faced) or 'nothing'}"
         for faced, alike in by_dimensions.items()
     ]
-    if left := [d for d in dimensions if not any(d in faced for faced in facing.values())]:
-        notes.append(f"Not about motion by its name, and so faced by no score: {', '.join(left)}")
+    left = [d for d in dimensions if not any(d in faced for faced in facing.values())]
+    others = [d for d in left if about[d] == frozenset()]
+    if others:
+        notes.append(f"Not about motion by its name, and so faced by no score: {', '.join(others)}")
+    if unmeasured := [d for d in left if d not in others]:
+        notes.append(f"No score measures {', '.join(unmeasured)}: not compared (--face METRIC=DIMENSION compares one)")
     return {m: faced for m, faced in facing.items() if faced}, tuple(notes)
 
 
