@@ -163,6 +163,12 @@ def test_bookkeeping_by_each_rater_is_no_rating() -> None:
     assert set(read(table, dimensions=["lead_time"]).dimensions) == {"q", "lead_time"}
 
 
+def test_names_of_the_video_quality_field() -> None:
+    found = read({"stimulus": ["a", "a"], "observer": ["x", "y"], "score": [1, 2]})
+    assert found.raters["score"] == ("x", "y")
+    assert read({"PVS": ["a", "b"], "O1": [1, 2], "O2": [3, 4]}).ratings["rating"].tolist() == [[1, 3], [2, 4]]
+
+
 def test_a_worker_is_a_rater() -> None:
     found = read({"clip": ["a", "a"], "WorkerId": ["x", "y"], "AssignmentId": [1, 2], "q": [1, 2]})
     assert found.raters["q"] == ("x", "y")

@@ -15,12 +15,13 @@ from vmmetrics.video.discover import CLIP_SUFFIXES
 CLIP = (
     "clip", "clip_name", "clip_path", "video", "video_name", "video_path", "file", "filename", "file_name", "path",
     "filepath", "file_path", "name", "video_file", "video_id", "clip_id", "id",
-    "video_url", "clip_url", "video_link",
-    "video_url", "clip_url", "video_link", "url",
+    "video_url", "clip_url", "video_link", "stimulus", "pvs",
+    "video_url", "clip_url", "video_link", "stimulus", "pvs", "url",
 )  # fmt: skip
 RATER = ("rater", "rater_id", "annotator", "annotator_id", "worker", "worker_id", "user", "user_id", "participant",
          "participant_id", "judge", "subject_id", "human", "annotator_email", "completed_by", "email", "email_address",
-         "e_mail", "username", "prolific_id", "prolific_pid")  # fmt: skip
+         "e_mail", "username", "prolific_id", "prolific_pid", "observer", "observer_id", "evaluator", "voter",
+         "respondent", "viewer", "labeler", "expert")  # fmt: skip
 DIMENSION = ("dimension", "aspect", "subaspect", "criterion", "attribute", "question")
 RATING = ("rating", "score", "value", "mos", "answer", "vote")
 PROMPT = ("prompt", "caption", "text_prompt", "prompt_en", "text", "prompt_id", "prompt_index", "sent_id")
