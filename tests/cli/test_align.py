@@ -36,6 +36,17 @@ def rows(path: Path) -> list[list[str]]:
     return [line.split(",") for line in path.read_text().splitlines()[1:]]
 
 
+def test_a_form_in_words(vmmetrics: Any, files: tuple[Path, Path], tmp_path: Path, capsys: Captured) -> None:
+    heads = [f"How smooth? [{prompt}_{model}.mp4]" for prompt in range(6) for model in MODELS]
+    said = ["Bad", "Poor", "Fair", "Good", "Excellent", "Fair"] * 3
+    form = tmp_path / "responses.csv"
+    form.write_text("\n".join(",".join(row) for row in (["Timestamp", *heads], ["1", *said], ["2", *said])) + "\n")
+    assert vmmetrics("align", files[0], form, "--resamples", 20) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "18 clips with a score and a judgement" in shown
+    assert "How smooth: words read as bad 1, poor 2, fair 3, good 4, excellent 5" in shown
+
+
 def test_from_tables_to_a_folder(vmmetrics: Any, files: tuple[Path, Path], tmp_path: Path, capsys: Captured) -> None:
     scores, ratings = files
     assert vmmetrics("align", scores, ratings, "--out", "study", "--resamples", 50, "--reference", "ssim") == 0

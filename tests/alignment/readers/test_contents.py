@@ -131,7 +131,18 @@ def test_lines_without_a_header(tmp_path: Path, name: str) -> None:
     assert f"{name}: no header; its columns are taken for clip, prompt, rating" in study.matching.notes
 
 
-@pytest.mark.parametrize("content", [[{"type": "leftvote"}], {"data": []}, {"0": {"video_a": 1}}, [[1], ["a"]], [[]]])
+@pytest.mark.parametrize(
+    "content",
+    [
+        [{"type": "leftvote"}],
+        [{"type": ["x"]}],
+        {"data": []},
+        {"0": {"video_a": 1}},
+        [[1], ["a"]],
+        [[]],
+        [{"ratings": [{"rater": "x"}]}, {"ratings": 3.5}],
+    ],
+)
 def test_what_is_none_of_them_is_an_error_in_words(tmp_path: Path, content: Any) -> None:
     with pytest.raises(SetupError):
         read_study({"clip": ["a.mp4"], "mss": [1]}, write(tmp_path / "t.json", content))

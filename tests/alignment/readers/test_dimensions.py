@@ -88,3 +88,9 @@ def test_unknown_names(given: dict[str, str], message: str) -> None:
 def test_nothing_to_face() -> None:
     with pytest.raises(SetupError, match="No score faces any of the dimensions"):
         faces(["mss"], ["static_quality", "alignment"])
+
+
+def test_a_dimension_that_no_score_measures_is_said() -> None:
+    _, notes = faces(["mss"], ["smoothness", "naturalness", "static_quality"])
+    assert any(note.startswith("No score measures naturalness: not compared") for note in notes)
+    assert any(note.endswith("faced by no score: static_quality") for note in notes)

@@ -30,6 +30,7 @@ def read(folder: Path, heads: list[str], rows: list[list[str]]) -> Study:
             ["How smooth is clip_1.mp4?", "How smooth is clip_2.mp4?", "How smooth is a dog runs-0.mp4?"],
             "How smooth is",
         ),
+        (["Clip 1", "Clip 2", "A dog runs 0"], "rating"),
         (["Smoothness of clip_1", "Smoothness of clip_2", "Smoothness of a dog runs-0"], "Smoothness of"),
         (["Smoothness [clip_1.mp4]", "Smoothness [clip_2.mp4]", "Smoothness [a dog runs-0.mp4]"], "Smoothness"),
         (["Smoothness? [clip_1]", "Smoothness? [clip_2]", "Smoothness? [a dog runs-0]"], "Smoothness"),

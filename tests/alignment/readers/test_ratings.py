@@ -163,6 +163,12 @@ def test_bookkeeping_by_each_rater_is_no_rating() -> None:
     assert set(read(table, dimensions=["lead_time"]).dimensions) == {"q", "lead_time"}
 
 
+def test_names_of_the_video_quality_field() -> None:
+    found = read({"stimulus": ["a", "a"], "observer": ["x", "y"], "score": [1, 2]})
+    assert found.raters["score"] == ("x", "y")
+    assert read({"PVS": ["a", "b"], "O1": [1, 2], "O2": [3, 4]}).ratings["rating"].tolist() == [[1, 3], [2, 4]]
+
+
 def test_a_worker_is_a_rater() -> None:
     found = read({"clip": ["a", "a"], "WorkerId": ["x", "y"], "AssignmentId": [1, 2], "q": [1, 2]})
     assert found.raters["q"] == ("x", "y")
@@ -194,3 +200,18 @@ def test_bookkeeping_is_no_preference() -> None:
 def test_what_cannot_be_read(source: Any, options: dict[str, Any], message: str) -> None:
     with pytest.raises(SetupError, match=message):
         read(source, **options)
+
+
+@pytest.mark.parametrize("text", ["a" + " " * 20_000 + "x", "7" + " " * 20_000 + "(", "a" * 50_000, "[" * 50_000])
+def test_long_texts_are_read_at_once(text: str) -> None:
+    """Each of these took minutes, as a header or as a cell, with patterns that try every way to split it."""
+    table = {
+        "clip": ["1.mp4", "2.mp4"],
+        "Timestamp": ["1", "2"],
+        "said": [text, text],
+        text: ["good", "bad"],
+        "q": [1, 2],
+    }
+    assert read(table).ratings["q"].tolist() == [[1], [2]]
+    with pytest.raises(SetupError, match="row 1: expected left, right, tie"):
+        read({"left": ["p"], "right": ["q"], "outcome": [text]})

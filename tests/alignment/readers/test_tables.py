@@ -94,6 +94,7 @@ def test_byte_order_marks_and_other_encodings(tmp_path: Path) -> None:
         ("t.json", '{"clip": ["a"], "mss": [1, 2]}', "differ in length"),
         ("t.md", "no table here", "no Markdown table"),
         ("t.pkl", "anything", "expected a table in"),
+        ("t.xlsx", "anything", "save the sheet as CSV"),
     ],
 )
 def test_what_is_no_table(tmp_path: Path, name: str, content: str, message: str) -> None:
@@ -113,6 +114,14 @@ def test_parquet_without_pyarrow_names_the_extra(tmp_path: Path, monkeypatch: py
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(SetupError, match=r"vmmetrics\[parquet\]"):
         read_table(tmp_path / "t.parquet", "x")
+
+
+def test_decimal_commas_of_a_table_with_semicolons(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("clip;mss;prompt\na.mp4;0,5;1,2,3\nb.mp4;-1;4\n")
+    table = read_table(tmp_path / "t.csv", "x")
+    assert table.columns["mss"] == ["0.5", "-1"]
+    assert table.columns["prompt"] == ["1,2,3", "4"]
+    assert table.notes == ("t.csv: numbers with a decimal comma: mss",)
 
 
 def test_numbers() -> None:

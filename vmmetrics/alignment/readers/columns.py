@@ -15,12 +15,13 @@ from vmmetrics.video.discover import CLIP_SUFFIXES
 CLIP = (
     "clip", "clip_name", "clip_path", "video", "video_name", "video_path", "file", "filename", "file_name", "path",
     "filepath", "file_path", "name", "video_file", "video_id", "clip_id", "id",
-    "video_url", "clip_url", "video_link",
-    "video_url", "clip_url", "video_link", "url",
+    "video_url", "clip_url", "video_link", "stimulus", "pvs",
+    "video_url", "clip_url", "video_link", "stimulus", "pvs", "url",
 )  # fmt: skip
 RATER = ("rater", "rater_id", "annotator", "annotator_id", "worker", "worker_id", "user", "user_id", "participant",
          "participant_id", "judge", "subject_id", "human", "annotator_email", "completed_by", "email", "email_address",
-         "e_mail", "username", "prolific_id", "prolific_pid")  # fmt: skip
+         "e_mail", "username", "prolific_id", "prolific_pid", "observer", "observer_id", "evaluator", "voter",
+         "respondent", "viewer", "labeler", "expert")  # fmt: skip
 DIMENSION = ("dimension", "aspect", "subaspect", "criterion", "attribute", "question")
 RATING = ("rating", "score", "value", "mos", "answer", "vote")
 PROMPT = ("prompt", "caption", "text_prompt", "prompt_en", "text", "prompt_id", "prompt_index", "sent_id")
@@ -170,8 +171,12 @@ def faces(
         f"Guessed from names: {', '.join(alike)} held against {', '.join(faced) or 'nothing'}"
         for faced, alike in by_dimensions.items()
     ]
-    if left := [d for d in dimensions if not any(d in faced for faced in facing.values())]:
-        notes.append(f"Not about motion by its name, and so faced by no score: {', '.join(left)}")
+    left = [d for d in dimensions if not any(d in faced for faced in facing.values())]
+    others = [d for d in left if about[d] == frozenset()]
+    if others:
+        notes.append(f"Not about motion by its name, and so faced by no score: {', '.join(others)}")
+    if unmeasured := [d for d in left if d not in others]:
+        notes.append(f"No score measures {', '.join(unmeasured)}: not compared (--face METRIC=DIMENSION compares one)")
     return {m: faced for m, faced in facing.items() if faced}, tuple(notes)
 
 

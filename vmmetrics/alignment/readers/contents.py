@@ -41,7 +41,7 @@ def _arena(content: Any, _: str) -> Rows | None:
     """Votes in the log of an arena (FastChat, GenAI-Arena): ``{"type": "leftvote", "models": [...]}`` a line."""
     if not _is_rows(content):
         return None
-    votes = [row for row in content if row.get("type") in _VOTES and _models_of(row)]
+    votes = [row for row in content if str(row.get("type")) in _VOTES and _models_of(row)]
     if not votes:
         return None
     rows = []
@@ -107,7 +107,8 @@ def _ratings_inside(content: Any, _: str) -> Rows | None:
     rows = []
     for row in content:
         shared = {name: value for name, value in row.items() if name != key}
-        rows += [{**shared, **said} for said in row.get(key) or () if isinstance(said, Mapping)]
+        listed = row.get(key)
+        rows += [{**shared, **said} for said in (listed if _is_rows(listed) else ())]
     return rows, f"{key}: a row for each of what is listed there"
 
 

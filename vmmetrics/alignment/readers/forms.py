@@ -108,9 +108,9 @@ def _columns_of_clips(table: SourceTable, clips: Collection[str]) -> dict[str, C
         parts = PurePosixPath(clip.replace("\\", "/")).parts
         for depth in range(1, len(parts) + 1):
             path = "/".join(parts[-depth:])
-            known[path.casefold()] = path
-            known.setdefault(stem(path).casefold(), path)
-    whole = sum(name.casefold() in known for name in names)
+            known[_spelt(path)] = path
+            known.setdefault(_spelt(stem(path)), path)
+    whole = sum(_spelt(name) in known for name in names)
     if not is_form and sum(of is not None for of in files.values()) < 2 and whole < 2:
         return {}
     if not is_form and first_column((name for name in names if not called.describes_clip(name)), called.CLIP):
@@ -118,13 +118,11 @@ def _columns_of_clips(table: SourceTable, clips: Collection[str]) -> dict[str, C
     bracketed = is_form and sum(_IN_BRACKETS.search(name) is not None for name in names) > 1
     found = {}
     for name in names:
-        if normalised(name) in {*_TIMESTAMP, *_PEOPLE} or (
-            called.is_bookkeeping(name) and name.casefold() not in known
-        ):
+        if normalised(name) in {*_TIMESTAMP, *_PEOPLE} or (called.is_bookkeeping(name) and _spelt(name) not in known):
             continue
         of = _of_header(name, known) if is_form or files[name] else None
-        if of is None and name.casefold() in known:
-            of = ClipColumn((known[name.casefold()],), "")
+        if of is None and _spelt(name) in known:
+            of = ClipColumn((known[_spelt(name)],), "")
         if of is None and bracketed and (match := _IN_BRACKETS.search(name)):
             of = ClipColumn((match["inside"].strip(),), _question(name[: match.start()]))
         if of is not None:
@@ -134,18 +132,26 @@ def _columns_of_clips(table: SourceTable, clips: Collection[str]) -> dict[str, C
 
 def _of_header(header: str, known: Mapping[str, str]) -> ClipColumn | None:
     """What a header says by the known names in it, longest first, else by the files in it."""
-    rest, found = header, list[tuple[int, str]]()
-    for name in sorted((name for name in known if name in header.casefold()), key=len, reverse=True):
-        match = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", rest, re.IGNORECASE)
+    rest, found = _spelt(header), list[tuple[int, str]]()
+    question = header if len(rest) == len(header) else rest
+    for name in sorted((name for name in known if name in rest), key=len, reverse=True):
+        match = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", rest)
         if match is not None and (len(name) >= _LEAST_STEM or len(name) == len(header)):
             found.append((match.start(), known[name]))
-            rest = rest[: match.start()] + " " * len(match[0]) + rest[match.end() :]
+            rest, question = (
+                text[: match.start()] + " " * len(match[0]) + text[match.end() :] for text in (rest, question)
+            )
     if not found:
         found = [(match.start(), match[0]) for match in _FILE.finditer(header)]
-        rest = _FILE.sub(" ", header)
+        question = _FILE.sub(" ", header)
     if len(found) not in {1, 2}:
         return None
-    return ClipColumn(tuple(clip for _, clip in sorted(found)), _question(rest) if len(found) == 1 else "")
+    return ClipColumn(tuple(clip for _, clip in sorted(found)), _question(question) if len(found) == 1 else "")
+
+
+def _spelt(name: str) -> str:
+    """A name as it is compared: "clip_1" may be written "Clip 1"."""
+    return name.casefold().replace("_", " ").replace("-", " ")
 
 
 def _question(text: str) -> str:

@@ -17,7 +17,7 @@ from vmmetrics.types import FloatArray
 
 _ONE_DIMENSION = "rating"
 """What the dimension is called where columns name raters alone."""
-_PERSON = r"(?:rater|annotator|human|user|worker|judge|subject|participant|score|rating|r)"
+_PERSON = r"(?:rater|annotator|human|user|worker|judge|subject|participant|observer|expert|score|rating|r|o)"
 _GAP = r"[\s_.:-]"
 _DIMENSION_AND_RATER = tuple(
     re.compile(pattern, re.IGNORECASE)

@@ -27,6 +27,7 @@ from vmmetrics.utils.schema import parse_json
 from vmmetrics.utils.tables import csv_rows, open_parquet
 
 TABLE_SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".md", ".txt")
+_SHEETS = frozenset({".xlsx", ".xls", ".xlsm", ".ods", ".numbers"})
 _BLANKS = frozenset({"", "nan", "na", "n/a", "none", "null", "-", "–", "missing", "failed", "?"})
 # Names of the columns of a file without a header: "1.mp4|a cat|3.5", as T2VQA-DB has it.
 _HEADLESS = {2: ["clip", "rating"], 3: ["clip", "prompt", "rating"]}
@@ -185,7 +186,8 @@ def _as_text(cell: Any) -> str | None:
 def _of_file(path: Path) -> SourceTable:
     suffix = path.suffix.lower()
     if suffix not in TABLE_SUFFIXES:
-        raise SetupError(f"{path}: expected a table in {', '.join(TABLE_SUFFIXES)}")
+        how = "; save the sheet as CSV" if suffix in _SHEETS else ""
+        raise SetupError(f"{path}: expected a table in {', '.join(TABLE_SUFFIXES)}{how}")
     if suffix == ".parquet":
         with open_parquet(path) as file:
             read = file.read()
