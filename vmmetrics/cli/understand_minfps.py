@@ -59,6 +59,7 @@ def minfps(
     from vmmetrics.understanding.harness.models import ModelSettings
     from vmmetrics.understanding.minfps import distributions
     from vmmetrics.understanding.minfps.asking import Asked, rates_found
+    from vmmetrics.utils.storage.job_folder import check_folder
 
     check_picture(picture)
     output, messages = open_consoles()
@@ -69,6 +70,7 @@ def minfps(
         raise typer.BadParameter(f"{name} has no questions with options in {data}")
     if (play or page) and not by.startswith(PERSON):
         raise typer.BadParameter(f"--play and --page are for a person: --by {PERSON}NAME")
+    check_folder(out, holds="rates")
     about = {"benchmark": name, "data": sorted(loaded.source.values())}
     if by.startswith(PERSON) and by != PERSON:
         opened = _person(by.removeprefix(PERSON), out, questions, play, page, messages)
