@@ -167,7 +167,7 @@ def submission(
 def lmms_eval(
     name: options.BenchmarkName,
     data: Annotated[Path, option("Folder or file of the benchmark, as it was released.")],
-    out: Annotated[Path, option("Folder for the task files; may hold tasks of other benchmarks.")],
+    out: Annotated[Path, out_option("Folder for the task files; may hold tasks of other benchmarks.")],
     videos: options.Videos = None,
     protocol: Annotated[str, option("Whose words are said to the model: vmmetrics, or upstream.")] = "vmmetrics",
     _plugin: options.BenchmarkPlugins = None,

@@ -60,7 +60,7 @@ def no_such_option(name: str, known: list[str]) -> str:
     now = [new for new in RENAMED.get(name, ()) if new.split()[0] in known]
     if now:
         return f"{said}; it is {now[0]} now."
-    close = get_close_matches(name, known)
+    close = get_close_matches(name, known, cutoff=0.75)
     return f"{said}; did you mean {' or '.join(close)}?" if close else f"{said}."
 
 
