@@ -90,7 +90,7 @@ def test_byte_order_marks_and_other_encodings(tmp_path: Path) -> None:
         ("t.csv", 'clip,mss\n"a,1\n', "not readable as a table"),
         ("t.json", "{", "not readable as JSON"),
         ("t.json", "[" * 100_000, "not readable as JSON"),
-        ("t.json", '["a", "b"]', "expected rows"),
+        ("t.json", '["a", "b"]', r"expected rows \(objects\) or columns \(lists\) but got \['a', 'b'\]"),
         ("t.json", '{"clip": ["a"], "mss": [1, 2]}', "differ in length"),
         ("t.md", "no table here", "no Markdown table"),
         ("t.pkl", "anything", "expected a table in"),

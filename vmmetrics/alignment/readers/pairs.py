@@ -85,7 +85,8 @@ def read_pairs(table: SourceTable, asked: Sequence[str] = (), scale: RatingScale
     """
     if (sides := sides_of(table)) is None:
         raise SetupError(
-            f"{table.source}: expected columns left and right (or winner and loser) but got {table.heading}"
+            f"{table.source}: expected columns left and right (or winner and loser, or model_a and model_b) but got "
+            f"{table.heading}{table.first_row}"
         )
     models = None if sides.of_models else _pair(table, _OF_MODEL)
     of_models = (texts(table, models[0]), texts(table, models[1])) if models else (texts(table, None),) * 2
