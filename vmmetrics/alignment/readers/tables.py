@@ -7,6 +7,7 @@ import csv
 import io
 import math
 import re
+import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -309,7 +310,7 @@ def _of_content(content: Any, name: str, notes: tuple[str, ...] = ()) -> SourceT
         nested = all(isinstance(value, Mapping) for value in values)
         content = [{"clip": key, **(value if nested else {"score": value})} for key, value in content.items()]
     if not _is_column(content) or not all(isinstance(row, Mapping) for row in content):
-        raise SetupError(f"{name}: expected rows (objects) or columns (lists) but got {str(content)[:80]}")
+        raise SetupError(f"{name}: expected rows (objects) or columns (lists) but got {reprlib.repr(content)}")
     rows = [_flat(row) for row in content]
     columns = dict.fromkeys(column for row in rows for column in row)
     return SourceTable(name, {column: [row.get(column) for row in rows] for column in columns}, notes)
