@@ -106,12 +106,9 @@ def align(
     """
     from vmmetrics.alignment.readers.groups import chosen_clips
     from vmmetrics.alignment.readers.read import columns_read, matched_study, read_sides
-    from vmmetrics.alignment.report.tables import group_tables_of, report_parts
-    from vmmetrics.alignment.report.text import print_report, to_csv
     from vmmetrics.alignment.study_report import align as hold_against
     from vmmetrics.alignment.study_report import too_small
     from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED
-    from vmmetrics.utils.storage.atomic import write_text
     from vmmetrics.utils.storage.job_folder import prepare
 
     if len(sources) < 2:
@@ -119,16 +116,9 @@ def align(
     output, messages = open_consoles()
     facing = _facing(pair or [])
     scores, judged = read_sides(
-        sources[:-1],
-        sources[-1],
-        facing=facing,
-        format=ratings_format,
-        metrics=_names(metrics),
-        dimensions=dimension or (),
-        lower=lower_is_better or (),
-        clip_column=clip_column,
-        scale=scale,
-    )
+        sources[:-1], sources[-1], facing=facing, format=ratings_format, metrics=_names(metrics),
+        dimensions=dimension or (), lower=lower_is_better or (), clip_column=clip_column, scale=scale,
+    )  # fmt: skip
     if dry_run:
         _print_columns(columns_read(scores, judged), output)
     study = matched_study(scores, judged, facing, dimension or ())
@@ -151,21 +141,33 @@ def align(
     )
     report = ask(study, exclude_models=exclude_model or ())
     of_groups = {name: ask(part) for name, part in groups.items()}
-    print_result(
-        form, [*report_parts(report), *group_tables_of(of_groups, group_by or "")], output,
-        text=lambda: print_report(report, output, group_tables_of(of_groups, group_by or "")),
-        data=lambda: report.to_json() | ({"groups": {n: r.to_json() for n, r in of_groups.items()}} if groups else {}),
-        csv=lambda: _groups_csv(of_groups, group_by or "") if groups else to_csv(report),
-    )  # fmt: skip
-    if out is not None and groups:
-        write_text(out / "groups.csv", _groups_csv(of_groups, group_by or ""))
-    matching = study.matching
+    _print_report(report, of_groups, group_by or "", form, output)
     if out is not None:
-        _write(out, study, report)
+        _write(out, study, report, _groups_csv(of_groups, group_by or "") if groups else None)
         messages.print(f"written: {out}/page.html, report.md, report.json, table.csv, table.tex, pictures")
-    if max(len(matching.scores_only), len(matching.ratings_only)) > _NAMED:
+    _print_unmatched(study, out, messages)
+
+
+def _print_unmatched(study: Study, out: Path | None, messages: Console) -> None:
+    if max(len(study.matching.scores_only), len(study.matching.ratings_only)) > _NAMED:
         place = f"--out DIR writes them to {_MATCHING}" if out is None else f"{out}/{_MATCHING}"
         messages.print(f"all clips that only one side knows: {place}", soft_wrap=True)
+
+
+def _print_report(
+    report: StudyReport, of_groups: dict[str, StudyReport], column: str, form: str, output: Console
+) -> None:
+    from vmmetrics.alignment.report.tables import group_tables_of, report_parts
+    from vmmetrics.alignment.report.text import print_report, to_csv
+
+    by_group = group_tables_of(of_groups, column)
+    groups = {"groups": {name: part.to_json() for name, part in of_groups.items()}} if by_group else {}
+    print_result(
+        form, [*report_parts(report), *by_group], output,
+        text=lambda: print_report(report, output, by_group),
+        data=lambda: report.to_json() | groups,
+        csv=lambda: _groups_csv(of_groups, column) if by_group else to_csv(report),
+    )  # fmt: skip
 
 
 def _print_columns(columns: Mapping[str, Mapping[str, str]], output: Console) -> None:
@@ -218,7 +220,7 @@ def _facing(faces: list[str]) -> dict[str, list[str]]:
     return found
 
 
-def _write(out: Path, study: Study, report: StudyReport) -> None:
+def _write(out: Path, study: Study, report: StudyReport, groups: str | None) -> None:
     from tempfile import TemporaryDirectory
 
     from vmmetrics.alignment.report.charts import draw_charts, save_charts
@@ -236,6 +238,8 @@ def _write(out: Path, study: Study, report: StudyReport) -> None:
         out / _MATCHING, {"matched": matched, **only, **read}
     )  # first: by it the folder is ours, also after a kill
     write_text(out / "table.csv", to_csv(report))
+    if groups is not None:
+        write_text(out / "groups.csv", groups)
     write_text(out / "report.md", to_markdown(report))
     write_text(out / "table.tex", to_latex(report))
     write_text(out / "page.html", to_html(study, report))

@@ -27,7 +27,7 @@ class Threshold:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ThresholdCheck:
     """A threshold and the mean of one model, or of all clips where there is but one.
 
     Attributes:
@@ -91,7 +91,7 @@ def read_threshold(text: str, metrics: Sequence[str]) -> Threshold:
     return Threshold(metric, least)
 
 
-def judge(table: Table, thresholds: Sequence[Threshold]) -> list[Verdict]:
+def judge(table: Table, thresholds: Sequence[Threshold]) -> list[ThresholdCheck]:
     """Compare the mean of each model, or of all clips where there are not several models, with each threshold."""
     models = sorted({record.model for record in table if record.model is not None})
     parts: list[tuple[str | None, Table]] = [(None, table)]
@@ -100,4 +100,4 @@ def judge(table: Table, thresholds: Sequence[Threshold]) -> list[Verdict]:
         if alone := [record for record in table if record.model is None]:
             parts.append(("clips without a model", Table(alone)))
     means = [(model, part.mean(), len(part)) for model, part in parts]
-    return [Verdict(t, model, mean.get(t.metric), clips) for t in thresholds for model, mean, clips in means]
+    return [ThresholdCheck(t, model, mean.get(t.metric), clips) for t in thresholds for model, mean, clips in means]

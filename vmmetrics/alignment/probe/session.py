@@ -197,11 +197,7 @@ def probe(
     if out is not None:
         _Folder.check(Path(out))
     sources = sources_of(metric, preset, [os.path.abspath(path) for path in plugins])  # noqa: PTH100
-    items = list(clips) if isinstance(clips, list | tuple) else [clips]
-    if all(isinstance(item, str | os.PathLike) for item in items):
-        tasks = tasks_of_paths(items, (), prompts, subject)[0]
-    else:
-        tasks = tasks_of_arrays(items, (), subject, fps=fps, layout=layout)
+    tasks = _tasks_of(clips, prompts, subject, fps, layout)
     wanted, broken = _work_on(tasks[:limit], plan)
     settings = {**plan.configuration([cases.describe(source) for source in sources]), "versions": decisive_versions()}
     with nullcontext() if out is None else _Folder(Path(out), settings) as folder:
@@ -221,6 +217,15 @@ def probe(
                 listener.advance(line)
     lines.sort(key=lambda line: places[key_of(line)])
     return analyse([*broken, *lines], tolerance or Tolerance(), settings)
+
+
+def _tasks_of(
+    clips: Any, prompts: str | os.PathLike[str] | None, subject: str | None, fps: float | None, layout: str | None
+) -> list[Task]:
+    items = list(clips) if isinstance(clips, list | tuple) else [clips]
+    if all(isinstance(item, str | os.PathLike) for item in items):
+        return tasks_of_paths(items, (), prompts, subject)[0]
+    return tasks_of_arrays(items, (), subject, fps=fps, layout=layout)
 
 
 def sources_of(

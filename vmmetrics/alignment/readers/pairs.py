@@ -50,7 +50,7 @@ class Sides(NamedTuple):
     is_result: bool = False
 
 
-class Compared(NamedTuple):
+class PairOutcomes(NamedTuple):
     """Outcomes of a table.
 
     Attributes:
@@ -147,7 +147,7 @@ def _roles(
     sides: Sides,
     models: tuple[str, str] | None,
     named: Mapping[str, str | None],
-    compared: Compared,
+    compared: PairOutcomes,
 ) -> dict[str, str]:
     what = "model" if sides.of_models else "clip"
     first, second = ("preferred", "other") if sides.is_result else ("left", "right")
@@ -205,7 +205,7 @@ def _outcomes(
     known: set[str | None],
     asked: Sequence[str],
     scale: RatingScale,
-) -> Compared:
+) -> PairOutcomes:
     """The outcomes by the first column of such a name that holds some, else by every column that does.
 
     Raises:
@@ -213,7 +213,7 @@ def _outcomes(
     """
     if sides.is_result:
         marked = first_column(table.columns, _TIE_MARKS) is not None
-        return Compared({DIMENSION: _ties(table)}, {}, f"{sides.left} first" + (", ties marked" if marked else ""))
+        return PairOutcomes({DIMENSION: _ties(table)}, {}, f"{sides.left} first" + (", ties marked" if marked else ""))
     others = [name for name in table.columns if name not in known]
     trouble: SetupError | None = None
     for column in (name for name in map(partial(first_column, others), ([name] for name in OUTCOME)) if name):
@@ -223,7 +223,7 @@ def _outcomes(
             trouble = trouble or error
             continue
         source = f"outcome from {column}" + (how and f": {how}")
-        return Compared({DIMENSION: found or [None] * len(table)}, {DIMENSION: column}, source)
+        return PairOutcomes({DIMENSION: found or [None] * len(table)}, {DIMENSION: column}, source)
     wanted = {normalised(name) for name in asked}
     outcomes, told = {}, {}
     for name in others:
@@ -238,7 +238,7 @@ def _outcomes(
         )
     hows = "; ".join(f"{name}: {how}" for name, how in told.items() if how)
     source = f"outcome from {', '.join(outcomes)}" + (hows and f" ({hows})")
-    return Compared(outcomes, {name: name for name in outcomes}, source)
+    return PairOutcomes(outcomes, {name: name for name in outcomes}, source)
 
 
 def _ties(table: SourceTable) -> Outcomes:

@@ -46,7 +46,7 @@ _NUMBERS: tuple[Mapping[str, int], ...] = (
 _MOST_GRADE = 3  # of ITU-T P.910's comparison category rating
 
 
-class Reading(NamedTuple):
+class VoteReading(NamedTuple):
     """How a column of votes is read.
 
     Attributes:
@@ -58,7 +58,7 @@ class Reading(NamedTuple):
     how: str = ""
 
 
-def reading_of(cells: Collection[str], scale: tuple[float, float] | None = None) -> Reading | str:
+def reading_of(cells: Collection[str], scale: tuple[float, float] | None = None) -> VoteReading | str:
     """Decide how a column of votes is to be read.
 
     Args:
@@ -74,9 +74,9 @@ def reading_of(cells: Collection[str], scale: tuple[float, float] | None = None)
     words = [_words(cell) for cell in cells]
     graded = sum(word in _GRADES for word in words)
     if graded == len(words) and any(_GRADES[word] for word in words):
-        return Reading(lambda cell: _turned(_GRADES.get(_words(cell))), f"{_SECOND}; how much is not used")
+        return VoteReading(lambda cell: _turned(_GRADES.get(_words(cell))), f"{_SECOND}; how much is not used")
     strong = any(_STRENGTHS.search(str(cell).casefold()) for cell in cells)
-    return Reading(outcome_of, "how much better is not used" if strong else "")
+    return VoteReading(outcome_of, "how much better is not used" if strong else "")
 
 
 _SECOND = "grades of the second clip against the first (ITU-T P.910): better counts for the second, worse for the first"
@@ -107,7 +107,7 @@ def is_number(word: str) -> bool:
     return re.fullmatch(r"[+-]?\d+(?:\.\d+)?", word) is not None
 
 
-def _of_numbers(said: Sequence[str], scale: tuple[float, float] | None) -> Reading | str:
+def _of_numbers(said: Sequence[str], scale: tuple[float, float] | None) -> VoteReading | str:
     values = [float(word) for word in said]
     if scale is not None:
         low, high = sorted(scale)
@@ -116,11 +116,11 @@ def _of_numbers(said: Sequence[str], scale: tuple[float, float] | None) -> Readi
             return f"expected grades from {low:g} to {high:g} (--scale)"
         toward = 1 if scale[0] < scale[1] else -1
         how = f"grades, {scale[0]:g} the first, {scale[1]:g} the second, {middle:g} a tie; how much is not used"
-        return Reading(lambda cell: _sign(toward * (middle - float(cell))), how)
+        return VoteReading(lambda cell: _sign(toward * (middle - float(cell))), how)
     fitting = [words for words in _NUMBERS if set(said) <= words.keys()]
     if not fitting and -_MOST_GRADE <= values[0] < 0 and values[-1] <= _MOST_GRADE:
         how = f"{_SECOND}; how much is not used; --scale {_MOST_GRADE} -{_MOST_GRADE} where above 0 is for the first"
-        return Reading(lambda cell: _sign(-float(cell)), how)
+        return VoteReading(lambda cell: _sign(-float(cell)), how)
     if not fitting:
         return (
             "expected 1, 2 and 0, or 1, -1 and 0, or grades from -3 to 3; grades on another scale are read with "
@@ -130,7 +130,7 @@ def _of_numbers(said: Sequence[str], scale: tuple[float, float] | None) -> Readi
         return f"it holds only {' and '.join(said)}, where 0 may be a tie or the right one; write left, right and tie"
     names = {LEFT: "the first", RIGHT: "the second", TIE: "a tie"}
     how = ", ".join(f"{word} {names[fitting[0][word]]}" for word in reversed(said))
-    return Reading(lambda cell: fitting[0].get(_short(cell)), how)
+    return VoteReading(lambda cell: fitting[0].get(_short(cell)), how)
 
 
 def _of_signs(first: str, sign: str, second: str) -> Outcome:
