@@ -56,7 +56,7 @@ MosOption = Annotated[
     option("A clip's rating: the mean, or recovered with each rater's bias and noise taken out (ITU-T P.910)."),
 ]
 Higher = Annotated[
-    list[str] | None, option("Higher is better for this score, though its name says an amount; repeatable.")
+    list[str] | None, option("Treat this metric as higher-is-better, though its name says an amount; repeatable.")
 ]
 
 
@@ -69,14 +69,14 @@ def align(
             metavar="METRIC=DIMENSION[,...]",
         ),
     ] = None,
-    metrics: Annotated[list[str] | None, option("Use only these scores, with commas between; repeatable.")] = None,
+    metrics: Annotated[list[str] | None, option("Use only these metrics, with commas between; repeatable.")] = None,
     dimension: Annotated[
         list[str] | None,
         option("Evaluate only this column of ratings, even one that is skipped by its name; repeatable."),
     ] = None,
-    lower_is_better: Annotated[list[str] | None, option("Lower is better for this score; repeatable.")] = None,
+    lower_is_better: Annotated[list[str] | None, option("Treat this metric as lower-is-better; repeatable.")] = None,
     exclude_model: Annotated[list[str] | None, option("Leave out a model, such as real footage; repeatable.")] = None,
-    reference: Annotated[str | None, option("Compare every score with this one.", metavar="METRIC")] = None,
+    reference: Annotated[str | None, option("Compare every metric with this one.", metavar="METRIC")] = None,
     higher_is_better: Higher = None,
     where: Where = None,
     group_by: GroupBy = None,
@@ -90,7 +90,7 @@ def align(
         tuple[float, float] | None, number_option("Lowest and highest rating there can be; others are an error.")
     ] = None,
     resamples: Annotated[int | None, count_option("Bootstrap samples of prompts. Default: 1000.")] = None,
-    seed: Annotated[int | None, seed_option("Of all random numbers. Default: always the same.")] = None,
+    seed: Annotated[int | None, seed_option("Random seed. Default: a fixed one.")] = None,
     out: Annotated[
         Path | None, out_option("Folder for the report: HTML, JSON, CSV, Markdown, LaTeX and pictures.")
     ] = None,
@@ -99,7 +99,7 @@ def align(
     ] = False,
     form: options.Format = "text",
 ) -> None:
-    """Print how far people agree with scores: pooled, within prompt, within model, and against what a person reaches.
+    """Print how far people agree with scores: pooled, within prompt, within model, and beside human agreement.
 
     docs/ratings-formats.md has the forms of ratings. 'vmmetrics plan' says how many clips a study needs.
     """
@@ -253,12 +253,12 @@ _RATERS = (1, 2, 3, 5, 10)
 
 def plan(
     first: Annotated[float, number_option("Spearman of one metric with the mean of three raters.", -1, 1)] = 0.6,
-    second: Annotated[float, number_option("Of another, to be told from it.", -1, 1)] = 0.7,
+    second: Annotated[float, number_option("Spearman of another, to be told from it.", -1, 1)] = 0.7,
     raters: Annotated[
         list[int] | None, count_option("People who rate each clip; repeatable. Default: 1, 2, 3, 5, 10.")
     ] = None,
     clips_per_prompt: Annotated[int, count_option("Clips of each prompt, each by another model.")] = 4,
-    power: Annotated[float, share_option("Chance of seeing the difference.")] = 0.8,
+    power: Annotated[float, share_option("Chance of detecting the difference.")] = 0.8,
     between: Annotated[
         float | None, number_option("Spearman of the two metrics with each other. Default: first × second.", -1, 1)
     ] = None,

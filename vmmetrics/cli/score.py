@@ -47,7 +47,7 @@ def score(
 ) -> None:
     """Score the motion of clips.
 
-    Running the same command again resumes. Exit codes: 0 all scored (a missing score is fine),
+    Re-run the same command to resume. Exit codes: 0 all scored (a missing score is fine),
     2 wrong usage or setup, 3 some clips failed, 4 a mean is under --fail-under.
     """
     part = parse_shard(shard)
