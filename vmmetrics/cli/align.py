@@ -14,7 +14,7 @@ from vmmetrics.cli.options import argument, count_option, number_option, option,
 from vmmetrics.cli.terminal import open_consoles, usage, warn
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from rich.console import Console
 
@@ -58,22 +58,31 @@ MosOption = Annotated[
 Higher = Annotated[
     list[str] | None, option("Treat this metric as higher-is-better, though its name says an amount; repeatable.")
 ]
+Pair = Annotated[
+    list[str] | None,
+    option(
+        "Choose which rating dimension a metric is compared with. Default: guessed from the names.",
+        metavar="METRIC=DIMENSION[,...]",
+    ),
+]
+Dimension = Annotated[
+    list[str] | None, option("Evaluate only this column of ratings, even one that is skipped by its name; repeatable.")
+]
+ClipColumn = Annotated[str | None, option("Column that names the clip. Default: clip, video, file, path, ...")]
+Scale = Annotated[
+    tuple[float, float] | None, number_option("Lowest and highest rating there can be; others are an error.")
+]
+ReportFolder = Annotated[
+    Path | None, out_option("Folder for the report: HTML, JSON, CSV, Markdown, LaTeX and pictures.")
+]
+DryRun = Annotated[bool, option("Print how every column is read and which clips match; compute nothing.", "--dry-run")]
 
 
 def align(
     sources: Sources,
-    pair: Annotated[
-        list[str] | None,
-        option(
-            "Choose which rating dimension a metric is compared with. Default: guessed from the names.",
-            metavar="METRIC=DIMENSION[,...]",
-        ),
-    ] = None,
+    pair: Pair = None,
     metrics: Annotated[list[str] | None, option("Use only these metrics, with commas between; repeatable.")] = None,
-    dimension: Annotated[
-        list[str] | None,
-        option("Evaluate only this column of ratings, even one that is skipped by its name; repeatable."),
-    ] = None,
+    dimension: Dimension = None,
     lower_is_better: Annotated[list[str] | None, option("Treat this metric as lower-is-better; repeatable.")] = None,
     exclude_model: Annotated[list[str] | None, option("Leave out a model, such as real footage; repeatable.")] = None,
     reference: Annotated[str | None, option("Compare every metric with this one.", metavar="METRIC")] = None,
@@ -83,20 +92,12 @@ def align(
     ties: TiesOption = "half",
     mos: MosOption = "mean",
     ratings_format: RatingsFormat = None,
-    clip_column: Annotated[
-        str | None, option("Column that names the clip. Default: clip, video, file, path, ...")
-    ] = None,
-    scale: Annotated[
-        tuple[float, float] | None, number_option("Lowest and highest rating there can be; others are an error.")
-    ] = None,
+    clip_column: ClipColumn = None,
+    scale: Scale = None,
     resamples: Annotated[int | None, count_option("Bootstrap samples of prompts. Default: 1000.")] = None,
     seed: Annotated[int | None, seed_option("Random seed. Default: a fixed one.")] = None,
-    out: Annotated[
-        Path | None, out_option("Folder for the report: HTML, JSON, CSV, Markdown, LaTeX and pictures.")
-    ] = None,
-    dry_run: Annotated[
-        bool, option("Print how every column is read and which clips match; compute nothing.", "--dry-run")
-    ] = False,
+    out: ReportFolder = None,
+    dry_run: DryRun = False,
     form: options.Format = "text",
 ) -> None:
     """Print how far people agree with scores: pooled, within prompt, within model, and beside human agreement.
@@ -105,10 +106,10 @@ def align(
     """
     from vmmetrics.alignment.readers.groups import chosen_clips
     from vmmetrics.alignment.readers.read import columns_read, matched_study, read_sides
-    from vmmetrics.alignment.report.tables import group_tables_of, report_parts
-    from vmmetrics.alignment.report.text import print_report, to_csv
+    from vmmetrics.alignment.report.reading import column_tables, study_parts
     from vmmetrics.alignment.study_report import align as hold_against
-    from vmmetrics.alignment.study_report import too_small
+    from vmmetrics.alignment.study_report import too_small, without_models
+    from vmmetrics.utils.display.tables import print_parts
     from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED
     from vmmetrics.utils.storage.atomic import write_text
     from vmmetrics.utils.storage.job_folder import prepare
@@ -118,68 +119,53 @@ def align(
     output, messages = open_consoles()
     facing = _facing(pair or [])
     scores, judged = read_sides(
-        sources[:-1],
-        sources[-1],
-        facing=facing,
-        format=ratings_format,
-        metrics=_names(metrics),
-        dimensions=dimension or (),
-        lower=lower_is_better or (),
-        clip_column=clip_column,
-        scale=scale,
-    )
+        sources[:-1], sources[-1], facing=facing, format=ratings_format, metrics=_names(metrics),
+        dimensions=dimension or (), lower=lower_is_better or (), clip_column=clip_column, scale=scale,
+    )  # fmt: skip
     if dry_run:
-        _print_columns(columns_read(scores, judged), output)
+        columns = list(column_tables(columns_read(scores, judged)))
+        if form == "text":  # before clips are matched: how columns were read may say why none does
+            print_parts(columns, output)
     study = matched_study(scores, judged, facing, dimension or ())
     study = chosen_clips(study, sources, where or (), clip_column)
     if dry_run:
-        _print_matches(study, exclude_model or (), output)
+        matches = study_parts(without_models(study, exclude_model or ()))
+        print_result(form, matches if form == "text" else [*columns, *matches], output)
         return
     groups = _groups(study, sources, group_by, clip_column, exclude_model or ())
     if out is not None:
         prepare(out, _MATCHING, (), "report")  # before the figures: a folder that cannot be written costs no waiting
     warn(messages, too_small(study))
     ask = partial(
-        hold_against,
-        resamples=resamples or RESAMPLES,
-        seed=SEED if seed is None else seed,
-        against=reference,
-        directed=(*(higher_is_better or ()), *(lower_is_better or ())),
-        ties=ties,
-        mos=mos,
-    )
+        hold_against, resamples=resamples or RESAMPLES, seed=SEED if seed is None else seed, against=reference,
+        directed=(*(higher_is_better or ()), *(lower_is_better or ())), ties=ties, mos=mos,
+    )  # fmt: skip
     report = ask(study, exclude_models=exclude_model or ())
     of_groups = {name: ask(part) for name, part in groups.items()}
-    print_result(
-        form, [*report_parts(report), *group_tables_of(of_groups, group_by or "")], output,
-        text=lambda: print_report(report, output, group_tables_of(of_groups, group_by or "")),
-        data=lambda: report.to_json() | ({"groups": {n: r.to_json() for n, r in of_groups.items()}} if groups else {}),
-        csv=lambda: _groups_csv(of_groups, group_by or "") if groups else to_csv(report),
-    )  # fmt: skip
-    if out is not None and groups:
-        write_text(out / "groups.csv", _groups_csv(of_groups, group_by or ""))
-    matching = study.matching
+    _print(report, of_groups, group_by or "", form, output)
     if out is not None:
         _write(out, study, report)
+        if groups:
+            write_text(out / "groups.csv", _groups_csv(of_groups, group_by or ""))
         messages.print(f"written: {out}/page.html, report.md, report.json, table.csv, table.tex, pictures")
+    matching = study.matching
     if max(len(matching.scores_only), len(matching.ratings_only)) > _NAMED:
         place = f"--out DIR writes them to {_MATCHING}" if out is None else f"{out}/{_MATCHING}"
         messages.print(f"all clips that only one side knows: {place}", soft_wrap=True)
 
 
-def _print_columns(columns: Mapping[str, Mapping[str, str]], output: Console) -> None:
-    from vmmetrics.alignment.report.reading import column_tables
-    from vmmetrics.utils.display.tables import print_parts
+def _print(report: StudyReport, of_groups: dict[str, StudyReport], column: str, form: str, output: Console) -> None:
+    from vmmetrics.alignment.report.tables import group_tables_of, report_parts
+    from vmmetrics.alignment.report.text import print_report, to_csv
 
-    print_parts(list(column_tables(columns)), output)
-
-
-def _print_matches(study: Study, left_out: Sequence[str], output: Console) -> None:
-    from vmmetrics.alignment.report.reading import study_parts
-    from vmmetrics.alignment.study_report import without_models
-    from vmmetrics.utils.display.tables import print_parts
-
-    print_parts(study_parts(without_models(study, left_out)), output)
+    tables = group_tables_of(of_groups, column)
+    groups = {"groups": {name: one.to_json() for name, one in of_groups.items()}} if of_groups else {}
+    print_result(
+        form, [*report_parts(report), *tables], output,
+        text=lambda: print_report(report, output, tables),
+        data=lambda: report.to_json() | groups,
+        csv=lambda: _groups_csv(of_groups, column) if of_groups else to_csv(report),
+    )  # fmt: skip
 
 
 def _groups(
