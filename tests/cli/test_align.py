@@ -189,7 +189,7 @@ def test_a_dry_run_without_a_match_still_says_how_columns_are_read(
     vmmetrics: Any, files: tuple[Path, Path], capsys: Captured
 ) -> None:
     scores, ratings = files
-    ratings.write_text(ratings.read_text().replace(".gif", "x.gif"))
+    ratings.write_text("clip,rater,temporal_quality\nx.mp4,r,1\ny.mp4,r,2\n")
     assert vmmetrics("align", scores, ratings, "--dry-run") == 2
     shown = capsys.readouterr()
     assert "rating of temporal_quality" in shown.out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +121,19 @@ def test_tables_of_vlmevalkit(tmp_path: Path, suffix: str, questions: list[Quest
     else:
         lines(path, rows)
     assert asked(path, questions)[1] == {q.id: f"{'ABC'[n % 3]}. so" for n, q in enumerate(questions)}
+
+
+def test_numbers_that_count_otherwise_than_the_keys_are_places(tmp_path: Path) -> None:
+    numbered = [replace(question, id=str(n)) for n, question in enumerate(ALIKE, 1)]
+    rows = [{k: v for k, v in row.items() if k != "video"} for row in vlmevalkit(numbered)]  # these count from 0
+    assert asked(lines(tmp_path / "a.jsonl", rows), numbered)[1] == {
+        q.id: f"{'ABC'[n % 3]}. so" for n, q in enumerate(numbered)
+    }
+
+
+def test_an_answer_called_text_is_not_taken_for_the_question(tmp_path: Path) -> None:
+    rows = [{"index": n, "text": "zebra"} for n in range(6)]
+    assert asked(lines(tmp_path / "a.jsonl", rows), ALIKE)[1] == {q.id: "zebra" for q in ALIKE}
 
 
 def test_places_may_count_from_one_and_failures_are_errors(tmp_path: Path) -> None:

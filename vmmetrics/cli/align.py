@@ -29,16 +29,16 @@ _NAMED = 5  # clips that the report names of those that only one side knows
 Sources = Annotated[
     list[str],
     argument(
-        "Run directories or tables with a clip column (NAME=PATH names one), then the ratings: a table, a "
-        "released set, or 'vmbench' for VMBench's published scores.",
+        "Run directories, tables with a clip column, or results of VBench, FETV-EVAL or EvalCrafter (NAME=PATH names "
+        "one), then the ratings: a table, a released set, or 'vmbench' for VMBench's published scores.",
         metavar="SCORES... RATINGS",
     ),
 ]
 RatingsFormat = Annotated[
     str | None,
     option(
-        "Form of the ratings: long, cells, wide, averaged, pairs, fetv, video-bench, videofeedback, "
-        "videofeedback2, visionreward, vmbench. Default: told from the columns.",
+        "Read the ratings in this form: long, cells, wide, averaged, pairs, fetv, video-bench, videofeedback, "
+        "videofeedback2, visionreward, vmbench. Default: told from the file.",
         "--ratings-format",
     ),
 ]

@@ -185,13 +185,13 @@ def lmms_eval(
     for reason, count in task.left_out.items():
         messages.print(f"left out: {count:,} {reason}", soft_wrap=True)
     messages.print(f"written: {out}/{task.name}.yaml, {task.questions:,} questions", soft_wrap=True)
-    log = f"logs/MODEL/DATE_samples_{task.name}.jsonl"
+    log, where = f"logs/MODEL/DATE_samples_{task.name}.jsonl", f" --videos {quote(str(videos))}" if videos else ""
     for line in (
         f"python -m lmms_eval --include_path {quote(str(out))} --tasks {task.name} --log_samples --output_path logs "
         "--model MODEL --model_args ARGS",
-        f"vmmetrics understand run {name} --data {quote(str(data))} --model recorded:{log}",
+        f"vmmetrics understand run {name} --data {quote(str(data))}{where} --model recorded:{log}",
     ):
-        output.print(line, soft_wrap=True, markup=False, highlight=False)
+        output.print(line, soft_wrap=True)
 
 
 # ``vmmetrics understand synthetic``: our own suite of clips and questions, rendered.

@@ -29,7 +29,7 @@ LARGEST = 2**30
 _NO_WORDS = "rows that hold likelihoods and no words"
 _FAILED = "Failed to obtain answer via API"  # what VLMEvalKit writes for an answer that never came
 _DOC_IDS = ("id", "uid", "question_id", "question_key", "qid", "key", "index")
-_PROMPTS = ("question", "text", "prompt", "query")
+_PROMPTS = ("question", "prompt", "query")  # and "text", but in a row of answers that is the answer
 _VIDEOS = ("video", "video_name", "video_path", "video_id")
 
 
@@ -115,7 +115,7 @@ def _of_sample(row: Mapping[str, Any], problems: Counter[str]) -> Iterator[Recor
     parts += [
         value for name, value in row.items() if isinstance(value, Mapping) and name not in ("doc", "token_counts")
     ]
-    prompts = (row.get("input"), row.get("prompt_0"), _asked(parts[0]) if parts else None)
+    prompts = (row.get("input"), row.get("prompt_0"), _asked(parts[0], "text") if parts else None)
     asked = next((prompt for prompt in prompts if isinstance(prompt, str)), None)
     place = plain(row["doc_id"])
     number = int(place) if place is not None and place.isdecimal() else None
@@ -197,9 +197,9 @@ def _plain_rows(row: Mapping[str, Any]) -> Iterator[RecordedAnswer]:
                 yield RecordedAnswer(numbered, inner)
 
 
-def _asked(row: Mapping[str, Any]) -> str | None:
+def _asked(row: Mapping[str, Any], *more: str) -> str | None:
     """The question of a row with its options."""
-    text = next((said for name in _PROMPTS if isinstance(said := row.get(name), str) and said.strip()), None)
+    text = next((said for name in (*_PROMPTS, *more) if isinstance(said := row.get(name), str) and said.strip()), None)
     listed = row.get("options") if isinstance(row.get("options"), list) else row.get("candidates")
     options = listed if isinstance(listed, list) else [row.get(letter) for letter in LETTERS]
     shown = [said for option in options if (said := plain(option)) is not None]

@@ -16,12 +16,12 @@ from vmmetrics.models.answer_rows import TEXTS, RecordedAnswer, answers_in, plai
 from vmmetrics.models.frames import Frames
 from vmmetrics.models.protocol import OneByOne, Said
 from vmmetrics.models.questions import NOT_RECORDED, Answered, EntriesByQuestion, Question
-from vmmetrics.utils.display.markup import listed
+from vmmetrics.utils.display.markup import clean, listed, shortened
 from vmmetrics.utils.endpoint.messages import Turn
 
 Released = Callable[[Path], Mapping[str, Answered] | None]
 """How a benchmark reads a file of answers in its own released form."""
-_SHOWN = 5  # keys in a message
+_SHOWN, _LONGEST = 5, 40  # keys in a message, and characters of each
 _AGREEING = 0.9
 """Share of what a file says of its questions (their words, the right letters) that must fit before its numbers are
 taken for places in the benchmark: a few keys were corrected between versions, another order fits one in four."""
@@ -78,7 +78,7 @@ class RecordedModel(OneByOne):
         Raises:
             SetupError: None of the answers is to these questions.
         """
-        found = {question.id: row for question in questions if (row := self._by_key(question)) is not None}
+        found = self._by_keys(questions)
         left = _without(self._rows.values(), found)
         if left and len(found) < len(questions):
             by_words = dict(_by_words(left, [q for q in questions if q.id not in found]))
@@ -96,14 +96,14 @@ class RecordedModel(OneByOne):
                 f"None of the {len(self._rows)} answers in {self._path} is to one of these questions: "
                 f"their keys are like {theirs!r}, the questions' like {ours!r}{why and '; '}{why}"
             )
-        names = listed([row.key for row in left], _SHOWN)
+        names = listed([shortened(clean(row.key), _LONGEST) for row in left], _SHOWN)
         self._count(f"recorded answers to none of the questions: {names}", len(left))
         errors = sum(row.error is not None for row in found.values())
         self._count("recorded errors in place of answers", errors)
 
     def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> Said:  # noqa: ARG002
         """What was recorded."""
-        row = self._found.get(question.id) or self._by_key(question)
+        row = self._found.get(question.id)
         return Said("", NOT_RECORDED) if row is None else Said(row.text, row.error)
 
     def _count(self, problem: str, times: int) -> None:
@@ -115,6 +115,13 @@ class RecordedModel(OneByOne):
         names = (question.id, question.video) if not question.options else (question.id,)
         found = (self._rows.get(key) for name in names for key in (name, plain_key(name)))
         return next((row for row in found if row is not None), None)
+
+    def _by_keys(self, questions: Sequence[Question]) -> dict[str, RecordedAnswer]:
+        """Question to the answer with its key; numbers that count otherwise than the keys do are none."""
+        found = [(question, row) for question in questions if (row := self._by_key(question)) is not None]
+        signs = [sign for question, row in found if row.key == str(row.place) for sign in _agreement(row, question)]
+        fit = sum(signs) >= _AGREEING * len(signs)
+        return {question.id: row for question, row in found if fit or row.key != str(row.place)}
 
     def _by_place(
         self, rows: Sequence[RecordedAnswer], questions: Sequence[Question], by_words: Mapping[str, RecordedAnswer]
@@ -168,22 +175,25 @@ def _agreement(row: RecordedAnswer, question: Question) -> Iterator[bool]:
 
 def _by_words(rows: Iterable[RecordedAnswer], questions: Sequence[Question]) -> Iterator[tuple[str, RecordedAnswer]]:
     """Question and the answer whose prompt has its words and options, where no other question's fit."""
-    beginning: defaultdict[str, list[Question]] = defaultdict(list)
+    alike: defaultdict[tuple[str, ...], list[Question]] = defaultdict(list)  # words and options: the questions
     for question in questions:
-        beginning[_folded(question.text.strip().split("\n")[0])].append(question)
+        alike[_folded(question.text), *map(_folded, question.options)].append(question)
+    beginning: defaultdict[str, list[tuple[str, ...]]] = defaultdict(list)
+    for words, (question, *_) in alike.items():
+        beginning[_folded(question.text.strip().split("\n")[0])].append(words)
     matched: defaultdict[str, list[RecordedAnswer]] = defaultdict(list)
     for row in rows:
         asked = row.asked or row.key
         whole, lines = _folded(asked), dict.fromkeys(map(_folded, asked.split("\n")))
-        fitting = [q for line in (*lines, whole) for q in beginning.get(line, ())]
-        fitting = list({q.id: q for q in fitting if _folded(q.text) in whole}.values())
-        if whole not in {_folded(question.text) for question in fitting}:  # options are there too
-            fitting = [q for q in fitting if all(_folded(option) in whole for option in q.options)]
-        if len(fitting) > 1 and row.video is not None:
+        near = [words for line in dict.fromkeys((*lines, whole)) for words in beginning.get(line, ())]
+        # a file that has the question alone says nothing of the options
+        fitting = [words for words in near if whole == words[0] or all(part in whole for part in words)]
+        found = [question for words in dict.fromkeys(fitting) for question in alike[words]]
+        if len(found) > 1 and row.video is not None:
             name = PurePosixPath(row.video).stem
-            fitting = [q for q in fitting if name in (q.video, PurePosixPath(q.video).stem)]
-        if len(fitting) == 1:
-            matched[fitting[0].id].append(row)
+            found = [question for question in found if name in (question.video, PurePosixPath(question.video).stem)]
+        if len(found) == 1:
+            matched[found[0].id].append(row)
     yield from ((key, rows_of[0]) for key, rows_of in matched.items() if len(rows_of) == 1)
 
 

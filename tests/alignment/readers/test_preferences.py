@@ -48,9 +48,99 @@ def test_every_way_to_name_the_sides(left: str, right: str) -> None:
     assert said(found) == WANTED
 
 
+GENAI_BENCH = {
+    "prompt": ["x", "y", "z"], "left_model": ["a", "b", "a"], "left_video": ["p", "p", "q"],
+    "right_model": ["b", "a", "b"], "right_video": ["q", "r", "r"],
+    "vote_type": ["leftvote", "rightvote", "bothbad_vote"],
+}  # fmt: skip
+VA_JUDGER = {
+    "case_id": ["1", "2", "3"], "text_prompt": ["x", "y", "z"], "video_1_relative_path": ["p", "p", "q"],
+    "video_2_relative_path": ["q", "r", "r"], "reason": ["left of it", "b", "tie"],
+    "human_preference_answer": ["video 1 is better", "video 2 is better", "same"],
+}  # fmt: skip
+VISIONREWARD = {"internal_id": ["1", "2", "3"], "prompt": ["x", "y", "z"], "video1_path": ["p", "p", "q"],
+                "video2_path": ["q", "r", "r"], "standard_answer": ["v1_win", "v2_win", "tie"]}  # fmt: skip
+
+
+@pytest.mark.parametrize("source", [GENAI_BENCH, VA_JUDGER, VISIONREWARD])
+def test_released_preferences(source: Any) -> None:
+    found = read(source)
+    assert found.dimensions == ("preference",)
+    assert said(found) == WANTED
+    assert found.prompts == ("x", "x", "y")
+    assert found.models == (("a", "b", "a") if source is GENAI_BENCH else (None, None, None))
+
+
+def test_models_called_a_and_b_are_no_outcomes() -> None:
+    table = {name: cells for name, cells in GENAI_BENCH.items() if name != "vote_type"}
+    with pytest.raises(SetupError, match="expected a column outcome"):
+        read(table)
+    assert read({**table, "smoother": ["left", "right", "tie"]}).dimensions == ("smoother",)
+
+
+def test_of_several_columns_with_the_name_of_an_outcome_the_one_that_holds_some_counts() -> None:
+    table = {"left": ["p", "p"], "right": ["q", "r"], "label": ["easy", "hard"], "vote": ["left", "tie"]}
+    assert said(read(table)) == [("p", "q", 1), ("p", "r", 0)]
+    with pytest.raises(SetupError, match="row 1: expected left, right, tie or the name of one of the clips in label"):
+        read({name: cells for name, cells in table.items() if name != "vote"})
+
+
+def test_numbers_are_said() -> None:
+    found = read({"left": ["p", "p", "q"], "right": ["q", "r", "r"], "preference": [1, -1, 0]})
+    assert (
+        "Preferences: left against right, outcome from preference: 1 the first, 0 a tie, -1 the second" in found.notes
+    )
+
+
+def test_the_winner_by_the_name_of_its_model() -> None:
+    found = read({"model_a": ["gen2", "pika"], "model_b": ["pika", "gen2"], "winner": ["pika", "pika"]})
+    assert said(found) == [("gen2", "pika", -1), ("pika", "gen2", 1)]
+    assert found.of_models
+
+
+@pytest.mark.parametrize("winner", ["tie", "tie (bothbad)", "both good", "="])
+def test_battles_of_models(winner: str) -> None:
+    found = read(
+        {
+            "question_id": [1, 2, 3], "model_a": ["p", "p", "q"], "model_b": ["q", "r", "r"], "turn": [1, 1, 1],
+            "winner": ["model_a", "model_b", winner], "judge": ["arena_user_1", "u", "v"], "tstamp": [1.5, 2, 3],
+        }
+    )  # fmt: skip
+    assert said(found) == WANTED
+    assert found.of_models and found.models == ("p", "q", "r")
+    assert found.pairs["preference"].raters == ("arena_user_1", "u", "v")
+
+
+def test_grades_are_read_by_their_sign_and_said() -> None:
+    found = read({"left": ["p", "p", "q"], "right": ["q", "r", "r"], "preference": [-3, 2, 0]})
+    assert said(found) == WANTED
+    assert any("ITU-T P.910" in note and "how much is not used" in note for note in found.notes)
+    stated = read({"left": ["p", "p", "q"], "right": ["q", "r", "r"], "preference": [1, 6, 4]}, scale=(1, 7))
+    assert said(stated) == WANTED
+
+
+def test_a_column_of_votes_of_any_name_is_read_where_it_is_asked_for() -> None:
+    table = {"left": ["p", "p", "q"], "right": ["q", "r", "r"], "which": [1, 2, 0]}
+    with pytest.raises(SetupError, match="its first row: left 'p', right 'q', which '1'; --dimension names a column"):
+        read(table)
+    assert said(read(table, dimensions=["which"]), "which") == WANTED
+
+
+def test_what_each_column_was_read_as() -> None:
+    assert dict(read(GENAI_BENCH).columns) == {
+        "prompt": "prompt", "left_model": "left model", "left_video": "left clip", "right_model": "right model",
+        "right_video": "right clip", "vote_type": "outcome",
+    }  # fmt: skip
+    assert read(VA_JUDGER).columns["reason"] == "not read"
+    several = read({"path_A": ["p"], "path_B": ["q"], "MQ": ["A"], "TA": ["B"], "rater": ["x"]})
+    assert several.columns["MQ"] == "outcome of MQ"
+    assert several.columns["rater"] == "rater"
+
+
 def test_winners_and_losers() -> None:
     found = read({"winner": ["p", "r", "q"], "loser": ["q", "p", "r"], "tie": [0, 0, 1]})
     assert said(found) == [("p", "q", 1), ("r", "p", 1), ("q", "r", 0)]
+    assert said(read({"chosen_video": ["p", "r"], "rejected_video": ["q", "p"]})) == [("p", "q", 1), ("r", "p", 1)]
 
 
 def test_raters_prompts_models_and_dimensions() -> None:

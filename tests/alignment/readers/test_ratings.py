@@ -119,6 +119,19 @@ def test_clips_of_one_name_by_several_models() -> None:
     assert found.models == ("m", "n", "m", "n")
 
 
+def test_what_each_column_was_read_as() -> None:
+    long = {"clip": ["a", "b"], "rater": ["x", "y"], "prompt": ["p", "q"], "model": ["m", "n"], "smooth": [1, 2],
+            "lead_time": [1, 2], "comment": ["fine", "hm"]}  # fmt: skip
+    assert dict(read(long).columns) == {
+        "clip": "clip", "rater": "rater", "prompt": "prompt", "model": "model", "smooth": "rating of smooth",
+        "lead_time": "bookkeeping, not read", "comment": "not numeric, not read",
+    }  # fmt: skip
+    wide = read({"clip": ["a", "b"], "q_1": [1, 2], "q_2": [3, 4], "q_mean": [2, 3]}).columns
+    assert (wide["q_1"], wide["q_mean"]) == ("rating of q by 1", "mean of ratings, not read")
+    cells = read({"clip": ["a"], "aspect": ["q"], "score": [1]}).columns
+    assert dict(cells) == {"clip": "clip", "aspect": "dimension", "score": "rating"}
+
+
 def test_rows_about_models() -> None:
     found = read({"model": ["m", "n"], "q": [1, 2]})
     assert found.of_models
@@ -164,7 +177,12 @@ def test_bookkeeping_is_no_preference() -> None:
 @pytest.mark.parametrize(
     ("source", "options", "message"),
     [
-        ({"shot": ["a"], "q": [1]}, {}, "expected a column that names clips"),
+        (
+            {"shot": ["a"], "q": [1]},
+            {},
+            r"expected a column that names clips .* got shot, q; its first row: shot 'a', q '1'; .*--clip-column",
+        ),
+        ({"clip": ["a"], "q": [1]}, {"scale": (5, 1)}, "lowest rating first"),
         ({"clip": ["a"], "words": ["wow"]}, {}, "no column holds ratings"),
         ({"clip": ["a", "b", "c"], "q": [1, 2, "fine"]}, {}, "row 3: expected a number in q but got 'fine'"),
         ({"clip": ["a"], "q": [7]}, {"scale": (1, 5)}, "q of a: expected a rating from 1 to 5 but got 7"),

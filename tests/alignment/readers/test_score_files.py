@@ -219,7 +219,11 @@ def test_files_without_scores(tmp_path: Path) -> None:
     with pytest.raises(SetupError, match="one number for each of motion_smoothness, dynamic_degree and no clips"):
         read_scores(write(tmp_path / "final.json", {"motion_smoothness": 0.5, "dynamic_degree": 1}))
     with pytest.raises(SetupError, match="no line 'Vid: CLIP"):
-        read_scores(write(tmp_path / "notes.txt", "nothing"))
+        read_scores(write(tmp_path / "IS_record.txt", "nothing"))
+    for content in ([0.5, 1, None], {"mss": [0.5, 1]}):
+        with pytest.raises(SetupError, match="numbers without clips, which do not say whose they are"):
+            read_scores(write(tmp_path / "list.json", content))
+    assert read_scores(write(tmp_path / "list.json", {"clip": [1, 2], "mss": [0.5, 1]})).clips == ("1", "2")
     with pytest.raises(SetupError, match=r"expected \{sentence: score\}"):
         read_scores(write(tmp_path / "UMTScore" / "auto_eval_results_wan.json", {"0": [1, 2]}))
     with pytest.raises(SetupError, match=r"no column holds scores: clip \(clip\), note \(passed over: not numbers\)"):

@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 from vmmetrics.cli.main import main
+from vmmetrics.models.questions import LoadedBenchmark, Question
 from vmmetrics.understanding import registry
+from vmmetrics.understanding.harness.lmms_eval import write_task
 from vmmetrics.understanding.harness.lmms_task import letter_of
 
 OPTIONS = ["left", "right", "it stays"]
@@ -119,6 +121,24 @@ def test_a_sample_log_comes_back(data: Path, capsys: pytest.CaptureFixture[str])
     figures = json.loads(Path("run/figures.json").read_text())["figures"]
     overall = next(f for f in figures if (f["group"], f["measure"]) == ("all", "accuracy"))
     assert overall["value"] == pytest.approx(2 / 5)  # q3 and q5 have no answer and count as wrong, q2 has no key
+
+
+def test_what_lmms_eval_would_show_otherwise_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    custom = registry.find("custom")
+    for name in ("a.mp4", "b.mp4"):
+        (tmp_path / name).touch()
+    (tmp_path / "frames").mkdir()
+    questions = tuple(
+        Question(name, name, "Which way?", ("left", "right"), 0, path=tmp_path / name)
+        for name in ("a.mp4", "b.mp4", "frames")
+    )
+    monkeypatch.setattr(type(custom), "policy_for", lambda _, q: "2 fps slowed 4" if q.id == "b.mp4" else None)
+    task = write_task(custom, LoadedBenchmark(questions), tmp_path / "tasks")
+    assert task.questions == 1
+    assert {reason.split(" about ")[1].split(",")[0] for reason in task.left_out} == {
+        "a folder of frames",
+        "a slowed video",
+    }
 
 
 @pytest.mark.parametrize(

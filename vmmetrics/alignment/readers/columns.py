@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import PurePosixPath
 from typing import Any
 
 from vmmetrics.errors import SetupError
 from vmmetrics.metrics.registry import find, registered
+from vmmetrics.video.discover import CLIP_SUFFIXES
 
 # The first that a table has counts. Compared without case, with "_" for whatever is no letter or digit.
 CLIP = (
     "clip", "clip_name", "clip_path", "video", "video_name", "video_path", "file", "filename", "file_name", "path",
     "filepath", "file_path", "name", "video_file", "video_id", "clip_id", "id",
+    "video_url", "clip_url", "video_link",
+    "video_url", "clip_url", "video_link", "url",
 )  # fmt: skip
 RATER = ("rater", "rater_id", "annotator", "annotator_id", "worker", "worker_id", "user", "user_id", "participant",
-         "participant_id", "judge", "subject_id", "human", "annotator_email", "completed_by")  # fmt: skip
-DIMENSION = ("dimension", "aspect", "criterion", "attribute", "question")
+         "participant_id", "judge", "subject_id", "human", "annotator_email", "completed_by", "email", "email_address",
+         "e_mail", "username", "prolific_id", "prolific_pid")  # fmt: skip
+DIMENSION = ("dimension", "aspect", "subaspect", "criterion", "attribute", "question")
 RATING = ("rating", "score", "value", "mos", "answer", "vote")
 PROMPT = ("prompt", "caption", "text_prompt", "prompt_en", "text", "prompt_id", "prompt_index", "sent_id")
 MODEL = ("model", "generator", "model_name", "gen_model", "generator_name", "t2v_model", "system", "source")
@@ -41,7 +46,7 @@ _OF_ANNOTATION = (
     "work_time_in_seconds", "elapsed", "elapsed_time", "time_taken", "watch_time", "rt", "random_seed", "batch",
     "trial_index", "position", "page", "rank", "ranking", "confidence", "agreement", "max_assignments",
     "assignment_duration_in_seconds", "auto_approval_delay_in_seconds", "lifetime_in_seconds",
-    "number_of_similar_hits",
+    "number_of_similar_hits", "tstamp", "turn", "case_id", "idx",
 )  # fmt: skip
 
 
@@ -93,6 +98,11 @@ def _joined(name: str) -> str:
 _JOINED_OF_CLIPS, _JOINED_OF_ANNOTATION = (frozenset(map(_joined, names)) for names in (_OF_CLIPS, _OF_ANNOTATION))
 
 
+def is_clip_file(cell: Any) -> bool:
+    """Return whether a cell is the path or the address of a clip, by its suffix."""
+    return isinstance(cell, str) and PurePosixPath(cell.partition("?")[0]).suffix.lower() in CLIP_SUFFIXES
+
+
 def is_text(cells: Iterable[Any]) -> bool:
     """Whether some cell is text that is no number."""
     for cell in cells:
@@ -116,9 +126,10 @@ def is_text(cells: Iterable[Any]) -> bool:
 # - Where only one dimension is left, everything faces it.
 
 OTHER_THINGS = (
-    "static", "aesthetic", "imaging", "image", "visual", "technical", "alignment", "align", "text", "prompt", "color",
-    "colour", "scene", "object_class", "action", "composition", "focus", "lighting", "clear", "letters", "safety",
-    "unsafe", "detail", "refinement", "semantic", "style", "sharpness", "resolution", "camera", "audio", "background",
+    "static", "spatial", "aesthetic", "imaging", "image", "visual", "technical", "alignment", "align", "text", "prompt",
+    "color", "colour", "scene", "object_class", "action", "composition", "focus", "lighting", "clear", "letters",
+    "safety", "unsafe", "detail", "refinement", "semantic", "style", "sharpness", "resolution", "camera", "audio",
+    "background",
 )  # fmt: skip
 """Words in the names of dimensions that are not about how things move."""
 

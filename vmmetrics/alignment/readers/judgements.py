@@ -6,6 +6,7 @@ from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import compress
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -167,4 +168,26 @@ def judgements_of_dimensions(judgements: Judgements, wanted: Sequence[str]) -> J
         judgements,
         ratings={name: values for name, values in judgements.ratings.items() if name not in others},
         pairs={name: pairs for name, pairs in judgements.pairs.items() if name not in others},
+    )
+
+
+def battles_of_models(judgements: Judgements) -> Judgements:
+    """The same preferences between models alone, whatever the prompt.
+
+    Raises:
+        SetupError: No preference is between two models.
+    """
+    models = tuple(dict.fromkeys(model for model in judgements.models if model))
+    place = np.array([models.index(model) if model else -1 for model in judgements.models], np.int64)
+    pairs = {}
+    for dimension, told in judgements.pairs.items():
+        left, right = place[told.left], place[told.right]
+        kept = (left != right) & (left >= 0) & (right >= 0)
+        raters = tuple(compress(told.raters, kept))
+        pairs[dimension] = Preferences(left[kept], right[kept], told.outcome[kept], raters)
+    if not any(told.outcome.size for told in pairs.values()):
+        raise SetupError("No preference is between two models")
+    note = "No scored clip is known to be one of these: they are taken as preferences between models"
+    return Judgements(
+        models, (None,) * len(models), models, {}, {}, pairs, (*judgements.notes, note), (), True, judgements.columns
     )

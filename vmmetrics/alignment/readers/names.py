@@ -40,6 +40,7 @@ def match_names(
     second: Sequence[str],
     *,
     of_models: bool = False,
+    by_file: bool = True,
     sides: tuple[str, str] = ("scores", "ratings"),
 ) -> NameMatch:
     """Find the names that two lists share.
@@ -48,6 +49,7 @@ def match_names(
         first: Distinct names.
         second: Distinct names.
         of_models: They name models: the last comparison looks at letters and digits alone.
+        by_file: Whether the file name alone may tell a clip that has a folder.
         sides: What to call the two lists in messages.
 
     Raises:
@@ -59,7 +61,8 @@ def match_names(
     pairs: list[tuple[int, int]] = []
     how: Counter[str] = Counter()
     clashes: list[str] = []
-    for depth in dict.fromkeys((deepest, *range(min(depths), 0, -1))):
+    least = 1 if by_file else min(2, deepest)
+    for depth in dict.fromkeys((deepest, *range(min(depths), least - 1, -1))):
         told_by_folder = False
         for words, change in _WAYS if of_models else _WAYS[:-1]:
             keys = [_by_key(side, depth, change) for side in left_over]

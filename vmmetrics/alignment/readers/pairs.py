@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +23,8 @@ DIMENSION = "preference"
 """What the dimension is called where the table does not say."""
 OUTCOME = ("outcome", "preference", "preferred", "winner", "choice", "label", "result", "verdict", "standard_answer",
            "vote_type", "human_vote", "human_preference_answer", "human_preference", "human_rating", "answer", "vote",
-           "judgement", "judgment", "preference_strength", "type")  # fmt: skip
+           "judgement", "judgment", "preference_strength", "grade", "ccr", "cmos", "comparison", "rating",
+           "score")  # fmt: skip
 _FIRST = {"left": "right", "l": "r", "a": "b", "first": "second", "1": "2", "winner": "loser", "chosen": "rejected"}
 _OF_CLIP = frozenset({"clip", "video", "path", "file", "filename", "name", "url", "link", "relative", "v", "id"})
 _OF_MODEL = frozenset({"model", "name", "system", "generator", "method", "t2v", "gen"})
@@ -46,6 +48,20 @@ class Sides(NamedTuple):
     right: str
     of_models: bool = False
     is_result: bool = False
+
+
+class Compared(NamedTuple):
+    """Outcomes of a table.
+
+    Attributes:
+        of_rows: Dimension to the outcome of each row, None where it is blank.
+        columns: Dimension to the column that holds it.
+        how: In words where they come from.
+    """
+
+    of_rows: dict[str, Outcomes]
+    columns: dict[str, str]
+    how: str
 
 
 def looks_like_pairs(table: SourceTable) -> bool:
@@ -76,10 +92,16 @@ def read_pairs(table: SourceTable, asked: Sequence[str] = (), scale: RatingScale
     named = {what: first_column(table.columns, names) for what, names in _ALSO.items()}
     known = {*sides[:2], *(models or ()), *named.values()}
     left, right = texts(table, sides.left), texts(table, sides.right)
-    outcomes, how = _outcomes(table, sides, (left, right), of_models, known, asked, scale)
+    compared = _outcomes(table, sides, (left, right), of_models, known, asked, scale)
+    outcomes = compared.of_rows
     dimensions, raters, prompts = (texts(table, named[what]) for what in _ALSO)
+    by_prompt = sides.of_models and any(prompts)
     if sides.of_models:
-        prompts, of_models = [None] * len(table), (left, right)
+        of_models = (left, right)
+    if by_prompt:
+        left, right = (
+            [f"{of}/{p}" if of and p else None for of, p in zip(side, prompts, strict=True)] for side in of_models
+        )
     rated: list[RatedClip] = []
     judged: defaultdict[str, list[tuple[str, str, int, str]]] = defaultdict(list)
     blank, selves = 0, 0
@@ -98,11 +120,17 @@ def read_pairs(table: SourceTable, asked: Sequence[str] = (), scale: RatingScale
             else:
                 said = dimensions[row] or name if len(outcomes) == 1 else name
                 judged[said].append((a, b, outcome, raters[row] or ""))
-    notes = [*table.notes, f"Preferences: {sides.left} against {sides.right}, {how}"]
+    notes = [*table.notes, f"Preferences: {sides.left} against {sides.right}, {compared.how}"]
     what = "model" if sides.of_models else "clip"
     notes += [f"{selves} rows compare a {what} with itself and were left out"] if selves else []
     notes += [f"{blank} preferences are blank and were left out"] if blank else []
-    found = gathered(rated, notes, of_models=sides.of_models, columns=_roles(table, sides, models, named, outcomes))
+    found = gathered(
+        rated,
+        notes,
+        of_models=sides.of_models and not by_prompt,
+        columns=_roles(table, sides, models, named, compared),
+        by_prompt=by_prompt,
+    )
     place, pairs = {clip: index for index, clip in enumerate(found.clips)}, {}
     for dimension, told in judged.items():
         one, other, preferred = np.array([(place[a], place[b], side) for a, b, side, _ in told], np.int64).T
@@ -118,19 +146,18 @@ def _roles(
     sides: Sides,
     models: tuple[str, str] | None,
     named: Mapping[str, str | None],
-    outcomes: Mapping[str, Outcomes],
+    compared: Compared,
 ) -> dict[str, str]:
     what = "model" if sides.of_models else "clip"
     first, second = ("preferred", "other") if sides.is_result else ("left", "right")
     roles = dict.fromkeys(table.columns, "not read")
-    roles |= {name: "outcome" if len(outcomes) == 1 else f"outcome of {name}" for name in outcomes if name in roles}
+    several = len(compared.columns) > 1
+    roles |= {column: f"outcome of {name}" if several else "outcome" for name, column in compared.columns.items()}
     roles |= {name: what for what, name in named.items() if name is not None}
     roles |= {sides.left: f"{first} {what}", sides.right: f"{second} {what}"}
     roles |= {models[0]: f"{first} model", models[1]: f"{second} model"} if models else {}
     if sides.is_result and (mark := first_column(table.columns, _TIE_MARKS)) is not None:
         roles[mark] = "tie"
-    elif len(outcomes) == 1 and (column := first_column(_beside(table, sides), OUTCOME)) is not None:
-        roles[column] = "outcome"
     return table.roles(roles)
 
 
@@ -177,31 +204,40 @@ def _outcomes(
     known: set[str | None],
     asked: Sequence[str],
     scale: RatingScale,
-) -> tuple[dict[str, Outcomes], str]:
-    """Column of outcomes (or dimension, where several hold some) to the outcome of each row, None where it is blank.
+) -> Compared:
+    """The outcomes by the first column of such a name that holds some, else by every column that does.
 
-    Also in words where they come from.
+    Raises:
+        SetupError: None does.
     """
     if sides.is_result:
         marked = first_column(table.columns, _TIE_MARKS) is not None
-        return {DIMENSION: _ties(table)}, f"{sides.left} first" + (", ties marked" if marked else "")
+        return Compared({DIMENSION: _ties(table)}, {}, f"{sides.left} first" + (", ties marked" if marked else ""))
     others = [name for name in table.columns if name not in known]
+    trouble: SetupError | None = None
+    for column in (name for name in map(partial(first_column, others), ([name] for name in OUTCOME)) if name):
+        try:
+            found, how = _parse(table, column, (clips, models), scale, strict=True)
+        except SetupError as error:
+            trouble = trouble or error
+            continue
+        source = f"outcome from {column}" + (how and f": {how}")
+        return Compared({DIMENSION: found or [None] * len(table)}, {DIMENSION: column}, source)
     wanted = {normalised(name) for name in asked}
-    if (column := first_column(others, OUTCOME)) is not None:
-        found, how = _parse(table, column, (clips, models), scale, strict=True)
-        return {DIMENSION: found or [None] * len(table)}, f"outcome from {column}" + (how and f": {how}")
     outcomes, told = {}, {}
     for name in others:
         if normalised(name) in wanted or not called.is_bookkeeping(name):
-            parsed, how = _parse(table, name, (clips, models), scale, strict=False)
+            parsed, how = _parse(table, name, (clips, models), scale, strict=normalised(name) in wanted)
             if parsed is not None:
                 outcomes[name], told[name] = parsed, how
     if not outcomes:
-        raise SetupError(
-            f"{table.source}: expected a column outcome (left, right or tie) but got {table.heading}{table.first_row}"
+        raise trouble or SetupError(
+            f"{table.source}: expected a column outcome (left, right or tie) but got {table.heading}{table.first_row}; "
+            "--dimension names a column of votes, --ratings-format another form"
         )
     hows = "; ".join(f"{name}: {how}" for name, how in told.items() if how)
-    return outcomes, f"outcome from {', '.join(outcomes)}" + (hows and f" ({hows})")
+    source = f"outcome from {', '.join(outcomes)}" + (hows and f" ({hows})")
+    return Compared(outcomes, {name: name for name in outcomes}, source)
 
 
 def _ties(table: SourceTable) -> Outcomes:
@@ -251,12 +287,13 @@ def _parse(
                 return None, ""
             raise SetupError(
                 f"{table.source}, row {row + 1}: expected left, right, tie or the name of one of the clips in "
-                f"{column} but got {cell!r}"
+                f"{column} but got {cell[:_CELL]!r}"
             )
         found.append(outcome)
     return found, reading.how
 
 
+_CELL = 40  # letters of a cell in a message
 _SHOWN = 8  # values of a column in a message
 
 

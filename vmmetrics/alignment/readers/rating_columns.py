@@ -30,6 +30,7 @@ _DIMENSION_AND_RATER = tuple(
 )
 _SUMMARIES = frozenset({"mean", "avg", "average", "mos", "std", "sd", "var", "median"})
 _BOOKKEEPING, _WORDS = "bookkeeping, not read", "not numeric, not read"
+_LONGEST = 200  # letters of a header that may name a dimension and a rater
 _SHOWN, _CELL = 3, 20  # words of a column in a message, letters of each
 
 
@@ -134,7 +135,8 @@ def _is_bookkeeping(column: str, asked: Sequence[str]) -> bool:
 
 
 def _dimension_and_rater(column: str) -> tuple[str, str] | None:
-    match = next(filter(None, (pattern.match(column) for pattern in _DIMENSION_AND_RATER)), None)
+    patterns = _DIMENSION_AND_RATER if len(column) <= _LONGEST else ()
+    match = next(filter(None, (pattern.match(column) for pattern in patterns)), None)
     return match and (match["dimension"].strip(" _.:-"), match["rater"])
 
 

@@ -78,9 +78,10 @@ def read_ratings(
         for name, raters in found.grid.items():
             ratings += [(name, float(found.values[column][row]), person) for person, column in raters.items()]
         rated_clips.append(RatedClip(clip, ratings, rows.prompts[row], rows.models[row]))
-    told = [*table.notes, f"Ratings: {_form(found, rows, rater, dimension, anonymous=anonymous)}", *rows.notes]
+    told = [*table.notes, f"Ratings: {_form(found, rows, rater, dimension, anonymous=anonymous)}"]
+    told += [*(f"{table.source}: {how}" for how in found.hows), *rows.notes]
     told += [f"Left out: {', '.join(found.summaries)} (taken from the ratings themselves)"] if found.summaries else []
-    told += [f"{table.source}: {reason}" for reason in (*found.hows, *found.ignored)]
+    told += [f"{table.source}: {reason}" for reason in found.ignored]
     nameless = len(table) - len(kept)
     told += [f"{nameless} rows of ratings say nothing in {rows.column} and were left out"] if nameless else []
     columns = table.roles(_roles(table, found, rows, rater, dimension))

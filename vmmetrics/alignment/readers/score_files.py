@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from vmmetrics.alignment.readers import columns as called
 from vmmetrics.alignment.readers.columns import normalised
 from vmmetrics.alignment.readers.score_levels import ScoreEntry, is_metric_name, nested_scores
 from vmmetrics.alignment.readers.score_tables import to_score
-from vmmetrics.alignment.readers.tables import TABLE_SUFFIXES, SourceTable, read_json_or_lines, read_table
+from vmmetrics.alignment.readers.tables import SourceTable, read_json_or_lines, read_table
 from vmmetrics.errors import SetupError
 from vmmetrics.utils.display.markup import listed
 from vmmetrics.utils.tables import read_text
@@ -99,19 +100,29 @@ def read_score_file(path: Path) -> ScoreFile | None:
     Raises:
         SetupError: It is recognised and cannot be read, or holds no scores by clip.
     """
-    suffix = path.suffix.lower()
-    if suffix == ".txt":
+    if path.suffix.lower() == ".txt":
         return _record(path)
     if path.name == "dover.csv":
         return _dover(path)
-    if suffix != ".json":
+    if path.suffix.lower() != ".json":
         return None
     if path.stat().st_size > LARGEST:
         raise SetupError(f"{path}: larger than {LARGEST // 2**20} MiB; a file of scores is expected")
     content, _ = read_json_or_lines(path)
     if (match := _FETV.match(path.name)) is not None:
         return _fetv(path, match["model"], content)
+    lists = content if isinstance(content, Mapping) else {"list": content}
+    named = any(normalised(name) in (*called.CLIP, *called.MODEL, "models") for name in lists)
+    if lists and not named and all(_is_bare(values) for values in lists.values()):
+        raise SetupError(
+            f"{path}, {listed(list(map(str, lists)), SHOWN)}: numbers without clips, which do not say whose they are; "
+            "write {clip: score}, or a table with a clip column"
+        )
     return (_vbench(path, content) or _nested(path, content)) if isinstance(content, Mapping) else None
+
+
+def _is_bare(values: Any) -> bool:
+    return isinstance(values, list) and bool(values) and all(isinstance(v, int | float | None) for v in values)
 
 
 def _or_nan(score: float | None) -> float:
@@ -195,11 +206,11 @@ def _fetv(path: Path, model: str, content: Any) -> ScoreFile:
     return found
 
 
-def _record(path: Path) -> ScoreFile:
-    """Read a log of EvalCrafter: a line for each clip.
+def _record(path: Path) -> ScoreFile | None:
+    """Read a log of EvalCrafter: a line for each clip; None where it is another text.
 
     Raises:
-        SetupError: No line is of a clip.
+        SetupError: It is called like one, and no line is of a clip.
     """
     found = ScoreFile("EvalCrafter's logs")
     text = read_text(path, LARGEST, "a log of scores is expected", errors="replace")
@@ -207,10 +218,9 @@ def _record(path: Path) -> ScoreFile:
         metric, score = normalised(match["metric"]), to_score(match["value"])
         found.entries.append(ScoreEntry(match["clip"].strip(), None, metric, _or_nan(score)))
     if not found.entries:
-        raise SetupError(
-            f"{path}: no line 'Vid: CLIP, Current METRIC: SCORE' there, as EvalCrafter writes it; give a table in "
-            f"{', '.join(TABLE_SUFFIXES)}"
-        )
+        if not is_released(path):
+            return None
+        raise SetupError(f"{path}: no line 'Vid: CLIP, Current METRIC: SCORE' there, as EvalCrafter writes it")
     found.roles["Vid"] = "clip"
     for metric in dict.fromkeys(entry.metric or "" for entry in found.entries):
         found.roles[f"Current {metric}"] = f"score {metric}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -66,6 +67,26 @@ def read_score_folder(path: Path, besides: Path | None = None) -> ScoreFile:
     return found
 
 
+def read_score_files(paths: Sequence[Path]) -> ScoreFile | None:
+    """Read files of VBench, FETV-EVAL or EvalCrafter that were given one by one as if they were a folder's.
+
+    Returns:
+        None where they are not all of one of these, or two of them give a clip different scores.
+
+    Raises:
+        SetupError: One cannot be read.
+    """
+    if len(paths) < 2 or not all(path.is_file() and is_released(path) for path in paths):
+        return None
+    files = {path: read for path in paths if (read := read_score_file(path)) is not None}
+    if len(files) < len(paths) or len({read.form for read in files.values()}) > 1:
+        return None
+    try:
+        return _together(Path(os.path.commonpath([path.absolute().parent for path in paths])), files)
+    except SetupError:  # each is a source of its own
+        return None
+
+
 def _is_hidden(file: Path, root: Path) -> bool:
     return any(part.startswith(".") for part in file.relative_to(root).parts)
 
@@ -77,7 +98,7 @@ def _read(file: Path, reasons: list[str]) -> ScoreFile | None:
     try:
         if (found := read_score_file(file)) is not None:
             return found
-        if file.stat().st_size > LARGEST:
+        if file.stat().st_size > LARGEST or file.suffix.lower() == ".txt":
             return None
         scores = scores_of_table(read_table(file, file.name), file.name)
     except SetupError as error:
@@ -100,12 +121,14 @@ def _together(root: Path, files: Mapping[Path, ScoreFile]) -> ScoreFile:
     unnamed = [file for file, read in files.items() if any(entry.metric is None for entry in read.entries)]
     metric_of, model_of = _told_by_paths(root, unnamed) if unnamed else ({}, {})
     forms = list(dict.fromkeys(read.form for read in files.values()))
-    found = ScoreFile(f"{len(files)} files, {listed(forms, SHOWN)}")
+    found = ScoreFile(f"{len(files)} file{'s' * (len(files) != 1)}, {listed(forms, SHOWN)}")
     for file, read in files.items():
         if (metric := metric_of.get(file)) is not None:
             model = model_of.get(file)
             read.entries = [e._replace(metric=e.metric or metric, model=e.model or model) for e in read.entries]
-            read.roles[file.relative_to(root).as_posix()] = f"score {metric}" + (f", model {model}" if model else "")
+            read.roles[file.name if file.parent == root else f"{file.parent.name}/{file.name}"] = f"score {metric}" + (
+                f", model {model}" if model else ""
+            )
         found.roles |= read.roles
         found.notes += read.notes
         found.lower |= read.lower

@@ -16,7 +16,7 @@ from vmmetrics.alignment.readers import columns as called
 from vmmetrics.alignment.readers.columns import normalised
 from vmmetrics.alignment.readers.names import NameMatch, match_names
 from vmmetrics.alignment.readers.score_files import ScoreFile, read_score_file
-from vmmetrics.alignment.readers.score_folders import read_score_folder
+from vmmetrics.alignment.readers.score_folders import read_score_files, read_score_folder
 from vmmetrics.alignment.readers.score_levels import nested_scores
 from vmmetrics.alignment.readers.score_tables import SourceScores, scores_of_table
 from vmmetrics.alignment.readers.tables import SourceTable, read_table
@@ -52,7 +52,12 @@ def read_scores(
         SetupError: A source cannot be read, holds no scores, or names a clip twice with different scores.
     """
     asked = _Asked(metrics, clip_column, besides)
-    found = [_read(source, f"scores {n}", asked) for n, source in enumerate(as_sources(sources), 1)]
+    given = as_sources(sources)
+    paths = [Path(source) for source in given if isinstance(source, str | Path)]
+    if len(paths) == len(given) and (together := read_score_files(paths)) is not None:
+        found = [_of_files(together, f"{len(paths)} files", together.form.partition(", ")[2])]
+    else:
+        found = [_read(source, f"scores {n}", asked) for n, source in enumerate(given, 1)]
     joined, *others = _told_apart(found)
     how = Counter[str]()
     for other in others:
@@ -194,11 +199,16 @@ def _told_apart(sources: Sequence[SourceScores]) -> list[SourceScores]:
 
 
 def _match(one: SourceScores, other: SourceScores) -> NameMatch:
-    """Which clip of one source is which of the other; where both know all models, clips of other models are none."""
+    """Which clip of one source is which of the other; where both know all models, clips of other models are none.
+
+    Sources without a model in common may call one differently: other metrics of the same clips are told by their names.
+    """
     sides = [list(range(len(scores.clips))) for scores in (one, other)]
     if not one.of_models and all(one.models) and all(other.models):
         plain = [[normalised(model or "") for model in scores.models] for scores in (one, other)]
         shared = set(plain[0]) & set(plain[1])
+        if not shared and not one.values.keys() & other.values.keys():
+            shared = set(plain[0]) | set(plain[1])
         sides = [[row for row in rows if models[row] in shared] for rows, models in zip(sides, plain, strict=True)]
     names = ([scores.clips[row] for row in rows] for scores, rows in zip((one, other), sides, strict=True))
     found = match_names(*names, of_models=one.of_models, sides=(one.name, other.name))

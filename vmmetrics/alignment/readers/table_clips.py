@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import PurePosixPath
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from vmmetrics.alignment.readers import columns as called
 from vmmetrics.alignment.readers.columns import first_column, normalised
 from vmmetrics.alignment.readers.tables import SourceTable, texts
 from vmmetrics.errors import SetupError
-from vmmetrics.video.discover import CLIP_SUFFIXES
 
 
 class TableClips(NamedTuple):
@@ -97,7 +95,7 @@ def _clip_column(table: SourceTable, asked: str | None) -> tuple[str, bool]:
     named = [column for column in table.columns if normalised(column) in called.CLIP]
     if "annotation_id" in map(normalised, table.columns):  # then "id" is the number of a task
         named = [column for column in named if normalised(column) != "id"]
-    files = [column for column, cells in table.columns.items() if cells and all(map(is_clip_file, cells))]
+    files = [column for column, cells in table.columns.items() if cells and all(map(called.is_clip_file, cells))]
     found = first_column([c for c in named if called.is_text(table.columns[c])], called.CLIP)
     model = first_column(table.columns, (*called.MODEL, "models"))
     found = found or first_column(named, called.CLIP) or (files[0] if len(files) == 1 else None)
@@ -109,8 +107,3 @@ def _clip_column(table: SourceTable, asked: str | None) -> tuple[str, bool]:
         f"{table.source}: expected a column that names clips (clip, video, file, path, ...) but got {table.heading}"
         f"{table.first_row}; name it with --clip-column (clip_column in Python)"
     )
-
-
-def is_clip_file(cell: Any) -> bool:
-    """Return whether a cell is the path or the address of a clip, by its suffix."""
-    return isinstance(cell, str) and PurePosixPath(cell.partition("?")[0]).suffix.lower() in CLIP_SUFFIXES

@@ -6,6 +6,7 @@ import contextlib
 import csv
 import io
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -16,16 +17,20 @@ from typing import Any
 
 import numpy as np
 
-from vmmetrics.alignment.readers.columns import normalised
-from vmmetrics.alignment.readers.label_studio import answer, is_tasks, plain_columns, rows_of_tasks
+from vmmetrics.alignment.readers.columns import is_clip_file, normalised
+from vmmetrics.alignment.readers.contents import rows_of
+from vmmetrics.alignment.readers.label_studio import answer, plain_columns
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.types import FloatArray
 from vmmetrics.utils.display.markup import is_ours, listed, without_guard
 from vmmetrics.utils.schema import parse_json
 from vmmetrics.utils.tables import csv_rows, open_parquet
 
-TABLE_SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".md")
+TABLE_SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".md", ".txt")
 _BLANKS = frozenset({"", "nan", "na", "n/a", "none", "null", "-", "–", "missing", "failed", "?"})
+# Names of the columns of a file without a header: "1.mp4|a cat|3.5", as T2VQA-DB has it.
+_HEADLESS = {2: ["clip", "rating"], 3: ["clip", "prompt", "rating"]}
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+(?:,\d+)?")
 _SHOWN = 12  # columns named in a message
 _CELL = 30  # letters of a cell in a message
 
@@ -38,7 +43,7 @@ class SourceTable:
         source: Where it came from, for messages.
         columns: Name to cells.
         notes: What had to be assumed when reading.
-        origins: Column to the file's own name of it, where a layout was rearranged.
+        origins: Column to the file's own name of it, where a layout was rearranged; "" for a column that was made.
         used: The file's own columns that rearranging it used up, and as what.
     """
 
@@ -64,7 +69,8 @@ class SourceTable:
 
     def roles(self, found: Mapping[str, str]) -> dict[str, str]:
         """How the file's own columns were read, from how this table's were."""
-        return {**self.used, **{self.origins.get(column, column): role for column, role in found.items()}}
+        named = {self.origins.get(column, column): role for column, role in found.items()}
+        return {**self.used, **{column: role for column, role in named.items() if column}}
 
 
 def read_table(source: Any, name: str) -> SourceTable:
@@ -119,6 +125,12 @@ def to_number(cell: Any) -> float | None:
         return float(cell)
     except (ValueError, OverflowError):
         return None
+
+
+def is_blank(cell: Any) -> bool:
+    """Whether a cell is empty or says that there is nothing."""
+    value = to_number(cell)
+    return value is not None and math.isnan(value)
 
 
 def numbers(table: SourceTable, column: str, *, wanted: bool = False) -> FloatArray | None:
@@ -185,7 +197,20 @@ def _of_file(path: Path) -> SourceTable:
         return _of_content(content, str(path), notes)
     text, notes = _text(path)
     names, rows = _of_markdown(text, path) if suffix == ".md" else _of_lines(text, suffix, path)
-    return SourceTable(str(path), {name: [row[index] for row in rows] for index, name in enumerate(names)}, notes)
+    if (header := _HEADLESS.get(len(names))) and is_clip_file(names[0]) and to_number(names[-1]) is not None:
+        names, rows = header, [names, *rows]
+        notes = (*notes, f"{path.name}: no header; its columns are taken for {', '.join(header)}")
+    columns = {name: [row[index] for row in rows] for index, name in enumerate(names)}
+    commas = {name: cells for name, cells in columns.items() if suffix == ".csv" and _has_decimal_commas(cells)}
+    columns |= {name: [cell.replace(",", ".") for cell in cells] for name, cells in commas.items()}
+    notes = (*notes, f"{path.name}: numbers with a decimal comma: {listed(list(commas), _SHOWN)}") if commas else notes
+    return SourceTable(str(path), columns, notes)
+
+
+def _has_decimal_commas(cells: Sequence[str]) -> bool:
+    """Whether a column holds numbers as "3,5" and nothing else, as tables with semicolons do."""
+    said = [cell.strip() for cell in cells if not is_blank(cell)]
+    return any("," in cell for cell in said) and all(_DECIMAL_COMMA.fullmatch(cell) for cell in said)
 
 
 def _text(path: Path) -> tuple[str, tuple[str, ...]]:
@@ -211,7 +236,8 @@ def _text(path: Path) -> tuple[str, tuple[str, ...]]:
 
 def _of_lines(text: str, suffix: str, path: Path) -> tuple[list[str], list[list[str]]]:
     text = text.lstrip("\r\n")
-    delimiter = "\t" if suffix == ".tsv" else max(",;\t", key=text.split("\n", 1)[0].count)
+    first = text.split("\n", 1)[0]
+    delimiter = "\t" if suffix == ".tsv" else "|" if suffix == ".txt" and "|" in first else max(",;\t", key=first.count)
     try:
         reader = csv_rows(io.StringIO(text, newline=""), delimiter)
         names = [name.strip() for name in next(reader)]
@@ -268,10 +294,10 @@ def _of_python(source: Any, name: str) -> SourceTable:
 
 
 def _of_content(content: Any, name: str, notes: tuple[str, ...] = ()) -> SourceTable:
-    """A table from rows, from columns, from clip → values, or from the tasks of a Label Studio export."""
-    if is_tasks(content):
-        content, note = rows_of_tasks(content, name)
-        notes = (*notes, note)
+    """A table from rows, from columns, from clip → values, or from one of the layouts of other tools."""
+    if (found := rows_of(content, name)) is not None:
+        content, note = found
+        notes = (*notes, note) if note else notes
     if isinstance(content, Mapping):
         values = list(content.values())
         if values and all(_is_column(value) for value in values):
@@ -296,10 +322,28 @@ def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
     plain: dict[str, Any] = {}
     for name, value in row.items():
         if isinstance(value, Mapping) and normalised(name) in _NESTED:
-            plain.update({str(inner): cell for inner, cell in value.items() if inner not in row or inner == name})
-        elif not isinstance(cell := answer(value), Mapping):
+            for inner, cell in value.items():
+                plain |= _by_place(str(inner), cell) if inner not in row or inner == name else {}
+        elif normalised(name) in _BY_PLACE:
+            plain |= _by_place(str(name), answer(value))
+        elif not isinstance(cell := answer(_path_of(value)), Mapping):
             plain[str(name)] = cell
     return plain
 
 
+def _path_of(value: Any) -> Any:
+    """The path of a file that the datasets library keeps as its path and bytes; anything else as it is."""
+    if isinstance(value, Mapping) and "path" in value and value.keys() <= {"path", "bytes"}:
+        return value["path"]
+    return value
+
+
+def _by_place(name: str, value: Any) -> dict[str, Any]:
+    """A list of numbers as a column per place, ``ratings_1``, ``ratings_2``, for raters told by it; else as it is."""
+    if isinstance(value, list) and value and all(isinstance(to_number(cell), float) for cell in value):
+        return {f"{name}_{place}": cell for place, cell in enumerate(value, 1)}
+    return {name: value}
+
+
+_BY_PLACE = frozenset({"ratings", "rating", "annotations", "annotation", "human_ratings", "human_scores"})
 _NESTED = frozenset({"scores", "metrics", "ratings", "rating", "results", "annotation", "annotations"})

@@ -128,7 +128,9 @@ def _of_numbers(said: Sequence[str], scale: tuple[float, float] | None) -> Readi
         )
     if len({tuple(words[word] for word in said) for words in fitting}) > 1:
         return f"it holds only {' and '.join(said)}, where 0 may be a tie or the right one; write left, right and tie"
-    return Reading(lambda cell: fitting[0].get(_short(cell)))
+    names = {LEFT: "the first", RIGHT: "the second", TIE: "a tie"}
+    how = ", ".join(f"{word} {names[fitting[0][word]]}" for word in reversed(said))
+    return Reading(lambda cell: fitting[0].get(_short(cell)), how)
 
 
 def _of_signs(first: str, sign: str, second: str) -> Outcome:

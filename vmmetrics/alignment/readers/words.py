@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from vmmetrics.alignment.readers.tables import SourceTable, to_number
+from vmmetrics.alignment.readers.tables import SourceTable, is_blank, to_number
 from vmmetrics.errors import SetupError
 from vmmetrics.types import FloatArray
 
@@ -49,7 +49,10 @@ SCALES: Mapping[str, Sequence[Sequence[str]]] = {
 }
 _NUMBER_FIRST = re.compile(r"^\(?(?P<number>[+-]?\d+(?:\.\d+)?)\)?\s*[-–—:.=)]?\s*\(?(?P<label>[^\W\d][^()]*)\)?$")
 _NUMBER_LAST = re.compile(r"^(?P<label>[^\W\d][^()\d]*?)\s*[-–—:=]?\s*\(?\s*(?P<number>[+-]?\d+(?:\.\d+)?)\s*\)?$")
+_OUT_OF = re.compile(r"^(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>/\s*\d+|out of \d+|stars?|points?|%)$", re.IGNORECASE)
+_STARS = re.compile(r"^(?P<full>[★⭐]+)[☆✩]*$")
 _MOST_LEVELS = 11  # of a scale with labels: 0 to 10
+_LONGEST = 100  # letters of a label
 
 
 class WordRatings(NamedTuple):
@@ -76,10 +79,10 @@ def word_ratings(table: SourceTable, columns: Iterable[str]) -> dict[str, WordRa
     words: dict[str, list[str]] = {}
     for column in columns:
         cells = table.columns[column]
-        if (labelled := _labelled(cells)) is not None:
+        if (labelled := _out_of(cells) or _labelled(cells)) is not None:
             found[column] = labelled
-        elif all(isinstance(cell, str) or _blank(cell) for cell in cells):
-            words[column] = ["" if _blank(cell) else _plain(cell) for cell in cells]
+        elif all(isinstance(cell, str) or is_blank(cell) for cell in cells):
+            words[column] = ["" if is_blank(cell) else _plain(cell) for cell in cells]
     understood = {column: said for column, said in words.items() if _scale(set(said)) is not None}
     together = _scale({word for said in understood.values() for word in said})
     for column, said in words.items():
@@ -117,6 +120,24 @@ def _refuse_mixed(table: SourceTable, column: str, said: Sequence[str]) -> None:
         )
 
 
+def _out_of(cells: Sequence[Any]) -> WordRatings | None:
+    """A column of "4/5", "4 out of 5", "4 stars", "80 %" or "★★★★☆", all of one kind."""
+    values, units = list[float](), set[str]()
+    for cell in cells:
+        text = "" if is_blank(cell) else " ".join(str(cell).split())
+        if (stars := _STARS.match(text)) is not None:
+            values.append(len(stars["full"]))
+            units.add("stars")
+        elif (match := _OUT_OF.match(text)) is not None:
+            values.append(float(match["number"]))
+            units.add(match["unit"].casefold().replace(" ", "").removesuffix("s"))
+        elif text:
+            return None
+        else:
+            values.append(math.nan)
+    return WordRatings(np.array(values), f"numbers in front of {units.pop()}") if len(units) == 1 else None
+
+
 def _labelled(cells: Sequence[Any]) -> WordRatings | None:
     """A column of labels with numbers: each number has one label throughout, and a label one number."""
     numbers: dict[str, float] = {}
@@ -126,7 +147,7 @@ def _labelled(cells: Sequence[Any]) -> WordRatings | None:
         if plain is not None:
             values.append(plain)
             continue
-        text = str(cell).strip() if isinstance(cell, str) else ""
+        text = " ".join(cell.split()) if isinstance(cell, str) and len(cell) <= _LONGEST else ""
         match = _NUMBER_FIRST.match(text) or _NUMBER_LAST.match(text)
         if match is None:
             return None
@@ -146,11 +167,6 @@ def _labelled(cells: Sequence[Any]) -> WordRatings | None:
             np.array([turned - value for value in values]), f"labels {how}: turned, so that higher is better"
         )
     return WordRatings(np.array(values, np.float64), f"numbers of the labels {how}")
-
-
-def _blank(cell: Any) -> bool:
-    value = to_number(cell)
-    return value is not None and math.isnan(value)
 
 
 def _plain(text: str) -> str:

@@ -80,7 +80,7 @@ def brief_parts(report: StudyReport) -> list[display.Part]:
     return [*parts, *(brief_table(report, dimension, most) for dimension in dimensions)]
 
 
-_MATCHING_SHOWN = 6
+_MATCHING_SHOWN = 9
 _BRIEF = ("n", "ρ all clips", "ρ within model", "ρ both out", "τb", "τc")
 
 

@@ -98,7 +98,8 @@ def write_task(
         reasons = "; ".join(f"{count:,} {reason}" for reason, count in written.left_out.items())
         raise SetupError(f"lmms-eval can ask no question of {benchmark.name}: {reasons}")
     written.questions = len(asked)
-    paths = [question.path.resolve() for question in asked if question.path is not None]
+    # not resolved: a link of the Hub's cache has the suffix that the file behind it lacks
+    paths = [question.path.absolute() for question in asked if question.path is not None]
     written.videos = Path(os.path.commonpath([path.parent for path in paths]))
     prepare(folder, FUNCTIONS, (), "tasks of lmms-eval")
     write_text(folder / FUNCTIONS, Path(lmms_task.__file__).read_text("utf-8"))
@@ -106,7 +107,7 @@ def write_task(
         _row(benchmark, question, path, written.videos, protocol) for question, path in zip(asked, paths, strict=True)
     ]
     questions = folder / f"{written.name}.jsonl"
-    write_text(questions, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    write_text(questions, "".join(json.dumps(row) + "\n" for row in rows))
     about = f"{len(rows)} questions of {benchmark.name}, protocol {protocol}"
     text = _YAML.format(
         about=about,
