@@ -133,11 +133,10 @@ def align(
     print_report(report, output)
     of_groups = {name: ask(part) for name, part in groups.items()}
     _print_groups(of_groups, group_by or "", output, out)
-    matching = study.matching
     if out is not None:
         _write(out, study, report)
         messages.print(f"written: {out}/page.html, report.md, report.json, table.csv, table.tex, pictures")
-    if max(len(matching.scores_only), len(matching.ratings_only)) > _NAMED:
+    if max(len(study.matching.scores_only), len(study.matching.ratings_only)) > _NAMED:
         place = f"--out DIR writes them to {_MATCHING}" if out is None else f"{out}/{_MATCHING}"
         messages.print(f"all clips that only one side knows: {place}", soft_wrap=True)
 
