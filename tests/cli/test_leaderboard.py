@@ -27,6 +27,28 @@ def test_from_clips_to_tables(vmmetrics: Any, make_clips: Any, tmp_path: Path, c
     assert "Wan2.1" not in capsys.readouterr().out
 
 
+def test_it_ranks_by_the_index_and_says_which_metric_a_model_lacks(
+    vmmetrics: Any, make_clips: Any, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clips = make_clips("one/1", "two/1")
+    assert vmmetrics("score", clips, "--metrics", "mss", "--out", "run") == 0
+    capsys.readouterr()
+    assert vmmetrics("leaderboard", "run", "--no-published") == 0
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert "- one is not ranked by motion_index: no clip of 1 has a score in CAS (not scored)" in lines
+    assert "- All models can be ranked by mss: --by mss" in lines
+    monkeypatch.setenv("FAKE_SUITE_CAS", "1")
+    assert vmmetrics("score", clips, "--out", "run") == 0
+    capsys.readouterr()
+    for by in ([], ["--by", "INDEX"]):
+        assert vmmetrics("leaderboard", "run", *by, "--no-published") == 0
+        shown = capsys.readouterr().out
+        assert "1. two" in shown
+        assert "ranked by motion_index" in shown
+    assert vmmetrics("leaderboard", "run", "--by", "beauty") == 2
+    assert "there are motion_index, average, cas" in capsys.readouterr().err
+
+
 def test_what_is_no_run(vmmetrics: Any, tmp_path: Path, capsys: Captured) -> None:
     assert vmmetrics("leaderboard", tmp_path) == 2
     assert "no run directory" in capsys.readouterr().err

@@ -19,6 +19,7 @@ def test_a_folder_per_model_gives_a_table_per_clip_and_model(vmmetrics: Any, mak
     assert "one/noone.npy" in shown.out
     assert "two/[red]b.npy" in shown.out  # a name is no markup
     assert "OIS missing in 1 of 4 clips: no person" in shown.out
+    assert "n=3" in shown.out  # of 4 clips: how many that mean is over
     assert "CAS missing in every clip" in shown.out
     assert "not comparable with published VMBench numbers" in shown.out
     for model in ("one", "two", "all"):

@@ -41,6 +41,7 @@ def reward(
     """
     from vmmetrics.cas.label.videoreward import RewardStep, VideoReward, compare_rewards, reward_clips
     from vmmetrics.cas.label.videoreward_files import weights_hash
+    from vmmetrics.utils.storage.job_folder import check_folder
     from vmmetrics.video.discover import discover, no_clips
     from vmmetrics.video.prompts import Prompts
 
@@ -49,6 +50,7 @@ def reward(
     if not sources:
         raise typer.BadParameter(no_clips(clips))
     known = Prompts(prompts, next((source.root for source in sources if source.root is not None), None))
+    check_folder(out.parent, holds="comparisons")
     scorer = VideoReward.load(model, base, instruction=instruction, device=device or "cpu", dtype=dtype)
     steps: list[RewardStep] = []
     file = out.with_suffix(".rewards.jsonl") if rewards is None else rewards

@@ -178,7 +178,7 @@ class _CaseProgress(Bar):
 
     def begin(self, total: int, settled: int) -> None:
         """Start; ``settled`` cases were done before."""
-        self._settled = settled
+        self._ends: list[float] = []  # when the cases of this session were done
         before = f", {settled} of them done before" if settled else ""
         self._console.print(f"{count(total, 'case')}{before}")
         self.start(total, settled)
@@ -186,10 +186,12 @@ class _CaseProgress(Bar):
     def advance(self, line: dict[str, Any]) -> None:
         """Count a case, and say what went wrong with it."""
         self._done += 1
+        self._ends.append(time.monotonic())
         wrong = [line["error"]] if "error" in line else [f"{m}: {why}" for m, why in line.get("errors", {}).items()]
         for why in wrong:
             text = f"failed: {line['clip']}, {line['kind']} {line['strength']:.3g}: {why}"
             self._console.print(text, style="red", soft_wrap=True)
         if not self.show() and self._done * 10 // self._total > (self._done - 1) * 10 // self._total:
-            left = (time.monotonic() - self._start) / (self._done - self._settled) * (self._total - self._done)
+            since, cases = (self._ends[0], len(self._ends) - 1) if len(self._ends) > 1 else (self._start, 1)
+            left = (self._ends[-1] - since) / cases * (self._total - self._done)  # without the start of the workers
             self._console.print(f"[{self._done}/{self._total}] {left / 60:.0f} min left")

@@ -63,8 +63,9 @@ def score(
         "plugins": plugins,
     }
     from vmmetrics.cli.results import print_results
+    from vmmetrics.scoring.leaderboard import INDEX
     from vmmetrics.scoring.settings import Settings
-    from vmmetrics.scoring.thresholds import INDEX, judge, read_threshold
+    from vmmetrics.scoring.thresholds import judge, read_threshold
 
     with usage():
         settings = Settings(**{name: value for name, value in choice.items() if value is not None})  # type: ignore[arg-type]

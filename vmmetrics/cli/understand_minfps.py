@@ -62,6 +62,7 @@ def minfps(
     from vmmetrics.understanding.harness.models import ModelSettings
     from vmmetrics.understanding.minfps import distributions
     from vmmetrics.understanding.minfps.asking import Asked, rates_found
+    from vmmetrics.utils.storage.job_folder import check_folder
 
     check_picture(picture)
     output, messages = open_consoles()
@@ -72,6 +73,7 @@ def minfps(
         raise typer.BadParameter(f"{name} has no questions with options in {data}")
     if (play or page) and not annotator.startswith(PERSON):
         raise typer.BadParameter(f"--play and --page are for a person: --annotator {PERSON}NAME")
+    check_folder(out, holds="rates")
     about = {"benchmark": name, "data": sorted(loaded.source.values())}
     if annotator.startswith(PERSON) and annotator != PERSON:
         opened = _person(annotator.removeprefix(PERSON), out, questions, play, page, messages)

@@ -166,7 +166,7 @@ def check_folder(path: Path, record: str = "", early: Collection[str] = (), hold
         if record and path.exists():
             _refuse_others(path, record, early, holds)
         place = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
-        with tempfile.TemporaryFile(dir=place) as file:
+        with tempfile.TemporaryFile(dir=place, prefix=".vmmetrics-") as file:  # hidden, should it stay after a kill
             file.write(bytes(_TRIAL_BYTES))
     except OSError as error:
         raise _unwritable(path, holds, error) from error
