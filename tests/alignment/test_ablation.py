@@ -10,6 +10,7 @@ from tests.alignment.made_study import crossed_study, study_of
 from vmmetrics.alignment.preference import measure_ablations, measure_preferences
 from vmmetrics.alignment.results import Ablation, CombinationFigure
 from vmmetrics.alignment.study import Preferences, Study
+from vmmetrics.alignment.study_report import align
 from vmmetrics.utils.statistics.bootstrap import Estimate
 
 
@@ -89,3 +90,17 @@ def test_few_clips_are_said(count: int) -> None:
 
 def test_one_metric_has_no_ablation() -> None:
     assert ablations(crossed_study(5, metric_noise={"a": 0.5})) == ()
+
+
+def test_only_what_has_a_direction_and_says_something_of_its_own_is_combined() -> None:
+    study = crossed_study(12, metric_noise={"good": 0.4, "fair": 1.0, "flow_magnitude": 0.5, "seldom": 0.3}, seed=5)
+    seldom = study.scores["seldom"].copy()
+    seldom[: 2 * len(seldom) // 3] = np.nan
+    mixture = study.scores["good"] + study.scores["fair"]
+    scores = {**study.scores, "seldom": seldom, "good_again": 2 * study.scores["good"], "motion_index": mixture}
+    faced = dict.fromkeys(scores, ("motion",))
+    report = align(replace(study, scores=scores, facing=faced), resamples=20)
+    for ablation in report.ablations:
+        assert {name for name, _ in ablation.added} == {"good", "fair"}
+    stated = align(replace(study, scores=scores, facing=faced), resamples=20, directed=["flow_magnitude"])
+    assert {name for name, _ in stated.ablations[0].added} == {"good", "fair", "flow_magnitude"}

@@ -182,10 +182,10 @@ def test_a_clip_that_is_gone_stays_in_the_files_and_is_said(
     assert vmmetrics("score", clips, "--out", "run") == 0
     said = capsys.readouterr()
     assert "c.npy" not in said.out
-    assert "scores.csv holds 1 more clip of earlier commands: c.npy; the files of 1 are gone" in said.err
+    assert "scores.csv holds 1 more clip of earlier commands: c.npy, which is gone" in said.err
     assert "c.npy" in Path("run/scores.csv").read_text()
     assert vmmetrics("score", clips / "a.npy", "--out", "run") == 0
-    assert "scores.csv holds 2 more clips of earlier commands: b.npy, c.npy" in capsys.readouterr().err
+    assert "scores.csv holds 2 more clips of earlier commands: b.npy, c.npy; gone: 1" in capsys.readouterr().err
     assert vmmetrics("baselines", clips, "--metrics", "frame_difference", "--out", "base") == 0
     (clips / "b.npy").unlink()
     capsys.readouterr()

@@ -158,6 +158,26 @@ def test_other_files_called_metadata_are_left_alone(tmp_path: Path, suffix: str,
     assert Prompts(None, tmp_path).lookup(clip).source == "name:vbench"
 
 
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [
+            {"file_name": "a.mp4", "text": "a dog"},
+            {"file_name": "a.mp4", "text": "a cat"},
+        ],  # captions by several people
+        [
+            {"file_name": ["a.mp4"], "text": "x"},
+            {"file_name": "a.mp4", "text": "a dog", "tags": ["x"], "model": {"a": 1}},
+        ],
+        [{"file_name": {}}, {"file_name": "a.mp4", "prompt": ["x"], "caption": "a dog"}],
+    ],
+)
+def test_odd_rows_of_metadata_do_not_stop_a_run(tmp_path: Path, rows: list[object]) -> None:
+    (tmp_path / "metadata.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    found = Prompts(None, tmp_path).lookup(source(tmp_path, "a.mp4"))
+    assert (found.prompt, found.source, found.model) == ("a dog", "list", None)
+
+
 def test_a_list_in_parquet(tmp_path: Path) -> None:
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     pq.write_table(pa.table({"clip": ["a.mp4"], "prompt": ["a dog runs"]}), tmp_path / "list.parquet")

@@ -51,16 +51,18 @@ def widest_claims(report: results.StudyReport, brief: bool = False) -> tuple[str
     rated = list(dict.fromkeys(pair.dimension for pair in report.alignments))
     for dimension in rated:
         pairs = report.ranked(dimension)
-        counted = [pair for pair in pairs if pair.metric not in report.repeats]
-        claims += [metric_claim(pair, len(counted)) for pair in pairs[: BRIEF_METRICS if brief else None]]
-        passed = sum(_claimable(pair) and above(pair.within_model.mean) for pair in counted)
+        counted = [pair for pair in pairs if pair.metric not in report.repeats and not hardly_varies(pair)]
+        told = _most_telling(pairs) if brief else pairs
+        claims += [metric_claim(pair, len(counted)) for pair in told]
+        passed = [pair.metric for pair in counted if above(pair.within_model.mean)]
         if len(counted) >= MANY_METRICS and passed:
             left_out = len(pairs) - len(counted)
-            but = f" ({left_out} that repeat or mix others not counted)" if left_out else ""
+            but = f" ({left_out} that repeat or mix others, or hardly vary, not counted)" if left_out else ""
             claims.append(
-                f"{len(counted)} metrics were held against {dimension}{but} and {passed} "
-                f"stand{'s' * (passed == 1)} out among clips of the same model at p < {LEVEL}; of as many useless ones "
-                f"at least one would with a chance of {1 - (1 - _BY_CHANCE) ** len(counted):.0%}."
+                f"Of {len(counted)} metrics compared with {dimension}{but}, {len(passed)} ({', '.join(passed)}) "
+                f"agree{'s' * (len(passed) == 1)} with people among clips of the same model at p < {LEVEL}; of as many "
+                f"useless and independent ones at least one would come out so above 0 with a chance of "
+                f"{1 - (1 - _BY_CHANCE) ** len(counted):.0%}."
             )
         claims += [
             claim for base in report.baselines if base.dimension == dimension for claim in name_claim(base, pairs)
@@ -73,13 +75,23 @@ def widest_claims(report: results.StudyReport, brief: bool = False) -> tuple[str
     claims += [preference_claim(e) for e in report.preferences if e.dimension not in rated and not e.baseline]
     if brief:
         return tuple(dict.fromkeys(filter(None, claims)))
+    claims = [*widest_claims(report, brief=True), *claims]
     claims += [model_claim(report.models)] if report.models > 1 else []
     claims += [claim for power in report.powers for claim in power_claim(power, report.clips)]
     return tuple(dict.fromkeys(filter(None, claims)))
 
 
-def _claimable(pair: results.PairAlignment) -> bool:
-    return pair.off_mode >= LEAST_OFF_MODE
+def _most_telling(pairs: Sequence[results.PairAlignment]) -> list[results.PairAlignment]:
+    """The first of the ranked metrics, and the one that says most with model and prompt taken out."""
+    first = list(pairs[:BRIEF_METRICS])
+    known = [(p.without_both.value, p) for p in pairs if p.without_both.value is not None and above(p.without_both)]
+    best = max(known, key=itemgetter(0))[1] if known else None
+    return first if best is None or best in first else [*first, best]
+
+
+def hardly_varies(pair: results.PairAlignment) -> bool:
+    """Return whether a correlation rests on too few clips off the commonest score or rating to carry a claim."""
+    return pair.spearman.value is not None and pair.off_mode < LEAST_OFF_MODE
 
 
 def metric_claim(pair: results.PairAlignment, metrics: int = 1) -> str:
@@ -92,27 +104,26 @@ def metric_claim(pair: results.PairAlignment, metrics: int = 1) -> str:
     about, pooled, inside = f"{pair.metric} on {pair.dimension}", pair.spearman, pair.within_model.mean
     if pooled.value is None:
         return f"{about}: nothing can be said: {pooled.note}."
-    if not _claimable(pair):
+    if hardly_varies(pair):
         return (
-            f"{about}: no claim: only {pair.off_mode} of {pooled.n} clips have another score or another rating than "
-            f"the commonest, and it takes {LEAST_OFF_MODE}."
+            f"{about}: no claim: only {pair.off_mode} of {pooled.n} clips {'has' if pair.off_mode == 1 else 'have'} a "
+            f"{pair.rarest} other than the commonest, and it takes {LEAST_OFF_MODE}."
         )
     if pooled.low is None:
         return f"{about}: {_said(pooled)} over these {pooled.n} clips, and no claim beyond them: {pooled.note}."
     if above(inside):
         raised = None if inside.p is None else min(1.0, inside.p * metrics)
         weak = raised is not None and raised >= LEVEL
-        told = f"; p {p_value(raised)} after correction for {metrics} metrics" if weak else ""
+        told = f", not shown once corrected for {metrics} metrics (p {p_value(raised)})" if weak else ""
         return (
-            f"{about} {'shows weak agreement' if weak else 'agrees'} with people among clips of the same model (mean "
-            f"{_said(inside)} over {inside.n} model{'s' * (inside.n != 1)}{told}; {_said(pooled)} over all "
-            f"clips{_beyond_both(pair)}){_rests_on_one(pair)}."
+            f"{about} {'shows some agreement' if weak else 'agrees'} with people among clips of the same model{told}: "
+            f"mean {_said(inside)} over {inside.n} model{'s' * (inside.n != 1)}; {_said(pooled)} over all "
+            f"clips{_beyond_both(pair)}{_rests_on_one(pair)}."
         )
     narrow = _not_inside(inside, pair.smallest)
-    if below(pooled) and measures_amount(pair.metric):
-        return f"{about}: more of it goes with lower ratings: {_said(pooled)} over {pooled.n} clips; {narrow}."
     if below(pooled):
-        return f"{about} runs against people: {_said(pooled)} over {pooled.n} clips; {narrow}."
+        how = ": more of it goes with lower ratings" if measures_amount(pair.metric) else " runs against people"
+        return f"{about}{how}: {_said(pooled)} over {pooled.n} clips{_shuffled(pair)}; {narrow}."
     if not above(pooled):
         return f"{about}: no agreement with people is shown: {_said(pooled)} over {pooled.n} clips; {narrow}."
     if inside.value is None:
@@ -142,13 +153,21 @@ def below(figure: Estimate) -> bool:
 def _beside_models(pair: results.PairAlignment) -> str:
     """A pooled correlation above 0 against what it is worth to tell the models apart."""
     pooled, null = _said(pair.spearman), pair.shuffled
-    if null.value is None or null.high is None or pair.spearman.value is None:
+    if null.high is None or pair.spearman.value is None:
         return f"agrees with people over all clips ({pooled})"
-    reached = f"{number(null.value)} [{number(null.low)}, {number(null.high)}]"
-    beside = "tells models apart as people do and is not shown to do more"
+    beside = "agrees with people over all clips no more than differences between models explain"
     if pair.spearman.value > null.high:
-        beside = "agrees with people beyond telling models apart"
-    return f"{beside}: {pooled} over all clips, where ratings shuffled inside each model give {reached}"
+        beside = "agrees with people beyond differences between models, judged by shuffling"
+    return f"{beside}: {pooled} over all clips{_shuffled(pair)}{_beyond_both(pair)}"
+
+
+def _shuffled(pair: results.PairAlignment) -> str:
+    """What is left of a pooled correlation when ratings are shuffled inside each model."""
+    null = pair.shuffled
+    if null.value is None or null.low is None:
+        return ""
+    reached = f"{number(null.value)} [{number(null.low)}, {number(null.high)}]"
+    return f", where ratings shuffled inside each model give {reached}"
 
 
 def _not_inside(inside: Estimate, smallest: float | None) -> str:
@@ -157,7 +176,7 @@ def _not_inside(inside: Estimate, smallest: float | None) -> str:
         return f"among clips of the same model nothing can be said ({inside.note})"
     if below(inside):
         return f"among clips of the same model it runs against people (mean {_said(inside)})"
-    seen = "" if smallest is None else f", and below about {number(smallest)} nothing could show at this size"
+    seen = "" if smallest is None else f"; below about {number(smallest)} it could not be significant at this size"
     return f"agreement among clips of the same model is not shown (mean {_said(inside)}{seen})"
 
 
@@ -191,16 +210,26 @@ def name_claim(base: results.NameBaseline, pairs: Sequence[results.PairAlignment
 def preference_baseline_claim(entries: Sequence[results.PreferenceAccuracy]) -> str:
     """How the best metric's share of pairs stands beside the model's name and one rater; empty without either."""
     known = [(e.accuracy.value, e) for e in entries if e.accuracy.value is not None]
-    metrics = [(value, e) for value, e in known if not e.baseline and not e.combination]
-    beside = [f"{e.name} in {_interval(e.accuracy)} of {e.pairs}" for _, e in known if e.baseline]
+    metrics = [(value, e) for value, e in known if not e.baseline and not e.combination and e.accuracy.low is not None]
+    beside = [f"{e.name} in {_interval(e.accuracy)} of {e.pairs}{_of_decided(e)}" for _, e in known if e.baseline]
     if not metrics or not beside:
         return ""
-    _, best = max(metrics, key=itemgetter(0))
+    most, best = max(metrics, key=itemgetter(0))
+    names = [e.name for value, e in metrics if value == most and e.pairs == best.pairs]
     return (
-        f"Of two clips on {best.dimension} the best metric, {best.name}, prefers the one that people prefer in "
-        f"{_interval(best.accuracy)} of {best.pairs} pairs; {', '.join(beside)}. Clips of one prompt are of different "
-        "models, so only what exceeds the name's share is more than telling models apart."
+        f"Of two clips on {best.dimension} the best metric{'s' * (len(names) > 1)}, {' and '.join(names)}, "
+        f"prefer{'s' * (len(names) == 1)} the one that people prefer in {_interval(best.accuracy)} of {best.pairs} "
+        f"pairs; {', '.join(beside)}. Clips of one prompt are of different models: a share not above the name's does "
+        "not show more than telling models apart; ρ within model tests that."
     )
+
+
+def _of_decided(entry: results.PreferenceAccuracy) -> str:
+    """The share of the pairs that are no ties of the judge, where it has ties."""
+    decided = entry.decided
+    if not entry.metric_ties or decided is None:
+        return ""
+    return f" ({entry.metric_ties} ties count half; {number(decided)} of the {entry.pairs - entry.metric_ties} decided)"
 
 
 def ceiling_claim(top: results.Ceiling) -> Iterator[str]:

@@ -187,7 +187,8 @@ def correlation_matrix(study: Study, metrics: Sequence[str], dimensions: Sequenc
 SAME_ORDER = 0.98
 """|ρ| of two metrics from which they put clips in the same order and count as one."""
 _MIXTURES = (AVERAGE, "motion_index")  # made of other metrics
-_LEAST_SHARED = 10  # clips that a correlation of two metrics rests on to make them one
+LEAST_SHARED = 10
+"""Clips that a correlation of two metrics rests on to make them one, or to be drawn."""
 
 
 def repeats_of(matrix: Matrix) -> dict[str, str]:
@@ -198,7 +199,7 @@ def repeats_of(matrix: Matrix) -> dict[str, str]:
         if name in _MIXTURES and len(names) > 2:
             found[name] = "made of the others"
         for j, earlier in enumerate(names[:i]):
-            alike = abs(matrix.values[i, j]) >= SAME_ORDER and matrix.counts[i, j] >= _LEAST_SHARED
+            alike = abs(matrix.values[i, j]) >= SAME_ORDER and matrix.counts[i, j] >= LEAST_SHARED
             if alike and earlier not in found and name not in found:
                 found[name] = f"in the order of {earlier}"
     return found

@@ -140,7 +140,7 @@ def _compared(
         estimate(values[column], samples[:, column], prompts, "all models have the same win ratio", count)
         for column in (-2, -1)
     ]
-    chance = f"{count} models are in the right order by chance in 1 of {math.factorial(count)} cases"
+    chance = f"{count} models are in the right order by chance in 1 of {math.factorial(count)} cases (one-sided)"
     noted = [with_note(each, chance) if count <= _FEW_MODELS else each for each in correlations]
     return ratios, [_holding_its_value(each) for each in noted]
 

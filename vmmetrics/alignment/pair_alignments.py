@@ -6,6 +6,7 @@ import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -161,9 +162,10 @@ def measure_alignments(study: Study, dimensions: Sequence[str], resamples: int, 
                 none = Estimate(None, n=len(scores), note=reason)
                 taus = kendall(scores, sample.ratings, sample.prompts) if reason is None else (none, none)
                 each: list[Any] = [pooled[k], *taus, *(of_metrics[k] for of_metrics in others)]
-                each += [min(map(_off_mode, (scores, sample.ratings))), _smallest(others[_WITHIN_MODEL][k].mean)]
+                off_mode, rarest = _rarest(scores, sample.ratings)
+                each += [off_mode, _smallest(others[_WITHIN_MODEL][k].mean)]
                 fit = fit_logistic(scores, sample.ratings)
-                each += [judged - len(scores), fit.plcc, fit.rmse]
+                each += [judged - len(scores), fit.plcc, fit.rmse, rarest]
                 found[metric, dimension] = PairAlignment(metric, dimension, *each)
     for metric, faced in study.facing.items():
         yield from (found[metric, dimension] for dimension in faced if dimension in study.ratings)
@@ -174,6 +176,11 @@ def _smallest(inside: Estimate) -> float | None:
     if inside.low is None or inside.high is None or max(-inside.low, inside.high) >= 1:
         return None
     return float(np.tanh((np.arctanh(inside.high) - np.arctanh(inside.low)) / 2))
+
+
+def _rarest(scores: FloatArray, ratings: FloatArray) -> tuple[int, str]:
+    """The fewer of the clips off the commonest score and of those off the commonest rating, and which it is."""
+    return min((_off_mode(scores), "score"), (_off_mode(ratings), "rating"), key=itemgetter(0))
 
 
 def _off_mode(values: FloatArray) -> int:

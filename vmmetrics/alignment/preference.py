@@ -16,7 +16,9 @@ from vmmetrics.types import FloatArray, IntArray
 from vmmetrics.utils.statistics import bootstrap
 from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED, Estimate, finite, sampled, with_note
 from vmmetrics.utils.statistics.correlation import (
+    LEAST_CLIPS,
     estimate_of,
+    few_prompts,
     group_count,
     spearman_statistic,
     why_undefined,
@@ -40,7 +42,7 @@ NOT_FITTED = f"a clip has no score, or under {MIN_FIT_PAIRS} pairs of other prom
 _NO_SCORE = "a clip has no score"
 _LEAST_MODELS = 3  # with two, leaving out those of a pair leaves nothing
 _EQUAL = 1e-12  # scores of combinations are sums, equal up to rounding
-_CHANCE = 0.5
+_CHANCE = _TIED = 0.5
 
 
 def measure_preferences(
@@ -50,8 +52,9 @@ def measure_preferences(
     resamples: int = RESAMPLES,
     seed: int = SEED,
     ties: Ties = "half",
+    combined: Sequence[str] | None = None,
 ) -> tuple[PreferenceAccuracy, ...]:
-    """Preference accuracy of each metric, and of all together.
+    """Preference accuracy of each metric, and of several together.
 
     Pairs are those that people judged; where there are none, all pairs of clips of one prompt, preferred by mean
     rating. The combinations are equal weights on standardised scores, weights fitted on other prompts, and, for three
@@ -67,6 +70,7 @@ def measure_preferences(
             toss does. ``"calibrated"``: the accuracy with calibrated ties of Deutsch, Foster and Freitag ("Ties
             Matter", EMNLP 2023), in which a tie that people call must be called; the metric's threshold is chosen on
             other prompts. It has no p, since chance is not one half.
+        combined: Metrics that are combined; None for all.
 
     Returns:
         One per metric in the order given, then the combinations. Each states how ties were counted, the thresholds and
@@ -97,14 +101,16 @@ def measure_preferences(
         human_ties = int((pairs.outcome == 0).sum())
         metric_ties = int((np.abs(margins) <= thresholds)[counted].sum())
         text = "; ".join(filter(None, rule))
+        sure = decided_share(credits_) if ties == "half" else None
         return PreferenceAccuracy(
-            name, dimension, accuracy, int(counted.sum()), human_ties, metric_ties, text, combination=combination
+            name, dimension, accuracy, int(counted.sum()), human_ties, metric_ties, text, False, combination, sure
         )
 
     found = [judged(metric, differences(finite(study.scores[metric]), pairs), _NO_SCORE) for metric in metrics]
-    if len(metrics) < 2:
+    together = metrics if combined is None else combined
+    if len(together) < 2:
         return tuple(found)
-    z = combination.standardised([finite(study.scores[metric]) for metric in metrics])
+    z = combination.standardised([finite(study.scores[metric]) for metric in together])
     found.append(judged(EQUAL_WEIGHTS, differences(z.mean(axis=1), pairs), _NO_SCORE, _IMPUTED, True))
     fitted = FittedCombination(z, pairs, folds, seed=seed)
     found.append(judged(FITTED, fitted.margins(pairs), NOT_FITTED, f"{_UNSEEN}; {_IMPUTED}", True))
@@ -120,6 +126,12 @@ def half_credits(margins: FloatArray, outcome: IntArray) -> FloatArray:
     """(M,) 1 where the margin prefers what people prefer, ½ where it is 0; NaN without a margin or a preference."""
     sides = np.where(np.abs(margins) <= _EQUAL, 0, np.sign(margins))
     return np.where(np.isnan(margins) | (outcome == 0), np.nan, (1 + sides * outcome) / 2)
+
+
+def decided_share(credits_: FloatArray) -> float | None:
+    """Share of the pairs that a judge decides, of (M,) half credits; None where it decides none."""
+    decided = credits_[~np.isnan(credits_) & (credits_ != _TIED)]
+    return float(decided.mean()) if decided.size else None
 
 
 def tie_credits(margins: FloatArray, outcome: IntArray, thresholds: FloatArray) -> FloatArray:
@@ -184,7 +196,11 @@ def accuracy_estimates(
         statistic, names = combination.share_statistic(pairs, credits_[:, columns], prompts)
         values, samples = sampled(statistic, names, resamples, seed)
         for column, value, drawn in zip(columns, values, samples.T, strict=True):
-            p = bootstrap.two_sided_p(drawn - _CHANCE) if len(names) > 1 else None
+            if len(names) < LEAST_CLIPS:
+                few = few_prompts(len(names))
+                found[column] = Estimate(float(value), n=counted, note=few)
+                continue
+            p = bootstrap.two_sided_p(drawn - _CHANCE)
             found[column] = bootstrap.bootstrapped(float(value), drawn, n=counted, prompts=len(names), p=p)
     return found
 

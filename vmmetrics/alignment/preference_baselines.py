@@ -8,7 +8,7 @@ import numpy as np
 
 from vmmetrics.alignment.combination import pairs_of
 from vmmetrics.alignment.levels import other_prompts
-from vmmetrics.alignment.preference import HALF_RULE, accuracy_estimates, differences, half_credits
+from vmmetrics.alignment.preference import HALF_RULE, accuracy_estimates, decided_share, differences, half_credits
 from vmmetrics.alignment.results import PreferenceAccuracy
 from vmmetrics.alignment.study import Preferences, Study
 from vmmetrics.types import FloatArray
@@ -84,6 +84,7 @@ def _judged(
         metric_ties=int((credit[counted] == 0.5).sum()),
         rule=f"{HALF_RULE}; {rule}",
         baseline=True,
+        decided=decided_share(credit),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 from vmmetrics.alignment.model_results import ModelFigures
 from vmmetrics.types import FloatArray
@@ -51,6 +51,7 @@ class PairAlignment:
         missing: Clips that have a judgement and no score.
         fitted_pearson: Pearson's r after the logistic fit of video quality assessment, None where there is no fit.
         rmse: Root mean square error of that fit, in the unit of the judgements.
+        rarest: Which of score and judgement ``off_mode`` counts.
     """
 
     metric: str
@@ -70,6 +71,7 @@ class PairAlignment:
     missing: int = 0
     fitted_pearson: float | None = None
     rmse: float | None = None
+    rarest: Literal["score", "rating"] = "score"
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +221,7 @@ class PreferenceAccuracy:
         rule: How ties were counted, in words.
         baseline: Not a metric but what to read one against: the model's name, one person.
         combination: Several metrics together.
+        decided: Share of the pairs on which the metric is not equal; None where there are none, or ties are calibrated.
     """
 
     name: str
@@ -230,6 +233,7 @@ class PreferenceAccuracy:
     rule: str
     baseline: bool = False
     combination: bool = False
+    decided: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

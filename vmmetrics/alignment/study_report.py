@@ -59,6 +59,7 @@ _KINDS: dict[type, str] = {
     results.Ablation: "ablation",
 }
 _SUBJECT = ("metric", "first", "second", "name", "dimension", "combination")  # fields that say what a part is about
+_LABELS = {"without_both": "both out"}  # of fields, where a table calls them otherwise
 _NAMED = 4  # subjects of one line; the others are counted
 
 
@@ -94,7 +95,7 @@ def _missing(part: Any) -> Iterator[tuple[str, str]]:
         yield "", part.spearman.note or ""
         return
     for field in fields(part):
-        value, label = getattr(part, field.name), field.name.replace("_", " ")
+        value, label = getattr(part, field.name), _LABELS.get(field.name, field.name.replace("_", " "))
         if isinstance(value, results.CombinationFigure):
             yield from ((f"{label}: {where}", note) for where, note in _missing(value))
         value = value.mean if isinstance(value, results.Grouped) else value
@@ -160,7 +161,6 @@ def align(
     rated = [dimension for dimension in study.ratings if study.facing_metrics(dimension)]
     judged = [*rated, *(d for d in study.preferences if d not in study.ratings and study.facing_metrics(d))]
     several = [dimension for dimension in rated if study.ratings[dimension].shape[1] > 1]
-    # what combines metrics itself leaves their average out
     single = {d: [metric for metric in study.facing_metrics(d) if metric in given.scores] for d in judged}
     clips, drawn = _judged_clips(study, judged), (resamples, seed)
     matrix = correlation_matrix(study, [metric for metric in study.scores if study.facing.get(metric)], rated)
@@ -168,7 +168,9 @@ def align(
 
     alignments = tuple(measure_alignments(study, rated, *drawn))
 
-    compared = {d: _comparable(d, alignments, repeats, {*directed, against}) for d in rated}
+    stated = {*directed, against}
+    compared = {d: _comparable(d, alignments, repeats, stated) for d in rated}
+    combined = {d: _combinable(d, single[d], alignments, repeats, stated) for d in judged}
     sparse = {(pair.metric, pair.dimension) for pair in alignments if pair.missing > pair.spearman.n}
     ranked = {d: [m for m in _best_first(single[d], d, alignments) if (m, d) not in sparse] for d in judged}
     report = results.StudyReport(
@@ -185,32 +187,43 @@ def align(
         ceilings=tuple(measure_ceiling(study, d, *drawn) for d in several),
         # an average is no answer on a scale, so nobody was asked about it
         agreements=tuple(measure_agreement(study, d, *drawn) for d in several if d in given.ratings),
-        preferences=tuple(chain.from_iterable(_preferences(study, d, single[d], *drawn, ties) for d in judged)),
-        ablations=tuple(chain.from_iterable(measure_ablations(study, d, single[d], *drawn) for d in judged)),
+        preferences=tuple(
+            chain.from_iterable(_preferences(study, d, single[d], combined[d], *drawn, ties) for d in judged)
+        ),
+        ablations=tuple(chain.from_iterable(measure_ablations(study, d, combined[d], *drawn) for d in judged)),
         matrix=matrix,
         models_ranked=tuple(filter(None, (measure_models(study, d, ranked[d], against, *drawn) for d in judged))),
         repeats=repeats,
         powers=tuple(measure_power(study, d, single[d], seed) for d in rated if d in given.ratings),
         claims=(),
         problems=(),
-        settings={
-            "resamples": resamples,
-            "seed": seed,
-            "left out": sorted(exclude_models),
-            "averages": averages,
-            "against": against,
-            "ties": ties,
-            "mos": mos,
-        }
-        | _MADE_BY,
+        settings=_settings(drawn, exclude_models, averages, against, ties, mos),
     )
     return replace(report, claims=widest_claims(report), problems=(*unknown, *problems_of(report)))
 
 
+def _settings(
+    drawn: tuple[int, int],
+    left_out: Collection[str],
+    averages: Sequence[str],
+    against: str | None,
+    ties: str,
+    mos: str,
+) -> dict[str, Any]:
+    chosen = {"averages": averages, "against": against, "ties": ties, "mos": mos}
+    return {"resamples": drawn[0], "seed": drawn[1], "left out": sorted(left_out), **chosen, **_MADE_BY}
+
+
 def _preferences(
-    study: Study, dimension: str, metrics: Sequence[str], resamples: int, seed: int, ties: Ties
+    study: Study,
+    dimension: str,
+    metrics: Sequence[str],
+    combined: Sequence[str],
+    resamples: int,
+    seed: int,
+    ties: Ties,
 ) -> Iterator[results.PreferenceAccuracy]:
-    yield from measure_preferences(study, dimension, metrics, resamples, seed, ties)
+    yield from measure_preferences(study, dimension, metrics, resamples, seed, ties, combined)
     yield from measure_preference_baselines(study, dimension, resamples, seed)
 
 
@@ -228,12 +241,11 @@ def _comparable(
     """Metrics with a direction, on half of the clips or more that differ, each order of clips once; the best first."""
     of_dimension = [pair for pair in alignments if pair.dimension == dimension]
     varied = [p.metric for p in of_dimension if p.off_mode >= LEAST_OFF_MODE and p.missing <= p.spearman.n]
-    amount = measures_amount(dimension)
     return [
         metric
         for metric in _best_first(varied, dimension, alignments)
         if metric in stated
-        or ((amount or not measures_amount(metric)) and not repeats.get(metric, "").startswith("in the order of"))
+        or (_has_direction(metric, dimension) and not repeats.get(metric, "").startswith("in the order of"))
     ]
 
 
@@ -249,6 +261,24 @@ def too_small(study: Study) -> list[str]:
     if models < LEAST_MODELS:
         found.append(f"models: {models}; nothing can be said about the order of models below {LEAST_MODELS}")
     return found
+
+
+def _combinable(
+    dimension: str,
+    metrics: Sequence[str],
+    alignments: Sequence[results.PairAlignment],
+    repeats: Mapping[str, str],
+    stated: Collection[str | None],
+) -> list[str]:
+    """Metrics with a direction and, of those that were rated, enough scores that differ; no repeats and mixtures."""
+    of_dimension = [pair for pair in alignments if pair.dimension == dimension]
+    weak = {p.metric for p in of_dimension if p.off_mode < LEAST_OFF_MODE or p.missing > p.spearman.n}
+    return [m for m in metrics if m not in weak and m not in repeats and _has_direction(m, dimension, stated)]
+
+
+def _has_direction(metric: str, dimension: str, stated: Collection[str | None] = ()) -> bool:
+    """Return whether higher is better: it was stated, or neither is an amount, or both are."""
+    return metric in stated or measures_amount(dimension) or not measures_amount(metric)
 
 
 def _with_facing(study: Study) -> tuple[Study, list[str]]:

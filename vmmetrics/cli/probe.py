@@ -113,7 +113,9 @@ def probe(
             timeout=timeout, prompts=prompts, subject=subject, plugins=plugins, listener=progress, limit=limit,
         )  # fmt: skip
     if not report.clips:
-        raise typer.BadParameter(f"no clips in {', '.join(map(str, clips))}")
+        from vmmetrics.video.discover import no_clips
+
+        raise typer.BadParameter(no_clips(clips))
     _report(report, out, charts, form, output)
     messages.print(f"written: {out}", soft_wrap=True)
     if report.failures:

@@ -164,7 +164,7 @@ def print_besides(table: Table, messages: Console) -> None:
     gone = sum(record.path is not None and not is_there(Path(record.path)) for record in table.besides)
     first = ", ".join(record.clip for record in table.besides[:3]) + (", ..." if len(table.besides) > 3 else "")
     number = f"{len(table.besides)} more clip{'s' * (len(table.besides) > 1)}"
-    why = f"; the files of {gone} are gone" if gone else ""
+    why = ", which is gone" if gone == len(table.besides) == 1 else f"; gone: {gone}" if gone else ""
     messages.print(f"scores.csv holds {number} of earlier commands: {first}{why}", soft_wrap=True)
 
 

@@ -70,22 +70,22 @@ def read_metadata(path: Path) -> list[ListEntry]:
     """Read the ``metadata`` file of a data set in the ``videofolder`` layout: ``file_name``, and what is said of it.
 
     Returns:
-        An entry per row, prompts and models where there are any; none where the file is something else.
+        An entry per clip, of the first row on it, prompts and models where there are any; none where the file is
+        something else.
     """
-    entries = []
+    entries: dict[str, ListEntry] = {}
     try:
         rows = _rows(path)
     except SetupError:
         return []  # anything may be called metadata
     for number, row in enumerate(rows, start=1):
-        named, where = _by_name(row), f"{path.name}, entry {number}"
-        clip = _first(named, _FILE_COLUMNS, where)
-        if clip is not None:
-            told = {column: value for column, value in named.items() if isinstance(value, str | int | Mapping)}
-            subject = _subject_of(told, where)
+        where = f"{path.name}, entry {number}"
+        told = {column: value for column, value in _by_name(row).items() if isinstance(value, str | int)}
+        clip = _first(told, _FILE_COLUMNS, where)
+        if clip is not None and clip not in entries:
             prompt, model = _first(told, PROMPT_COLUMNS, where), _first(told, MODEL_COLUMNS, where)
-            entries.append(ListEntry(clip, prompt, subject, where, _tags(told, where), model))
-    return entries
+            entries[clip] = ListEntry(clip, prompt, _subject_of(told, where), where, _tags(told, where), model)
+    return list(entries.values())
 
 
 def _rows(path: Path) -> list[Mapping[str, Any]]:

@@ -102,7 +102,7 @@ def test_boxes_are_the_quartiles_of_each_model(charts: dict[str, Figure]) -> Non
 
 def test_the_matrix_says_its_numbers() -> None:
     values = np.array([[1.0, -0.25, 0.5], [-0.25, 1.0, np.nan], [0.5, np.nan, 1.0]])
-    figure = matrix_chart(Matrix(("a", "b", "q"), 2, values, np.full((3, 3), 9.0)))
+    figure = matrix_chart(Matrix(("a", "b", "q"), 2, values, np.full((3, 3), 10.0)))
     shown = [text.get_text() for text in panels(figure)[0].texts]
     assert shown == ["1.00", "−.25", ".50", "−.25", "1.00", "–", ".50", "–", "1.00"]
     assert "people: q" in letters(figure)

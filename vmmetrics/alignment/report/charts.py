@@ -11,6 +11,8 @@ from matplotlib.cbook import boxplot_stats
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from vmmetrics.alignment.claims import hardly_varies
+from vmmetrics.alignment.levels import LEAST_SHARED
 from vmmetrics.alignment.report.clouds import calibration_chart, scatter_chart
 from vmmetrics.alignment.report.comparisons import accuracies_of
 from vmmetrics.alignment.report.tables import dimensions_of, study_of
@@ -42,7 +44,7 @@ def intervals_chart(report: StudyReport, dimension: str) -> Figure:
         report: The report.
         dimension: What people judged.
     """
-    pairs = report.ranked(dimension)
+    pairs = [pair for pair in report.ranked(dimension) if not hardly_varies(pair)]
     people = next((ceiling for ceiling in report.ceilings if ceiling.dimension == dimension), None)
     baseline = next((known for known in report.baselines if known.dimension == dimension), None)
     shuffled = [pair.shuffled for pair in pairs]
@@ -141,7 +143,7 @@ _DARK_CELL = 0.6  # |ρ| above which letters are white
 
 
 def matrix_chart(matrix: Matrix) -> Figure:
-    """Spearman of every metric with every other and with people, the numbers in the cells.
+    """Spearman of every metric with every other and with people, the numbers in the cells; none on under ten clips.
 
     Args:
         matrix: The correlations.
@@ -154,7 +156,7 @@ def matrix_chart(matrix: Matrix) -> Figure:
     side = cell * max(size, 3)
     figure = Figure(figsize=(side + longest + 1.2, side + 0.75 * longest + 0.3), layout="compressed")
     axes = figure.subplots()
-    values = np.ma.masked_invalid(np.asarray(matrix.values, np.float64))
+    values = np.ma.masked_invalid(np.where(matrix.counts < LEAST_SHARED, np.nan, matrix.values))
     edges = np.arange(size + 1) - 0.5
     mesh = axes.pcolormesh(
         edges, edges, values, cmap=canvas.DIVERGING, vmin=-1, vmax=1, edgecolors="white", linewidth=1
@@ -166,7 +168,7 @@ def matrix_chart(matrix: Matrix) -> Figure:
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
     letters = float(np.clip(cell * 17, 4.5, 9))
-    for (row, column), value in np.ndenumerate(matrix.values):
+    for (row, column), value in np.ndenumerate(values.filled(np.nan)):
         colour = "white" if abs(value) > _DARK_CELL else "black"
         axes.text(column, row, _short(float(value)), ha="center", va="center", fontsize=letters, color=colour)
     if 0 < matrix.metrics < size:

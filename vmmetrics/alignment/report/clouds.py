@@ -109,7 +109,7 @@ def _mist(
 
 
 def calibration_chart(study: Study, report: StudyReport, dimension: str) -> Figure:
-    """Mean rating in quantile bins of the score, and the best monotone fit.
+    """Mean rating in quantile bins of the score, and the best rising fit.
 
     Args:
         study: Scores and ratings.
@@ -122,7 +122,7 @@ def calibration_chart(study: Study, report: StudyReport, dimension: str) -> Figu
         axes.set_title(label(pair.metric, _NAME_LENGTH), fontweight="bold")
         _calibration(axes, study.scores[pair.metric], rating, prompts)
     bins = Line2D([], [], color=METRIC, marker="o", linestyle="", label="clips of like score, 95 % over prompts")
-    fit = Line2D([], [], color=canvas.PEOPLE, linewidth=1.5, label="best monotone fit")
+    fit = Line2D([], [], color=canvas.PEOPLE, linewidth=1.5, label="best rising fit")
     mean = Line2D([], [], color=FAINT, linewidth=0.8, linestyle="--", label="mean of all")
     figure.legend(handles=[bins, fit, mean], loc="outside lower center", ncols=3)
     return figure

@@ -10,6 +10,7 @@ from scipy.stats import rankdata
 
 from vmmetrics.alignment import results
 from vmmetrics.alignment.model_results import ModelFigures
+from vmmetrics.alignment.readers.columns import measures_amount
 from vmmetrics.alignment.study import Study
 from vmmetrics.utils.display import tables
 from vmmetrics.utils.display.markup import clean
@@ -44,18 +45,23 @@ def _preferences(report: results.StudyReport, dimension: str) -> DisplayTable:
     here = accuracies_of(report, dimension)
     rules = [accuracy.rule.split("; ") for accuracy in here]
     shared = [clause for clause in rules[0] if all(clause in rule for rule in rules)]
-    caption = "Share of pairs on which the preferred clip is people's (chance: 0.50)."
+    caption = (
+        "Share of pairs on which the preferred clip is people's (chance: 0.50); of decided: of those without ties."
+    )
     if shared:
         caption += f" Counted: {clean('; '.join(shared))}"
-    columns = heads("metric or combination", "accuracy", "pairs", "human ties", "metric ties")
+    columns = heads("metric or combination", "accuracy", "pairs", "human ties", "metric ties", "of decided")
     title = f"Preference accuracy: {clean(dimension)}"
     table = DisplayTable(f"preferences-{dimension}", title, caption, columns)
     for accuracy, rule in zip(here, rules, strict=True):
         share = table.estimate(accuracy.accuracy)
-        mark = table.mark("; ".join(clause for clause in rule if clause not in shared))
+        clauses = [clause for clause in rule if clause not in shared]
+        if measures_amount(accuracy.name) and not measures_amount(dimension):
+            clauses.append("more of it is counted as better, though neither end of an amount is")
+        mark = table.mark("; ".join(clauses))
         pairs = DisplayCell(count(accuracy.pairs), "", mark)
         ties = map(count, (accuracy.human_ties, accuracy.metric_ties))
-        table.add(accuracy.name, share, pairs, *ties, reference=accuracy.baseline)
+        table.add(accuracy.name, share, pairs, *ties, number(accuracy.decided), reference=accuracy.baseline)
     return table
 
 
@@ -76,7 +82,8 @@ def _models(figures: ModelFigures) -> tuple[DisplayTable, DisplayTable]:
     caption = (
         "Soft pairwise accuracy: agreement with people on how surely one model is the better, mean over pairs of models"
         " (a metric that knows nothing: about 0.5). Win ratios: correlation over models with people's. "
-        f"p: no difference from {figures.reference} in ρ over all clips, by PERM-BOTH (swaps of standardised scores)."
+        f"p: no difference from {figures.reference} in ρ over all clips, by PERM-BOTH (swaps of standardised scores), "
+        "of the metrics next best, not corrected for how many they are."
     )
     columns = heads("metric", "soft pairwise", "ρ of win ratios", "r of win ratios", "p, PERM-BOTH")
     ranking = DisplayTable(f"ranking-{figures.dimension}", f"Ranking of models: {about}", caption, columns)
@@ -90,7 +97,10 @@ def _models(figures: ModelFigures) -> tuple[DisplayTable, DisplayTable]:
 def _ablation(ablation: results.Ablation) -> DisplayTable:
     by = "a fitted model" if ablation.combination == "fitted" else clean(ablation.combination)
     key, title = f"ablation-{ablation.combination}-{ablation.dimension}", f"Combination by {by}"
-    caption = "All metrics combined, without one (and the weight it has among all), and added one by one, best first."
+    caption = (
+        "All metrics that have a direction and enough scores, each order of clips once and no mixtures; without one "
+        "(and the weight it has among all), and added one by one, best first."
+    )
     columns = heads("metrics", "accuracy", "ρ all clips", "ρ within model", "weight")
     table = DisplayTable(key, f"{title}: {clean(ablation.dimension)}", caption, columns)
 
@@ -141,11 +151,9 @@ def differences_part(differences: Sequence[results.MetricDifference], *, only_si
 
 
 def _power(powers: Sequence[results.Power]) -> DisplayTable:
-    hint = "smallest mean within-model ρ that differs from 0 at this size"
     columns = heads(
         *("dimension", "to tell ρ", "power now", "clips for 80 %", "prompts for 80 %"),
         tables.DisplayColumn("raters: clips", number=False),
-        tables.DisplayColumn("smallest ρ within model", hint=hint),
     )
     caption = "Chance that a study of this size tells two correlations apart, and the size that has 80 %."
     table = DisplayTable("power", "Power", caption, columns)
@@ -153,7 +161,7 @@ def _power(powers: Sequence[results.Power]) -> DisplayTable:
         raters = ", ".join(f"{raters}: {clips:,}" for raters, clips in power.raters.items()) or tables.NONE
         now = DisplayCell(number(power.power), "", table.mark(power.note))
         told = f"{number(power.first)} from {number(power.second)}"
-        table.add(power.dimension, told, now, count(power.clips), count(power.prompts), raters, number(power.smallest))
+        table.add(power.dimension, told, now, count(power.clips), count(power.prompts), raters)
     return table
 
 

@@ -45,6 +45,7 @@ a{color:var(--link)}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.85rem}
 caption{caption-side:bottom;padding:.35rem 0}
 th,td{padding:.25rem .6rem;text-align:left;vertical-align:top;overflow-wrap:anywhere}
+th,td:first-child{min-width:8ch}
 th{border-bottom:2px solid var(--rule);vertical-align:bottom}
 th button{all:unset;cursor:pointer;font-weight:600}th button:focus-visible{outline:2px solid var(--link)}
 th[aria-sort=ascending] button::after{content:" ▲"}th[aria-sort=descending] button::after{content:" ▼"}
@@ -116,9 +117,13 @@ _TERMS = {
     "models; 0.5 for a metric that knows nothing.",
     "single rater": "The ρ of one person with the mean of the others. Over all clips the model's name alone comes near "
     "it, so read metrics against it within models.",
-    "model's name": "Guesses each clip's rating from the ratings of other clips of the same model, and never opens it.",
-    "interval": "95 %, Student's t with the standard error that drawing prompts (not clips) anew gives: it speaks of "
-    "other prompts like these, for these models and raters.",
+    "model's name": "Guesses each clip's rating without opening it: its model's mean rating over the other half of the "
+    "prompts, over many halves.",
+    "shuffled": "ρ over all clips when ratings are shuffled among the clips of each model, and where 95 % of the "
+    "shuffles lie: what differences between models are worth by themselves.",
+    "interval": "95 %, from drawing prompts (not clips) anew: it speaks of other prompts like these, for these models "
+    "and raters. Of correlations: Student's t with the standard error of the draws; of shares, win ratios and "
+    "strengths: the percentiles of the draws.",
 }
 _CLAIMS_SHOWN = 12  # what stands above the fold of a screen
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
@@ -162,7 +167,11 @@ def _dimensions(study: Study, report: StudyReport, charts: dict[str, Figure]) ->
     groups = {found.key: found for found in parts.group_tables(report)}
     for dimension in parts.dimensions_of(report):
         yield f"<section>\n<h2>Against {text(dimension)}</h2>"
-        yield _drawn(charts, f"intervals-{dimension}", "Each metric's ρ with people, with its interval, best first.")
+        yield _drawn(
+            charts,
+            f"intervals-{dimension}",
+            "Each metric's ρ with people, with its interval, by ρ within model; bands: the lines' intervals.",
+        )
         yield tables.to_html(parts.main_table(report, dimension))
         looks = (
             ("scatter", "Each clip's score against its mean rating; bars reach from the lowest to the highest rater."),
@@ -188,7 +197,11 @@ def _overview(report: StudyReport, charts: dict[str, Figure]) -> Iterator[str]:
                 yield _disputed(agreement)
         yield "</section>"
     yield "<section><h2>Metrics beside one another</h2>"
-    yield _drawn(charts, "matrix", "Spearman's ρ between all metrics, and beyond the line with what people say.")
+    yield _drawn(
+        charts,
+        "matrix",
+        "Spearman's ρ between all metrics, and beyond the line with what people say; none on under ten clips.",
+    )
     for key in charts:
         if key.startswith("accuracy-"):
             yield _drawn(charts, key, "How often a metric or combination prefers the clip that people prefer.")

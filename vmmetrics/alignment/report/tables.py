@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from vmmetrics.alignment.claims import LEAST_OFF_MODE, widest_claims
+from vmmetrics.alignment.claims import hardly_varies, widest_claims
 from vmmetrics.alignment.preference_baselines import MODEL_NAME, SINGLE_RATER
 from vmmetrics.alignment.report.comparisons import comparison_parts
-from vmmetrics.alignment.results import Agreement, StudyReport
+from vmmetrics.alignment.results import Agreement, PairAlignment, StudyReport
 from vmmetrics.alignment.study import Study, with_averages
 from vmmetrics.alignment.study_report import without_models
 from vmmetrics.utils.display import tables as display
 from vmmetrics.utils.display.markup import clean, shortened
 from vmmetrics.utils.display.tables import DisplayCell, DisplayColumn, DisplayTable, heads, number
-from vmmetrics.utils.statistics.bootstrap import Estimate
+from vmmetrics.utils.statistics.bootstrap import Estimate, with_note
 
 HUMAN = SINGLE_RATER
 NAME_ONLY = MODEL_NAME
@@ -96,7 +97,7 @@ def brief_table(report: StudyReport, dimension: str, most: int) -> DisplayTable:
         figures = (pair.spearman, pair.within_model.mean, pair.without_both)
         plain = (pair.kendall_b, pair.kendall_c)
         cells = [_one_line(e) for e in figures] + [number(e.value) for e in plain]
-        if pair.off_mode < LEAST_OFF_MODE:
+        if hardly_varies(pair):
             cells = ["too few distinct values"]
         table.add(pair.metric, display.count(pair.spearman.n), *cells)
     for top in report.ceilings:
@@ -152,18 +153,20 @@ def matching_lines(report: StudyReport) -> display.Lines:
 def main_table(report: StudyReport, dimension: str) -> DisplayTable:
     """Every metric that faces a dimension, the best within model first, and what to read it against."""
     caption = (
-        "Spearman's ρ with the mean rating [95 % interval over prompts]. Read the metrics against the rows below the "
-        f"rule: “{HUMAN}” is one person against the mean of the others, what a person reaches; “{NAME_ONLY}” guesses a "
-        "clip's rating from its model's other clips without opening it."
+        "Spearman's ρ with the mean rating [95 % interval over prompts]. Read the metrics against the last rows: "
+        f"“{HUMAN}” is one person against the mean of the others (of one fewer than the metrics face, so a little "
+        f"low); “{NAME_ONLY}” is a model's mean rating over the other half of the prompts, without opening the clip. "
+        "Shuffled: ratings shuffled inside each model [95 % of the shuffles]."
     )
     columns = heads("metric", *(DisplayColumn(name, hint=hint) for name, hint in _MAIN.items()))
     table = DisplayTable(f"alignment-{dimension}", f"Against {clean(dimension)}", caption, columns)
     for pair in report.ranked(dimension):
-        missing = f"{_of(pair.missing, 'rated clip')} without a score" if pair.missing else None
         table.add(
             pair.metric,
-            DisplayCell(display.count(pair.spearman.n), "", table.mark(missing)),
-            *map(table.estimate, (pair.spearman, pair.within_model.mean, pair.without_both, pair.within_prompt.mean)),
+            DisplayCell(display.count(pair.spearman.n), "", table.mark(_remark(pair))),
+            table.estimate(pair.spearman),
+            table.estimate(_over_models(pair.within_model.mean, report.models)),
+            *map(table.estimate, (pair.without_both, pair.within_prompt.mean)),
             _lowest(pair.without_model, table),
             *(
                 table.estimate(e, interval=False)
@@ -183,6 +186,23 @@ def main_table(report: StudyReport, dimension: str) -> DisplayTable:
             overall, inside = table.estimate(baseline.overall), table.estimate(baseline.within_prompt)
             table.add(NAME_ONLY, "", overall, "", "", inside, reference=True)
     return table
+
+
+def _remark(pair: PairAlignment) -> str | None:
+    """Why a row says less than others: clips without a score, hardly two values."""
+    remarks = [f"{_of(pair.missing, 'rated clip')} without a score"] if pair.missing else []
+    if hardly_varies(pair):
+        remarks.append(
+            f"{_of(pair.off_mode, 'clip')} with a {pair.rarest} other than the commonest: too few for a claim"
+        )
+    return "; ".join(remarks) or None
+
+
+def _over_models(inside: Estimate, models: int) -> Estimate:
+    """A mean over models with the note that it is of fewer than there are."""
+    if inside.value is None or inside.n == models:
+        return inside
+    return with_note(inside, f"over {_of(inside.n, 'model')} of {models}")
 
 
 def _lowest(without: Mapping[str, Estimate], table: DisplayTable) -> DisplayCell:
@@ -232,7 +252,10 @@ def _people_lines(agreement: Agreement) -> Iterable[str]:
         for clip in agreement.disputed[:_DISPUTED_SHOWN]
     ]
     if shown:
-        yield f"{dimension}: people disagree most on {'; '.join(shown)}"
+        rest = agreement.disputed[len(shown) :]
+        tied = rest and math.isclose(rest[0].spread, agreement.disputed[len(shown) - 1].spread)
+        more = ", and as much on others" if tied else ""
+        yield f"{dimension}: people disagree most on {'; '.join(shown)}{more}"
 
 
 def group_tables(report: StudyReport) -> list[DisplayTable]:

@@ -137,10 +137,8 @@ def correlation_estimate(value: float, values: FloatArray, *, n: int, prompts: i
         The figure; without an interval for under three prompts or where under half of the samples define it.
     """
     note = interval_note(prompts)
-    if 1 < prompts < LEAST_CLIPS:
-        note = f"no interval: it takes {LEAST_CLIPS} prompts, and there are {prompts}"
     if prompts < LEAST_CLIPS:
-        return Estimate(value, n=n, note=note)
+        return Estimate(value, n=n, note=few_prompts(prompts))
     if 2 * np.isnan(values).sum() > values.size or not values.size:
         return Estimate(value, n=n, note="no interval: under half of the bootstrap samples define it")
     counted = np.nan_to_num(values)
@@ -151,6 +149,13 @@ def correlation_estimate(value: float, values: FloatArray, *, n: int, prompts: i
     reach = float(stats.t.ppf((1 + bootstrap.CONFIDENCE) / 2, prompts - 2)) * error
     p = float(2 * stats.t.sf(abs(centre) / error, prompts - 2))
     return Estimate(value, float(np.tanh(centre - reach)), float(np.tanh(centre + reach)), p, n, note)
+
+
+def few_prompts(prompts: int) -> str | None:
+    """Why one or two prompts give no interval."""
+    if prompts <= 1:
+        return interval_note(1)
+    return f"no interval: it takes {LEAST_CLIPS} prompts, and there are {prompts}"
 
 
 def difference_estimate(value: float, values: FloatArray, *, n: int, prompts: int, undefined: str) -> Estimate:
@@ -170,10 +175,8 @@ def difference_estimate(value: float, values: FloatArray, *, n: int, prompts: in
         return Estimate(None, n=n, note=undefined)
     known = int((~np.isnan(values)).sum())
     if prompts < LEAST_CLIPS or 2 * known < values.size or not known:
-        note = interval_note(1) if prompts <= 1 else f"no interval: it takes {LEAST_CLIPS} prompts"
-        return Estimate(
-            value, n=n, note=note if prompts < LEAST_CLIPS else "no interval: under half of the samples define it"
-        )
+        why = few_prompts(prompts) if prompts < LEAST_CLIPS else "no interval: under half of the samples define it"
+        return Estimate(value, n=n, note=why)
     error = float(np.nan_to_num(values).std(ddof=1))
     if error < _SAME:
         p = 1.0 if abs(value) < _SAME else bootstrap.two_sided_p(np.nan_to_num(values))
