@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 import typer.main
 
 from vmmetrics.cli.app import app
@@ -177,3 +179,16 @@ def test_a_file_that_cannot_be(text: str, said: str, vmmetrics: Any, make_clips:
     assert vmmetrics("score", make_clips("a"), "--config", "wrong.toml") == 2
     assert said.lower() in capsys.readouterr().err.lower()
     assert not Path("vmmetrics-runs").exists()
+
+
+def test_a_question_is_asked_with_what_it_is_about(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    from vmmetrics.cli.terminal import agree, open_consoles, quietly
+
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    with quietly(True):
+        _, messages = open_consoles()
+        messages.print("3 requests, about 0.02")
+        assert capsys.readouterr().err == ""
+        with pytest.raises(typer.Exit):
+            agree(messages, yes=False)  # nobody is there to answer
+    assert "3 requests, about 0.02" in capsys.readouterr().err

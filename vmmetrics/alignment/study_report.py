@@ -249,6 +249,20 @@ def _comparable(
     ]
 
 
+def too_small(study: Study) -> list[str]:
+    """Return what a study is too small to tell, known before anything is computed."""
+    models, prompts = len({model for model in study.models if model}), len(set(study.prompts))
+    found = []
+    if len(study.clips) < LEAST_OFF_MODE:
+        found.append(f"clips with a score and a judgement: {len(study.clips)}; a claim takes {LEAST_OFF_MODE}")
+    if prompts < FEW_PROMPTS:
+        needs = f"take {LEAST_CLIPS} prompts, and are rough below {FEW_PROMPTS}"
+        found.append(f"prompts: {prompts}; intervals {needs}")
+    if models < LEAST_MODELS:
+        found.append(f"models: {models}; nothing can be said about the order of models below {LEAST_MODELS}")
+    return found
+
+
 def _combinable(
     dimension: str,
     metrics: Sequence[str],
@@ -265,20 +279,6 @@ def _combinable(
 def _has_direction(metric: str, dimension: str, stated: Collection[str | None] = ()) -> bool:
     """Return whether higher is better: it was stated, or neither is an amount, or both are."""
     return metric in stated or measures_amount(dimension) or not measures_amount(metric)
-
-
-def too_small(study: Study) -> list[str]:
-    """Return what a study is too small to tell, known before anything is computed."""
-    models, prompts = len({model for model in study.models if model}), len(set(study.prompts))
-    found = []
-    if len(study.clips) < LEAST_OFF_MODE:
-        found.append(f"clips with a score and a judgement: {len(study.clips)}; a claim takes {LEAST_OFF_MODE}")
-    if prompts < FEW_PROMPTS:
-        needs = f"take {LEAST_CLIPS} prompts, and are rough below {FEW_PROMPTS}"
-        found.append(f"prompts: {prompts}; intervals {needs}")
-    if models < LEAST_MODELS:
-        found.append(f"models: {models}; nothing can be said about the order of models below {LEAST_MODELS}")
-    return found
 
 
 def _with_facing(study: Study) -> tuple[Study, list[str]]:

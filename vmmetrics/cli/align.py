@@ -14,7 +14,7 @@ from vmmetrics.cli.options import argument, count_option, number_option, option,
 from vmmetrics.cli.terminal import open_consoles, usage, warn
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from rich.console import Console
 
@@ -56,34 +56,36 @@ MosOption = Annotated[
     option("A clip's rating: the mean, or recovered with each rater's bias and noise taken out (ITU-T P.910)."),
 ]
 Higher = Annotated[
-    list[str] | None, option("Higher is better for this score, though its name says an amount; repeatable.")
+    list[str] | None, option("Treat this metric as higher-is-better, though its name says an amount; repeatable.")
 ]
-
-Dimension = Annotated[
+Pair = Annotated[
     list[str] | None,
-    option("Evaluate only this column of ratings, even one that is skipped by its name; repeatable."),
+    option(
+        "Choose which rating dimension a metric is compared with. Default: guessed from the names.",
+        metavar="METRIC=DIMENSION[,...]",
+    ),
 ]
-DryRun = Annotated[bool, option("Print how columns are read and which clips match; compute nothing.", "--dry-run")]
+Dimension = Annotated[
+    list[str] | None, option("Evaluate only this column of ratings, even one that is skipped by its name; repeatable.")
+]
 ClipColumn = Annotated[str | None, option("Column that names the clip. Default: clip, video, file, path, ...")]
 Scale = Annotated[
     tuple[float, float] | None, number_option("Lowest and highest rating there can be; others are an error.")
 ]
+ReportFolder = Annotated[
+    Path | None, out_option("Folder for the report: HTML, JSON, CSV, Markdown, LaTeX and pictures.")
+]
+DryRun = Annotated[bool, option("Print how every column is read and which clips match; compute nothing.", "--dry-run")]
 
 
 def align(
     sources: Sources,
-    pair: Annotated[
-        list[str] | None,
-        option(
-            "Choose which rating dimension a metric is compared with. Default: guessed from the names.",
-            metavar="METRIC=DIMENSION[,...]",
-        ),
-    ] = None,
-    metrics: Annotated[list[str] | None, option("Use only these scores, with commas between; repeatable.")] = None,
+    pair: Pair = None,
+    metrics: Annotated[list[str] | None, option("Use only these metrics, with commas between; repeatable.")] = None,
     dimension: Dimension = None,
-    lower_is_better: Annotated[list[str] | None, option("Lower is better for this score; repeatable.")] = None,
+    lower_is_better: Annotated[list[str] | None, option("Treat this metric as lower-is-better; repeatable.")] = None,
     exclude_model: Annotated[list[str] | None, option("Leave out a model, such as real footage; repeatable.")] = None,
-    reference: Annotated[str | None, option("Compare every score with this one.", metavar="METRIC")] = None,
+    reference: Annotated[str | None, option("Compare every metric with this one.", metavar="METRIC")] = None,
     higher_is_better: Higher = None,
     where: Where = None,
     group_by: GroupBy = None,
@@ -93,22 +95,23 @@ def align(
     clip_column: ClipColumn = None,
     scale: Scale = None,
     resamples: Annotated[int | None, count_option("Bootstrap samples of prompts. Default: 1000.")] = None,
-    seed: Annotated[int | None, seed_option("Of all random numbers. Default: always the same.")] = None,
-    out: Annotated[
-        Path | None, out_option("Folder for the report: HTML, JSON, CSV, Markdown, LaTeX and pictures.")
-    ] = None,
+    seed: Annotated[int | None, seed_option("Random seed. Default: a fixed one.")] = None,
+    out: ReportFolder = None,
     dry_run: DryRun = False,
     form: options.Format = "text",
 ) -> None:
-    """Print how far people agree with scores: pooled, within prompt, within model, and against what a person reaches.
+    """Print how far people agree with scores: pooled, within prompt, within model, and beside human agreement.
 
     docs/ratings-formats.md has the forms of ratings. 'vmmetrics plan' says how many clips a study needs.
     """
     from vmmetrics.alignment.readers.groups import chosen_clips
     from vmmetrics.alignment.readers.read import columns_read, matched_study, read_sides
+    from vmmetrics.alignment.report.reading import column_tables, study_parts
     from vmmetrics.alignment.study_report import align as hold_against
-    from vmmetrics.alignment.study_report import too_small
+    from vmmetrics.alignment.study_report import too_small, without_models
+    from vmmetrics.utils.display.tables import print_parts
     from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED
+    from vmmetrics.utils.storage.atomic import write_text
     from vmmetrics.utils.storage.job_folder import prepare
 
     if len(sources) < 2:
@@ -120,69 +123,49 @@ def align(
         dimensions=dimension or (), lower=lower_is_better or (), clip_column=clip_column, scale=scale,
     )  # fmt: skip
     if dry_run:
-        _print_columns(columns_read(scores, judged), output)
+        columns = list(column_tables(columns_read(scores, judged)))
+        if form == "text":  # before clips are matched: how columns were read may say why none does
+            print_parts(columns, output)
     study = matched_study(scores, judged, facing, dimension or ())
     study = chosen_clips(study, sources, where or (), clip_column)
     if dry_run:
-        _print_matches(study, exclude_model or (), output)
+        matches = study_parts(without_models(study, exclude_model or ()))
+        print_result(form, matches if form == "text" else [*columns, *matches], output)
         return
     groups = _groups(study, sources, group_by, clip_column, exclude_model or ())
     if out is not None:
         prepare(out, _MATCHING, (), "report")  # before the figures: a folder that cannot be written costs no waiting
     warn(messages, too_small(study))
     ask = partial(
-        hold_against,
-        resamples=resamples or RESAMPLES,
-        seed=SEED if seed is None else seed,
-        against=reference,
-        directed=(*(higher_is_better or ()), *(lower_is_better or ())),
-        ties=ties,
-        mos=mos,
-    )
+        hold_against, resamples=resamples or RESAMPLES, seed=SEED if seed is None else seed, against=reference,
+        directed=(*(higher_is_better or ()), *(lower_is_better or ())), ties=ties, mos=mos,
+    )  # fmt: skip
     report = ask(study, exclude_models=exclude_model or ())
     of_groups = {name: ask(part) for name, part in groups.items()}
-    _print_report(report, of_groups, group_by or "", form, output)
+    _print(report, of_groups, group_by or "", form, output)
     if out is not None:
-        _write(out, study, report, _groups_csv(of_groups, group_by or "") if groups else None)
+        _write(out, study, report)
+        if groups:
+            write_text(out / "groups.csv", _groups_csv(of_groups, group_by or ""))
         messages.print(f"written: {out}/page.html, report.md, report.json, table.csv, table.tex, pictures")
-    _print_unmatched(study, out, messages)
-
-
-def _print_unmatched(study: Study, out: Path | None, messages: Console) -> None:
-    if max(len(study.matching.scores_only), len(study.matching.ratings_only)) > _NAMED:
+    matching = study.matching
+    if max(len(matching.scores_only), len(matching.ratings_only)) > _NAMED:
         place = f"--out DIR writes them to {_MATCHING}" if out is None else f"{out}/{_MATCHING}"
         messages.print(f"all clips that only one side knows: {place}", soft_wrap=True)
 
 
-def _print_report(
-    report: StudyReport, of_groups: dict[str, StudyReport], column: str, form: str, output: Console
-) -> None:
+def _print(report: StudyReport, of_groups: dict[str, StudyReport], column: str, form: str, output: Console) -> None:
     from vmmetrics.alignment.report.tables import group_tables_of, report_parts
     from vmmetrics.alignment.report.text import print_report, to_csv
 
-    by_group = group_tables_of(of_groups, column)
-    groups = {"groups": {name: part.to_json() for name, part in of_groups.items()}} if by_group else {}
+    tables = group_tables_of(of_groups, column)
+    groups = {"groups": {name: one.to_json() for name, one in of_groups.items()}} if of_groups else {}
     print_result(
-        form, [*report_parts(report), *by_group], output,
-        text=lambda: print_report(report, output, by_group),
+        form, [*report_parts(report), *tables], output,
+        text=lambda: print_report(report, output, tables),
         data=lambda: report.to_json() | groups,
-        csv=lambda: _groups_csv(of_groups, column) if by_group else to_csv(report),
+        csv=lambda: _groups_csv(of_groups, column) if of_groups else to_csv(report),
     )  # fmt: skip
-
-
-def _print_columns(columns: Mapping[str, Mapping[str, str]], output: Console) -> None:
-    from vmmetrics.alignment.report.reading import column_tables
-    from vmmetrics.utils.display.tables import print_parts
-
-    print_parts(list(column_tables(columns)), output)
-
-
-def _print_matches(study: Study, left_out: Sequence[str], output: Console) -> None:
-    from vmmetrics.alignment.report.reading import study_parts
-    from vmmetrics.alignment.study_report import without_models
-    from vmmetrics.utils.display.tables import print_parts
-
-    print_parts(study_parts(without_models(study, left_out)), output)
 
 
 def _groups(
@@ -220,7 +203,7 @@ def _facing(faces: list[str]) -> dict[str, list[str]]:
     return found
 
 
-def _write(out: Path, study: Study, report: StudyReport, groups: str | None) -> None:
+def _write(out: Path, study: Study, report: StudyReport) -> None:
     from tempfile import TemporaryDirectory
 
     from vmmetrics.alignment.report.charts import draw_charts, save_charts
@@ -238,8 +221,6 @@ def _write(out: Path, study: Study, report: StudyReport, groups: str | None) -> 
         out / _MATCHING, {"matched": matched, **only, **read}
     )  # first: by it the folder is ours, also after a kill
     write_text(out / "table.csv", to_csv(report))
-    if groups is not None:
-        write_text(out / "groups.csv", groups)
     write_text(out / "report.md", to_markdown(report))
     write_text(out / "table.tex", to_latex(report))
     write_text(out / "page.html", to_html(study, report))
@@ -258,12 +239,12 @@ _RATERS = (1, 2, 3, 5, 10)
 
 def plan(
     first: Annotated[float, number_option("Spearman of one metric with the mean of three raters.", -1, 1)] = 0.6,
-    second: Annotated[float, number_option("Of another, to be told from it.", -1, 1)] = 0.7,
+    second: Annotated[float, number_option("Spearman of another, to be told from it.", -1, 1)] = 0.7,
     raters: Annotated[
         list[int] | None, count_option("People who rate each clip; repeatable. Default: 1, 2, 3, 5, 10.")
     ] = None,
     clips_per_prompt: Annotated[int, count_option("Clips of each prompt, each by another model.")] = 4,
-    power: Annotated[float, share_option("Chance of seeing the difference.")] = 0.8,
+    power: Annotated[float, share_option("Chance of detecting the difference.")] = 0.8,
     between: Annotated[
         float | None, number_option("Spearman of the two metrics with each other. Default: first × second.", -1, 1)
     ] = None,

@@ -63,7 +63,7 @@ def baselines(
     forward_backward_error, track_survival, brisque, niqe. With weights of yours: raft, clip_consistency,
     dino_consistency, film_smoothness, dover. With a video language model: vlm_judge.
 
-    Running the same command again resumes. Exit codes: 0 all measured (a missing value is fine),
+    Re-run the same command to resume. Exit codes: 0 all measured (a missing value is fine),
     3 some clips failed, 2 wrong usage or setup.
     """
     from vmmetrics.alignment.baselines.catalogue import chosen

@@ -30,13 +30,13 @@ def reward(
     sampled: Annotated[
         bool, option("One drawn outcome per pair, not three weighted with their probabilities.")
     ] = False,
-    seed: Annotated[int, seed_option("For drawing.")] = 0,
+    seed: Annotated[int, seed_option("Random seed.")] = 0,
     device: Device = "cpu",
     dtype: Annotated[Literal["bfloat16", "float16", "float32"], option("Precision.")] = "bfloat16",
 ) -> None:
     """Score motion quality with VideoReward and write what it says of every pair, for 'vmmetrics cas label'.
 
-    Runs from local folders only. Running it again resumes. Exit codes: 0 all scored, 3 some clips
+    Runs from local folders only. Re-run the same command to resume. Exit codes: 0 all scored, 3 some clips
     failed, 2 wrong usage or setup.
     """
     from vmmetrics.cas.label.videoreward import RewardStep, VideoReward, compare_rewards, reward_clips

@@ -43,7 +43,10 @@ def evaluate(
     ] = False,
     device: options.Device = None,
     form: options.Format = "text",
-    precision: Annotated[Precision | None, option("Default: fp16 on a GPU, as the released code, else fp32.")] = None,
+    precision: Annotated[
+        Precision | None,
+        option("Precision of matrix products. Default: fp16 on a GPU, as the released code, else fp32."),
+    ] = None,
 ) -> None:
     """Print accuracy, error in levels, rank correlation and calibration error, for all clips and by group."""
     from vmmetrics.cas.evaluate.evaluation import hold_against, load_judge
@@ -77,7 +80,7 @@ def _print_report(report: EvaluationReport, output: Console) -> None:
 def train(
     clips: options.ClipFolder,
     labels: Annotated[Path, argument("JSONL, CSV or TSV: clip, level, prompt, group; what 'cas label' writes.")],
-    out: Annotated[Path, out_option("Directory of the run; goes on with what is there.", show_default=False)],
+    out: Annotated[Path, out_option("Directory of the run; resumes what is there.", show_default=False)],
     start: Annotated[
         Path | None, option("Checkpoint, pre-trained or fine-tuned. Default: from scratch.", "--from")
     ] = None,
@@ -89,21 +92,21 @@ def train(
     batch_size: Annotated[int | None, count_option("Views per step and process. Default: 8.")] = None,
     lr: Annotated[float | None, share_option("Learning rate of the head. Default: 5e-4.")] = None,
     layer_decay: Annotated[float | None, share_option("Factor on it per block downwards. Default: 0.75.")] = None,
-    weight_decay: Annotated[float | None, share_option("AdamW's. Default: 0.05.")] = None,
+    weight_decay: Annotated[float | None, share_option("Weight decay of AdamW. Default: 0.05.")] = None,
     warmup: Annotated[float | None, share_option("Share of the steps for warming up. Default: 0.1.")] = None,
     mixup: Annotated[float | None, number_option("Alpha of mixup; 0 for none. Default: 0.2.", 0, 1000)] = None,
     smoothing: Annotated[float | None, share_option("Label smoothing. Default: 0.1.")] = None,
-    balance: Annotated[
-        float | None, number_option("0: every clip weighs the same; 1: every level does. Default: 1.", 0, 10)
-    ] = None,
+    balance: Annotated[float | None, number_option("Class balancing: 0 none, 1 full. Default: 1.", 0, 10)] = None,
     drop_path: Annotated[float | None, share_option("Stochastic depth of the last block. Default: 0.1.")] = None,
     held_out: Annotated[float | None, share_option("Share of clips held out by prompt. Default: 0.2.")] = None,
-    patience: Annotated[int | None, count_option("Epochs to wait for a better one. Default: 8.")] = None,
+    patience: Annotated[int | None, count_option("Stop after so many epochs without a better one. Default: 8.")] = None,
     stride: Annotated[int | None, count_option("Frame stride. Default: 4.")] = None,
-    precision: Annotated[Precision | None, option("Of matrix products. Default: fp32.")] = None,
-    checkpointing: Annotated[bool | None, option("Save memory, at a third more time.", "--checkpointing")] = None,
+    precision: Annotated[Precision | None, option("Precision of matrix products. Default: fp32.")] = None,
+    checkpointing: Annotated[
+        bool | None, option("Gradient checkpointing: less memory, about 33% slower.", "--checkpointing")
+    ] = None,
     save_every: Annotated[int | None, count_option("Steps between saves. Default: 200.")] = None,
-    seed: Annotated[int | None, seed_option("Of everything drawn. Default: 0.")] = None,
+    seed: Annotated[int | None, seed_option("Random seed. Default: 0.")] = None,
     device: options.Device = None,
     jobs: Annotated[int, jobs_option("Processes that read clips, per process that trains.", 0)] = 2,
 ) -> None:

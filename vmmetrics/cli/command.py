@@ -99,7 +99,9 @@ def metavar(parameter: Any, ctx: Any) -> str:
     text = re.sub(r"\.\.\.$", "", raw).strip("<>[]")
     text = re.sub(r"^list\[(.*)\]?$", r"\1", text).strip("[]")
     kinds = (
-        [_TYPES.get(kind.lower(), kind) for kind in re.split(r"[,\s](?!range)", text)] if "|" not in text else [text]
+        [_TYPES.get(kind.lower(), kind) for kind in re.split(r"[,\s](?!range|RANGE)", text)]
+        if "|" not in text
+        else [text]
     )
     return " ".join(kinds)
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 def generate_clips(
     prompts: Annotated[str, option("Prompt list: library, mini or a file.", show_default=False)],
-    out: Annotated[Path, out_option("Folder for the clips; goes on with what is there.", show_default=False)],
+    out: Annotated[Path, out_option("Folder for the clips; resumes what is there.", show_default=False)],
     pipeline: Annotated[
         str | None, option("Diffusers text-to-video pipeline: a folder, or a name that is in the local cache.")
     ] = None,
@@ -57,7 +57,7 @@ def generate_clips(
         float | None, number_option("With --command: seconds a clip may take.", 0.1, MAX_SECONDS)
     ] = None,
     samples: Annotated[int, count_option("Clips per prompt.")] = 1,
-    seed: Annotated[int, seed_option("What the seed of every clip is derived from.")] = 0,
+    seed: Annotated[int, seed_option("Random seed; every clip's own is derived from it.")] = 0,
     where: Annotated[
         list[str] | None, option("Only prompts of a motion pattern, or NAME=VALUE with a tag or index; repeatable.")
     ] = None,
@@ -67,7 +67,7 @@ def generate_clips(
 ) -> None:
     """Make a clip of every prompt, in the layout that 'vmmetrics score' reads without options.
 
-    Running the same command again resumes; several at once on one folder share the work. What made
+    Re-run the same command to resume; several at once on one folder share the work. What made
     each clip is in generation.jsonl. Exit codes: 0 all made, 3 some failed, 2 wrong usage or setup.
     """
     from vmmetrics.prompts.clips.folder import plan_of

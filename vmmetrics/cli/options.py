@@ -87,7 +87,7 @@ def _run_plugins(paths: list[Path] | None) -> list[Path] | None:
 
 
 def _plugin_option(what: str, callback: Callable[..., Any] | None = None) -> Any:
-    text = f"Python file that registers {what} of your own; it is run. May be given again."
+    text = f"Python file that registers {what} of your own; it is run. Repeatable."
     return option(text, "--plugin", callback=callback, show_default=False)
 
 
@@ -191,13 +191,13 @@ def _device(text: str | None) -> str | None:
 Device = Annotated[
     str | None, option("Where models run: cpu, cuda, cuda:1, ... Default: a GPU where there is one.", callback=_device)
 ]
-Seed = Annotated[int, seed_option("Everything random.")]
+Seed = Annotated[int, seed_option("Random seed.")]
 PromptList = Annotated[str, argument("'library', 'mini', or a list (.json, .jsonl).", metavar="LIST")]
 PictureFile = Annotated[Path | None, option("File for the picture (.png, .svg).")]
-Parse = Annotated[bool, option("Parts of speech, where spaCy is installed.")]
-Embedding = Annotated[bool, option("Nearest neighbours, where the embedding is installed.")]
-Temperature = Annotated[float, number_option("Of the writing.", 0, 2)]
-ScoredBy = Annotated[str, option("Scores of which protocol: vmmetrics or upstream.")]
+Parse = Annotated[bool, option("Count parts of speech, where spaCy is installed.")]
+Embedding = Annotated[bool, option("Find nearest neighbours, where the embedding is installed.")]
+Temperature = Annotated[float, number_option("Sampling temperature of the model that writes.", 0, 2)]
+ScoredBy = Annotated[str, option("Protocol of the scores: vmmetrics or upstream.")]
 RunArgument = Annotated[Path, argument("Folder of a run.")]
 DataOfRun = Annotated[Path | None, option("The benchmark's data. Default: where the run had them.")]
 BenchmarkName = Annotated[str, argument("The benchmark; 'vmmetrics understand list' has them.")]

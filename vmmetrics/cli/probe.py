@@ -32,33 +32,40 @@ OURS = ",".join(METRICS)
 FOLDER = "vmmetrics-probe"
 """Where a probe goes that was given no directory."""
 
+Changes = Annotated[
+    tuple[float, float], number_option("Largest change that counts as none: of the mean, and of one clip.")
+]
+Functions = Annotated[
+    list[str] | None, option("A metric of your own, as module:name, from a Clip to a score; repeatable.")
+]
+HarmlessStrengths = Annotated[
+    str | None,
+    names_option("Strengths of the harmless changes. Default: 1/3, 2/3 and 1, x264 at CRF 18, 23 and 28."),
+]
+Seconds = Annotated[
+    float | None,
+    number_option("Use only so many seconds from the middle of every clip. Default: all.", 0.01, options.MAX_SECONDS),
+]
+MaxFps = Annotated[float | None, number_option("Subsample clips above this frame rate.", 0.01, options.MAX_FPS)]
+
 
 def probe(
     clips: Annotated[list[Path], argument("Files, folders of clips, or folders of frames: good clips.")],
     metrics: Annotated[
         str, names_option(f"Some of {OURS}, baselines by name, 'baselines' for all of them, or none.")
     ] = OURS,
-    function: Annotated[
-        list[str] | None, option("A metric of your own, as module:name, from a Clip to a score; may be given again.")
-    ] = None,
-    defects: Annotated[str | None, names_option("Some of the defects, or none. Default: all.")] = None,
-    strengths: Annotated[str, names_option("Of the defects, each above 0 and up to 1.")] = "0.25,0.5,1",
-    invariances: Annotated[str | None, names_option("Some of the harmless changes, or none. Default: all.")] = None,
-    harmless_strengths: Annotated[
-        str | None, names_option("Of the harmless changes. Default: 1/3, 2/3 and 1, x264 at CRF 18, 23 and 28.")
-    ] = None,
+    function: Functions = None,
+    defects: Annotated[str | None, names_option("Use only these defects, or none. Default: all.")] = None,
+    strengths: Annotated[str, names_option("Strengths of the defects, each above 0 and up to 1.")] = "0.25,0.5,1",
+    invariances: Annotated[str | None, names_option("Use only these harmless changes, or none. Default: all.")] = None,
+    harmless_strengths: HarmlessStrengths = None,
     rates: Annotated[bool, option("Look for the lowest frame rate of each metric.")] = True,
-    seconds: Annotated[
-        float | None, number_option("Taken from the middle of every clip. Default: all.", 0.01, options.MAX_SECONDS)
+    seconds: Seconds = None,
+    short_side: Annotated[
+        int | None, count_option("Downscale so the short side is at most this many pixels.", 32)
     ] = None,
-    short_side: Annotated[int | None, count_option("Larger clips are made this small, pixels.", 32)] = None,
-    max_fps: Annotated[
-        float | None, number_option("Of faster clips every second, third, ... frame.", 0.01, options.MAX_FPS)
-    ] = None,
-    tolerance: Annotated[tuple[float, float], number_option("For harmless changes: of the mean, and of one clip.")] = (
-        0.03,
-        0.10,
-    ),
+    max_fps: MaxFps = None,
+    tolerance: Changes = (0.03, 0.10),
     preset: Annotated[str, option("Which models.")] = "embedded",
     prompts: options.PromptsFound = None,
     subject: Annotated[str | None, option("What every clip is about.")] = None,
@@ -75,7 +82,7 @@ def probe(
 ) -> None:
     """Put defects into good clips, one at a time and stronger and stronger, and see which metric notices.
 
-    Running the same command again resumes; strengths, defects and clips may be added. Exit codes:
+    Re-run the same command to resume; strengths, defects and clips may be added. Exit codes:
     0 all done, 3 something failed, 2 wrong usage or setup.
     """
     from vmmetrics.alignment.probe.cases import Plan

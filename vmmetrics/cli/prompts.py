@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 def stats(
     prompts: options.PromptList,
     metadata: Annotated[
-        Path | None, option("Folder of metadata to hold the list against. Default: the library's.")
+        Path | None, option("Folder of metadata to compare the list with. Default: the library's.")
     ] = None,
     picture: options.PictureFile = None,
     form: options.Format = "text",
     parse: options.Parse = True,
     embedding: options.Embedding = True,
-    seed: Annotated[int, seed_option("Of the sample of a long list.")] = 0,
+    seed: Annotated[int, seed_option("Random seed.")] = 0,
 ) -> None:
     """Count what is in a list, measure how varied it is, and flag what contradicts the metadata."""
     from vmmetrics.prompts.files import read_entries, read_metadata
@@ -87,7 +87,7 @@ def _save(found: ListStatistics | ListComparison, picture: Path | None, messages
 def compare(
     first: Annotated[str, argument("'library', 'mini', or a list (.json, .jsonl).", metavar="A")],
     second: Annotated[str, argument("Another.", metavar="B")],
-    metadata: Annotated[Path | None, option("Folder of metadata to hold both against. Default: the library's.")] = None,
+    metadata: Annotated[Path | None, option("Folder of metadata to compare both with. Default: the library's.")] = None,
     picture: options.PictureFile = None,
     form: options.Format = "text",
     subset_size: Annotated[
@@ -96,7 +96,7 @@ def compare(
     draws: Annotated[int, count_option("Random subsets of that size.")] = 200,
     parse: options.Parse = True,
     embedding: options.Embedding = True,
-    seed: Annotated[int, seed_option("Of the subsets.")] = 0,
+    seed: Annotated[int, seed_option("Random seed.")] = 0,
 ) -> None:
     """Compare two lists: counts as they are, variety also at equal size, with intervals."""
     from vmmetrics.prompts.files import read_entries, read_metadata
@@ -129,7 +129,7 @@ def select(
     prompts: options.PromptList,
     count: Annotated[int, count_option("Prompts to choose.")],
     out: Annotated[Path, out_option("File for the subset (.json, .jsonl), in the list's order.")],
-    seed: Annotated[int, seed_option("Of ties and of the random subsets.")] = 0,
+    seed: Annotated[int, seed_option("Random seed.")] = 0,
     balance: Annotated[bool, option("Give every pattern as many prompts.")] = True,
     embedding: Annotated[
         bool, option("Also come near every prompt of the list (facility location on sentence embeddings).")

@@ -37,7 +37,7 @@ def extract(
     ] = None,
     limit: Annotated[int | None, count_option("Use only the first N captions.")] = None,
     sample: Annotated[int | None, count_option("Of those, draw so many at random.")] = None,
-    seed: Annotated[int, seed_option("Of the draw.")] = 0,
+    seed: Annotated[int, seed_option("Random seed.")] = 0,
     min_count: Annotated[int, count_option("Leave out what was seen less often.")] = 1,
     examples: Annotated[int, count_option("Captions kept of each thing, the shortest.", 0)] = 3,
     keep_repeats: Annotated[bool, option("Count captions that come again.")] = False,

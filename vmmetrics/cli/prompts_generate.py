@@ -24,7 +24,7 @@ FOLDER = "vmmetrics-prompts"
 
 
 def generate(
-    out: Annotated[Path, out_option("Folder for the candidates; goes on with what is there.")] = Path(FOLDER),
+    out: Annotated[Path, out_option("Folder for the candidates; resumes what is there.")] = Path(FOLDER),
     metadata: Annotated[Path | None, option("Folder of metadata. Default: the library's.")] = None,
     count: Annotated[int, count_option("Combinations in all; may grow from start to start.")] = 60,
     candidates: Annotated[int, count_option("Prompts written for each.")] = 3,
@@ -42,10 +42,10 @@ def generate(
     max_cost: options.MaxCost = None,
     yes: options.Yes = False,
 ) -> None:
-    """Combine subjects, actions and places that go together, and have prompts written and looked over for each.
+    """Combine subjects, actions and places that go together, and have prompts written and checked for each.
 
-    Without an endpoint (--url, --model) sentences are made by grammar alone. Running the same command again goes on
-    where it stopped; nothing is paid for twice. Exit codes: 0 all done, 3 some combinations got no reply, 2 wrong
+    Without an endpoint (--url, --model) sentences are made by grammar alone. Re-run the same command to resume;
+    nothing is paid for twice. Exit codes: 0 all done, 3 some combinations got no reply, 2 wrong
     usage or setup.
     """
     from vmmetrics.prompts.entry import PATTERNS

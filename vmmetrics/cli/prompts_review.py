@@ -34,7 +34,7 @@ def review(
             show_default=False,
         ),
     ] = None,
-    seed: Annotated[int, seed_option("Of the order.")] = 0,
+    seed: Annotated[int, seed_option("Random seed.")] = 0,
     show_others: Annotated[
         bool, option("Show what other reviewers decided. Default: blind to them.", "--show-others")
     ] = False,
@@ -57,9 +57,9 @@ def review(
 ) -> None:
     """Read prompts one a screen and keep, edit or drop them with single keys; ? explains them.
 
-    Every decision is on the disk at once, and the same command goes on where
-    it stopped. New texts are checked, and what is wrong with them is told. With f
-    a field is corrected; --apply takes corrections over.
+    Every decision is on the disk at once; re-run the same command to resume.
+    New texts are checked, and what is wrong with them is told. With f a field
+    is corrected; --apply takes corrections over.
 
     Where input or output is no terminal, commands are read as lines: keep, edit
     TEXT, set FIELD VALUE, drop REASON [WORDS], skip and undo, each with an INDEX
@@ -67,8 +67,7 @@ def review(
     [INDEX], go INDEX, find WORDS, next, on, help, quit. Each decision is answered
     by a line, and the one after it falls on the next entry that is not decided; after
     one with an INDEX, or undo, it needs an INDEX itself, or show, go or next before it.
-    A line that cannot be done ends the run with exit code 2 and says how many were
-    done before it: these stand, and nothing after it is done.
+    An invalid line stops the run (exit code 2); earlier decisions are kept.
     """
     files = [*(decisions or ()), *(agreement or ())]
     if apply is None and not agreement:

@@ -47,7 +47,7 @@ def score(
 ) -> None:
     """Score the motion of clips.
 
-    Running the same command again resumes. Exit codes: 0 all scored (a missing score is fine),
+    Re-run the same command to resume. Exit codes: 0 all scored (a missing score is fine),
     2 wrong usage or setup, 3 some clips failed, 4 a mean is under --fail-under.
     """
     part = parse_shard(shard)
@@ -63,8 +63,9 @@ def score(
         "plugins": plugins,
     }
     from vmmetrics.cli.results import print_results
+    from vmmetrics.scoring.leaderboard import INDEX
     from vmmetrics.scoring.settings import Settings
-    from vmmetrics.scoring.thresholds import INDEX, judge, read_threshold
+    from vmmetrics.scoring.thresholds import judge, read_threshold
 
     with usage():
         settings = Settings(**{name: value for name, value in choice.items() if value is not None})  # type: ignore[arg-type]

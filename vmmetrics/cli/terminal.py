@@ -63,11 +63,20 @@ class Messages(PlainConsole):
     def __init__(self) -> None:
         super().__init__(stderr=True)
         self.only_errors = _quiet.get()
+        self._unsaid: list[tuple[Any, ...]] = []
 
     def print(self, *objects: Any, **options: Any) -> None:
         """Print, unless it is no error and --quiet was asked for."""
         if not self.only_errors or "red" in str(options.get("style")):
             super().print(*objects, **options)
+        else:
+            self._unsaid.append(objects)
+
+    def catch_up(self) -> None:
+        """Print what --quiet left out: a question needs what was said before it."""
+        for objects in self._unsaid:
+            super().print(*objects, soft_wrap=True)
+        self._unsaid.clear()
 
 
 _quiet: ContextVar[bool] = ContextVar("quiet", default=False)
@@ -110,11 +119,15 @@ def agree(messages: Console, yes: bool) -> None:
         typer.Exit: It is not to be sent.
     """
     try:
-        if yes or typer.confirm("Go on?", err=True):
+        if yes:
+            return
+        if isinstance(messages, Messages):
+            messages.catch_up()
+        if typer.confirm("Go on?", err=True):
             return
     except typer.Abort:
         messages.print()
-    messages.print("nothing was sent; --yes goes on without asking")
+    messages.print("nothing was sent; --yes goes on without asking", style="red")
     raise typer.Exit(EXIT_INTERRUPTED)
 
 

@@ -203,7 +203,7 @@ def synthetic(
         int,
         option("Questions, each with a clip of its own; 540 are 60 a task.", "--count", min=1, max=options.MAX_COUNT),
     ] = 540,
-    seed: Annotated[int, seed_option("Of everything random.")] = 0,
+    seed: Annotated[int, seed_option("Random seed.")] = 0,
 ) -> None:
     """Render clips with exact answers, whose lowest sufficient frame rate is known by construction.
 

@@ -25,7 +25,7 @@ _TELLING_Z = 3.0
 def build(
     recipe: Annotated[str, argument("motionbench, favor or tuna, which write; fpsbench, which filters.")],
     source: Annotated[Path, argument("Captions, annotations or questions; JSON lines.", metavar="INPUT")],
-    out: Annotated[Path, out_option("Folder for the questions; goes on with what is there.")] = Path(FOLDER),
+    out: Annotated[Path, out_option("Folder for the questions; resumes what is there.")] = Path(FOLDER),
     videos: Annotated[Path | None, option("Folder of the videos. Default: beside INPUT.")] = None,
     url: options.Url = None,
     model: Annotated[str | None, option("Model there that writes; for fpsbench, that proofreads.")] = None,
@@ -49,10 +49,10 @@ def build(
     key_env: options.KeyEnv = options.KEY_VARIABLE,
     yes: options.Yes = False,
 ) -> None:
-    """Have questions written, checked by rules, and filtered by models that see too little; or gate those there are.
+    """Generate questions with an LLM, validate them, and drop those answerable without watching the video.
 
     Writes questions.jsonl ('vmmetrics understand run custom' reads it), rejected.jsonl with reasons, review.jsonl for
-    people, and summary.json. The same command resumes; nothing is paid for twice. Options for models
+    people, and summary.json. Re-run the same command to resume; nothing is paid for twice. Options for models
     and review files can be repeated. Exit codes: 0 all done, 3 some videos are missing or got no reply, 2 wrong usage
     or setup, 130 stopped.
     """

@@ -36,10 +36,10 @@ def minfps(
     name: options.BenchmarkName,
     data: Annotated[Path, option("Folder or file of the benchmark.")],
     annotator: Annotated[
-        str, option("Who says: person:NAME, frame-reader (synthetic suite), or a model as for 'run'.")
+        str, option("Who answers: person:NAME, frame-reader (synthetic suite), or a model as for 'run'.")
     ],
     videos: options.Videos = None,
-    out: Annotated[Path, out_option("Folder of what was said; goes on with it.")] = Path("vmmetrics-minfps"),
+    out: Annotated[Path, out_option("Folder of what was answered; resumes what is there.")] = Path("vmmetrics-minfps"),
     repeats: Annotated[int, count_option("Times a model must be right, options shuffled.")] = 4,
     limit: Annotated[int | None, count_option("Use only the first N questions.")] = None,
     group_by: Annotated[str, option("Grouping of the table.")] = "task",

@@ -116,7 +116,7 @@ def run(
     ],
     data: Annotated[Path, option("Folder or file of the benchmark, as it was released.")],
     videos: options.Videos = None,
-    out: Annotated[Path | None, out_option("Folder of the run; goes on with what is there.")] = None,
+    out: Annotated[Path | None, out_option("Folder of the run; resumes what is there.")] = None,
     frames: Annotated[
         str | None, option("'8 uniform', '2 fps', adaptive, native, single, first, none; 'slowed 4', 'at most 64'.")
     ] = None,
@@ -130,17 +130,19 @@ def run(
     protocol: Annotated[str, option("Words and scoring: vmmetrics, or upstream as released.")] = "vmmetrics",
     limit: Annotated[int | None, count_option("Use only the first N questions (can be raised on resume).")] = None,
     max_tokens: Annotated[int, count_option("Most tokens of an answer, thinking included.")] = 8192,
-    temperature: Annotated[float, number_option("Of an endpoint.", 0, 2)] = 0.0,
-    seed: Annotated[int | None, seed_option("Of an endpoint's sampling.")] = None,
+    temperature: Annotated[float, number_option("Sampling temperature of an endpoint.", 0, 2)] = 0.0,
+    seed: Annotated[int | None, seed_option("Random seed that is sent to an endpoint.")] = None,
     per_minute: options.PerMinute = None,
     threads: Annotated[int | None, threads_option("Concurrent requests; threads of a local model.")] = None,
     price_per_million: options.PricePerMillion = None,
     max_cost: options.MaxCost = None,
     key_env: options.KeyEnv = options.KEY_VARIABLE,
-    reasoning_effort: Annotated[str | None, option("Of an endpoint: low, medium, high or its own word.")] = None,
-    extra_body: Annotated[str | None, option("JSON object of further fields of an endpoint's requests.")] = None,
+    reasoning_effort: Annotated[
+        str | None, option("Reasoning effort asked of an endpoint: low, medium, high or its own word.")
+    ] = None,
+    extra_body: Annotated[str | None, option("JSON object with more fields for an endpoint's requests.")] = None,
     batch_size: Annotated[int, count_option("Questions at once of a local model.")] = 1,
-    dtype: Annotated[str, option("Of a local model: auto, float32, float16 or bfloat16.")] = "auto",
+    dtype: Annotated[str, option("Number type of a local model: auto, float32, float16 or bfloat16.")] = "auto",
     device: options.Device = None,
     dry_run: options.DryRun = False,
     retry_errors: Annotated[bool, option("Ask again where there was an error.", "--retry-errors")] = False,
@@ -150,7 +152,7 @@ def run(
 ) -> None:
     """Show a model the videos of a benchmark, ask it the questions, and score what it says.
 
-    The same command resumes; nothing is asked or paid for twice. Exit codes: 0 all answered, 3 some
+    Re-run the same command to resume; nothing is asked or paid for twice. Exit codes: 0 all answered, 3 some
     questions without an answer, 2 wrong usage or setup, 130 stopped.
     """
     from vmmetrics.understanding import registry

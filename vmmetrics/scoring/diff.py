@@ -17,7 +17,7 @@ import numpy as np
 from vmmetrics.errors import SetupError
 from vmmetrics.metrics.registry import in_order, label
 from vmmetrics.scoring.directory import read_records, read_run_json
-from vmmetrics.scoring.leaderboard import DECISIVE, INDEX, name_in_model
+from vmmetrics.scoring.leaderboard import DECISIVE, INDEX, name_in_model, score_of
 from vmmetrics.scoring.record import Record
 from vmmetrics.types import FloatArray
 from vmmetrics.utils.statistics.bootstrap import percentile_interval
@@ -148,13 +148,6 @@ class RunDifference:
         fields = ("label", "metrics", "paired_by", "gone", "new", "failed", "notes")
         plain = {name: getattr(self, name) for name in fields}
         return {**plain, "differences": [asdict(found) for found in self.differences], "clips": clips}
-
-
-def score_of(record: Record, metric: str) -> float | None:
-    """Return a clip's score or index; None where there is none."""
-    if record.error is not None:
-        return None
-    return record.motion_index if metric == INDEX else record.scores.get(metric)
 
 
 def diff(before: str | os.PathLike[str], after: str | os.PathLike[str]) -> RunDifference:

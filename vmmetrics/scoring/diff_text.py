@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from vmmetrics.metrics.registry import label
-from vmmetrics.scoring.diff import LEVEL, ClipPair, MeanDifference, RunDifference, score_of
-from vmmetrics.scoring.leaderboard import INDEX
+from vmmetrics.scoring.diff import LEVEL, ClipPair, MeanDifference, RunDifference
+from vmmetrics.scoring.leaderboard import head, score_of
 from vmmetrics.utils.display.markup import listed
 from vmmetrics.utils.display.tables import DisplayCell, DisplayTable, Lines, Part, bounds, heads, number, p_value
 
@@ -14,11 +13,6 @@ SHOWN_CLIPS = 10
 """Clips that changed most, in a table."""
 _NAMED = 5  # clips of a kind in a line
 _DIGITS = 3
-
-
-def head(metric: str) -> str:
-    """Return a metric's name as tables show it."""
-    return "INDEX" if metric == INDEX else label(metric)
 
 
 def diff_parts(found: RunDifference) -> list[Part]:

@@ -269,14 +269,15 @@ def _matrix(found: Mapping[str, list[Record]], prompts: list[str], scale: Mappin
     matrix = np.full((len(prompts), len(scale)), np.nan)
     for row, prompt in enumerate(prompts):
         for column, metric in enumerate(scale):
-            scores = (_score(record, metric) for record in found.get(prompt, ()))
+            scores = (score_of(record, metric) for record in found.get(prompt, ()))
             values = [score for score in scores if score is not None]
             if values:
                 matrix[row, column] = scale[metric] * math.fsum(values) / len(values)
     return matrix
 
 
-def _score(record: Record, column: str) -> float | None:
+def score_of(record: Record, column: str) -> float | None:
+    """Return a clip's score or index; None where there is none."""
     if record.error is not None:
         return None
     return record.motion_index if column == INDEX else record.scores.get(column)
@@ -362,6 +363,11 @@ def _missing_notes(rows: Sequence[Row], keys: Sequence[str]) -> list[str]:
                     f"{row.model}: no {label(metric)} for {sum(without.values())} of {row.clips} clips: {told}"
                 )
     return notes
+
+
+def head(column: str) -> str:
+    """Return a column's name as tables show it."""
+    return "INDEX" if column == INDEX else label(column)
 
 
 def _rank_notes(rows: Sequence[Row], by: str) -> list[str]:

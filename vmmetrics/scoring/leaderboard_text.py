@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vmmetrics.metrics.registry import in_order, label, registered
-from vmmetrics.scoring.leaderboard import AVERAGE, INDEX, Board, Cell, Row, Step
+from vmmetrics.metrics.registry import in_order, registered
+from vmmetrics.scoring.leaderboard import AVERAGE, Board, Cell, Row, Step, head
 from vmmetrics.utils.display import tables
 from vmmetrics.utils.display.markup import csv_text
 from vmmetrics.utils.display.tables import DisplayCell, DisplayTable, Lines, Part, bounds, p_value
@@ -69,7 +69,7 @@ def board_parts(board: Board, published: Sequence[PublishedRow]) -> list[Part]:
     caption = f"× 100 [95 % interval over {board.prompts} prompts], ranked by {board.by}."
     if published:
         caption += f" Below the rule, {_published_title(board)}."
-    table = DisplayTable("leaderboard", board.label, caption, tables.heads("model", *map(_head, board.columns)))
+    table = DisplayTable("leaderboard", board.label, caption, tables.heads("model", *map(head, board.columns)))
     for row in board.rows:
         cells = [_cell(row.cells[column], row.prompts) for column in board.columns]
         table.add(f"{row.rank}. {row.model}" if row.rank else row.model, *cells)
@@ -80,10 +80,6 @@ def board_parts(board: Board, published: Sequence[PublishedRow]) -> list[Part]:
         table.add(known.model, *(numbers.get(key, "") for key in board.columns), reference=True)
     shares = [f"{row.model}: places in samples of the prompts: {_share_text(row)}" for row in board.rows if row.shares]
     return [table, Lines("remarks", "How sure this is", (*map(_step_text, board.steps), *shares, *board.notes))]
-
-
-def _head(column: str) -> str:
-    return "INDEX" if column == INDEX else label(column)
 
 
 def _cell(cell: Cell, prompts: int) -> DisplayCell:

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vmmetrics.metrics.registry import find
+from vmmetrics.scoring.leaderboard import INDEX, head
 from vmmetrics.scoring.table import Table
 from vmmetrics.utils.statistics.paired import Mean
-
-INDEX = "motion_index"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,7 @@ class ThresholdCheck:
         return self.mean is not None and self.mean.mean >= self.threshold.least
 
     def __str__(self) -> str:
-        name = "INDEX" if self.threshold.metric == INDEX else self.threshold.metric.upper()
+        name = head(self.threshold.metric)
         of = f"{name} of {self.model}" if self.model is not None else name
         if self.mean is None:
             none = "the clip has no score" if self.clips == 1 else f"none of {self.clips} clips has a score"

@@ -168,8 +168,7 @@ def probe(
         out: Directory to keep the cases in and to resume from; None keeps nothing.
         jobs: Worker processes; 0 works in this process. Workers are spawned, so a script that asks for them needs
             ``if __name__ == "__main__":``, and functions must be importable.
-        timeout: Seconds that a worker may spend on a case (a clip with one change); None is 3,600. Needs ``jobs`` of 1
-            or more: a timeout needs a worker process to end.
+        timeout: Seconds that a worker may spend on a case, a clip with one change; None is 3,600. Needs ``jobs``.
         fps: Frames per second of arrays.
         layout: Axes of arrays, such as ``"TCHW"``.
         prompts: Prompt list for clips on disk; None looks beside them.
