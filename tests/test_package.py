@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import ast
 import importlib
+import itertools
 import json
+import re
 import subprocess
 import sys
 import tomllib
@@ -49,3 +52,20 @@ def test_every_bound_on_torch_is_that_of_the_run_time_check() -> None:
     extras = tomllib.loads(PYPROJECT.read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     bounds = {line for lines in extras.values() for line in lines if line.startswith("torch>")}
     assert bounds == {"torch>=" + ".".join(map(str, LEAST_TORCH))}
+
+
+def test_everything_imported_is_declared() -> None:
+    """What is there by chance, as a dependency's dependency, is gone one day."""
+    project = tomllib.loads(PYPROJECT.read_text(encoding="utf-8"))["project"]
+    lines = [*project["dependencies"], *itertools.chain.from_iterable(project["optional-dependencies"].values())]
+    declared = {re.match(r"[\w.-]+", line)[0].lower().replace("_", "-") for line in lines}  # type: ignore[index]
+    modules = {"cv2": "opencv-python-headless", "PIL": "pillow", "yaml": "pyyaml", "pydantic_core": "pydantic"}
+    imported: set[str] = set()
+    for file in (PYPROJECT.parent / "vmmetrics").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                imported |= {name.name.partition(".")[0] for name in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                imported.add(node.module.partition(".")[0])
+    others = imported - sys.stdlib_module_names - {"vmmetrics", "dover"}  # DOVER is on no index
+    assert {modules.get(name, name).lower().replace("_", "-") for name in others} <= declared

@@ -355,13 +355,13 @@ def _configuration_notes(models: list[_Model]) -> list[str]:
 def _missing_notes(rows: Sequence[Row], keys: Sequence[str]) -> list[str]:
     notes = []
     for row in rows:
+        alike: dict[str, list[str]] = {}
         for metric in keys:
             without = row.cells[metric].without
             if without and metric != INDEX:  # CAS and MSS say why
                 told = ", ".join(f"{reason} ({clips})" for reason, clips in list(without.items())[:2])
-                notes.append(
-                    f"{row.model}: no {label(metric)} for {sum(without.values())} of {row.clips} clips: {told}"
-                )
+                alike.setdefault(f"for {sum(without.values())} of {row.clips} clips: {told}", []).append(label(metric))
+        notes += [f"{row.model}: no {', '.join(names)} {told}" for told, names in alike.items()]
     return notes
 
 
