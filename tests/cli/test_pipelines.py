@@ -60,7 +60,8 @@ def test_two_runs_are_compared_and_a_worse_one_ends_with_4(make_clips: Any, tmp_
     assert better.stderr.startswith("passed: not shown to be worse in any metric: MSS +0.118")
     (tmp_path / "elsewhere").mkdir()
     no_run = ran(tmp_path, "diff", "runs/old", "elsewhere")
-    assert (no_run.returncode, no_run.stderr) == (2, "vmmetrics: elsewhere is no run directory: it has no run.json\n")
+    said = "vmmetrics: error: elsewhere is no run directory: it has no run.json\n"
+    assert (no_run.returncode, no_run.stderr) == (2, said)
     ran(tmp_path, "score", "old", "--metrics", "mss", "--protocol", "vmbench", "--out", "runs/other")
     other = ran(tmp_path, "diff", "runs/old", "runs/other")
     assert other.returncode == 2

@@ -182,7 +182,7 @@ def _device(text: str | None) -> str | None:
     with usage("--device"):
         known = devices()
         if text not in known and text != "auto":
-            raise ValueError(f"expected one of {', '.join(known)}, which are here, but got {text!r}")
+            raise ValueError(f"no device is called {text!r} here; there is {', '.join(known)}")
     if text != "auto":
         os.environ[DEVICE_VARIABLE] = text
     return text

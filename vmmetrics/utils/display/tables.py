@@ -255,13 +255,22 @@ def _layout(part: DisplayTable, room: int) -> tuple[bool, list[int]]:
         for place, column in enumerate(part.columns):
             cells = [line for row in part.rows for line in _shown(row.cells[place], one_line).plain.split("\n")]
             head = len(column.name) if whole_heads else max(map(len, column.name.split()))
-            widest = max(map(len, cells), default=0)
-            if not column.number and not whole_names:
-                widest = min(widest, _NAME_WIDTH)
-            widths.append(max(head, widest))
+            widths.append(max(head, *map(len, cells), 0))
+        if not whole_names:
+            _shorten(part, widths, room)
         if sum(widths) + _GAP * len(widths) <= room:
             break
     return one_line, widths
+
+
+def _shorten(part: DisplayTable, widths: list[int], room: int) -> None:
+    """Make the widest columns of names narrower until the table fits, or none has more than it keeps."""
+    names = [place for place, column in enumerate(part.columns) if not column.number]
+    while names and sum(widths) + _GAP * len(widths) > room:
+        widest = max(names, key=widths.__getitem__)
+        if widths[widest] <= _NAME_WIDTH:
+            return
+        widths[widest] -= 1
 
 
 def _raised(mark: int) -> str:
