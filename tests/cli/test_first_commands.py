@@ -137,3 +137,12 @@ def test_first_commands(typed: Typed, folder: Path) -> None:
 
 def test_there_are_forty() -> None:
     assert len(COMMANDS) >= 40
+
+
+def test_training_without_torch_says_what_to_install(folder: Path) -> None:
+    (folder / "labels.jsonl").write_text('{"clip": "fast/1.mp4", "level": "Good", "prompt": "a square"}\n')
+    code = "import sys; sys.modules['torch'] = None; from vmmetrics.cli.main import main; main(sys.argv[1:])"
+    line = [sys.executable, "-c", code, "cas", "train", "clips", "labels.jsonl", "--out", "cas"]
+    done = subprocess.run(line, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 2, done.stderr
+    assert "torch is missing; install it with: pip install 'vmmetrics[cas]'" in done.stderr

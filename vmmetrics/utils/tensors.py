@@ -17,9 +17,11 @@ DEVICE_VARIABLE = "VMMETRICS_DEVICE"
 
 def default_device() -> str:
     """Return where models run that were given no device."""
+    if chosen := os.environ.get(DEVICE_VARIABLE):
+        return chosen
     import torch
 
-    return os.environ.get(DEVICE_VARIABLE) or ("cuda" if torch.cuda.is_available() else "cpu")
+    return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def devices() -> list[str]:

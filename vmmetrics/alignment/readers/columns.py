@@ -176,7 +176,7 @@ def faces(
     if others:
         notes.append(f"Not about motion by its name, and so faced by no score: {', '.join(others)}")
     if unmeasured := [d for d in left if d not in others]:
-        notes.append(f"No score measures {', '.join(unmeasured)}: not compared (--face METRIC=DIMENSION compares one)")
+        notes.append(f"No score measures {', '.join(unmeasured)}: not compared (--pair METRIC=DIMENSION compares one)")
     return {m: faced for m, faced in facing.items() if faced}, tuple(notes)
 
 

@@ -69,7 +69,8 @@ _BRIEF_METRICS = 12
 def brief_parts(report: StudyReport) -> list[display.Part]:
     """What a terminal shows: what the data support, then one table of a line per metric for each dimension."""
     matched = matching_lines(report)
-    shown = matched.lines[:_MATCHING_SHOWN]
+    told = (line for line in matched.lines if _WORDS_READ in line)
+    shown = tuple(dict.fromkeys([*matched.lines[:_MATCHING_SHOWN], *told]))
     if more := len(matched.lines) - len(shown):
         shown += (f"and {more} more lines in the written report",)
     parts: list[display.Part] = [replace(matched, lines=shown)]
@@ -81,7 +82,8 @@ def brief_parts(report: StudyReport) -> list[display.Part]:
     return [*parts, *(brief_table(report, dimension, most) for dimension in dimensions)]
 
 
-_MATCHING_SHOWN = 9
+_MATCHING_SHOWN = 6
+_WORDS_READ = "words read as"  # which the figures depend on, so that it is on every screen
 _BRIEF = ("n", "ρ all clips", "ρ within model", "ρ both out", "τb", "τc")
 
 
