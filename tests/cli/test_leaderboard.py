@@ -45,7 +45,7 @@ def test_it_ranks_by_the_index_and_says_which_metric_a_model_lacks(
         shown = capsys.readouterr().out
         assert "1. two" in shown
         assert "ranked by motion_index" in shown
-    assert vmmetrics("leaderboard", "run", "--by", "beauty") == 2
+    assert vmmetrics("leaderboard", "run", "--sort-by", "beauty") == 2
     assert "there are motion_index, average, cas" in capsys.readouterr().err
 
 
