@@ -17,6 +17,7 @@ import typer.main
 
 from vmmetrics.cli.app import app
 from vmmetrics.cli.usage import RENAMED
+from vmmetrics.utils.tensors import devices
 
 Captured = pytest.CaptureFixture[str]
 
@@ -193,3 +194,8 @@ def test_a_question_is_asked_with_what_it_is_about(capsys: Captured, monkeypatch
         with pytest.raises(typer.Exit):
             agree(messages, yes=False)  # nobody is there to answer
     assert "3 requests, about 0.02" in capsys.readouterr().err
+
+
+def test_without_torch_the_cpu_is_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert devices() == ["cpu"]

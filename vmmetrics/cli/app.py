@@ -45,7 +45,7 @@ understand = group(
     },
 )
 weights = group(
-    "Published weights: list, fetch, verify, find.",
+    "Published weights: list, fetch, verify, path.",
     {"list": "weights:list_weights", "fetch": "weights:fetch", "verify": "weights:verify", "path": "weights:path"},
 )
 app = group(

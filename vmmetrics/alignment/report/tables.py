@@ -72,7 +72,7 @@ def brief_parts(report: StudyReport) -> list[display.Part]:
     told = (line for line in matched.lines if _WORDS_READ in line)
     shown = tuple(dict.fromkeys([*matched.lines[:_MATCHING_SHOWN], *told]))
     if more := len(matched.lines) - len(shown):
-        shown += (f"and {more} more lines in the written report",)
+        shown += (f"and {_of(more, 'more line')} in the written report",)
     parts: list[display.Part] = [replace(matched, lines=shown)]
     if report.claims:
         claims = widest_claims(report, brief=True)
