@@ -140,6 +140,24 @@ def test_quiet_prints_the_result_and_errors_alone(vmmetrics: Any, make_clips: An
     assert "broken.mp4" in capsys.readouterr().err
 
 
+def test_quiet_says_why_a_merge_is_not_whole(vmmetrics: Any, make_clips: Any, capsys: Captured) -> None:
+    clips = make_clips("a", "b")
+    for run in ("one", "two"):
+        assert vmmetrics("score", clips, "-q", "-o", run) == 0
+    lines = [json.loads(line) for line in Path("two/scores.jsonl").read_text().splitlines()]
+    changed = [json.dumps({**line, "scores": {**line["scores"], "mss": 0.01}}) for line in lines]
+    Path("two/scores.jsonl").write_text("\n".join([*changed, "{broken", ""]))
+    capsys.readouterr()
+    assert vmmetrics("merge", "one", "two", "-q", "-o", "both") == 0
+    err = capsys.readouterr().err
+    assert "two" in err and "damaged" in err
+    assert "2 clips scored differently; the first run counts" in err
+    assert vmmetrics("score", clips, "-q", "--shard", "1/2", "-o", "part") == 0
+    capsys.readouterr()
+    assert vmmetrics("merge", "part", "-q", "-o", "whole") == 3
+    assert "--allow-missing" in capsys.readouterr().err
+
+
 CONFIG = {
     "run.toml": 'metrics = ["mss", "tcs"]\nassume_fps = 5\nfollow-links = false\nout = "there"\n',
     "run.yaml": "metrics: [mss, tcs]\nassume-fps: 5\nfollow_links: false\nout: there\n",

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from vmmetrics.cli.options import Device, PromptsFound, argument, option, out_option, seed_option
-from vmmetrics.cli.terminal import EXIT_FAILURES, count, open_consoles
+from vmmetrics.cli.terminal import EXIT_FAILURES, count, error, open_consoles
 from vmmetrics.utils.storage.atomic import write_atomically
 from vmmetrics.utils.storage.journal import encode
 
@@ -60,7 +60,10 @@ def reward(
         steps.append(step)
         said = f"failed: {step.error}" if step.error else f"{step.reward:+.3f}{' (known)' if step.known else ''}"
         line = f"[{len(steps)}/{len(sources)}] {step.clip}  {said}"
-        messages.print(line, style="red" if step.error else "", soft_wrap=True)
+        if step.error:
+            error(messages, line)
+        else:
+            messages.print(line, soft_wrap=True)
     lines = compare_rewards(steps, sampled=sampled, seed=seed, across_prompts=across_prompts)
     write_atomically(out, b"".join(encode(line) for line in lines))
     failed = sum(step.error is not None for step in steps)
@@ -68,5 +71,5 @@ def reward(
     if not lines:
         messages.print("no two clips share a prompt; --across-prompts compares them all the same")
     if failed:
-        messages.print(f"{failed} of {len(steps)} clips failed")
+        error(messages, f"{failed} of {len(steps)} clips failed")
         raise typer.Exit(EXIT_FAILURES)

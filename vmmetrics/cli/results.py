@@ -15,6 +15,7 @@ from vmmetrics.cli.formats import print_result
 from vmmetrics.cli.progress import reasons
 from vmmetrics.cli.tables import name, number, whole
 from vmmetrics.cli.tables import table as grid_of
+from vmmetrics.cli.terminal import error
 from vmmetrics.metrics.registry import registered
 from vmmetrics.scoring.table import Table, cell, missing_lines, why
 from vmmetrics.utils.display.tables import DisplayCell, DisplayTable, Part, figure, heads
@@ -43,9 +44,9 @@ def print_results(
         text=lambda: _print_tables(table, output), data=lambda: results_data(table), csv=table.to_csv,
     )  # fmt: skip
     for record in table.failed if name_failures else []:
-        messages.print(f"failed: {record.clip}: {reasons(record)}", style="red", soft_wrap=True)
+        error(messages, f"failed: {record.clip}: {reasons(record)}")
     if table.failed:
-        messages.print(f"{len(table.failed)} of {len(table)} clips failed", style="bold red")
+        error(messages, f"{len(table.failed)} of {len(table)} clips failed", "bold red")
     if table.path is not None:
         _print_directions(table, table.path, messages)
 
