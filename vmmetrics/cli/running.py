@@ -129,7 +129,7 @@ def run_clips(
     kept = f"stopped; what was scored is in {directory}, the same command goes on"
     workers = jobs or DEFAULT_JOBS
     with until_stopped(messages, kept), LiveProgress(messages, settings.metrics, workers) as progress:
-        table = run(setup, tasks, workers, directory, progress, timeout, shard)
+        table = run(setup, tasks, workers, directory, progress, timeout, shard, limit)
     if summary := progress.summary():
         messages.print(summary)
     return table, output, messages

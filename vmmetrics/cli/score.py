@@ -126,7 +126,7 @@ def merge(
         error(messages, f"{count(len(merged.conflicts), 'clip')} scored differently; the first run counts", "yellow")
     if merged.missing:
         first = ", ".join(f"{i}/{n}" for i, n in merged.missing[:10]) + (", ..." if len(merged.missing) > 10 else "")
-        error(messages, f"missing: shard {first}; its clips are not in {out}", "bold red")
+        error(messages, f"missing: shard {first}; not all of its clips are in {out}", "bold red")
         if not allow_missing:
             error(messages, "score it and merge again, or accept this with --allow-missing", "")
             raise typer.Exit(EXIT_FAILURES)
