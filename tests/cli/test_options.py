@@ -16,7 +16,7 @@ import typer
 import typer.main
 
 from vmmetrics.cli.app import app
-from vmmetrics.cli.usage import RENAMED
+from vmmetrics.cli.usage import ELSEWHERE, RENAMED
 
 Captured = pytest.CaptureFixture[str]
 
@@ -72,9 +72,16 @@ def test_each_name_of_an_option_has_one_short_form_and_kind() -> None:
         assert kinds[long].pop()[0] == (short,)
 
 
+def test_a_default_is_stated_once() -> None:
+    for name, command in COMMANDS.items():
+        for parameter in command.params:
+            if "Default:" in (getattr(parameter, "help", "") or "") and parameter.show_default:
+                assert not parameter.default or callable(parameter.default), (name, parameter.opts)
+
+
 def test_what_old_names_are_called_now_is_there() -> None:
     names = {name for command in COMMANDS.values() for parameter in command.params for name in parameter.opts}
-    assert {text.split()[0] for new in RENAMED.values() for text in new} <= names
+    assert {text.split()[0] for new in (*RENAMED.values(), *ELSEWHERE.values()) for text in new} <= names
     assert not {"--only", "--prices", "--tokens", "--again", "--asks", "--side", "--form", "--by", "--face"} & names
 
 
@@ -86,6 +93,11 @@ def test_what_old_names_are_called_now_is_there() -> None:
         (("understand", "minfps", "tiny", "--by", "me"), "it is --annotator now."),
         (("leaderboard", "x", "--csv", "f"), "it is --format csv > FILE now."),
         (("score", "x", "--metrcs", "mss"), "No such option: --metrcs; did you mean --metrics?"),
+        (("score", "x", "--num-workers", "2"), "No such option: --num-workers; did you mean --jobs?"),
+        (("score", "x", "--output_dir", "o"), "No such option: --output_dir; did you mean --out?"),
+        (("score", "x", "--output-path", "o"), "did you mean --out?"),
+        (("score", "x", "--dimension", "mss"), "did you mean --metrics?"),
+        (("understand", "run", "x", "--asks", "9"), "did you mean --limit?"),
         (("scor",), "No such command 'scor'. Did you mean 'score'"),
         (("score",), "Missing CLIPS"),
         (("score", "x", "--shard", "9"), "--shard: expected i/n"),

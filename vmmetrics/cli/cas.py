@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from vmmetrics.cli.options import Device, PromptsFound, argument, option, out_option, seed_option
+from vmmetrics.cli.options import PromptsFound, argument, check_device, option, out_option, seed_option
 from vmmetrics.cli.terminal import EXIT_FAILURES, count, error, open_consoles
 from vmmetrics.utils.storage.atomic import write_atomically
 from vmmetrics.utils.storage.journal import encode
@@ -31,7 +31,7 @@ def reward(
         bool, option("One drawn outcome per pair, not three weighted with their probabilities.")
     ] = False,
     seed: Annotated[int, seed_option("Random seed.")] = 0,
-    device: Device = "cpu",
+    device: Annotated[str, option("Where the model runs: cpu, cuda, cuda:1, ...", callback=check_device)] = "cpu",
     dtype: Annotated[Literal["bfloat16", "float16", "float32"], option("Precision.")] = "bfloat16",
 ) -> None:
     """Score motion quality with VideoReward and write what it says of every pair, for 'vmmetrics cas label'.
@@ -51,7 +51,7 @@ def reward(
         raise typer.BadParameter(no_clips(clips))
     known = Prompts(prompts, next((source.root for source in sources if source.root is not None), None))
     check_folder(out.parent, holds="comparisons")
-    scorer = VideoReward.load(model, base, instruction=instruction, device=device or "cpu", dtype=dtype)
+    scorer = VideoReward.load(model, base, instruction=instruction, device=device, dtype=dtype)
     steps: list[RewardStep] = []
     file = out.with_suffix(".rewards.jsonl") if rewards is None else rewards
     text = hashlib.sha256(scorer.text.encode()).hexdigest()[:12]
