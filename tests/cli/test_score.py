@@ -193,6 +193,15 @@ def test_a_clip_that_is_gone_stays_in_the_files_and_is_said(
     assert "scores.csv holds 1 more clip of earlier commands: b.npy" in capsys.readouterr().err
 
 
+def test_what_is_too_much_for_a_line_is_counted(vmmetrics: Any, make_clips: Any, capsys: Captured) -> None:
+    clips = make_clips(*"abcdef")
+    Path("list.json").write_text(json.dumps({f"{name}.npy": "a dog runs" for name in "abcdefvwxyz"}))
+    assert vmmetrics("score", clips, "--metrics", "mss", "--prompts", "list.json", "--out", "run") == 0
+    assert "5 prompts of the list without a clip: v.npy, w.npy, x.npy and 2 more" in capsys.readouterr().err
+    assert vmmetrics("score", clips / "a.npy", "--metrics", "mss", "--prompts", "list.json", "--out", "run") == 0
+    assert "5 more clips of earlier commands: b.npy, c.npy, d.npy and 2 more" in capsys.readouterr().err
+
+
 def test_merge_says_which_shard_is_missing(vmmetrics: Any, make_clips: Any, capsys: Captured) -> None:
     clips = make_clips(*"abcdef")
     for part in (1, 3):

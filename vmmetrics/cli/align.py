@@ -156,7 +156,7 @@ def align(
         messages.print(f"all clips that only one side knows: {place}", soft_wrap=True)
 
 
-def _show_reading(columns: list[Part], matched: Callable[[], Study], form: str, output: Console) -> None:
+def _show_reading(columns: Sequence[Part], matched: Callable[[], Study], form: str, output: Console) -> None:
     """Print how columns are read, then which clips match: how columns were read may say why none does."""
     from vmmetrics.alignment.report.reading import study_parts
 

@@ -13,6 +13,10 @@ from vmmetrics.cli.options import argument, jobs_option, names_option, option, o
 from vmmetrics.cli.running import parse_names, parse_shard, reading_of, run_clips
 from vmmetrics.cli.terminal import EXIT_FAILURES, EXIT_WORSE, count, error, open_consoles, usage
 from vmmetrics.metrics.registry import METRICS, load_plugins
+from vmmetrics.utils.display.markup import listed
+
+_SHARDS = 10
+"""Missing ones that are named."""
 
 
 def score(
@@ -121,12 +125,12 @@ def merge(
         error(messages, f"warning: {warning}", "yellow")
     print_results(merged.table, output, messages, form, name_failures=True)
     if merged.duplicates:
-        messages.print(f"{len(merged.duplicates)} clips were in several runs")
+        messages.print(f"in several runs: {count(len(merged.duplicates), 'clip')}")
     if merged.conflicts:
         error(messages, f"{count(len(merged.conflicts), 'clip')} scored differently; the first run counts", "yellow")
     if merged.missing:
-        first = ", ".join(f"{i}/{n}" for i, n in merged.missing[:10]) + (", ..." if len(merged.missing) > 10 else "")
-        error(messages, f"missing: shard {first}; not all of its clips are in {out}", "bold red")
+        shards = listed([f"{i}/{n}" for i, n in merged.missing], _SHARDS)
+        error(messages, f"missing: shard {shards}; not all of its clips are in {out}", "bold red")
         if not allow_missing:
             error(messages, "score it and merge again, or accept this with --allow-missing", "")
             raise typer.Exit(EXIT_FAILURES)
