@@ -206,6 +206,23 @@ def test_a_dry_run_without_a_match_still_says_how_columns_are_read(
     assert "rating of temporal_quality" in shown.out
     assert "No clip is in both" in shown.err
     assert "--clip-column" in shown.err
+    assert vmmetrics("align", scores, ratings, "--dry-run", "--format", "json") == 2
+    out, err = capsys.readouterr()
+    assert "rating of temporal_quality" in str(json.loads(out))
+    assert "No clip is in both" in err
+
+
+def test_where_the_rest_goes_is_said_once_and_only_where_it_is_not_written(
+    vmmetrics: Any, files: tuple[Path, Path], capsys: Captured
+) -> None:
+    hint = "--out DIR writes all tables"
+    common = ("align", *files, "--resamples", 20)
+    assert vmmetrics(*common) == 0
+    out, err = capsys.readouterr()
+    assert hint in err and hint not in out
+    for more in (["--quiet"], ["-o", "study"], ["-q", "-o", "study2"]):
+        assert vmmetrics(*common, *more) == 0
+        assert hint not in "".join(capsys.readouterr())
 
 
 def test_what_was_read_is_kept_beside_the_report(vmmetrics: Any, files: tuple[Path, Path], tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,21 @@ def test_from_clips_to_tables(vmmetrics: Any, make_clips: Any, tmp_path: Path, c
         assert "good" in capsys.readouterr().out
     assert vmmetrics("leaderboard", "run", "--sort-by", "mss", "--no-published") == 0
     assert "Wan2.1" not in capsys.readouterr().out
+
+
+def test_json_has_names_as_they_are_and_published_rows_no_preset_of_ours(
+    vmmetrics: Any, make_clips: Any, capsys: Captured
+) -> None:
+    names = ["007", "1_3", "nan", "True", "=m"]
+    assert vmmetrics("score", make_clips(*(f"{name}/1" for name in names)), "--out", "run") == 0
+    capsys.readouterr()
+    assert vmmetrics("leaderboard", "run", "--sort-by", "mss", "--format", "json") == 0
+    rows = json.loads(capsys.readouterr().out)["models"]
+    assert sorted(row["model"] for row in rows if row["source"] == "scored") == sorted(names)
+    assert all(isinstance(row["mss"], float) and isinstance(row["clips"], int) for row in rows[: len(names)])
+    published = [row for row in rows if row["source"] == "published"]
+    assert published and {(row["preset"], row["protocol"]) for row in published} == {(None, None)}
+    assert None not in {row[name] for row in rows[: len(names)] for name in ("preset", "protocol")}
 
 
 def test_it_ranks_by_the_index_and_says_which_metric_a_model_lacks(

@@ -16,7 +16,7 @@ import typer
 import typer.main
 
 from vmmetrics.cli.app import app
-from vmmetrics.cli.usage import RENAMED
+from vmmetrics.cli.usage import ELSEWHERE, RENAMED
 from vmmetrics.utils.tensors import devices
 
 Captured = pytest.CaptureFixture[str]
@@ -73,9 +73,16 @@ def test_each_name_of_an_option_has_one_short_form_and_kind() -> None:
         assert kinds[long].pop()[0] == (short,)
 
 
+def test_a_default_is_stated_once() -> None:
+    for name, command in COMMANDS.items():
+        for parameter in command.params:
+            if "Default:" in (getattr(parameter, "help", "") or "") and parameter.show_default:
+                assert not parameter.default or callable(parameter.default), (name, parameter.opts)
+
+
 def test_what_old_names_are_called_now_is_there() -> None:
     names = {name for command in COMMANDS.values() for parameter in command.params for name in parameter.opts}
-    assert {text.split()[0] for new in RENAMED.values() for text in new} <= names
+    assert {text.split()[0] for new in (*RENAMED.values(), *ELSEWHERE.values()) for text in new} <= names
     assert not {"--only", "--prices", "--tokens", "--again", "--asks", "--side", "--form", "--by", "--face"} & names
 
 
@@ -87,6 +94,11 @@ def test_what_old_names_are_called_now_is_there() -> None:
         (("understand", "minfps", "tiny", "--by", "me"), "it is --annotator now."),
         (("leaderboard", "x", "--csv", "f"), "it is --format csv > FILE now."),
         (("score", "x", "--metrcs", "mss"), "No such option: --metrcs; did you mean --metrics?"),
+        (("score", "x", "--num-workers", "2"), "No such option: --num-workers; did you mean --jobs?"),
+        (("score", "x", "--output_dir", "o"), "No such option: --output_dir; did you mean --out?"),
+        (("score", "x", "--output-path", "o"), "did you mean --out?"),
+        (("score", "x", "--dimension", "mss"), "did you mean --metrics?"),
+        (("understand", "run", "x", "--asks", "9"), "did you mean --limit?"),
         (("scor",), "No such command 'scor'. Did you mean 'score'"),
         (("score",), "Missing CLIPS"),
         (("score", "x", "--shard", "9"), "--shard: expected i/n"),
@@ -139,6 +151,24 @@ def test_quiet_prints_the_result_and_errors_alone(vmmetrics: Any, make_clips: An
     (clips / "broken.mp4").write_text("no video")
     assert vmmetrics("score", clips, "-q", "-o", "run") == 3
     assert "broken.mp4" in capsys.readouterr().err
+
+
+def test_quiet_says_why_a_merge_is_not_whole(vmmetrics: Any, make_clips: Any, capsys: Captured) -> None:
+    clips = make_clips("a", "b")
+    for run in ("one", "two"):
+        assert vmmetrics("score", clips, "-q", "-o", run) == 0
+    lines = [json.loads(line) for line in Path("two/scores.jsonl").read_text().splitlines()]
+    changed = [json.dumps({**line, "scores": {**line["scores"], "mss": 0.01}}) for line in lines]
+    Path("two/scores.jsonl").write_text("\n".join([*changed, "{broken", ""]))
+    capsys.readouterr()
+    assert vmmetrics("merge", "one", "two", "-q", "-o", "both") == 0
+    err = capsys.readouterr().err
+    assert "two" in err and "damaged" in err
+    assert "2 clips scored differently; the first run counts" in err
+    assert vmmetrics("score", clips, "-q", "--shard", "1/2", "-o", "part") == 0
+    capsys.readouterr()
+    assert vmmetrics("merge", "part", "-q", "-o", "whole") == 3
+    assert "--allow-missing" in capsys.readouterr().err
 
 
 CONFIG = {

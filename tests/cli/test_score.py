@@ -193,6 +193,15 @@ def test_a_clip_that_is_gone_stays_in_the_files_and_is_said(
     assert "scores.csv holds 1 more clip of earlier commands: b.npy" in capsys.readouterr().err
 
 
+def test_what_is_too_much_for_a_line_is_counted(vmmetrics: Any, make_clips: Any, capsys: Captured) -> None:
+    clips = make_clips(*"abcdef")
+    Path("list.json").write_text(json.dumps({f"{name}.npy": "a dog runs" for name in "abcdefvwxyz"}))
+    assert vmmetrics("score", clips, "--metrics", "mss", "--prompts", "list.json", "--out", "run") == 0
+    assert "5 prompts of the list without a clip: v.npy, w.npy, x.npy and 2 more" in capsys.readouterr().err
+    assert vmmetrics("score", clips / "a.npy", "--metrics", "mss", "--prompts", "list.json", "--out", "run") == 0
+    assert "5 more clips of earlier commands: b.npy, c.npy, d.npy and 2 more" in capsys.readouterr().err
+
+
 def test_merge_says_which_shard_is_missing(vmmetrics: Any, make_clips: Any, capsys: Captured) -> None:
     clips = make_clips(*"abcdef")
     for part in (1, 3):
@@ -200,7 +209,7 @@ def test_merge_says_which_shard_is_missing(vmmetrics: Any, make_clips: Any, caps
     assert json.loads(Path("part3/run.json").read_text())["sessions"][0]["shard"] == [3, 3]
     capsys.readouterr()
     assert vmmetrics("merge", "part1", "part3", "--out", "two") == 3
-    assert "missing: shard 2/3; its clips are not in two" in capsys.readouterr().err
+    assert "missing: shard 2/3; not all of its clips are in two" in capsys.readouterr().err
     assert vmmetrics("merge", "part1", "part3", "--out", "accepted", "--allow-missing") == 0
     assert "missing: shard 2/3" in capsys.readouterr().err
     assert vmmetrics("score", clips, "--shard", "2/3", "--out", "part2", "--metrics", "mss") == 0
@@ -218,6 +227,33 @@ def test_merge_says_which_shard_is_missing(vmmetrics: Any, make_clips: Any, caps
         header["sessions"][0] |= {"shard": odd, "command": "vmmetrics --shard 1/2"}
         Path("part1/run.json").write_text(json.dumps(header))
         assert vmmetrics("merge", "part1", "--out", f"odd{odd}") == 0
+
+
+def test_a_shard_that_was_killed_is_missing_and_a_trial_is_no_whole(
+    vmmetrics: Any, make_clips: Any, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clips = make_clips(*"abcdef")
+    common = ("score", clips, "--metrics", "mss", "--out")
+    assert vmmetrics(*common, "part1", "--limit", 3) == 0  # a trial in the folder of the shard
+    assert vmmetrics(*common, "part1", "--shard", "1/2") == 0
+    with monkeypatch.context() as patch:
+        patch.setattr("vmmetrics.scoring.local.Session.run", stop_now)
+        assert vmmetrics(*common, "part2", "--shard", "2/2") == 130
+    capsys.readouterr()
+    assert vmmetrics("merge", "part1", "part2", "--out", "dead") == 3
+    assert "missing: shard 2/2; not all of its clips are in dead" in capsys.readouterr().err
+    assert vmmetrics(*common, "part2", "--shard", "2/2") == 0
+    capsys.readouterr()
+    assert vmmetrics("merge", "part1", "part2", "--out", "whole") == 0
+    assert "missing" not in capsys.readouterr().err
+    for part in (1, 2):
+        assert vmmetrics(*common, f"few{part}", "--limit", 3, "--shard", f"{part}/2") == 0
+    assert vmmetrics("merge", "few1", "few2", "--out", "few") == 0  # all of them limited alike
+    assert vmmetrics("merge", "few2", "--out", "half") == 3
+
+
+def stop_now(*_: Any) -> Any:
+    raise KeyboardInterrupt
 
 
 def test_merge_shows_the_whole(vmmetrics: Any, make_clips: Any, capsys: Captured) -> None:

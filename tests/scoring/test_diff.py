@@ -129,6 +129,23 @@ def test_what_is_lost_failed_or_new_is_in_no_mean_and_is_said(tmp_path: Path) ->
     assert json.loads(json.dumps(found.to_json()))["differences"][0]["metric"] == "motion_index"
 
 
+def test_clips_that_failed_do_not_pass_and_clips_without_a_score_are_counted(tmp_path: Path) -> None:
+    before = [clip(f"{n}.mp4", {"cas": 0.5, "mss": 0.5}) for n in range(20)]
+    rest = before[:10]
+    dead = [clip(f"{n}.mp4", {}, error="The file is empty") for n in range(10, 20)]
+    said = "failed now for 10 clips with a score in the first run: 10.mp4, 11.mp4, 12.mp4, 13.mp4, 14.mp4 and 5 more"
+    for metric, name in (("mss", "MSS"), ("motion_index", "INDEX"), ("any", "any metric")):
+        assert verdict(compared(tmp_path / metric, before, [*rest, *dead]), metric) == (False, f"failed: {name} {said}")
+    broken = [clip(f"{n}.mp4", {"cas": 0.5}, errors={"mss": "broken"}) for n in range(10, 20)]
+    found = compared(tmp_path / "errors", before, [*rest, *broken])
+    assert [verdict(found, metric)[0] for metric in ("mss", "motion_index", "cas")] == [False, False, True]
+    still = [clip(f"{n}.mp4", {"cas": 0.5}, missing={"mss": "one frame"}) for n in range(10, 20)]
+    passed, line = verdict(compared(tmp_path / "still", before, [*rest, *still]), "mss")
+    assert passed and "10 clips with a score in the first run left out, without one in the second" in line
+    again = compared(tmp_path / "again", [*rest, *dead], [*rest, *dead])
+    assert verdict(again, "mss")[0]  # they failed before as well
+
+
 def test_worse_is_what_chance_does_not_do_in_some_model(tmp_path: Path) -> None:
     names = [f"{model}/{n}.mp4" for model in ("good", "bad") for n in range(12)]
     start = dict(zip(names, noisy(24, 0.7, 3), strict=True))

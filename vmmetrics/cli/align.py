@@ -12,14 +12,16 @@ from vmmetrics.cli import options
 from vmmetrics.cli.formats import print_result
 from vmmetrics.cli.options import argument, count_option, number_option, option, out_option, seed_option, share_option
 from vmmetrics.cli.terminal import open_consoles, usage, warn
+from vmmetrics.errors import VMMetricsError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from rich.console import Console
 
     from vmmetrics.alignment.results import StudyReport
     from vmmetrics.alignment.study import Study
+    from vmmetrics.utils.display.tables import Part
 
 
 _MATCHING = "matching.json"
@@ -106,10 +108,9 @@ def align(
     """
     from vmmetrics.alignment.readers.groups import chosen_clips
     from vmmetrics.alignment.readers.read import columns_read, matched_study, read_sides
-    from vmmetrics.alignment.report.reading import column_tables, study_parts
+    from vmmetrics.alignment.report.reading import column_tables
     from vmmetrics.alignment.study_report import align as hold_against
     from vmmetrics.alignment.study_report import too_small, without_models
-    from vmmetrics.utils.display.tables import print_parts
     from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED
     from vmmetrics.utils.storage.atomic import write_text
     from vmmetrics.utils.storage.job_folder import prepare
@@ -122,16 +123,15 @@ def align(
         sources[:-1], sources[-1], facing=facing, format=ratings_format, metrics=_names(metrics),
         dimensions=dimension or (), lower=lower_is_better or (), clip_column=clip_column, scale=scale,
     )  # fmt: skip
+
+    def matched() -> Study:
+        return chosen_clips(matched_study(scores, judged, facing, dimension or ()), sources, where or (), clip_column)
+
     if dry_run:
         columns = list(column_tables(columns_read(scores, judged)))
-        if form == "text":  # before clips are matched: how columns were read may say why none does
-            print_parts(columns, output)
-    study = matched_study(scores, judged, facing, dimension or ())
-    study = chosen_clips(study, sources, where or (), clip_column)
-    if dry_run:
-        matches = study_parts(without_models(study, exclude_model or ()))
-        print_result(form, matches if form == "text" else [*columns, *matches], output)
+        _show_reading(columns, lambda: without_models(matched(), exclude_model or ()), form, output)
         return
+    study = matched()
     groups = _groups(study, sources, group_by, clip_column, exclude_model or ())
     if out is not None:
         prepare(out, _MATCHING, (), "report")  # before the figures: a folder that cannot be written costs no waiting
@@ -148,10 +148,27 @@ def align(
         if groups:
             write_text(out / "groups.csv", _groups_csv(of_groups, group_by or ""))
         messages.print(f"written: {out}/page.html, report.md, report.json, table.csv, table.tex, pictures")
+    elif form == "text":
+        messages.print("--out DIR writes all tables, claims and pictures", style="dim")
     matching = study.matching
     if max(len(matching.scores_only), len(matching.ratings_only)) > _NAMED:
         place = f"--out DIR writes them to {_MATCHING}" if out is None else f"{out}/{_MATCHING}"
         messages.print(f"all clips that only one side knows: {place}", soft_wrap=True)
+
+
+def _show_reading(columns: Sequence[Part], matched: Callable[[], Study], form: str, output: Console) -> None:
+    """Print how columns are read, then which clips match: how columns were read may say why none does."""
+    from vmmetrics.alignment.report.reading import study_parts
+
+    if form == "text":
+        print_result(form, columns, output)
+    try:
+        matches = study_parts(matched())
+    except VMMetricsError:
+        if form != "text":
+            print_result(form, columns, output)
+        raise
+    print_result(form, matches if form == "text" else [*columns, *matches], output)
 
 
 def _print(report: StudyReport, of_groups: dict[str, StudyReport], column: str, form: str, output: Console) -> None:

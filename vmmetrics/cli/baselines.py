@@ -13,7 +13,7 @@ from rich.console import Console
 from vmmetrics.cli import options
 from vmmetrics.cli.options import count_option, jobs_option, number_option, option
 from vmmetrics.cli.running import parse_names, parse_shard, reading_of, run_clips
-from vmmetrics.cli.terminal import EXIT_FAILURES, usage
+from vmmetrics.cli.terminal import EXIT_FAILURES, error, usage
 
 if TYPE_CHECKING:
     from vmmetrics.scoring.table import Table
@@ -146,7 +146,7 @@ def _print(table: Table, form: str, output: Console, messages: Console) -> None:
         grid.add(name, baseline.unit, "lower" if baseline.lower_is_better else "higher", *cells)
     print_result(form, [grid], output, data=lambda: results_data(table), csv=table.to_csv)
     if table.failed:
-        messages.print(f"{len(table.failed)} of {len(table)} clips failed", style="bold red")
+        error(messages, f"{len(table.failed)} of {len(table)} clips failed", "bold red")
     messages.print(f"results: {table.path}/scores.csv, scores.jsonl, events.jsonl, run.json", soft_wrap=True)
     print_besides(table, messages)
     command = f"vmmetrics align RUN {shlex.quote(str(table.path))} RATINGS"

@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from vmmetrics.cli.options import Device, PromptsFound, argument, option, out_option, seed_option
-from vmmetrics.cli.terminal import EXIT_FAILURES, count, open_consoles
+from vmmetrics.cli.options import PromptsFound, argument, check_device, option, out_option, seed_option
+from vmmetrics.cli.terminal import EXIT_FAILURES, count, error, open_consoles
 from vmmetrics.utils.storage.atomic import write_atomically
 from vmmetrics.utils.storage.journal import encode
 
@@ -31,7 +31,7 @@ def reward(
         bool, option("One drawn outcome per pair, not three weighted with their probabilities.")
     ] = False,
     seed: Annotated[int, seed_option("Random seed.")] = 0,
-    device: Device = "cpu",
+    device: Annotated[str, option("Where the model runs: cpu, cuda, cuda:1, ...", callback=check_device)] = "cpu",
     dtype: Annotated[Literal["bfloat16", "float16", "float32"], option("Precision.")] = "bfloat16",
 ) -> None:
     """Score motion quality with VideoReward and write what it says of every pair, for 'vmmetrics cas label'.
@@ -51,7 +51,7 @@ def reward(
         raise typer.BadParameter(no_clips(clips))
     known = Prompts(prompts, next((source.root for source in sources if source.root is not None), None))
     check_folder(out.parent, holds="comparisons")
-    scorer = VideoReward.load(model, base, instruction=instruction, device=device or "cpu", dtype=dtype)
+    scorer = VideoReward.load(model, base, instruction=instruction, device=device, dtype=dtype)
     steps: list[RewardStep] = []
     file = out.with_suffix(".rewards.jsonl") if rewards is None else rewards
     text = hashlib.sha256(scorer.text.encode()).hexdigest()[:12]
@@ -60,7 +60,10 @@ def reward(
         steps.append(step)
         said = f"failed: {step.error}" if step.error else f"{step.reward:+.3f}{' (known)' if step.known else ''}"
         line = f"[{len(steps)}/{len(sources)}] {step.clip}  {said}"
-        messages.print(line, style="red" if step.error else "", soft_wrap=True)
+        if step.error:
+            error(messages, line)
+        else:
+            messages.print(line, soft_wrap=True)
     lines = compare_rewards(steps, sampled=sampled, seed=seed, across_prompts=across_prompts)
     write_atomically(out, b"".join(encode(line) for line in lines))
     failed = sum(step.error is not None for step in steps)
@@ -68,5 +71,5 @@ def reward(
     if not lines:
         messages.print("no two clips share a prompt; --across-prompts compares them all the same")
     if failed:
-        messages.print(f"{failed} of {len(steps)} clips failed")
+        error(messages, f"{failed} of {len(steps)} clips failed")
         raise typer.Exit(EXIT_FAILURES)

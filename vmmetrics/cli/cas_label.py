@@ -21,6 +21,7 @@ from vmmetrics.cli.options import (
     seed_option,
 )
 from vmmetrics.cli.terminal import count, open_consoles
+from vmmetrics.utils.display.markup import listed
 
 if TYPE_CHECKING:
     from vmmetrics.cas.label.comparisons import Comparisons
@@ -162,7 +163,6 @@ def _summary(labelling: Labelling, read: Comparisons) -> list[str]:
         lines.append(f"columns without a meaning here: {', '.join(read.ignored_columns)}")
     uncertain = labelling.uncertain()
     if uncertain:
-        names = ", ".join(labelling.clips[number].clip for number in uncertain[:3])
-        more = ", ..." if len(uncertain) > 3 else ""
-        lines.append(f"uncertain: the level of {count(len(uncertain), 'clip')} is less likely than not ({names}{more})")
+        names = listed([labelling.clips[number].clip for number in uncertain], 3)
+        lines.append(f"uncertain: the level of {count(len(uncertain), 'clip')} is less likely than not ({names})")
     return lines + [f"note: {note}" for note in labelling.notes]

@@ -9,7 +9,7 @@ import typer
 
 from vmmetrics.cli.formats import print_result
 from vmmetrics.cli.options import Format, argument, option
-from vmmetrics.cli.terminal import EXIT_WORSE, open_consoles, usage
+from vmmetrics.cli.terminal import EXIT_WORSE, error, open_consoles, usage
 
 
 def diff(
@@ -38,6 +38,8 @@ def diff(
     metric = fail_if_worse.strip().lower()
     with usage("--fail-if-worse"):
         passed, said = verdict(found, INDEX if metric == "index" else metric)
-    messages.print(said, style="" if passed else "bold red", soft_wrap=True)
-    if not passed:
+    if passed:
+        messages.print(said, soft_wrap=True)
+    else:
+        error(messages, said, "bold red")
         raise typer.Exit(EXIT_WORSE)

@@ -47,10 +47,11 @@ def show_run(
         place = out
     else:
         lines.append(setup.label)
-        for name, model in setup.configuration.get("models", {}).items():
-            models.add(str(name), str(model))
-        for name, digest in setup.configuration.get("weights", {}).items():
-            weights.add(str(name), str(digest))
+        unused = getattr(setup.scorer.suite(settings.metrics), "unused", ())  # baselines load what they need alone
+        for table, part in ((models, "models"), (weights, "weights")):
+            for name, shown in setup.configuration.get(part, {}).items():
+                if name not in unused:
+                    table.add(str(name), str(shown))
         place = default_directory(setup, clips) if out is None else out
     if place is not None:
         lines.append(f"results: {place}, {_there(place, tasks)}")

@@ -23,7 +23,7 @@ from vmmetrics.cli.options import (
     out_option,
     seed_option,
 )
-from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, count, open_consoles, until_stopped, usage
+from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, count, error, open_consoles, until_stopped, usage
 
 if TYPE_CHECKING:
     from vmmetrics.prompts.clips.loop import Maker
@@ -97,11 +97,9 @@ def generate_clips(
     kept = f"stopped; what was made is in {out}, the same command goes on"
     with until_stopped(messages, kept), _ClipProgress(messages) as progress:
         outcome = generate(out, plan, maker, progress)
-    messages.print(
-        f"{count(len(outcome.made), 'clip')} in {out}, {len(outcome.failed)} failed; next: vmmetrics score {out}",
-        soft_wrap=True,
-    )  # fmt: skip
+    messages.print(f"{count(len(outcome.made), 'clip')} in {out}; next: vmmetrics score {out}", soft_wrap=True)
     if outcome.failed:
+        error(messages, f"{count(len(outcome.failed), 'clip')} failed; the same command tries again")
         raise typer.Exit(EXIT_FAILURES)
 
 
@@ -161,6 +159,6 @@ class _ClipProgress(Bar):
         self._done += 1
         name = str(line["clip"])
         if "error" in line:
-            self._console.print(f"failed: {name}: {line['error']!s}", style="red", soft_wrap=True)
+            error(self._console, f"failed: {name}: {line['error']!s}")
         if not self.show() and "error" not in line:
             self._console.print(f"[{self._done}/{self._total}] {name}  {line.get('seconds', 0):.1f} s")

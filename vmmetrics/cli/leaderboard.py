@@ -23,17 +23,15 @@ def leaderboard(
     Runs of different presets, protocols or weights get a table each.
     """
     from vmmetrics.scoring.leaderboard import INDEX, make_boards
-    from vmmetrics.scoring.leaderboard_text import board_parts, published_rows, to_csv
-    from vmmetrics.utils.display.records import from_csv
+    from vmmetrics.scoring.leaderboard_text import board_parts, board_records, published_rows, to_csv
     from vmmetrics.utils.display.tables import Lines
 
     output, messages = open_consoles()
     boards = make_boards(runs, sort_by and {"index": INDEX}.get(sort_by.lower(), sort_by.lower()))
     known = published_rows() if published else []
     parts = [part for board in boards for part in board_parts(board, known)]
-    text = to_csv(boards, known)
     remarks = [line for part in parts if isinstance(part, Lines) for line in part.lines]
-    data = {"models": from_csv(text), "remarks": remarks}
-    print_result(form, parts, output, data=lambda: data, csv=lambda: text)
+    data = {"models": board_records(boards, known), "remarks": remarks}
+    print_result(form, parts, output, data=lambda: data, csv=lambda: to_csv(boards, known))
     if len(boards) > 1:
         messages.print("Several tables: their numbers are not comparable with one another", style="bold")

@@ -173,7 +173,7 @@ DEVICE_VARIABLE = "VMMETRICS_DEVICE"
 """As :data:`vmmetrics.utils.tensors.DEVICE_VARIABLE`, which stands in a room that torch users import."""
 
 
-def _device(text: str | None) -> str | None:
+def check_device(text: str | None) -> str | None:
     """Check that torch has a device here, and make it the default of this process and of its workers."""
     if text is None:
         return None
@@ -189,7 +189,8 @@ def _device(text: str | None) -> str | None:
 
 
 Device = Annotated[
-    str | None, option("Where models run: cpu, cuda, cuda:1, ... Default: a GPU where there is one.", callback=_device)
+    str | None,
+    option("Where models run: cpu, cuda, cuda:1, ... Default: a GPU where there is one.", callback=check_device),
 ]
 Seed = Annotated[int, seed_option("Random seed.")]
 PromptList = Annotated[str, argument("'library', 'mini', or a list (.json, .jsonl).", metavar="LIST")]

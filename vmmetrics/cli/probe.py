@@ -21,7 +21,7 @@ from vmmetrics.cli.options import (
     out_option,
 )
 from vmmetrics.cli.running import parse_names
-from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, count, open_consoles, until_stopped, usage
+from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, count, error, open_consoles, until_stopped, usage
 from vmmetrics.metrics.registry import METRICS, load_plugins
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ class _CaseProgress(Bar):
         wrong = [line["error"]] if "error" in line else [f"{m}: {why}" for m, why in line.get("errors", {}).items()]
         for why in wrong:
             text = f"failed: {line['clip']}, {line['kind']} {line['strength']:.3g}: {why}"
-            self._console.print(text, style="red", soft_wrap=True)
+            error(self._console, text)
         if not self.show() and self._done * 10 // self._total > (self._done - 1) * 10 // self._total:
             since, cases = (self._ends[0], len(self._ends) - 1) if len(self._ends) > 1 else (self._start, 1)
             left = (self._ends[-1] - since) / cases * (self._total - self._done)  # without the start of the workers

@@ -13,7 +13,7 @@ from statistics import fmean, median
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 
-from vmmetrics.cli.terminal import Bar, count
+from vmmetrics.cli.terminal import Bar, count, error
 from vmmetrics.scoring.record import Record
 from vmmetrics.scoring.table import cell
 
@@ -87,7 +87,7 @@ class LiveProgress(Bar):
         self._slow = ""  # what is slowest now shows within a second
         if record.failed:
             text = f"failed: {record.clip}: {reasons(record)}"
-            self._console.print(text, style="red", soft_wrap=True)
+            error(self._console, text)
         if not self.show(status=self._status()) and not record.failed:
             scores = " ".join(f"{m.upper()} {cell(record, m)}" for m in self._metrics if cell(record, m))
             line = f"[{self._done}/{self._total}] {record.clip}  {scores}  {self._status()}"

@@ -21,7 +21,7 @@ from vmmetrics.cli.options import (
     out_option,
     share_option,
 )
-from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, agree, open_consoles, until_stopped, usage
+from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, agree, error, open_consoles, until_stopped, usage
 from vmmetrics.utils.display.markup import shortened
 from vmmetrics.utils.schema import plain
 from vmmetrics.utils.storage.atomic import write_atomically
@@ -115,7 +115,7 @@ def filter_prompts(
     if counts["undecided"]:
         again = sum(decision.again for decision in found)
         said = f"{counts['undecided']} undecided and not kept, see {path}"
-        messages.print(f"{said}; the same command asks again about {again} of them", soft_wrap=True)
+        error(messages, f"{said}; the same command asks again about {again} of them")
         raise typer.Exit(EXIT_FAILURES)
 
 
@@ -185,5 +185,5 @@ class _Verdicts(Bar):
     def advance(self, entry: PromptEntry, verdict: Verdict) -> None:
         """Count a verdict, and say where there is none."""
         if verdict.decision == "undecided":
-            self._console.print(f"undecided: {entry.index}: {verdict.why}", style="red")
+            error(self._console, f"undecided: {entry.index}: {verdict.why}")
         self.step()

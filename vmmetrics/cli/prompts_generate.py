@@ -12,7 +12,7 @@ from rich.console import Console
 from vmmetrics.cli import options
 from vmmetrics.cli.options import count_option, open_client, option, out_option, share_option, threads_option
 from vmmetrics.cli.tables import number, table
-from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, agree, count, open_consoles, until_stopped, usage, warn
+from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, agree, count, error, open_consoles, until_stopped, usage, warn
 
 if TYPE_CHECKING:
     from vmmetrics.prompts.generate.generation import Candidates, GenerationPlan
@@ -72,7 +72,7 @@ def generate(
                 unreached += outcome.status == "unreachable"
                 if outcome.status not in ("written", "implausible"):
                     about = f"{outcome.combination.noun_phrase}, {outcome.combination.action.lemma}"
-                    messages.print(f"{outcome.status}: {about}: {outcome.why}", style="red")
+                    error(messages, f"{outcome.status}: {about}: {outcome.why}")
                 bar.step()
         heads = ("combinations", "implausible", "no use", "candidates", "rejected", "categories")
         shown = table("pattern", *map(number, heads))
@@ -83,7 +83,7 @@ def generate(
             output.print(f"this time: {client.ledger}")
     messages.print(f"written: {out}/candidates.jsonl", soft_wrap=True)
     if unreached:
-        messages.print(f"{unreached} combinations got no reply; the same command tries them again")
+        error(messages, f"{unreached} combinations got no reply; the same command tries them again")
         raise typer.Exit(EXIT_FAILURES)
 
 

@@ -15,8 +15,10 @@ from vmmetrics.cli.formats import print_result
 from vmmetrics.cli.progress import reasons
 from vmmetrics.cli.tables import name, number, whole
 from vmmetrics.cli.tables import table as grid_of
+from vmmetrics.cli.terminal import count, error
 from vmmetrics.metrics.registry import registered
 from vmmetrics.scoring.table import Table, cell, missing_lines, why
+from vmmetrics.utils.display.markup import listed
 from vmmetrics.utils.display.tables import DisplayCell, DisplayTable, Part, figure, heads
 from vmmetrics.utils.statistics.paired import Mean
 
@@ -43,9 +45,9 @@ def print_results(
         text=lambda: _print_tables(table, output), data=lambda: results_data(table), csv=table.to_csv,
     )  # fmt: skip
     for record in table.failed if name_failures else []:
-        messages.print(f"failed: {record.clip}: {reasons(record)}", style="red", soft_wrap=True)
+        error(messages, f"failed: {record.clip}: {reasons(record)}")
     if table.failed:
-        messages.print(f"{len(table.failed)} of {len(table)} clips failed", style="bold red")
+        error(messages, f"{len(table.failed)} of {len(table)} clips failed", "bold red")
     if table.path is not None:
         _print_directions(table, table.path, messages)
 
@@ -162,10 +164,10 @@ def print_besides(table: Table, messages: Console) -> None:
     if not table.besides:
         return
     gone = sum(record.path is not None and not is_there(Path(record.path)) for record in table.besides)
-    first = ", ".join(record.clip for record in table.besides[:3]) + (", ..." if len(table.besides) > 3 else "")
-    number = f"{len(table.besides)} more clip{'s' * (len(table.besides) > 1)}"
+    names = listed([record.clip for record in table.besides], 3)
+    number = count(len(table.besides), "more clip")
     why = ", which is gone" if gone == len(table.besides) == 1 else f"; gone: {gone}" if gone else ""
-    messages.print(f"scores.csv holds {number} of earlier commands: {first}{why}", soft_wrap=True)
+    messages.print(f"scores.csv holds {number} of earlier commands: {names}{why}", soft_wrap=True)
 
 
 def _print_directions(table: Table, path: Path, messages: Console) -> None:

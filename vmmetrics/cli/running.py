@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from vmmetrics.cli.terminal import count, open_consoles, until_stopped, usage
-from vmmetrics.utils.display.markup import shortened
+from vmmetrics.utils.display.markup import listed, shortened
 
 if TYPE_CHECKING:
     from vmmetrics.scoring.settings import Settings
@@ -106,8 +106,7 @@ def run_clips(
     for remark in remarks:
         messages.print(remark, soft_wrap=True)
     if unmatched:
-        first = ", ".join(unmatched[:3]) + (" ..." if len(unmatched) > 3 else "")
-        messages.print(f"{count(len(unmatched), 'prompt')} of the list without a clip: {first}")
+        messages.print(f"{count(len(unmatched), 'prompt')} of the list without a clip: {listed(unmatched, 3)}")
     tasks = tasks[:limit]
     if shard is not None:
         tasks = shard_of(tasks, *shard)
@@ -129,7 +128,7 @@ def run_clips(
     kept = f"stopped; what was scored is in {directory}, the same command goes on"
     workers = jobs or DEFAULT_JOBS
     with until_stopped(messages, kept), LiveProgress(messages, settings.metrics, workers) as progress:
-        table = run(setup, tasks, workers, directory, progress, timeout, shard)
+        table = run(setup, tasks, workers, directory, progress, timeout, shard, limit)
     if summary := progress.summary():
         messages.print(summary)
     return table, output, messages

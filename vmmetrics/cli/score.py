@@ -11,8 +11,12 @@ import typer
 from vmmetrics.cli import options
 from vmmetrics.cli.options import argument, jobs_option, names_option, option, out_option
 from vmmetrics.cli.running import parse_names, parse_shard, reading_of, run_clips
-from vmmetrics.cli.terminal import EXIT_FAILURES, EXIT_WORSE, open_consoles, usage
+from vmmetrics.cli.terminal import EXIT_FAILURES, EXIT_WORSE, count, error, open_consoles, usage
 from vmmetrics.metrics.registry import METRICS, load_plugins
+from vmmetrics.utils.display.markup import listed
+
+_SHARDS = 10
+"""Missing ones that are named."""
 
 
 def score(
@@ -89,7 +93,10 @@ def score(
     print_results(table, output, messages, form)
     verdicts = judge(table, thresholds)
     for verdict in verdicts:
-        messages.print(str(verdict), style="" if verdict.passed else "bold red", soft_wrap=True)
+        if verdict.passed:
+            messages.print(str(verdict), soft_wrap=True)
+        else:
+            error(messages, str(verdict), "bold red")
     if not all(verdict.passed for verdict in verdicts):
         raise typer.Exit(EXIT_WORSE)
     if table.failed and not allow_failures:
@@ -115,17 +122,17 @@ def merge(
     output, messages = open_consoles()
     merged = merge_runs(runs, out)
     for warning in merged.warnings:
-        messages.print(f"warning: {warning}", soft_wrap=True)
+        error(messages, f"warning: {warning}", "yellow")
     print_results(merged.table, output, messages, form, name_failures=True)
     if merged.duplicates:
-        messages.print(f"{len(merged.duplicates)} clips were in several runs")
+        messages.print(f"in several runs: {count(len(merged.duplicates), 'clip')}")
     if merged.conflicts:
-        messages.print(f"{len(merged.conflicts)} of them scored differently; the first run counts")
+        error(messages, f"{count(len(merged.conflicts), 'clip')} scored differently; the first run counts", "yellow")
     if merged.missing:
-        first = ", ".join(f"{i}/{n}" for i, n in merged.missing[:10]) + (", ..." if len(merged.missing) > 10 else "")
-        messages.print(f"missing: shard {first}; its clips are not in {out}", style="bold red", soft_wrap=True)
+        shards = listed([f"{i}/{n}" for i, n in merged.missing], _SHARDS)
+        error(messages, f"missing: shard {shards}; not all of its clips are in {out}", "bold red")
         if not allow_missing:
-            messages.print("score it and merge again, or accept this with --allow-missing")
+            error(messages, "score it and merge again, or accept this with --allow-missing", "")
             raise typer.Exit(EXIT_FAILURES)
 
 

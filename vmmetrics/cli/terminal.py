@@ -58,7 +58,7 @@ class PlainConsole(Console):
 
 
 class Messages(PlainConsole):
-    """The console of progress and errors; with --quiet of errors alone, which are what is printed in red."""
+    """The console of progress and errors; with --quiet of errors alone, see :func:`error`."""
 
     def __init__(self) -> None:
         super().__init__(stderr=True)
@@ -66,8 +66,8 @@ class Messages(PlainConsole):
         self._unsaid: list[tuple[Any, ...]] = []
 
     def print(self, *objects: Any, **options: Any) -> None:
-        """Print, unless it is no error and --quiet was asked for."""
-        if not self.only_errors or "red" in str(options.get("style")):
+        """Print, unless --quiet was asked for."""
+        if not self.only_errors:
             super().print(*objects, **options)
         else:
             self._unsaid.append(objects)
@@ -106,6 +106,11 @@ def count(number: int, thing: str) -> str:
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
+def error(messages: Console, text: str, style: str = "red") -> None:
+    """Print what failed, with --quiet too."""
+    Console.print(messages, text, style=style, soft_wrap=True)
+
+
 def warn(messages: Console, warnings: Iterable[str]) -> None:
     """Say what was found damaged."""
     for warning in warnings:
@@ -127,7 +132,7 @@ def agree(messages: Console, yes: bool) -> None:
             return
     except typer.Abort:
         messages.print()
-    messages.print("nothing was sent; --yes goes on without asking", style="red")
+    error(messages, "nothing was sent; --yes goes on without asking")
     raise typer.Exit(EXIT_INTERRUPTED)
 
 
@@ -136,8 +141,8 @@ def usage(option: str | None = None) -> Iterator[None]:
     """Make a usage error of what the library says about a value, for which an option may be named."""
     try:
         yield
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint=option) from error
+    except ValueError as refused:
+        raise typer.BadParameter(str(refused), param_hint=option) from refused
 
 
 @contextmanager

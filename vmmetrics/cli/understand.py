@@ -73,15 +73,13 @@ def leaderboard(
     picture. Runs of several benchmarks get a table each.
     """
     from vmmetrics.cli.prompts import save_picture
-    from vmmetrics.understanding.harness.leaderboard import board_parts, make_boards, to_csv
-    from vmmetrics.utils.display.records import from_csv
+    from vmmetrics.understanding.harness.leaderboard import board_parts, board_records, make_boards, to_csv
 
     check_picture(picture)
     output, messages = open_consoles()
     boards = make_boards(runs, scoring(protocol), group_by)
     parts = [part for board in boards for part in board_parts(board)]
-    text = to_csv(boards)
-    print_result(form, parts, output, data=lambda: {"figures": from_csv(text)}, csv=lambda: text)
+    print_result(form, parts, output, data=lambda: {"figures": board_records(boards)}, csv=lambda: to_csv(boards))
     if picture is not None:
         from vmmetrics.understanding.report import understanding_chart
 

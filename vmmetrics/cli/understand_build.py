@@ -10,7 +10,7 @@ from rich.console import Console
 
 from vmmetrics.cli import options
 from vmmetrics.cli.options import argument, count_option, option, out_option, threads_option
-from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, agree, count, open_consoles, until_stopped, usage, warn
+from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, agree, count, error, open_consoles, until_stopped, usage, warn
 
 if TYPE_CHECKING:
     from vmmetrics.understanding.construction.building import BuildFolder
@@ -76,7 +76,7 @@ def build(
             with until_stopped(messages, stopped), Bar(messages, len(folder.remaining)) as bar:
                 for outcome in folder.run(threads):
                     if outcome.why:
-                        messages.print(f"{outcome.status}: {outcome.unit}: {outcome.why}", style="red")
+                        error(messages, f"{outcome.status}: {outcome.unit}: {outcome.why}")
                     bar.step()
             left = len(folder.remaining)
         finally:  # whatever stopped it, the files are of what is done
@@ -84,7 +84,7 @@ def build(
     _report(opened, summary, reviewed, output)
     messages.print(f"written: {out}/questions.jsonl", soft_wrap=True)
     if left:
-        messages.print(f"{left} not done; the same command tries them again")
+        error(messages, f"{left} not done; the same command tries them again")
         raise typer.Exit(EXIT_FAILURES)
 
 

@@ -13,7 +13,7 @@ from rich.console import Console
 from vmmetrics.cli import options
 from vmmetrics.cli.formats import print_result
 from vmmetrics.cli.options import check_picture, count_option, option, out_option
-from vmmetrics.cli.terminal import EXIT_FAILURES, agree, open_consoles, until_stopped
+from vmmetrics.cli.terminal import EXIT_FAILURES, agree, count, error, open_consoles, until_stopped
 from vmmetrics.errors import ClipError
 from vmmetrics.utils.schema import plain
 from vmmetrics.utils.storage.atomic import write_json
@@ -84,8 +84,8 @@ def minfps(
                 if annotator == "frame-reader"
                 else ModelSettings(annotator, prices=price_per_million, max_cost=max_cost)
             )
-        except ValueError as error:
-            raise typer.BadParameter(f"{error}; or person:NAME", param_hint="--annotator") from error
+        except ValueError as refused:
+            raise typer.BadParameter(f"{refused}; or person:NAME", param_hint="--annotator") from refused
         opened = _model(settings, benchmark, questions, out, repeats, yes, messages)
     failed = 0
     kept = "stopped; what was said is kept, the same command goes on"
@@ -93,7 +93,11 @@ def minfps(
         for place, (question, rate, why) in enumerate(asked.work_through(questions), 1):
             failed += why is not None
             said = f"{rate:g} fps" if rate is not None else "at no rate"
-            messages.print(f"[{place}/{len(questions)}] {question.id}: {said if why is None else why}", soft_wrap=True)
+            line = f"[{place}/{len(questions)}] {question.id}: "
+            if why is None:
+                messages.print(line + said, soft_wrap=True)
+            else:
+                error(messages, line + why)
     found = rates_found(out, questions)
     rows = [{**plain(question), "min_fps": question.min_fps} for question in found]
     figures = {"questions": rows, "distribution": plain(distributions(found, group_by))}
@@ -101,6 +105,7 @@ def minfps(
     write_json(out / "minfps.json", figures)
     messages.print(f"written: {out}", soft_wrap=True)
     if failed:
+        error(messages, f"{count(failed, 'question')} failed; the same command asks again")
         raise typer.Exit(EXIT_FAILURES)
 
 

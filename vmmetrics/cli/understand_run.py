@@ -15,7 +15,7 @@ from rich.console import Console
 
 from vmmetrics.cli import options
 from vmmetrics.cli.options import count_option, number_option, option, out_option, seed_option, threads_option
-from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, agree, count, open_consoles, until_stopped, usage, warn
+from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, agree, count, error, open_consoles, until_stopped, usage, warn
 from vmmetrics.errors import SetupError
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def run(
     _score(asking, folder, output, messages, form)
     if failed:
         again_said = "the same command asks again where none came, --retry-errors also where there was an error"
-        messages.print(f"{failed:,} questions got no answer; {again_said}")
+        error(messages, f"{count(failed, 'question')} got no answer; {again_said}")
         raise typer.Exit(EXIT_FAILURES)
 
 
@@ -256,7 +256,7 @@ def _ask(asking: Asking, path: Path, start: dict[str, Any], again: bool, yes: bo
                     if answered.error is not None:
                         kind = "error" if outcome.kept else "no answer"
                         text = f"{kind}: {answered.question}: {answered.error}"
-                        messages.print(text, style="red", soft_wrap=True)
+                        error(messages, text)
                     bar.step()
         finally:
             folder.finish({"problems": dict(asking.loaded.problems), "usage": usage_of(folder.answers)})

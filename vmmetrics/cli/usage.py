@@ -45,6 +45,17 @@ RENAMED: dict[str, tuple[str, ...]] = {
 }
 """Names that options had, and what they are called now: the first that the command has."""
 
+ELSEWHERE: dict[str, tuple[str, ...]] = {
+    "--asks": ("--limit",),
+    "--dimension": ("--metrics",),
+    "--dimensions": ("--metrics",),
+    "--num-workers": ("--jobs", "--threads"),
+    "--output-dir": ("--out",),
+    "--output-file": ("--out",),
+    "--output-path": ("--out",),
+}
+"""Names that other tools have, with dashes, and what ours are: the first that the command has."""
+
 
 def no_such_option(name: str, known: list[str]) -> str:
     """Return what to say about an option that a command does not have.
@@ -55,12 +66,15 @@ def no_such_option(name: str, known: list[str]) -> str:
     'No such option: --metric; it is --metrics now.'
     >>> no_such_option("--prompt", ["--out", "--prompts"])
     'No such option: --prompt; did you mean --prompts?'
+    >>> no_such_option("--output_dir", ["--out", "--metrics"])
+    'No such option: --output_dir; did you mean --out?'
     """
     said = f"No such option: {name}"
     now = [new for new in RENAMED.get(name, ()) if new.split()[0] in known]
     if now:
         return f"{said}; it is {now[0]} now."
-    close = get_close_matches(name, known, cutoff=0.75)
+    close = [ours for ours in ELSEWHERE.get(name.replace("_", "-"), ()) if ours in known][:1]
+    close = close or get_close_matches(name.replace("_", "-"), known, cutoff=0.75)
     return f"{said}; did you mean {' or '.join(close)}?" if close else f"{said}."
 
 

@@ -39,6 +39,7 @@ class Preset:
         side_by_side: Whether abilities may run at the same time, which on a CPU fills its cores.
         reads_ahead: Whether the next clip is read meanwhile, which on a CPU would only take turns.
         cas_weights: Those of :attr:`weights` that belong to the commonsense classifier.
+        pose_weights: Those that belong to the pose estimator.
     """
 
     models: Models
@@ -48,6 +49,13 @@ class Preset:
     side_by_side: bool = False
     reads_ahead: bool = False
     cas_weights: tuple[str, ...] = ()
+    pose_weights: tuple[str, ...] = ()
+
+    def unused(self, needs: Collection[str]) -> frozenset[str]:
+        """Return the models and weights that only OIS or CAS have a use for, where their needs are not among these."""
+        poses = () if "poses" in needs else ("pose", *self.pose_weights)
+        plausibility = () if "plausibility" in needs else ("plausibility", *self.cas_weights)
+        return frozenset((*poses, *plausibility))
 
 
 EMBEDDED_FLOW = "DIS optical flow (OpenCV)"
@@ -94,7 +102,10 @@ def _embedded(wanted: Wanted) -> Preset:
         "steadiness": "ImageNet classes followed along flow",
     }
     hashes = {name: load_manifest()[name].sha256 for name in names}
-    return Preset(models, description, hashes, published_models=False, side_by_side=True, cas_weights=("cas-ladder",))
+    return Preset(
+        models, description, hashes, published_models=False, side_by_side=True, cas_weights=("cas-ladder",),
+        pose_weights=tuple(name for name in names if name.startswith("blazepose")),
+    )  # fmt: skip
 
 
 def _vmbench(wanted: Wanted) -> Preset:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from vmmetrics.scoring.diff import LEVEL, ClipPair, MeanDifference, RunDifference
-from vmmetrics.scoring.leaderboard import head, score_of
+from vmmetrics.scoring.leaderboard import INDEX, head, score_of
+from vmmetrics.scoring.record import Record
 from vmmetrics.utils.display.markup import listed
 from vmmetrics.utils.display.tables import DisplayCell, DisplayTable, Lines, Part, bounds, heads, number, p_value
 
@@ -71,16 +72,21 @@ def _lost(differences: Iterable[MeanDifference]) -> list[str]:
 def verdict(found: RunDifference, metric: str) -> tuple[bool, str]:
     """Return whether a run holds up against the one before it in a metric, or in any, and a line that says why.
 
-    Without a clip that has a score in both runs nothing was shown to hold up, so it does not.
+    Without a clip that has a score in both runs nothing was shown to hold up, so it does not; nor where clips that
+    had a score failed.
 
     Raises:
         ValueError: The runs do not both have the metric.
     """
     tested, worse = found.tested(metric), found.worse(metric)
     name = "any metric" if metric == "any" else head(metric)
+    failed = _failed(found, {d.metric for d in tested})
     empty = [d for d in tested if not d.clips and (d.lost or metric != "any")]
     if worse:
         return False, f"failed: worse in {'; '.join(map(_told, worse))}"
+    if failed:
+        which = f"{_clip_count(len(failed))} with a score in the first run: {listed(failed, _NAMED)}"
+        return False, f"failed: {name} failed now for {which}"
     if empty:
         what = ", ".join(f"{head(d.metric)}{_of(d)}" for d in empty)
         return False, f"failed: no clip has a score in both runs in {what}"
@@ -89,7 +95,23 @@ def verdict(found: RunDifference, metric: str) -> tuple[bool, str]:
     least = 2.0 ** (1 - fewest)  # the p of differences that all have one sign
     few = f", and {fewest} prompts are too few to show it" if least * len(known) >= LEVEL else ""
     gone = f"; {_clip_count(len(found.gone))} of the first run left out, as the second lacks them" if found.gone else ""
-    return True, f"passed: not shown to be worse in {name}{few}: {'; '.join(map(_told, known))}{gone}"
+    lost = max(d.lost for d in tested)
+    less = f"; {_clip_count(lost)} with a score in the first run left out, without one in the second" if lost else ""
+    return True, f"passed: not shown to be worse in {name}{few}: {'; '.join(map(_told, known))}{gone}{less}"
+
+
+def _failed(found: RunDifference, metrics: Collection[str]) -> list[str]:
+    """The clips that lost their score in one of these metrics because they failed."""
+    return [
+        pair.after.clip
+        for pair in found.pairs
+        if any(score_of(pair.before, metric) is not None and _fails(pair.after, metric) for metric in metrics)
+    ]
+
+
+def _fails(record: Record, metric: str) -> bool:
+    errors = bool(record.errors) if metric == INDEX else metric in record.errors
+    return score_of(record, metric) is None and (record.error is not None or errors)
 
 
 def _told(d: MeanDifference) -> str:

@@ -87,8 +87,16 @@ class RunDirectory(Locked):
             refuse(different, f"{self.path} was scored with another configuration", "score with what the run used")
         run["metrics"] = list(in_order([*run["metrics"], *session.get("metrics", ())]))
         run |= described({**run.get("parts", {}), **parts})
-        run["sessions"].append({"started": provenance.now(), **session})
+        run["sessions"].append({"started": provenance.now(), "ended": None, **session})
+        self._session = len(run["sessions"]) - 1
         write_json(path, run)
+
+    def end(self) -> None:
+        """Note that the session did all that it was started for; one that was stopped or killed never is."""
+        with self._locks.holding(CONFIGURATION):
+            run = read_run_json(self.path)
+            run["sessions"][self._session]["ended"] = provenance.now()
+            write_json(self.path / "run.json", run)
 
     def refresh(self) -> None:
         """Take in what other processes appended since."""

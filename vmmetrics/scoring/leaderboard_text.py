@@ -112,8 +112,11 @@ def _share_text(row: Row) -> str:
     return ", ".join(f"{place}. {share:.0%}" for place, share in enumerate(row.shares, 1) if share >= 0.01)
 
 
-def to_csv(boards: Sequence[Board], published: Sequence[PublishedRow]) -> str:
-    """One row per model and table; numbers in full, times 100."""
+def board_records(boards: Sequence[Board], published: Sequence[PublishedRow]) -> list[dict[str, object]]:
+    """Return a row per model and table: numbers in full, times 100; None where there is none.
+
+    Published rows were scored by neither our presets nor our protocols, and have none.
+    """
     columns = list(dict.fromkeys(column for board in boards for column in board.columns))
     names = [
         "table", "source", "preset", "protocol", "comparable", "rank", "model", "prompts", "clips",
@@ -127,8 +130,15 @@ def to_csv(boards: Sequence[Board], published: Sequence[PublishedRow]) -> str:
         rows += ({**shared, "source": SOURCES[0], **_csv_row(row, steps.get(row.model))} for row in board.rows)
         for known in published:
             scores = {"average": known.average, **known.scores}
-            rows.append({**shared, "source": SOURCES[1], "model": known.model, "prompts": PROMPTS, **scores})
-    return csv_text([names, *([row.get(name) for name in names] for row in rows)])
+            about = {"table": table, "comparable": board.comparable, "source": SOURCES[1]}
+            rows.append({**about, "model": known.model, "prompts": PROMPTS, **scores})
+    return [{name: row.get(name) for name in names} for row in rows]
+
+
+def to_csv(boards: Sequence[Board], published: Sequence[PublishedRow]) -> str:
+    """Return :func:`board_records` as CSV."""
+    rows = board_records(boards, published)
+    return csv_text([rows[0], *(row.values() for row in rows)])
 
 
 def _csv_row(row: Row, step: Step | None) -> dict[str, object]:

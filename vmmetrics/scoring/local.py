@@ -68,6 +68,7 @@ def run(
     listener: Listener | None = None,
     timeout: float | None = None,
     shard: tuple[int, int] | None = None,
+    limit: int | None = None,
 ) -> Table:
     """Score tasks.
 
@@ -79,6 +80,7 @@ def run(
         listener: Is told how it goes.
         timeout: Seconds that a worker may spend on a clip; None is :data:`~vmmetrics.engines.pool.DEFAULT_TIMEOUT`.
         shard: The i and n of which the tasks are a part, for the record; None for all there are.
+        limit: The number of clips that were considered, for the record; None for all.
 
     Returns:
         The records of the tasks, in their order.
@@ -91,12 +93,14 @@ def run(
     if out is None:
         with _engine(setup, jobs, None, bound) as engine:
             return Table(Session(tasks, engine, MemoryStore(), listener).run(), setup.label)
-    with RunDirectory(out, setup.configuration, _session(setup.settings, jobs, bound, shard), setup.parts) as directory:
+    session = _session(setup.settings, jobs, bound, shard) | {"limit": limit}
+    with RunDirectory(out, setup.configuration, session, setup.parts) as directory:
         try:
             if listener:
                 listener.warn(directory.warnings)
             with _engine(setup, jobs, out / "workers.log", bound) as engine:
                 records = Session(tasks, engine, directory, listener).run()
+            directory.end()
         except BaseException:  # Ctrl-C as well: the tables show what there is, but what ended the run is said
             with contextlib.suppress(OSError, VMMetricsError):
                 export(out)

@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
+from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,7 +34,7 @@ class Merged(NamedTuple):
         duplicates: Clips that were in more than one run.
         conflicts: Of these, the ones whose scores differed; the first run's stand.
         warnings: What was passed over in the runs because it is damaged, in words.
-        missing: Parts that none of the runs is, as (i, n); empty where the runs were not split, or are all there.
+        missing: Parts that none of the runs finished, as (i, n); empty where the runs were not split, or are all there.
     """
 
     table: Table
@@ -79,16 +80,27 @@ def merge(runs: Sequence[Path], out: Path) -> Merged:
 
 
 def _missing(headers: Sequence[Mapping[str, Any]]) -> tuple[tuple[int, int], ...]:
-    """Parts (i, n) that no session was started for; none where one took all clips, or some n is complete."""
+    """Parts (i, n) that no session ended for; none where one took all clips, or some n is complete.
+
+    Sessions of fewer of the clips (``--limit``) than others do not count.
+    """
+    sessions = [session for header in headers for session in header["sessions"]]
+    most = max(map(_limit_of, sessions), default=inf)
     parts: dict[int, set[int]] = defaultdict(set)
-    for session in (session for header in headers for session in header["sessions"]):
-        part = _part_of(session)
-        if part is None:
+    for session in (session for session in sessions if _limit_of(session) == most):
+        part, ended = _part_of(session), session.get("ended", "before this was noted") is not None
+        if part is None and ended:
             return ()
-        parts[part[1]].add(part[0])
+        if part is not None:
+            parts[part[1]] |= {part[0]} if ended else set()
     if any(len(present) == count for count, present in parts.items()):
         return ()
     return tuple((i, n) for n, present in sorted(parts.items()) for i in islice(_absent(n, present), MOST_MISSING))
+
+
+def _limit_of(session: Mapping[str, Any]) -> float:
+    limit = session.get("limit")
+    return limit if type(limit) is int else inf
 
 
 def _absent(count: int, present: set[int]) -> Iterator[int]:

@@ -16,6 +16,7 @@ from vmmetrics.scoring.directory import read_events, read_records, read_run_json
 from vmmetrics.scoring.record import Record, result_from_json
 from vmmetrics.scoring.settings import Settings
 from vmmetrics.types import MetricResult, Protocol
+from vmmetrics.utils.display.markup import listed
 from vmmetrics.utils.schema import check
 from vmmetrics.utils.storage import provenance
 from vmmetrics.video import ASSUME_FPS, read_clip
@@ -133,9 +134,7 @@ def find(records: Sequence[Record], name: str) -> Record:
         if len(matches) == 1:
             return matches[0]
         if matches:
-            raise SetupError(
-                f"Several clips are called {name}: {', '.join(r.clip for r in matches[:4])}; name one whole"
-            )
+            raise SetupError(f"Several clips are called {name}: {listed([r.clip for r in matches], 4)}; name one whole")
     near = difflib.get_close_matches(name, [r.clip for r in records], n=3, cutoff=0.4)
     raise SetupError(f"The run has no clip {name!r}" + (f"; did you mean {' or '.join(near)}?" if near else ""))
 

@@ -94,13 +94,16 @@ def test_rates_that_were_shown_become_a_curve(board: RunBoard) -> None:
 def test_every_file_says_the_same(understand: Callable[..., int], board: RunBoard, capsys: Any) -> None:
     capsys.readouterr()
     said = {}
-    for form in ("text", "csv", "markdown", "latex"):
+    for form in ("text", "csv", "json", "markdown", "latex"):
         options = ("--format", form, "--picture", "a.svg", "--group-by", "half")
         assert understand("leaderboard", "poor", "good", "fair", *options) == 0
         said[form] = capsys.readouterr().out
     printed = said["text"]
     assert printed.index("good.json") < printed.index("fair.json") < printed.index("poor.json")
     rows = list(csv.DictReader(said["csv"].splitlines()))
+    written = json.loads(said["json"])["figures"]
+    assert [{name: "" if value is None else str(value) for name, value in row.items()} for row in written] == rows
+    assert all(isinstance(row[name], str) for row in written for name in ("model", "group", "name"))
     of_poor = {(row["group"], row["name"]): row["value"] for row in rows if row["model"] == "recorded: poor.json"}
     assert {key: float(value) for key, value in of_poor.items()} == pytest.approx(
         {("all", "all"): 0.25, ("half", "first"): 2 / 6, ("half", "last"): 1 / 6}

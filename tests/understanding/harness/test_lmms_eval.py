@@ -144,7 +144,11 @@ def test_what_lmms_eval_would_show_otherwise_is_left_out(tmp_path: Path, monkeyp
 @pytest.mark.parametrize(
     ("said", "letter"),
     [("B", "B"), ("(b)", None), ("C. it stays", "C"), ("A man turns right", None), ("RIGHT", "B"), ("D", None),
-     ("The answer is **A**.", "A"), ("<think>A</think> B", "B"), ("", None)],
+     ("The answer is **A**.", "A"), ("<think>A</think> B", "B"), ("", None), ("Answer: B", "B"),
+     ("Answer: **B**", "B"), ("**Answer:** B", "B"), ("Final Answer: (B)", "B"), ("Option B", "B"),
+     ("The correct answer is: B. it turns right", "B"), ("The answer is B because it turns", "B"),
+     ("answer is A man falls", None), ("The answer is A, as it turns", "A"), ("The answer: a man falls", None),
+     ("The options are A and B", None), ("Answer:\n\nB", "B")],
 )  # fmt: skip
 def test_letters_of_answers(said: str, letter: str | None) -> None:
     assert letter_of(said, OPTIONS) == letter

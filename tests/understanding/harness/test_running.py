@@ -249,7 +249,9 @@ def test_an_endpoint_that_is_gone_stops_the_run_and_keeps_what_was_answered(
     assert len(rows("r", "answers.jsonl")) == 12
 
 
-def test_what_the_endpoint_does_not_take_is_an_error_of_that_question(understand: Any, served: Any) -> None:
+def test_what_the_endpoint_does_not_take_is_an_error_of_that_question(
+    understand: Any, served: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
     def answer(body: dict[str, Any]) -> Any:
         if "(q3_" in str(body["messages"][-1]["content"]):
             return 400, {}, b"maximum context length is 10 tokens"
@@ -263,7 +265,9 @@ def test_what_the_endpoint_does_not_take_is_an_error_of_that_question(understand
     assert all("context length" in row["error"] for row in errors)
     assert figures("r")[OVERALL]["answered"] == pytest.approx(10 / 12)
     script.answer = seeing
-    assert understand(*common) == 3  # they are answers, until they are asked for again
+    capsys.readouterr()
+    assert understand(*common, "--quiet") == 3  # they are answers, until they are asked for again
+    assert capsys.readouterr().err.startswith("2 questions got no answer; ")
     assert understand(*common, "--retry-errors") == 0
 
 

@@ -33,7 +33,6 @@ def print_report(report: StudyReport, console: Console, more: Sequence[tables.Di
     if report.problems:
         lacking = f"{len(report.problems)} line{'s' * (len(report.problems) != 1)} of what could not be computed"
         console.print(f"{lacking}: in the written report", style="dim")
-    console.print("--out DIR writes all tables, claims and pictures", style="dim")
     tables.print_parts(more, console)
 
 

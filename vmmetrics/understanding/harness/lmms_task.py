@@ -15,7 +15,10 @@ from typing import Any
 VIDEOS = "VMMETRICS_VIDEOS"
 """Environment variable with the folder of the videos, where they lie elsewhere than when the tasks were written."""
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|$)|^.*</think>", re.DOTALL | re.IGNORECASE)
-_CLAIM = re.compile(r"(?:answer|option|choice)\s*(?:is|:)?\s*[(*\s]*([A-Z])(?![\w'])")
+_CLAIM = re.compile(
+    r"(?i:\b(?:answer|option|choice)\W*(?:is\W*)?)([A-Z])(?![\w'])"
+    r"(?:(?<![AI])|(?=\s*(?:$|[^\w\s])))"  # "A" and "I" before a word are words
+)
 _LEADING = re.compile(r"[(*\s]*([A-Z])(?:[).:*,\s]*$|[).:*,]|\n)")
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Sequence
 from typing import Any
 
-from vmmetrics.utils.display.markup import csv_text, without_guard
+from vmmetrics.utils.display.markup import csv_text
 from vmmetrics.utils.display.tables import NONE, DisplayCell, DisplayColumn, DisplayTable, Lines, Part, sort_key
 
 _NOTHING = ("", NONE, "-")
@@ -70,18 +68,3 @@ def to_csv(parts: Sequence[Part]) -> str:
             rows.append(row)
     names = dict.fromkeys(name for row in rows for name in row)
     return csv_text([list(names), *([row.get(name) for name in names] for row in rows)])
-
-
-def from_csv(text: str) -> list[dict[str, Any]]:
-    """Return the rows of a CSV of ours with numbers as numbers and empty cells as None."""
-    return [{name: _parsed(cell) for name, cell in row.items()} for row in csv.DictReader(io.StringIO(text))]
-
-
-def _parsed(cell: str) -> Any:
-    if not cell or cell in ("True", "False"):
-        return None if not cell else cell == "True"
-    try:
-        number = float(cell)
-        return (int(cell) if cell.lstrip("-").isdigit() else number) if abs(number) < float("inf") else None
-    except ValueError:
-        return without_guard(cell)
