@@ -126,7 +126,7 @@ def _matched(place: Location, search: _Search) -> list[Source]:
             search.walk(path)
         elif path.suffix.lower() == ".parquet":
             search.shards.append(path)
-        elif place.suffixed or path.suffix.lower() in CLIP_SUFFIXES:
+        elif place.suffixed or (path.suffix.lower() in CLIP_SUFFIXES and not _is_still_webp(path)):
             search.clips.append(path)
     search.clips = list(dict.fromkeys(search.clips))
     search.shards = list(dict.fromkeys(search.shards))
@@ -271,7 +271,7 @@ class _Search:
             return
         visible = [entry for entry in entries if not entry.name.startswith(".")]
         folders = [entry for entry in visible if entry.is_dir()]
-        stills = {entry for entry in visible if entry.suffix.lower() == ".webp" and _is_still_webp(entry)}
+        stills = {entry for entry in visible if _is_still_webp(entry)}
         clips = [e for e in visible if e.suffix.lower() in CLIP_SUFFIXES and e not in folders and e not in stills]
         self.shards += [e for e in visible if e.suffix.lower() == ".parquet" and e not in folders]
         if not clips:
@@ -291,6 +291,8 @@ class _Search:
 
 
 def _is_still_webp(path: Path) -> bool:
+    if path.suffix.lower() != ".webp":
+        return False
     try:
         with open_regular(path) as file:
             head = file.read(21)
