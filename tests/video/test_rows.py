@@ -114,6 +114,16 @@ def test_paths_are_read_where_they_are(tmp_path: Path) -> None:
     assert only.path == file
 
 
+def test_a_path_in_a_cell_of_text_opens_clips_alone(tmp_path: Path) -> None:
+    secret = tmp_path / "id_rsa"
+    secret.write_text("secret")
+    (text,) = dataset_clips(Rows(pa.table({"video_path": [str(secret)]})))
+    assert text.path is None
+    assert text.held is not None
+    with pytest.raises(ClipError, match=r"no clip: .*id_rsa is not called like one"):
+        _ = text.held.content
+
+
 def test_pictures_are_no_clips(tmp_path: Path) -> None:
     table = pa.table({"video": pa.array([{"bytes": b"x", "path": "a.png"}], KIND), "prompt": ["a dog"]})
     with pytest.raises(SetupError, match=r"no column of clips \(video, path, \.\.\.\) but video, prompt"):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from vmmetrics.errors import ClipError, SetupError
+from vmmetrics.video.folders import CLIP_SUFFIXES
 from vmmetrics.video.shards import (
     MODEL_COLUMNS,
     PATH_COLUMNS,
@@ -107,7 +108,7 @@ def dataset_clips(dataset: Any) -> list[DatasetClip]:
     names = clip_names([(plain_name(path), model_name) for path, _, model_name in rows], numbered)
     clips = []
     for number, (name, (path, text, model_name)) in enumerate(zip(names, rows, strict=True)):
-        file = Path(path) if path and Path(path).is_absolute() and Path(path).is_file() else None
+        file = Path(path) if path and _is_clip(Path(path)) else None
         held = None if file else HeldClip(partial(_content, dataset, column, number))
         clips.append(DatasetClip(name, text, model_name, file, held))
     return clips
@@ -142,10 +143,18 @@ def _rows(
             yield path or None, plain_text(text), plain_name(maker)
 
 
+def _is_clip(path: Path) -> bool:
+    """Tell whether a cell's path may be opened: a data set that others made names no other file of this machine."""
+    return path.is_absolute() and path.suffix.lower() in CLIP_SUFFIXES and path.is_file()
+
+
 def _content(dataset: Any, column: str, row: int) -> bytes:
     cell = dataset.with_format("arrow")[row : row + 1].column(column)[0].as_py()
     data = cell.get("bytes") if isinstance(cell, dict) else cell
     if isinstance(data, bytes) and data:
         return data
     path = cell.get("path") if isinstance(cell, dict) else cell
-    raise ClipError(f"Row {row} of the data set holds no clip" + (f": there is no file {path}" if path else ""))
+    why = f"there is no file {path}"
+    if path and Path(path).suffix.lower() not in CLIP_SUFFIXES:
+        why = f"{path} is not called like one ({', '.join(sorted(CLIP_SUFFIXES))})"
+    raise ClipError(f"Row {row} of the data set holds no clip" + (f": {why}" if path else ""))
