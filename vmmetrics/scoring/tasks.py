@@ -27,6 +27,8 @@ def tasks_of_paths(
     follow_links: bool = True,
     remarks: list[str] | None = None,
     found: Callable[[int], None] | None = None,
+    limit: int | None = None,
+    listing: bool = False,
 ) -> tuple[list[Task], list[str]]:
     """The clips under some files and folders, each with its prompt and subject.
 
@@ -39,6 +41,8 @@ def tasks_of_paths(
             or, where they are folders, passed over.
         remarks: Takes what the user may not expect of the paths, in words.
         found: Is called with the number of clips found so far in a folder.
+        limit: Clips to fetch of each data set of the Hub, the first; None for all.
+        listing: Whether to list the clips of such data sets without fetching them.
 
     Returns:
         A task per clip, and the clips that the prompt list names and that are not there.
@@ -46,7 +50,7 @@ def tasks_of_paths(
     Raises:
         SetupError: A path does not exist, or the prompt list cannot be read.
     """
-    sources = discover(paths, follow_links=follow_links, remarks=remarks, found=found)
+    sources = discover(paths, follow_links=follow_links, remarks=remarks, found=found, limit=limit, listing=listing)
     root = next((source.root for source in sources if source.root is not None), None)
     known = Prompts(prompts, root, subject=subject)
     tasks = [_task(source, metrics, known, follow_links) for source in sources]

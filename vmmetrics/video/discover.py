@@ -52,6 +52,8 @@ def discover(
     follow_links: bool = True,
     remarks: list[str] | None = None,
     found: Callable[[int], None] | None = None,
+    limit: int | None = None,
+    listing: bool = False,
 ) -> list[Source]:
     """Find the clips in files and folders, folders searched through.
 
@@ -65,6 +67,8 @@ def discover(
         follow_links: Whether symlinks to folders outside those given are searched.
         remarks: Takes what the user may not expect, in words: links passed over, clips beside the folders of models.
         found: Is called with the number of clips found so far in a folder.
+        limit: Clips to fetch of each data set of the Hub, the first; None for all.
+        listing: Whether to list the clips of such data sets without fetching them; a Parquet file then counts as one.
 
     Returns:
         The clips in natural order of their names, per path given; each path once.
@@ -75,7 +79,7 @@ def discover(
     said = [] if remarks is None else remarks
     groups: list[list[Source]] = []
     for given in paths:
-        place = locate(given)
+        place = locate(given, limit, listing=listing)
         if place.matches is not None:
             groups.append(_matched(place, Search(place.path, follow_links, said, found)))
         elif place.path.is_dir():
@@ -124,7 +128,7 @@ def _matched(place: Location, search: Search) -> list[Source]:
     for path in place.matches or ():
         if path.is_dir():
             search.walk(path)
-        elif path.suffix.lower() == ".parquet":
+        elif path.suffix.lower() == ".parquet" and path.is_file():
             search.shards.append(path)
         elif place.suffixed or (path.suffix.lower() in CLIP_SUFFIXES and not is_still_webp(path)):
             search.clips.append(path)

@@ -134,7 +134,7 @@ class Prompts:
         """Look into the text or the JSON object beside the clip: ``a.txt``, ``a.json`` with ``prompt``."""
         path = source.path
         for suffix in (".txt", ".json"):
-            file = path.with_suffix(suffix) if path.is_file() else path.with_name(path.name + suffix)
+            file = path.with_name(path.name + suffix) if path.is_dir() else path.with_suffix(suffix)
             if file != path and file.is_file() and _is_inside(file, _home(source)):
                 text = _beside(file)
                 prompt = " ".join((_prompt_of_json(text) if suffix == ".json" else text).split())
