@@ -104,13 +104,26 @@ def test_no_more_clips_come_than_are_wanted(client: Client, tmp_path: Path) -> N
     assert fetched(tmp_path) == {"metadata.jsonl", "B.MP4", "B.txt"}
 
 
+def test_no_more_parquet_files_come_than_hold_the_clips_wanted(client: Client, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    from tests.video.test_shards import write
+
+    made = write(tmp_path / "made.parquet", clips=[{"bytes": b"x", "path": f"{number}.mp4"} for number in range(3)])
+    content = made.read_bytes()
+    client.files = {f"data/{number}.parquet": content for number in range(1, 4)}
+    client.files["data/2.parquet"] = write(made, clips=[{"bytes": b"y", "path": "y.mp4"}] * 3).read_bytes()
+    for limit, files in ((2, {"1.parquet"}), (4, {"1.parquet", "2.parquet"})):
+        discover(["hf://datasets/org/name"], limit=limit)
+        assert fetched(tmp_path) == files
+
+
 def test_a_listing_fetches_what_is_said_of_clips_and_no_clip(client: Client, tmp_path: Path) -> None:
     client.files["data/train.parquet"] = b"a gigabyte"
     sources = discover(["hf://datasets/org/name"], listing=True)
     assert [(source.name, Prompts().lookup(source).prompt) for source in sources] == [
+        ("data/train.parquet", None),
         ("videos/ltx/B.MP4", "a cat runs"),
         ("videos/wan/a.mp4", "a dog runs"),
-        ("data/train.parquet", None),
     ]
     assert fetched(tmp_path) == {"metadata.jsonl", "B.txt"}
     (one,) = discover(["hf://datasets/org/name/videos/wan/a.mp4"], listing=True)
@@ -262,3 +275,16 @@ def test_the_real_client_brings_a_data_set_from_the_endpoint_named(tmp_path: Pat
         )
         assert again.stdout.splitlines()[:2] == done.stdout.splitlines()[:2]
         assert len(asked) == there
+
+
+def test_a_dry_run_asks_the_hub_for_no_clip(tmp_path: Path) -> None:
+    pytest.importorskip("huggingface_hub")
+    command = [sys.executable, "-m", "vmmetrics", "score", "hf://datasets/org/name", "--dry-run", "--metrics", "mss"]
+    with hub_with(files_of_a_data_set(tmp_path)) as (address, asked):
+        environment = {**os.environ, "HF_ENDPOINT": address, "HF_HOME": str(tmp_path / "home"), "HF_HUB_OFFLINE": "0"}
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path
+        )
+        assert "2 clips" in done.stdout, done.stderr
+        assert "a dog runs" in done.stdout and "a cat runs" in done.stdout
+        assert not any(name.lower().endswith(".mp4") for name in asked)

@@ -6,12 +6,14 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Set
+from functools import partial
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
 from vmmetrics.errors import SetupError
 from vmmetrics.utils.display.markup import shortened
 from vmmetrics.video.folders import CLIP_SUFFIXES, natural_key
+from vmmetrics.video.shards import packed_clips
 
 _ADDRESS = re.compile(
     r"hf://datasets/(?P<repo>[\w.-]+/[\w.-]+)"
@@ -63,13 +65,23 @@ def download(text: str, limit: int | None = None, *, listing: bool = False) -> t
         disable_progress_bars()
     clips: list[str] | None = None
     patterns = _patterns(inside, _SUFFIXES | {".parquet", ".txt"})
+    fetch = partial(snapshot_download, match["repo"], repo_type="dataset", revision=revision)
     try:
         if (listing or limit is not None) and not HF_HUB_OFFLINE:  # offline, nothing is fetched anyway
             names = HfApi().list_repo_files(match["repo"], repo_type="dataset", revision=revision)
             clips = _clips(filter_repo_objects(names, allow_patterns=patterns))[:limit]
-            texts = [str(PurePosixPath(name).with_suffix(".txt")) for name in clips]
-            patterns = _patterns(inside, set()) + list(map(_escaped, texts if listing else clips + texts))
-        folder = Path(snapshot_download(match["repo"], repo_type="dataset", revision=revision, allow_patterns=patterns))
+            files = [name for name in clips if not name.lower().endswith(".parquet")]
+            texts = [str(PurePosixPath(name).with_suffix(".txt")) for name in files]
+            patterns = _patterns(inside, set()) + list(map(_escaped, texts if listing else files + texts))
+        folder = Path(fetch(allow_patterns=patterns))
+        if limit is not None and clips is not None and not listing:
+            missing = limit - len(files)
+            for name in clips[len(files) :]:  # Parquet files, each of which may hold many
+                if missing > 0:
+                    fetch(allow_patterns=[_escaped(name)])
+                    missing -= len(packed_clips(folder / name))
+    except SetupError:
+        raise
     except Exception as error:  # of its HTTP client as well
         raise SetupError(f"Cannot fetch {address}: {_reason(error)}") from error
     place = Path(folder, inside)
