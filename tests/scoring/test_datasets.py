@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.video.test_rows import rows
@@ -91,6 +92,22 @@ def test_a_data_set_from_python(tmp_path: Path, jobs: int) -> None:
     }
     with pytest.raises(SetupError, match="one split"):
         score({"train": dataset})
+
+
+def test_a_list_of_prompts_counts_for_a_data_set_and_is_refused_for_arrays(tmp_path: Path) -> None:
+    listed = tmp_path / "list.csv"
+    listed.write_text("clip,prompt,tag_speed\n1.mp4,a cat runs,fast\n")
+    data = contents(tmp_path, 2)
+    table = score(rows(data, prompt=["a dog", "a cow"]), metrics=["mss"], prompts=listed)
+    assert [(r.prompt, r.prompt_source, dict(r.tags)) for r in table] == [
+        ("a dog", "dataset", {}),
+        ("a cat runs", "list", {"speed": "fast"}),
+    ]
+    long = score(rows(data, prompt=["a dog", "a " * 100_000]), metrics=["mss"])
+    assert long[0].error is None
+    assert "shorten it to 100,000" in (long[1].error or "")
+    with pytest.raises(SetupError, match="A prompt list is for files and data sets"):
+        score(np.zeros((4, 32, 32, 3), np.uint8), metrics=["mss"], prompts=listed)
 
 
 def test_show_finds_a_row_again(tmp_path: Path) -> None:

@@ -173,6 +173,20 @@ def test_the_cache_of_the_hub_is_a_folder_like_any_other(tmp_path: Path) -> None
     assert Prompts().lookup(source).prompt == "a dog runs"
 
 
+def test_a_folder_of_ones_own_called_snapshots_opens_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "run" / "snapshots" / "may"
+    touch(folder, "a.mp4")
+    (tmp_path / "run" / "blobs").mkdir()
+    (tmp_path / "run" / "blobs" / "secret").write_text("secret")
+    (folder / "a.txt").symlink_to(tmp_path / "run" / "blobs" / "secret")
+    (source,) = discover([folder])
+    assert Prompts().lookup(source).prompt is None
+    (folder / "prompts.csv").write_text("clip,prompt\ndeep/a.mp4,above\n")
+    touch(folder, "deep/a.mp4")
+    (source,) = discover([folder / "deep"])
+    assert Prompts().lookup(source).prompt is None
+
+
 def test_file_named_by_the_user_may_be_a_link(tmp_path: Path) -> None:
     touch(tmp_path, "outside/a.mp4")
     (tmp_path / "b.mp4").symlink_to(tmp_path / "outside" / "a.mp4")

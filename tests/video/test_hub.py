@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -41,6 +41,10 @@ def files_of_a_data_set(tmp_path: Path) -> dict[str, bytes]:
     }
 
 
+def filtered(names: Iterable[str], allow_patterns: list[str]) -> list[str]:
+    return [name for name in names if any(fnmatch.fnmatch(name, pattern) for pattern in allow_patterns)]
+
+
 class Client:
     """Stands for ``huggingface_hub.snapshot_download``: takes what the patterns name, in the layout of its cache."""
 
@@ -49,15 +53,14 @@ class Client:
         self.asked: list[dict[str, Any]] = []
         self.error: Exception | None = None
 
+    def names(self, *_: Any, **__: Any) -> list[str]:
+        return list(self.files)
+
     def __call__(self, repo_id: str, **options: Any) -> str:
         self.asked.append({"repo_id": repo_id, **options})
         if self.error:
             raise self.error
-        taken = {
-            name: content
-            for name, content in self.files.items()
-            if any(fnmatch.fnmatch(name, pattern) for pattern in options["allow_patterns"])
-        }
+        taken = {name: self.files[name] for name in filtered(self.files, options["allow_patterns"])}
         folder = self.cache / "datasets--org--name" / "snapshots" / REVISION
         missing = {name: content for name, content in taken.items() if not (folder / name).is_symlink()}
         folder.mkdir(parents=True, exist_ok=True)
@@ -67,8 +70,11 @@ class Client:
 @pytest.fixture
 def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Client:
     made = Client(tmp_path / "hub", files_of_a_data_set(tmp_path))
-    monkeypatch.setitem(sys.modules, "huggingface_hub", SimpleNamespace(snapshot_download=made))
-    monkeypatch.setitem(sys.modules, "huggingface_hub.utils", SimpleNamespace(disable_progress_bars=lambda: None))
+    utils = SimpleNamespace(disable_progress_bars=lambda: None, filter_repo_objects=filtered)
+    package = SimpleNamespace(snapshot_download=made, HfApi=lambda: SimpleNamespace(list_repo_files=made.names))
+    monkeypatch.setitem(sys.modules, "huggingface_hub", package)
+    monkeypatch.setitem(sys.modules, "huggingface_hub.constants", SimpleNamespace(HF_HUB_OFFLINE=False))
+    monkeypatch.setitem(sys.modules, "huggingface_hub.utils", utils)
     return made
 
 
@@ -84,6 +90,47 @@ def test_clips_prompts_and_models_come_and_nothing_else(client: Client, tmp_path
     fetched = {path.name for path in (tmp_path / "hub").rglob("*") if path.is_symlink()}
     assert fetched == {"metadata.jsonl", "a.mp4", "B.MP4", "B.txt"}
     assert client.asked[0]["repo_type"] == "dataset"
+
+
+def fetched(tmp_path: Path) -> set[str]:
+    return {path.name for path in (tmp_path / "hub").rglob("*") if path.is_symlink()}
+
+
+def test_no_more_clips_come_than_are_wanted(client: Client, tmp_path: Path) -> None:
+    client.files["data/train.parquet"] = b"a gigabyte"
+    (source,) = discover(["hf://datasets/org/name"], limit=1)
+    assert source.name == "videos/ltx/B.MP4"
+    assert Prompts().lookup(source).prompt == "a cat runs"
+    assert fetched(tmp_path) == {"metadata.jsonl", "B.MP4", "B.txt"}
+
+
+def test_no_more_parquet_files_come_than_hold_the_clips_wanted(client: Client, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    from tests.video.test_shards import write
+
+    made = write(tmp_path / "made.parquet", clips=[{"bytes": b"x", "path": f"{number}.mp4"} for number in range(3)])
+    content = made.read_bytes()
+    client.files = {f"data/{number}.parquet": content for number in range(1, 4)}
+    client.files["data/2.parquet"] = write(made, clips=[{"bytes": b"y", "path": "y.mp4"}] * 3).read_bytes()
+    for limit, files in ((2, {"1.parquet"}), (4, {"1.parquet", "2.parquet"})):
+        discover(["hf://datasets/org/name"], limit=limit)
+        assert fetched(tmp_path) == files
+
+
+def test_a_listing_fetches_what_is_said_of_clips_and_no_clip(client: Client, tmp_path: Path) -> None:
+    client.files["data/train.parquet"] = b"a gigabyte"
+    sources = discover(["hf://datasets/org/name"], listing=True)
+    assert [(source.name, Prompts().lookup(source).prompt) for source in sources] == [
+        ("data/train.parquet", None),
+        ("videos/ltx/B.MP4", "a cat runs"),
+        ("videos/wan/a.mp4", "a dog runs"),
+    ]
+    assert fetched(tmp_path) == {"metadata.jsonl", "B.txt"}
+    (one,) = discover(["hf://datasets/org/name/videos/wan/a.mp4"], listing=True)
+    assert (one.name, Prompts().lookup(one).prompt) == ("a.mp4", "a dog runs")
+    with pytest.raises(SetupError, match="no clip, metadata or Parquet file there"):
+        discover(["hf://datasets/org/name/nowhere"], listing=True)
+    assert not any(path.suffix.lower() == ".mp4" for path in (tmp_path / "hub").rglob("*"))
 
 
 @pytest.mark.parametrize(
@@ -228,3 +275,16 @@ def test_the_real_client_brings_a_data_set_from_the_endpoint_named(tmp_path: Pat
         )
         assert again.stdout.splitlines()[:2] == done.stdout.splitlines()[:2]
         assert len(asked) == there
+
+
+def test_a_dry_run_asks_the_hub_for_no_clip(tmp_path: Path) -> None:
+    pytest.importorskip("huggingface_hub")
+    command = [sys.executable, "-m", "vmmetrics", "score", "hf://datasets/org/name", "--dry-run", "--metrics", "mss"]
+    with hub_with(files_of_a_data_set(tmp_path)) as (address, asked):
+        environment = {**os.environ, "HF_ENDPOINT": address, "HF_HOME": str(tmp_path / "home"), "HF_HUB_OFFLINE": "0"}
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path
+        )
+        assert "2 clips" in done.stdout, done.stderr
+        assert "a dog runs" in done.stdout and "a cat runs" in done.stdout
+        assert not any(name.lower().endswith(".mp4") for name in asked)

@@ -65,6 +65,10 @@ def diffusers_validation(prompt: str) -> str:
         ("a dog runs-3.mp4", "a dog runs", "name:vbench"),
         ("In a still frame, a stop sign-0.mp4", "In a still frame, a stop sign", "name:vbench"),
         ("amusement park-4.mp4", "amusement park", "name:vbench"),
+        ("a fashion model walks down 3 steps-0.mp4", "a fashion model walks down 3 steps", "name:vbench"),
+        ("a seed grows into a plant-1.mp4", "a seed grows into a plant", "name:vbench"),
+        ("a fashion model-0.mp4", "a fashion model", "name:vbench"),
+        ("mochi on a plate-1.mp4", "mochi on a plate", "name:vbench"),
         ("一只狗在海滩上奔跑-2.mp4", "一只狗在海滩上奔跑", "name:vbench"),
         ("out/3_A_cat_plays/0/000000.mp4", "A cat plays", "name:cogvideox"),
         (f"out/0_{LONG.replace(' ', '_')}_and_so_on_for_ever/1/000000.mp4", f"{LONG} and so on for ever"[:120], None),
@@ -99,6 +103,8 @@ video-10.mp4|frame-0001.mp4|scene-001.mp4|model-epoch-12.mp4|00012-3456789.mp4|v
 validation-500-0.mp4|validation-500-0-video-abc-12.mp4|test_video_1_final.mp4|test_video_2_long_take_here.mp4
 validation-100-2-sample000-video.mp4|video_output_0_171198_704x1216x121_0.mp4|2024-05-01-12-00-00_seed42_.mp4
 t2v-14B_1280*720_1_1__20250301_120000.mp4|t2v-14B_1280*720_1_1_.mp4|Gen-3 Alpha 1234567890.mp4|kling_20240801.mp4
+wan 14b-3.mp4|cfg 7 steps 50-0.mp4|baseline model-1.mp4|model a seed 42-1.mp4|wan 2.1 cfg 6 shift 8 epoch 12-0.mp4
+hunyuan video-2.mp4|ltx 0.9.7-0.mp4|cogvideox 5b lora-3.mp4|our model step 3000-1.mp4|guidance scale 7.5-0.mp4
 d1/d2/000000.mp4|12/0/000000.mp4|1_2/0/000000.mp4|train/0/000000.mp4|lab 3-2024.mp4|take 02-0001.mp4|a b-12345.mp4
 """.replace("\n", "|").strip("|").split("|")  # fmt: skip
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.bad_inputs import moving_frames, write_animation, write_pictures
 from tests.video.test_discover import found, touch
 from vmmetrics.errors import SetupError
 from vmmetrics.video import discover
@@ -29,6 +30,16 @@ def test_a_pattern_gives_what_a_shell_gives(tmp_path: Path) -> None:
     assert found(tmp_path / "m1" / "**") == [("a.mp4", None), ("b.webm", None)]
     assert found(tmp_path / "m*", tmp_path / "m1" / "a.mp4") == found(tmp_path)  # each path once
     assert found(tmp_path / "m1" / "*.txt") == [("notes.txt", None)]  # asked for by its suffix
+
+
+def test_a_pattern_takes_frames_in_webp_for_what_they_are(tmp_path: Path) -> None:
+    for clip in ("wan/c1", "ltx/c1"):
+        (tmp_path / "out" / clip).parent.mkdir(parents=True)
+        write_pictures(tmp_path / "out" / clip, moving_frames(3, (16, 16)), ".webp")
+    write_animation(tmp_path / "out/wan/moves.webp", moving_frames(3), duration=40)
+    folder = found(tmp_path / "out")
+    assert folder == [("ltx/c1", "ltx"), ("wan/c1", "wan"), ("wan/moves.webp", "wan")]
+    assert found(tmp_path / "out" / "**" / "*") == folder
 
 
 def test_a_pattern_below_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

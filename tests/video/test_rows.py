@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 
 from tests.bad_inputs import moving_frames, write_video
-from tests.video.test_shards import KIND, contents
+from tests.video.test_shards import KIND, contents, write
 from vmmetrics.errors import ClipError, SetupError
+from vmmetrics.video import discover
 from vmmetrics.video.rows import HeldClip, dataset_clips, is_dataset
 
 pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
 
 
 class Video:
@@ -34,6 +36,7 @@ class Rows:
 
     def __init__(self, table: Any, **features: object) -> None:
         self._table = table
+        self.split = "train"
         self.column_names = table.column_names
         self.features = {name: features.get(name, Value()) for name in table.column_names}
         self.format: str | None = None
@@ -74,8 +77,29 @@ def test_names_tell_rows_apart(tmp_path: Path) -> None:
     data = contents(tmp_path, 1) * 3
     same = [{"bytes": content, "path": "out.mp4"} for content in data]
     table = pa.table({"video": pa.array(same, KIND), "model": ["wan", "ltx", "ltx"]})
-    assert [clip.name for clip in dataset_clips(Rows(table))] == ["row-000000", "row-000001", "row-000002"]
+    assert [clip.name for clip in dataset_clips(Rows(table))] == ["train/000000", "train/000001", "train/000002"]
     assert [clip.name for clip in dataset_clips(Rows(table.slice(0, 2)))] == ["wan/out.mp4", "ltx/out.mp4"]
+
+
+@pytest.mark.parametrize(
+    ("paths", "models", "names"),
+    [
+        (["x/a.mp4", "x/b.mp4"], None, ["a.mp4", "b.mp4"]),
+        (["/root/wan/a.mp4", "/root/ltx/a.mp4"], None, ["wan/a.mp4", "ltx/a.mp4"]),
+        (["1/a.mp4", "2/a.mp4"], ["wan", "ltx"], ["wan/a.mp4", "ltx/a.mp4"]),
+        (["a/1/x.mp4", "b/1/x.mp4", "x.mp4"], None, ["a/1/x.mp4", "b/1/x.mp4", "x.mp4"]),
+        (["a.mp4", None], None, ["train/000000", "train/000001"]),
+        (["a.mp4", "a.mp4"], ["wan", "wan"], ["train/000000", "train/000001"]),
+    ],
+)
+def test_the_rows_of_a_file_and_of_a_data_set_have_the_same_names(
+    tmp_path: Path, paths: list[str], models: list[str] | None, names: list[str]
+) -> None:
+    clips = [{"bytes": b"x", "path": path} for path in paths]
+    file = write(tmp_path / "train.parquet", clips=clips, **({"model": models} if models else {}))
+    assert [source.name for source in discover([file])] == names
+    dataset = Rows(pq.read_table(file))
+    assert [clip.name for clip in dataset_clips(dataset)] == names
 
 
 def test_paths_are_read_where_they_are(tmp_path: Path) -> None:
@@ -88,6 +112,16 @@ def test_paths_are_read_where_they_are(tmp_path: Path) -> None:
         _ = second.held.content
     (only,) = dataset_clips(Rows(pa.table({"video_path": [str(file)]})))
     assert only.path == file
+
+
+def test_a_path_in_a_cell_of_text_opens_clips_alone(tmp_path: Path) -> None:
+    secret = tmp_path / "id_rsa"
+    secret.write_text("secret")
+    (text,) = dataset_clips(Rows(pa.table({"video_path": [str(secret)]})))
+    assert text.path is None
+    assert text.held is not None
+    with pytest.raises(ClipError, match=r"no clip: .*id_rsa is not called like one"):
+        _ = text.held.content
 
 
 def test_pictures_are_no_clips(tmp_path: Path) -> None:

@@ -95,10 +95,10 @@ def test_a_file_named_outright_and_names_that_several_clips_have(tmp_path: Path)
 @pytest.mark.parametrize(
     ("path", "name"),
     [
-        ("videos/a.mp4", "videos/a.mp4"),
-        ("../../etc/passwd", "etc/passwd"),
-        ("/data/x/a.mp4", "data/x/a.mp4"),
-        ("C:\\clips\\a.mp4", "C:/clips/a.mp4"),
+        ("videos/a.mp4", "a.mp4"),
+        ("../../etc/passwd", "passwd"),
+        ("/data/x/a.mp4", "a.mp4"),
+        ("C:\\clips\\a.mp4", "a.mp4"),
         ("a\nb\x1b[31m.mp4", "a b\x1b[31m.mp4"),  # what is not printable is escaped where it is printed
         ("x" * 400, "a/000000"),
         ("..", "a/000000"),
@@ -143,6 +143,31 @@ def test_other_parquet_files_beside_clips_are_left_alone(tmp_path: Path) -> None
     (tmp_path / "a.mp4").unlink()
     with pytest.raises(SetupError, match=r"broken\.parquet: not readable as Parquet"):
         discover([tmp_path])
+
+
+def test_rows_with_paths_alone_are_a_list_of_the_clips_beside_them(tmp_path: Path) -> None:
+    for name, content in zip(("wan/a.mp4", "wan/b.mp4", "ltx/a.mp4"), contents(tmp_path, 3), strict=True):
+        (tmp_path / "d/clips" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "d/clips" / name).write_bytes(content)
+    paths = ["clips/wan/a.mp4", "clips/ltx/a.mp4", "clips/ltx/gone.mp4"]
+    clips = [{"bytes": None, "path": path} for path in paths]
+    file = write(
+        tmp_path / "d/data.parquet", clips=clips, prompt=["a dog", "a cat", "x"], model=["Wan 2.2", "LTX", "LTX"]
+    )
+    remarks: list[str] = []
+    for where in (tmp_path / "d", tmp_path / "d" / "**" / "*"):
+        remarks.clear()
+        sources = discover([where], remarks=remarks)
+        assert [(source.name, source.model, source.prompt) for source in sources] == [
+            ("clips/ltx/a.mp4", "LTX", "a cat"),
+            ("clips/wan/a.mp4", "Wan 2.2", "a dog"),
+            ("clips/wan/b.mp4", "clips", None),
+        ]
+        assert remarks == ["data.parquet: no clip for 1 row (clips/ltx/gone.mp4)"]
+    assert Prompts().lookup(sources[0])[0::2] == ("a cat", "dataset", "LTX")
+    assert [source.path for source in discover([file])] == [
+        Path(f"{file}#{row}") for row in range(3)
+    ]  # alone: each fails
 
 
 def test_a_row_that_holds_no_clip_fails_alone(tmp_path: Path) -> None:
@@ -193,6 +218,38 @@ def test_no_more_than_a_row_group_is_in_memory(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr("vmmetrics.video.shards.MAX_GROUP_BYTES", 2**20)
     with pytest.raises(ClipError, match=r"row group .* of a\.parquet takes 10 MiB .* row_group_size=10"):
         read_clip(tmp_path / "a.parquet#3")
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_a_small_file_that_states_long_texts_or_many_rows_takes_no_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, declared: bool
+) -> None:
+    clips = [{"bytes": b"x", "path": None}] * 3000
+    long = pa.DictionaryArray.from_arrays(pa.array([0] * 100), pa.array(["x" * 2**20]))
+    long = long if declared else long.dictionary_decode()  # the file holds the text once, either way
+    file = write(tmp_path / "a.parquet", clips=clips[:100], prompt=long, group=100)
+    listed = tmp_path / "list.parquet"
+    pq.write_table(pa.table({"clip": [f"{i}.mp4" for i in range(100)], "prompt": long}), listed)
+    assert max(file.stat().st_size, listed.stat().st_size) < 2**20
+    monkeypatch.setattr("vmmetrics.video.shards.MAX_TEXT_BYTES", 2**24)
+    monkeypatch.setattr("vmmetrics.video.prompt_lists.MAX_LIST_BYTES", 2**22)
+    pool, before = pa.proxy_memory_pool(pa.default_memory_pool()), pa.default_memory_pool()
+    pa.set_memory_pool(pool)
+    try:
+        with pytest.raises(SetupError, match=r"a\.parquet: more than 16 MiB, unpacked"):
+            discover([file])
+        with pytest.raises(SetupError, match=r"list\.parquet: more than 16 MiB, unpacked"):
+            Prompts(listed)
+        assert pool.max_memory() < 2**26
+    finally:
+        pa.set_memory_pool(before)
+    monkeypatch.setattr("vmmetrics.video.shards.MAX_CLIPS", 2999)
+    monkeypatch.setattr("vmmetrics.video.prompt_lists.MAX_ENTRIES", 2999)
+    with pytest.raises(SetupError, match=r"b\.parquet: 3,000 rows, more than the 2,999"):
+        discover([write(tmp_path / "b.parquet", clips=clips)])
+    pq.write_table(pa.table({"clip": pa.nulls(3000, pa.string())}), listed)
+    with pytest.raises(SetupError, match=r"list\.parquet: 3,000 rows, more than the 2,999"):
+        Prompts(listed)
 
 
 def test_nothing_is_left_in_the_folder_for_temporary_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

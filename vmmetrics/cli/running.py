@@ -96,7 +96,9 @@ def run_clips(
     output, messages = open_consoles()
     remarks: list[str] = []
     with finding(messages, clips) as found:
-        tasks, unmatched = tasks_of_paths(clips, settings.metrics, prompts, subject, follow_links, remarks, found)
+        tasks, unmatched = tasks_of_paths(
+            clips, settings.metrics, prompts, subject, follow_links, remarks, found, limit, dry_run is not None
+        )
     if not tasks:
         raise typer.BadParameter("; ".join([no_clips(clips), *remarks]))
     for path in clips:

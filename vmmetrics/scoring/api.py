@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from vmmetrics.engines.pool import checked_timeout
+from vmmetrics.errors import SetupError
 from vmmetrics.metrics import METRICS
 from vmmetrics.scoring.local import prepare, run
 from vmmetrics.scoring.session import Listener
@@ -53,7 +54,7 @@ def score(
         protocol: Which definition, ``"vmmetrics"`` or ``"vmbench"``.
         metrics: Keys of the metrics wanted.
         cas_model: Checkpoint of a classifier for CAS, such as ``vmmetrics cas train`` writes; None takes the preset's.
-        prompts: Prompt list for clips on disk; None looks beside them.
+        prompts: Prompt list for clips on disk and in data sets; None looks beside them and in the rows.
         subject: What every clip is about.
         out: Run directory to keep everything in and to resume from; None keeps nothing.
         jobs: Worker processes; 0 scores in this process. Scores do not depend on it. Workers are spawned, so a
@@ -104,12 +105,14 @@ def tasks_of(
     """The tasks of what :func:`score` takes: paths, arrays and clips, or a data set.
 
     Raises:
-        SetupError: A path does not exist.
+        SetupError: A path does not exist, or arrays are given a prompt list.
         ClipError: An array is no clip.
     """
     if is_dataset(clips):
-        return tasks_of_dataset(clips, settings.metrics, subject)
+        return tasks_of_dataset(clips, settings.metrics, prompts, subject)
     items = list(clips) if isinstance(clips, list | tuple) else [clips]
     if all(isinstance(item, str | os.PathLike) for item in items):
         return tasks_of_paths(items, settings.metrics, prompts, subject, follow_links)[0]
+    if prompts is not None:
+        raise SetupError("A prompt list is for files and data sets; give arrays theirs: Clip(frames, ..., prompt=...)")
     return tasks_of_arrays(items, settings.metrics, subject, fps=fps, layout=layout, **dict(settings.reading))

@@ -16,7 +16,7 @@ from vmmetrics.scoring.work import Task
 from vmmetrics.video import Source, discover, read_batch
 from vmmetrics.video.prompts import Prompts
 from vmmetrics.video.rows import dataset_clips
-from vmmetrics.video.subject import find_subject, subject_of_phrase
+from vmmetrics.video.subject import subject_of_phrase
 
 
 def tasks_of_paths(
@@ -27,6 +27,8 @@ def tasks_of_paths(
     follow_links: bool = True,
     remarks: list[str] | None = None,
     found: Callable[[int], None] | None = None,
+    limit: int | None = None,
+    listing: bool = False,
 ) -> tuple[list[Task], list[str]]:
     """The clips under some files and folders, each with its prompt and subject.
 
@@ -39,6 +41,8 @@ def tasks_of_paths(
             or, where they are folders, passed over.
         remarks: Takes what the user may not expect of the paths, in words.
         found: Is called with the number of clips found so far in a folder.
+        limit: Clips to fetch of each data set of the Hub, the first; None for all.
+        listing: Whether to list the clips of such data sets without fetching them.
 
     Returns:
         A task per clip, and the clips that the prompt list names and that are not there.
@@ -46,7 +50,7 @@ def tasks_of_paths(
     Raises:
         SetupError: A path does not exist, or the prompt list cannot be read.
     """
-    sources = discover(paths, follow_links=follow_links, remarks=remarks, found=found)
+    sources = discover(paths, follow_links=follow_links, remarks=remarks, found=found, limit=limit, listing=listing)
     root = next((source.root for source in sources if source.root is not None), None)
     known = Prompts(prompts, root, subject=subject)
     tasks = [_task(source, metrics, known, follow_links) for source in sources]
@@ -84,19 +88,27 @@ def _source_in_words(source: str | None) -> str:
     return f"names ({pattern})" if kind == "name" else told.get(kind, "the clips")
 
 
-def tasks_of_dataset(dataset: Any, metrics: tuple[str, ...], subject: str | None = None) -> list[Task]:
+def tasks_of_dataset(
+    dataset: Any,
+    metrics: tuple[str, ...],
+    prompts: str | os.PathLike[str] | None = None,
+    subject: str | None = None,
+) -> list[Task]:
     """The rows of a ``datasets.Dataset`` as tasks; the clips are read when their turn comes.
 
     Raises:
-        SetupError: It has no column of clips, or is a stream or a set of splits.
+        SetupError: It has no column of clips, or is a stream or a set of splits; or the prompt list cannot be read.
     """
-    about = _about(subject)
+    known = Prompts(prompts, subject=subject)
     tasks = []
     for clip in dataset_clips(dataset):
-        found = about or (None if clip.prompt is None else find_subject(clip.prompt))
-        source = "dataset" if clip.prompt else "none"
-        task = Task(clip.name, clip.model, clip.path, metrics, clip.prompt, source, found, frames=clip.held)
-        tasks.append(task)
+        task = Task(clip.name, clip.model, clip.path, metrics, frames=clip.held)
+        try:
+            prompt, about, source, tags, _ = known.lookup_row(clip.name, clip.prompt)
+        except ClipError as error:
+            tasks.append(replace(task, broken=str(error)))
+        else:
+            tasks.append(replace(task, prompt=prompt, subject=about, prompt_source=source, tags=dict(tags)))
     return tasks
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -20,9 +19,10 @@ from vmmetrics.video.folders import CLIP_SUFFIXES as CLIP_SUFFIXES
 from vmmetrics.video.folders import FRAME_SUFFIXES, frame_files, natural_key
 from vmmetrics.video.names import is_prompt_folder
 from vmmetrics.video.places import Location, locate
-from vmmetrics.video.shards import PackedClip, packed_clips, row_of, sha256_of_row
+from vmmetrics.video.prompt_lists import ListEntry, PromptList
+from vmmetrics.video.search import Search, is_still_webp, printable, some
+from vmmetrics.video.shards import PackedClip, clip_names, packed_clips, row_number, row_of, sha256_of_row
 
-_NUMBER = re.compile(r"[0-9]+(?=[^0-9]*$)")
 _SAID = 3  # names in a remark
 _LOOKED_AT = 10_000  # files of a folder without clips
 
@@ -52,6 +52,8 @@ def discover(
     follow_links: bool = True,
     remarks: list[str] | None = None,
     found: Callable[[int], None] | None = None,
+    limit: int | None = None,
+    listing: bool = False,
 ) -> list[Source]:
     """Find the clips in files and folders, folders searched through.
 
@@ -65,6 +67,8 @@ def discover(
         follow_links: Whether symlinks to folders outside those given are searched.
         remarks: Takes what the user may not expect, in words: links passed over, clips beside the folders of models.
         found: Is called with the number of clips found so far in a folder.
+        limit: Clips to fetch of each data set of the Hub, the first; None for all.
+        listing: Whether to list the clips of such data sets without fetching them; a Parquet file then counts as one.
 
     Returns:
         The clips in natural order of their names, per path given; each path once.
@@ -75,21 +79,21 @@ def discover(
     said = [] if remarks is None else remarks
     groups: list[list[Source]] = []
     for given in paths:
-        place = locate(given)
+        place = locate(given, limit, listing=listing)
         if place.matches is not None:
-            groups.append(_matched(place, _Search(place.path, follow_links, said, found)))
+            groups.append(_matched(place, Search(place.path, follow_links, said, found)))
         elif place.path.is_dir():
-            groups.append(_in_folder(place.path, _Search(place.path, follow_links, said, found)))
+            groups.append(_in_folder(place.path, Search(place.path, follow_links, said, found)))
         elif place.path.suffix.lower() == ".parquet":
             groups.append(_in_shards([place.path], place.path.parent, said))
         else:
-            groups.append([Source(place.path, _printable(place.path.name))])
+            groups.append([Source(place.path, printable(place.path.name))])
     roots = {source.root.resolve() for group in groups for source in group if source.root is not None}
     if len(roots) > 1 and not any(source.model for group in groups for source in group):
         for group in groups:
             root = group[0].root if group else None
             if root is not None and group[0].path != root:
-                group[:] = [replace(source, model=_printable(root.resolve().name)) for source in group]
+                group[:] = [replace(source, model=printable(root.resolve().name)) for source in group]
     return _unique(groups)
 
 
@@ -111,29 +115,29 @@ def no_clips(paths: Iterable[str | os.PathLike[str]]) -> str:
     )
 
 
-def _in_folder(root: Path, search: _Search) -> list[Source]:
+def _in_folder(root: Path, search: Search) -> list[Source]:
     search.walk(root)
     if not search.clips and not search.shards and frame_files(root):
         search.clips = [root]  # pictures without numbers, but named outright
     if search.clips == [root]:
-        return [Source(root, _printable(root.resolve().name), None, root)]
+        return [Source(root, printable(root.resolve().name), None, root)]
     return _named(root, search)
 
 
-def _matched(place: Location, search: _Search) -> list[Source]:
+def _matched(place: Location, search: Search) -> list[Source]:
     for path in place.matches or ():
         if path.is_dir():
             search.walk(path)
-        elif path.suffix.lower() == ".parquet":
+        elif path.suffix.lower() == ".parquet" and path.is_file():
             search.shards.append(path)
-        elif place.suffixed or path.suffix.lower() in CLIP_SUFFIXES:
+        elif place.suffixed or (path.suffix.lower() in CLIP_SUFFIXES and not is_still_webp(path)):
             search.clips.append(path)
     search.clips = list(dict.fromkeys(search.clips))
     search.shards = list(dict.fromkeys(search.shards))
     return _named(place.path, search)
 
 
-def _named(root: Path, search: _Search) -> list[Source]:
+def _named(root: Path, search: Search) -> list[Source]:
     """Name what was found in a folder: clips by their path in it, with the first folder for the model."""
     clips = sorted(search.clips, key=lambda path: natural_key(path.relative_to(root).as_posix()))
     parts = [path.relative_to(root).parts for path in clips]
@@ -142,163 +146,66 @@ def _named(root: Path, search: _Search) -> list[Source]:
     stray = ["/".join(part) for part, model in zip(parts, models, strict=True) if model is None]
     if named and stray:
         search.remarks.append(
-            f"{_some(stray, 'clip')} beside the {_some(named, 'model folder')}: without a model, the others keep theirs"
+            f"{some(stray, 'clip')} beside the {some(named, 'model folder')}: without a model, the others keep theirs"
         )
     sources = [
-        Source(path, _printable("/".join(part)), None if model is None else _printable(model), root)
+        Source(path, printable("/".join(part)), None if model is None else printable(model), root)
         for path, part, model in zip(clips, parts, models, strict=True)
     ]
-    return sources + _in_shards(search.shards, root, search.remarks, beside=bool(sources))
+    return _in_shards(search.shards, root, search.remarks, sources)
 
 
-def _in_shards(files: Sequence[Path], root: Path, remarks: list[str], *, beside: bool = False) -> list[Source]:
-    """Name the clips of Parquet files: as they call them where that tells them apart, else by file and row.
+def _in_shards(files: Sequence[Path], root: Path, remarks: list[str], beside: Sequence[Source] = ()) -> list[Source]:
+    """Name the clips of Parquet files, and take what rows without bytes say of the clips beside them.
 
     Args:
         files: The files.
         root: Folder that was searched.
         remarks: Takes what was passed over, in words.
-        beside: Whether there are other clips: then a file that cannot be read is passed over.
+        beside: Other clips that were found: where there are any, a file that cannot be read is passed over, and one
+            with nothing but paths is a list of them.
+
+    Returns:
+        The other clips, then those of the files.
 
     Raises:
         SetupError: A file cannot be read.
     """
     packed: list[tuple[Path, PackedClip]] = []
+    others = list(beside)
     for file in sorted(files, key=lambda file: natural_key(file.as_posix())):
         try:
-            packed += [(file, clip) for clip in packed_clips(file)]
+            clips = packed_clips(file)
         except SetupError as error:
             if not beside:
                 raise
             remarks.append(f"passed over: {error}")
-    forms: tuple[Callable[[Path, PackedClip], str | None], ...] = (
-        lambda _, clip: clip.name,
-        lambda _, clip: clip.name and clip.model and f"{clip.model}/{clip.name}",
-    )
-    for form in forms:
-        names = [form(file, clip) for file, clip in packed]
-        if all(names) and len(set(names)) == len(names):
-            break
-    else:
-        names = [
-            f"{file.relative_to(root).with_suffix('').as_posix()}/{row_number(clip.path)}" for file, clip in packed
-        ]
-    return [
-        Source(clip.path, _printable(str(name)), clip.model and _printable(clip.model), root, clip.prompt)
+            continue
+        if beside and clips and clips[0].stated_only:
+            others = _joined(others, clips, file, remarks)
+        else:
+            packed += [(file, clip) for clip in clips]
+    numbered = [f"{file.relative_to(root).with_suffix('').as_posix()}/{row_number(clip.path)}" for file, clip in packed]
+    names = clip_names([(clip.name, clip.model) for _, clip in packed], numbered)
+    return others + [
+        Source(clip.path, printable(name), clip.model and printable(clip.model), root, clip.prompt)
         for name, (_, clip) in zip(names, packed, strict=True)
     ]
 
 
-def row_number(path: Path) -> str:
-    """Return the row of a clip in a Parquet file with six digits, so that names sort.
-
-    >>> row_number(Path("train.parquet#12"))
-    '000012'
-    """
-    return path.name.rpartition("#")[2].zfill(6)
-
-
-def _some(names: Sequence[str], thing: str) -> str:
-    """Name the first few of some things.
-
-    >>> _some(["a", "b", "c", "d"], "clip")
-    '4 clips (a, b, c, ...)'
-    """
-    first = ", ".join(names[:_SAID]) + (", ..." if len(names) > _SAID else "")
-    return f"{len(names)} {thing}{'s' * (len(names) > 1)} ({_printable(first)})"
-
-
-class _Search:
-    """Goes through a folder once, however its symlinks run.
-
-    Args:
-        root: The folder.
-        follow_links: Whether symlinks to folders outside it are followed.
-        remarks: Takes which were not, in words.
-        found: Is called with the number of clips found so far.
-
-    Attributes:
-        clips: Clips found, in no particular order.
-        shards: Parquet files found.
-        remarks: As given.
-    """
-
-    def __init__(
-        self, root: Path, follow_links: bool, remarks: list[str], found: Callable[[int], None] | None = None
-    ) -> None:
-        self.clips: list[Path] = []
-        self.shards: list[Path] = []
-        self.remarks = remarks
-        self._found = found
-        self._root, self._follow = root.resolve(), follow_links
-        self._visited: set[Path] = set()
-        self._links: list[Path] = []
-
-    def walk(self, folder: Path) -> None:
-        """Take in what lies under ``folder``: its own folders first, then those that symlinks lead to."""
-        self._take(folder)
-        outside, circular = [], []
-        while self._links:
-            link = self._links.pop(0)
-            target = link.resolve()
-            if target in self._visited or self._root.is_relative_to(target):
-                circular.append(link.name)
-            elif not self._follow and not target.is_relative_to(self._root):
-                outside.append(link.name)
-            else:
-                self._take(link)
-        if outside:
-            self.remarks.append(f"{_some(outside, 'linked folder')} not searched: it leads out (--follow-links)")
-        if circular:
-            self.remarks.append(f"{_some(circular, 'linked folder')} not searched again: the link leads back here")
-
-    def _take(self, folder: Path) -> None:
-        for clip in self._walk(folder):
-            self.clips.append(clip)
-            if self._found is not None:
-                self._found(len(self.clips))
-
-    def _walk(self, folder: Path) -> Iterator[Path]:
-        """Clips under ``folder``, in no particular order; links to folders are put off."""
-        resolved = folder.resolve()
-        if resolved in self._visited:
-            return
-        self._visited.add(resolved)
-        try:
-            entries = sorted(folder.iterdir())
-        except OSError:
-            yield folder  # so that its reading fails with the reason
-            return
-        visible = [entry for entry in entries if not entry.name.startswith(".")]
-        folders = [entry for entry in visible if entry.is_dir()]
-        stills = {entry for entry in visible if entry.suffix.lower() == ".webp" and _is_still_webp(entry)}
-        clips = [e for e in visible if e.suffix.lower() in CLIP_SUFFIXES and e not in folders and e not in stills]
-        self.shards += [e for e in visible if e.suffix.lower() == ".parquet" and e not in folders]
-        if not clips:
-            stems = [path.stem for path in frame_files(folder)]
-            patterns = Counter(_NUMBER.sub("#", stem) for stem in stems if _NUMBER.search(stem))
-            if patterns and max(patterns.values()) * 2 > len(stems):  # most pictures differ in nothing but one number
-                yield folder
-                return
-        yield from clips
-        if folder.suffix.lower() in CLIP_SUFFIXES and not clips and not folders:
-            yield folder  # a folder that is named like a clip and holds none: the user will want to know
-        for entry in folders:
-            if entry.is_symlink():
-                self._links.append(entry)
-            else:
-                yield from self._walk(entry)
-
-
-def _is_still_webp(path: Path) -> bool:
-    try:
-        with open_regular(path) as file:
-            head = file.read(21)
-    except OSError:
-        return False
-    if len(head) < 21 or head[:4] != b"RIFF" or head[8:12] != b"WEBP":
-        return False
-    return head[12:16] != b"VP8X" or not head[20] & 0x02  # the animation flag, RFC 9649 section 2.7
+def _joined(sources: Sequence[Source], rows: Sequence[PackedClip], file: Path, remarks: list[str]) -> list[Source]:
+    """Give clips the prompts and models of the rows that name them, the first row on each."""
+    rows = list({row.name: row for row in reversed(rows) if row.name}.values())[::-1]
+    listed = PromptList([ListEntry(row.name or "", row.prompt, None, file.name, model=row.model) for row in rows])
+    matches = [listed.find(source.name) for source in sources]
+    if missing := [row.name or "" for position, row in enumerate(rows) if position not in matches]:
+        remarks.append(f"{file.name}: no clip for {some(missing, 'row')}")
+    return [
+        source
+        if match is None
+        else replace(source, prompt=rows[match].prompt or source.prompt, model=rows[match].model or source.model)
+        for source, match in zip(sources, matches, strict=True)
+    ]
 
 
 def _unique(groups: list[list[Source]]) -> list[Source]:
@@ -315,13 +222,8 @@ def _unique(groups: list[list[Source]]) -> list[Source]:
         lambda source: source.path.absolute().as_posix(),
     ):
         taken = Counter(source.name for source in sources)
-        sources = [replace(s, name=_printable(rename(s))) if taken[s.name] > 1 else s for s in sources]
+        sources = [replace(s, name=printable(rename(s))) if taken[s.name] > 1 else s for s in sources]
     return sources
-
-
-def _printable(name: str) -> str:
-    """``name`` with bytes that are no UTF-8 escaped, so that it can be written to a record."""
-    return name.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 # SHA-256 (hex) of the content of a clip: what makes a record valid for a file, whatever it is called.

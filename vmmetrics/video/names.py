@@ -130,6 +130,14 @@ _DEFAULTS = re.compile(
 )
 """What devices, editors and people call a clip where no prompt is meant."""
 
+_LABELS = re.compile(
+    r"baseline\b.*|(?:\w+ )?model(?: \w)?|.*\b\d+(?:\.\d+)?b\b.*|"
+    r"(?:wan|hunyuan|ltxv?|cogvideox?|mochi|open-?sora|sora|kling|veo|svd)(?: (?:video|[tiv]+2v|v?\d[\w.]*))+",
+    re.IGNORECASE,
+)
+"""What people call a model or a run of it."""
+_SETTINGS = re.compile(r"\b(?:seed|cfg|steps?|epochs?|guidance|scale|shift|iter\w*|ckpt|checkpoint) \d", re.IGNORECASE)
+
 
 def prompt_in_name(path: PurePath, *, folder: bool = False) -> NamedPrompt | None:
     """Read the prompt that stands in a clip's name, or in that of its folder.
@@ -186,7 +194,9 @@ def _plain(prompt: str, blanks: str) -> str:
 
 
 def _is_sentence(text: str) -> bool:
-    """Tell words of a prompt from dates, versions and what devices and editors call a file."""
-    if _STAMPS.search(text) or (len(text.split()) <= _SHORT and _DEFAULTS.fullmatch(text)):
+    """Tell words of a prompt from dates, versions, settings, and what devices, editors and people call a file."""
+    if _STAMPS.search(text) or _SETTINGS.search(text):
+        return False
+    if len(text.split()) <= _SHORT and (_DEFAULTS.fullmatch(text) or _LABELS.fullmatch(text)):
         return False
     return " " in text or len(_IDEOGRAPHS.findall(text)) >= _LEAST_IDEOGRAPHS

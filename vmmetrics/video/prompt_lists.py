@@ -15,19 +15,20 @@ from vmmetrics.errors import SetupError, cannot
 from vmmetrics.types import Tags
 from vmmetrics.utils.display.markup import is_ours, without_guard
 from vmmetrics.utils.schema import LARGEST_NUMBER, parse_json
-from vmmetrics.utils.tables import SEPARATORS, open_parquet, read_text
-from vmmetrics.video.shards import MODEL_COLUMNS, PROMPT_COLUMNS
+from vmmetrics.utils.tables import SEPARATORS, open_parquet, parquet_rows, read_text
+from vmmetrics.video.shards import MODEL_COLUMNS, PATH_COLUMNS, PROMPT_COLUMNS
 from vmmetrics.video.subject import subject_of_phrase
 
 LIST_SUFFIXES = frozenset({".json", ".jsonl", ".csv", ".tsv", ".parquet"})
 
 MAX_LIST_BYTES = 64 * 2**20
 """Larger lists are refused: a hundred thousand prompts take a tenth of this."""
+MAX_ENTRIES = 1_000_000
+"""Rows of a list in Parquet; a file with more is refused."""
 
 # What the columns are called, the first that is there counts. Compared in lower case, with "_" for blanks and dashes.
 _CLIP_COLUMNS = (
-    "clip", "video", "file", "filename", "file_name", "path", "video_path", "clip_path", "video_name", "name",
-    "index", "id", "clip_id", "video_id", "prompt_id",
+    "clip", "video", "file", *PATH_COLUMNS, "video_name", "name", "index", "id", "clip_id", "video_id", "prompt_id",
 )  # fmt: skip
 _FILE_COLUMNS = ("file_name", "video_file_name")
 _SUBJECT_COLUMNS = ("subject", "subject_phrase")
@@ -110,8 +111,7 @@ def _rows_of_parquet(path: Path) -> list[Mapping[str, Any]]:
         raise cannot("read", f"the prompt list {path}", error) from error
     with open_parquet(path) as table:
         columns = [field.name for field in table.schema_arrow if "binary" not in str(field.type)]
-        rows: list[Mapping[str, Any]] = table.read(columns=columns).to_pylist()
-        return rows
+        return list(parquet_rows(table, path, columns, MAX_ENTRIES, 4 * MAX_LIST_BYTES))  # where packed to a quarter
 
 
 def _rows_of_table(text: str, suffix: str) -> Iterator[Mapping[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePath, PurePosixPath
 from types import MappingProxyType
@@ -27,6 +28,7 @@ MAX_PROMPT = 100_000
 """Characters of a prompt; what is longer is refused, not cut: no model reads it, and a list must not stall a run."""
 
 _LIST_STEMS = ("prompts", "prompt", "captions")  # lists looked for beside the clips, in this order
+_SNAPSHOT = re.compile(r"(?:datasets|models)--[^/]+/snapshots/[^/]+")
 _METADATA = ("metadata",)  # of a data set in the videofolder layout
 
 
@@ -102,12 +104,24 @@ class Prompts:
             path: PurePath = PurePosixPath(source.name) if packed else source.path
             name = prompt_in_name(path, folder=source.path.is_dir())
             found = PromptOf(name.text, None, name.source) if name else PromptOf(None, None, "none")
+        return self._checked(found)._replace(model=(metadata and metadata.model) or source.model)
+
+    def lookup_row(self, name: str, prompt: str | None) -> PromptOf:
+        """Find the prompt of a row of a data set: in the list given, then the row.
+
+        Raises:
+            ClipError: The prompt is longer than :data:`MAX_PROMPT`.
+        """
+        listed = None if self._given is None else _named_in(self._given, name)
+        return self._checked(listed or PromptOf(prompt, None, "dataset" if prompt else "none"))
+
+    def _checked(self, found: PromptOf) -> PromptOf:
         if found.prompt and len(found.prompt) > MAX_PROMPT:
             raise ClipError(f"The prompt has {len(found.prompt):,} characters; shorten it to {MAX_PROMPT:,}")
         subject = self._subject or found.subject
         if subject is None and found.prompt:
             subject = find_subject(found.prompt)
-        return found._replace(subject=subject, model=(metadata and metadata.model) or source.model)
+        return found._replace(subject=subject)
 
     def unmatched(self, sources: Iterable[Source]) -> list[str]:
         """Clips that the list given names and that are not among ``sources``, as the list writes them."""
@@ -120,7 +134,7 @@ class Prompts:
         """Look into the text or the JSON object beside the clip: ``a.txt``, ``a.json`` with ``prompt``."""
         path = source.path
         for suffix in (".txt", ".json"):
-            file = path.with_suffix(suffix) if path.is_file() else path.with_name(path.name + suffix)
+            file = path.with_name(path.name + suffix) if path.is_dir() else path.with_suffix(suffix)
             if file != path and file.is_file() and _is_inside(file, _home(source)):
                 text = _beside(file)
                 prompt = " ".join((_prompt_of_json(text) if suffix == ".json" else text).split())
@@ -165,7 +179,7 @@ def _is_inside(path: Path, root: Path) -> bool:
 
 def _snapshot_of(path: Path) -> Path | None:
     """Return the snapshot of the Hugging Face cache that a path lies in, ``.../snapshots/REVISION``, or None."""
-    return next((folder for folder in (path, *path.parents) if folder.parent.name == "snapshots"), None)
+    return next((folder for folder in (path, *path.parents) if _SNAPSHOT.fullmatch("/".join(folder.parts[-3:]))), None)
 
 
 def _beside(file: Path) -> str:
@@ -199,9 +213,14 @@ def _in_dataset(source: Source) -> PromptOf | None:
 
 def _from_list(listed: PromptList, source: Source, folder: Path | None = None) -> PromptOf | None:
     """Look a clip up by its name in the run, then by its path from where the list lies."""
-    number = listed.find(source.name)
-    if number is None and folder is not None:
-        number = listed.find(source.path.relative_to(folder).as_posix())
+    found = _named_in(listed, source.name)
+    if found is None and folder is not None:
+        found = _named_in(listed, source.path.relative_to(folder).as_posix())
+    return found
+
+
+def _named_in(listed: PromptList, name: str) -> PromptOf | None:
+    number = listed.find(name)
     if number is None:
         return None
     entry = listed.entries[number]

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from vmmetrics.errors import ClipError, SetupError
-from vmmetrics.video.shards import MODEL_COLUMNS, PROMPT_COLUMNS, VIDEO_COLUMNS, plain_name, plain_text
+from vmmetrics.video.folders import CLIP_SUFFIXES
+from vmmetrics.video.shards import (
+    MODEL_COLUMNS,
+    PATH_COLUMNS,
+    PROMPT_COLUMNS,
+    VIDEO_COLUMNS,
+    clip_names,
+    plain_name,
+    plain_text,
+)
 
-_PATH_COLUMNS = ("path", "video_path", "file_name", "filename", "clip_path")
 _BATCH = 16  # rows looked at together; where rows are chosen from a data set, their clips are copied
 
 
@@ -56,8 +63,7 @@ class DatasetClip:
     """A row that holds a clip.
 
     Attributes:
-        name: What it is called: the name of its file, with its model in front where that is needed to tell it apart,
-            or the number of its row.
+        name: What it is called (:func:`vmmetrics.video.shards.clip_names`).
         prompt: Text it was generated from, or None.
         model: Which model made it, or None.
         path: Its file, where that is on this machine, else None.
@@ -97,10 +103,12 @@ def dataset_clips(dataset: Any) -> list[DatasetClip]:
     prompt = next((name for name in PROMPT_COLUMNS if name in columns), None)
     model = next((name for name in MODEL_COLUMNS if name in columns), None)
     rows = list(_rows(dataset, column, prompt, model))
-    names = _names([(path, model_name) for path, _, model_name in rows])
+    split = plain_name(str(getattr(dataset, "split", None) or "row")) or "row"
+    numbered = [f"{split}/{number:06d}" for number in range(len(rows))]
+    names = clip_names([(plain_name(path), model_name) for path, _, model_name in rows], numbered)
     clips = []
     for number, (name, (path, text, model_name)) in enumerate(zip(names, rows, strict=True)):
-        file = Path(path) if path and Path(path).is_absolute() and Path(path).is_file() else None
+        file = Path(path) if path and _is_clip(Path(path)) else None
         held = None if file else HeldClip(partial(_content, dataset, column, number))
         clips.append(DatasetClip(name, text, model_name, file, held))
     return clips
@@ -109,7 +117,7 @@ def dataset_clips(dataset: Any) -> list[DatasetClip]:
 def _clip_column(features: Any, columns: list[str]) -> str:
     kinds = {name: type(features[name]).__name__ for name in columns}
     declared = [name for name in columns if kinds[name] == "Video"]
-    for name in (*declared, *(name for name in (*VIDEO_COLUMNS, *_PATH_COLUMNS) if name in columns)):
+    for name in (*declared, *(name for name in (*VIDEO_COLUMNS, *PATH_COLUMNS) if name in columns)):
         if kinds[name] in ("Video", "Value", "dict"):
             return name
     raise SetupError(f"The data set has no column of clips (video, path, ...) but {', '.join(columns)}")
@@ -135,15 +143,9 @@ def _rows(
             yield path or None, plain_text(text), plain_name(maker)
 
 
-def _names(rows: list[tuple[str | None, str | None]]) -> list[str]:
-    """Name of each clip from its path and model, the shortest form that tells all apart."""
-    files = [plain_name(PurePosixPath(path).name) if path else None for path, _ in rows]
-    whole = [file and model and f"{model}/{file}" for file, (_, model) in zip(files, rows, strict=True)]
-    for names in (files, whole):
-        known = [name for name in names if name]
-        if len(known) == len(rows) and max(Counter(known).values(), default=1) == 1:
-            return known
-    return [f"row-{number:06d}" for number in range(len(rows))]
+def _is_clip(path: Path) -> bool:
+    """Tell whether a cell's path may be opened: a data set that others made names no other file of this machine."""
+    return path.is_absolute() and path.suffix.lower() in CLIP_SUFFIXES and path.is_file()
 
 
 def _content(dataset: Any, column: str, row: int) -> bytes:
@@ -152,4 +154,7 @@ def _content(dataset: Any, column: str, row: int) -> bytes:
     if isinstance(data, bytes) and data:
         return data
     path = cell.get("path") if isinstance(cell, dict) else cell
-    raise ClipError(f"Row {row} of the data set holds no clip" + (f": there is no file {path}" if path else ""))
+    why = f"there is no file {path}"
+    if path and Path(path).suffix.lower() not in CLIP_SUFFIXES:
+        why = f"{path} is not called like one ({', '.join(sorted(CLIP_SUFFIXES))})"
+    raise ClipError(f"Row {row} of the data set holds no clip" + (f": {why}" if path else ""))

@@ -11,15 +11,16 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 from vmmetrics.errors import ClipError, SetupError
-from vmmetrics.utils.tables import open_parquet
+from vmmetrics.utils.tables import open_parquet, parquet_rows
 from vmmetrics.video.folders import check_inside
 
 PROMPT_COLUMNS = ("prompt", "caption", "text", "prompt_en", "text_prompt", "description")
@@ -28,6 +29,12 @@ MODEL_COLUMNS = ("model", "model_name", "generator")
 """Columns that hold the name of the model, likewise."""
 VIDEO_COLUMNS = ("video", "mp4", "clip", "webm", "gif", "file")
 """Columns that may hold clips, likewise, where the data set does not declare one."""
+PATH_COLUMNS = ("path", "video_path", "file_name", "filename", "clip_path")
+"""Columns that hold the path of a clip, likewise."""
+MAX_CLIPS = 200_000
+"""Rows of a file with clips; a file with more is refused."""
+MAX_TEXT_BYTES = 2**28
+"""Bytes of the names, prompts and models in a file, unpacked."""
 MAX_NAME = 300
 """Characters of a clip's or model's name; longer ones are left out."""
 MAX_GROUP_BYTES = 4 * 2**30
@@ -35,7 +42,7 @@ MAX_GROUP_BYTES = 4 * 2**30
 
 _ROW = re.compile(r"(?P<file>.+\.parquet)#(?P<row>\d{1,12})", re.IGNORECASE)
 _FEATURES = b"huggingface"  # where the schema of a data set's file says what its columns are
-_BATCH = 1024  # rows of texts read at once; of clips one is
+_HASHES = 1024  # kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +54,14 @@ class PackedClip:
         name: What the row calls its clip, or None.
         prompt: Text it was generated from, or None.
         model: Which model made it, or None.
+        stated_only: Whether the file holds the path of each clip, and of none the bytes.
     """
 
     path: Path
     name: str | None
     prompt: str | None
     model: str | None
+    stated_only: bool = False
 
 
 def row_of(path: Path) -> tuple[Path, int] | None:
@@ -67,29 +76,73 @@ def packed_clips(file: Path) -> list[PackedClip]:
     """List the clips of a Parquet file without reading their pictures; none where it has no column of clips.
 
     Raises:
-        SetupError: pyarrow is not installed, or the file cannot be read.
+        SetupError: pyarrow is not installed, the file cannot be read, or has more than :data:`MAX_CLIPS` rows or
+            :data:`MAX_TEXT_BYTES` of texts.
     """
     with open_parquet(file) as table:
         column = _video_column(table)
         if column is None:
             return []
+        count = table.metadata.num_rows
+        if count > MAX_CLIPS:
+            raise SetupError(
+                f"{file}: {count:,} rows, more than the {MAX_CLIPS:,} clips that a file may hold; split it"
+            )
         names = table.schema_arrow.names
-        prompt = next((name for name in PROMPT_COLUMNS if name in names), None)
-        model = next((name for name in MODEL_COLUMNS if name in names), None)
+        prompt = next((name for name in PROMPT_COLUMNS if name in names), "")
+        model = next((name for name in MODEL_COLUMNS if name in names), "")
         inner = [f"{column}.path"] if _is_struct(table, column) else []
-        wanted = [*inner, *(name for name in (prompt, model) if name is not None)]
-        if not wanted:
-            return [PackedClip(_at(file, row), None, None, None) for row in range(table.metadata.num_rows)]
-        rows = (row for batch in table.iter_batches(_BATCH, columns=wanted) for row in batch.to_pylist())
+        wanted = [*inner, *filter(None, (prompt, model))]
+        rows = parquet_rows(table, file, wanted, MAX_CLIPS, MAX_TEXT_BYTES) if wanted else ({} for _ in range(count))
+        stated_only = bool(inner) and _is_null(table.metadata, f"{column}.bytes")
         return [
             PackedClip(
                 _at(file, number),
                 plain_name((row.get(column) or {}).get("path") if inner else None),
                 plain_text(row.get(prompt)),
                 plain_name(row.get(model)),
+                stated_only,
             )
             for number, row in enumerate(rows)
         ]
+
+
+def _is_null(metadata: Any, path: str) -> bool:
+    """Tell whether a column holds nothing in any row, by what the file states of its pieces."""
+    groups = map(metadata.row_group, range(metadata.num_row_groups))
+    chunks = [group.column(number) for group in groups for number in range(group.num_columns)]
+    stated = [chunk.statistics for chunk in chunks if chunk.path_in_schema == path]
+    return all(one is not None and one.has_null_count and not one.num_values for one in stated)
+
+
+def row_number(path: Path) -> str:
+    """Return the row of a clip in a Parquet file with six digits, so that names sort.
+
+    >>> row_number(Path("train.parquet#12"))
+    '000012'
+    """
+    return path.name.rpartition("#")[2].zfill(6)
+
+
+def clip_names(clips: Sequence[tuple[str | None, str | None]], numbered: Sequence[str]) -> list[str]:
+    """Name clips by the shortest form that tells all apart: file, model and file, then the folders in front of it.
+
+    Args:
+        clips: Path (:func:`plain_name`) and model of each.
+        numbered: Names for where no form does.
+
+    >>> clip_names([("out/1/a.mp4", "wan"), ("out/2/a.mp4", "wan")], ["train/000000", "train/000001"])
+    ['1/a.mp4', '2/a.mp4']
+    """
+    parts = [path.split("/") if path else [] for path, _ in clips]
+    if not all(parts):
+        return list(numbered)
+    files = ["/".join(part[-1:]) for part in parts]
+    forms = [files, [f"{model}/{file}" for file, (_, model) in zip(files, clips, strict=True)]]
+    forms = forms[: 1 + all(model for _, model in clips)]
+    deepest = max(map(len, parts), default=0)
+    tails = (["/".join(part[-depth:]) for part in parts] for depth in range(2, deepest + 1))
+    return next((names for names in chain(forms, tails) if len(set(names)) == len(names)), list(numbered))
 
 
 def _at(file: Path, row: int) -> Path:
@@ -160,7 +213,7 @@ class _Reader:
     def content(self, file: Path, row: int) -> bytes:
         with self._lock:
             data = self._content(file, row)
-        if len(self._hashes) > _BATCH:
+        if len(self._hashes) > _HASHES:
             self._hashes.clear()
         self._hashes[_identity(file), row] = hashlib.sha256(data).hexdigest()
         return data
