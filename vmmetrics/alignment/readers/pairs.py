@@ -25,6 +25,8 @@ OUTCOME = ("outcome", "preference", "preferred", "winner", "choice", "label", "r
            "vote_type", "human_vote", "human_preference_answer", "human_preference", "human_rating", "answer", "vote",
            "judgement", "judgment", "preference_strength", "grade", "ccr", "cmos", "comparison", "rating",
            "score")  # fmt: skip
+_GRADES = frozenset({"preference_strength", "grade", "ccr", "cmos"})  # numbers there are grades, whatever they are
+_UNCLEAR = frozenset({"comparison", "rating", "score"})  # 1 and -1 there are a vote or a grade
 _FIRST = {"left": "right", "l": "r", "a": "b", "first": "second", "1": "2", "winner": "loser", "chosen": "rejected"}
 _OF_CLIP = frozenset({"clip", "video", "path", "file", "filename", "name", "url", "link", "relative", "v", "id"})
 _OF_MODEL = frozenset({"model", "name", "system", "generator", "method", "t2v", "gen"})
@@ -218,17 +220,22 @@ def _outcomes(
     trouble: SetupError | None = None
     for column in (name for name in map(partial(first_column, others), ([name] for name in OUTCOME)) if name):
         try:
-            found, how = _parse(table, column, (clips, models), scale, strict=True)
+            name = normalised(column)
+            graded = name in _GRADES or (None if name in _UNCLEAR else False)
+            found, how = _parse(table, column, (clips, models), scale, graded, strict=True)
         except SetupError as error:
             trouble = trouble or error
             continue
         source = f"outcome from {column}" + (how and f": {how}")
         return PairOutcomes({DIMENSION: found or [None] * len(table)}, {DIMENSION: column}, source)
     wanted = {normalised(name) for name in asked}
+    # one reading for all: the same person wrote them
+    said = [{cell for cell in texts(table, name) if cell} for name in others if normalised(name) in wanted]
+    graded = any(map(votes.are_grades, said)) or None
     outcomes, told = {}, {}
     for name in others:
         if normalised(name) in wanted or not called.is_bookkeeping(name):
-            parsed, how = _parse(table, name, (clips, models), scale, strict=normalised(name) in wanted)
+            parsed, how = _parse(table, name, (clips, models), scale, graded, strict=normalised(name) in wanted)
             if parsed is not None:
                 outcomes[name], told[name] = parsed, how
     if not outcomes:
@@ -257,6 +264,7 @@ def _parse(
     column: str,
     named: Sequence[tuple[Sequence[str | None], Sequence[str | None]]],
     scale: RatingScale,
+    graded: bool | None,
     *,
     strict: bool,
 ) -> tuple[Outcomes | None, str]:
@@ -271,7 +279,7 @@ def _parse(
     said = {cell for cell in cells if cell is not None}
     if not said or (all(map(votes.is_number, said)) and not (strict or scale)):
         return None, ""
-    reading = votes.reading_of(said, scale)
+    reading = votes.reading_of(said, scale, graded=graded)
     if isinstance(reading, str):
         if not strict:
             return None, ""
