@@ -134,7 +134,7 @@ def _of_numbers(said: Sequence[str], scale: tuple[float, float] | None, graded: 
         how = f"grades, {scale[0]:g} the first, {scale[1]:g} the second, {middle:g} a tie; how much is not used"
         return VoteReading(lambda cell: _sign(toward * (middle - float(cell))), how)
     fitting = [] if graded else [words for words in _NUMBERS if set(said) <= words.keys()]
-    if are_grades(said) or (graded and -_MOST_GRADE <= values[0] and values[-1] <= _MOST_GRADE):
+    if are_grades(said) or (graded and values[0] >= -_MOST_GRADE and values[-1] <= _MOST_GRADE):
         how = f"{_SECOND}; how much is not used; --scale {_MOST_GRADE} -{_MOST_GRADE} where above 0 is for the first"
         return VoteReading(lambda cell: _sign(-float(cell)), how)
     if not fitting:
