@@ -211,3 +211,16 @@ def test_what_cannot_be_read(source: Any, message: str) -> None:
         read(source)
     with pytest.raises(SetupError, match=message):
         read(source, form="pairs")
+
+
+def test_clips_of_one_name_are_told_by_their_models() -> None:
+    found = read(
+        {
+            "video_1": ["1.mp4", "1.mp4", "2.mp4"], "video_2": ["1.mp4", "1.mp4", "2.mp4"],
+            "model_1": ["wan", "wan", "mochi"], "model_2": ["mochi", "wan", "wan"], "choice": ["video_1", "tie", "wan"],
+        }
+    )  # fmt: skip
+    assert said(found) == [("wan/1.mp4", "mochi/1.mp4", 1), ("mochi/2.mp4", "wan/2.mp4", -1)]
+    assert found.models == ("wan", "mochi", "mochi", "wan")
+    assert any("1 rows compare a clip with itself" in note for note in found.notes)
+    assert any("clips are taken to be called model_1/video_1" in note for note in found.notes)

@@ -124,6 +124,14 @@ def test_decimal_commas_of_a_table_with_semicolons(tmp_path: Path) -> None:
     assert table.notes == ("t.csv: numbers with a decimal comma: mss",)
 
 
+@pytest.mark.parametrize("cell", ["4,5", "1,250"])
+def test_a_comma_in_a_cell_of_a_table_with_commas_is_no_decimal_comma(tmp_path: Path, cell: str) -> None:
+    (tmp_path / "t.csv").write_text(f'clip,mss\na.mp4,"{cell}"\nb.mp4,3\nc.mp4,4\n')
+    table = read_table(tmp_path / "t.csv", "x")
+    with pytest.raises(SetupError, match=f"row 1: expected a number in mss but got '{cell}'"):
+        numbers(table, "mss")
+
+
 def test_numbers() -> None:
     assert to_number(" 2.5 ") == 2.5
     assert to_number("failed") != to_number("failed")  # NaN

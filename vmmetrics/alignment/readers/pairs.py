@@ -105,6 +105,11 @@ def read_pairs(table: SourceTable, asked: Sequence[str] = (), scale: RatingScale
         left, right = (
             [f"{of}/{p}" if of and p else None for of, p in zip(side, prompts, strict=True)] for side in of_models
         )
+    notes = [*table.notes, f"Preferences: {sides.left} against {sides.right}, {compared.how}"]
+    if models and _repeat((left, right), of_models):
+        left, right = (_under_models(*side) for side in zip((left, right), of_models, strict=True))
+        called_now = f"{models[0]}/{sides.left}"
+        notes.append(f"Several models have clips of one name: clips are taken to be called {called_now}")
     rated: list[RatedClip] = []
     judged: defaultdict[str, list[tuple[str, str, int, str]]] = defaultdict(list)
     blank, selves = 0, 0
@@ -123,7 +128,6 @@ def read_pairs(table: SourceTable, asked: Sequence[str] = (), scale: RatingScale
             else:
                 said = dimensions[row] or name if len(outcomes) == 1 else name
                 judged[said].append((a, b, outcome, raters[row] or ""))
-    notes = [*table.notes, f"Preferences: {sides.left} against {sides.right}, {compared.how}"]
     what = "model" if sides.of_models else "clip"
     notes += [f"{selves} rows compare a {what} with itself and were left out"] if selves else []
     notes += [f"{blank} preferences are blank and were left out"] if blank else []
@@ -139,6 +143,17 @@ def read_pairs(table: SourceTable, asked: Sequence[str] = (), scale: RatingScale
         one, other, preferred = np.array([(place[a], place[b], side) for a, b, side, _ in told], np.int64).T
         pairs[dimension] = Preferences(one, other, preferred, tuple(rater for *_, rater in told))
     return replace(found, pairs=pairs)
+
+
+def _repeat(clips: Sequence[Sequence[str | None]], models: Sequence[Sequence[str | None]]) -> bool:
+    """Whether clips of several models have one name."""
+    owners = {(clip, model) for side in zip(clips, models, strict=True) for clip, model in zip(*side, strict=True)}
+    known = [clip for clip, model in owners if clip and model]
+    return len(set(known)) < len(known)
+
+
+def _under_models(clips: Sequence[str | None], models: Sequence[str | None]) -> list[str | None]:
+    return [f"{model}/{clip}" if clip and model else clip for clip, model in zip(clips, models, strict=True)]
 
 
 _ALSO: Mapping[str, Sequence[str]] = {"dimension": called.DIMENSION, "rater": called.RATER, "prompt": called.PROMPT}

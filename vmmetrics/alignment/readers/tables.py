@@ -199,12 +199,13 @@ def _of_file(path: Path) -> SourceTable:
         content, notes = read_json_or_lines(path)
         return _of_content(content, str(path), notes)
     text, notes = _text(path)
-    names, rows = _of_markdown(text, path) if suffix == ".md" else _of_lines(text, suffix, path)
+    delimiter = "" if suffix == ".md" else _delimiter(text, suffix)
+    names, rows = _of_lines(text, delimiter, path) if delimiter else _of_markdown(text, path)
     if (header := _HEADLESS.get(len(names))) and is_clip_file(names[0]) and to_number(names[-1]) is not None:
         names, rows = header, [names, *rows]
         notes = (*notes, f"{path.name}: no header; its columns are taken for {', '.join(header)}")
     columns = {name: [row[index] for row in rows] for index, name in enumerate(names)}
-    commas = {name: cells for name, cells in columns.items() if suffix == ".csv" and _has_decimal_commas(cells)}
+    commas = {name: cells for name, cells in columns.items() if delimiter in {";", "\t"} and _has_decimal_commas(cells)}
     columns |= {name: [cell.replace(",", ".") for cell in cells] for name, cells in commas.items()}
     notes = (*notes, f"{path.name}: numbers with a decimal comma: {listed(list(commas), _SHOWN)}") if commas else notes
     return SourceTable(str(path), columns, notes)
@@ -237,10 +238,13 @@ def _text(path: Path) -> tuple[str, tuple[str, ...]]:
         return "\n".join(lines), (f"{path.name}: {odd} lines are not UTF-8 and were read as Latin 1",)
 
 
-def _of_lines(text: str, suffix: str, path: Path) -> tuple[list[str], list[list[str]]]:
+def _delimiter(text: str, suffix: str) -> str:
+    first = text.lstrip("\r\n").split("\n", 1)[0]
+    return "\t" if suffix == ".tsv" else "|" if suffix == ".txt" and "|" in first else max(",;\t", key=first.count)
+
+
+def _of_lines(text: str, delimiter: str, path: Path) -> tuple[list[str], list[list[str]]]:
     text = text.lstrip("\r\n")
-    first = text.split("\n", 1)[0]
-    delimiter = "\t" if suffix == ".tsv" else "|" if suffix == ".txt" and "|" in first else max(",;\t", key=first.count)
     try:
         reader = csv_rows(io.StringIO(text, newline=""), delimiter)
         names = [name.strip() for name in next(reader)]
