@@ -49,8 +49,8 @@ def test_every_way_to_name_the_sides(left: str, right: str) -> None:
 
 
 GENAI_BENCH = {
-    "prompt": ["x", "y", "z"], "left_model": ["a", "b", "a"], "left_video": ["p", "p", "q"],
-    "right_model": ["b", "a", "b"], "right_video": ["q", "r", "r"],
+    "prompt": ["x", "y", "z"], "left_model": ["a", "a", "b"], "left_video": ["p", "p", "q"],
+    "right_model": ["b", "a", "a"], "right_video": ["q", "r", "r"],
     "vote_type": ["leftvote", "rightvote", "bothbad_vote"],
 }  # fmt: skip
 VA_JUDGER = {

@@ -183,7 +183,7 @@ def _labelled(cells: Sequence[Any]) -> _Labelled | None:
 
 
 def _shared_labels(columns: Iterable[_Labelled]) -> dict[str, float]:
-    """The labels of all columns that are words of a scale; empty where they are of several, or contradict each other."""
+    """The labels of all columns that are words of one scale; empty where they are of several, or contradict."""
     shared: dict[str, float] = {}
     for _, numbers in columns:
         for label, number in numbers.items() if _scale(set(numbers)) else ():
