@@ -137,6 +137,48 @@ def test_a_file_for_each_metric_and_model(tmp_path: Path, layout: str) -> None:
     assert column(scores, "clip_score") == {"wan/0": 1, "wan/1": 1, "mochi/0": 1.5, "mochi/1": 1.25}
 
 
+@pytest.mark.parametrize("folder", ["scores", "quality", "metric_scores"])
+def test_a_folder_of_a_general_name_is_no_metric(tmp_path: Path, folder: str) -> None:
+    write(tmp_path / folder / "mss.csv", "clip,score\na.mp4,0.5\nb.mp4,0.25\n")
+    write(tmp_path / folder / "raft.csv", "clip,score\na.mp4,3\nb.mp4,4\n")
+    write(tmp_path / folder / "ratings.csv", "clip,rating\na.mp4,5\nb.mp4,2\n")
+    for source in (tmp_path, tmp_path / folder):
+        scores = read_scores(source)
+        assert {metric: values.tolist() for metric, values in scores.values.items()} == {
+            "mss": [0.5, 0.25], "raft": [3, 4]
+        }  # fmt: skip
+        assert scores.clips == ("a.mp4", "b.mp4") and not any(scores.models)
+        assert any("passed over" in note and "ratings.csv" in note for note in scores.notes)
+
+
+def test_one_folder_called_after_a_metric(tmp_path: Path) -> None:
+    for model, value in (("wan", 0.5), ("mochi", 0.25)):
+        write(tmp_path / "mss" / f"{model}.json", {"1.mp4": value, "2.mp4": 1})
+    for source in (tmp_path, tmp_path / "mss"):
+        scores = read_scores(source)
+        assert column(scores, "mss") == {"wan/1.mp4": 0.5, "wan/2.mp4": 1, "mochi/1.mp4": 0.25, "mochi/2.mp4": 1}
+        assert set(scores.models) == {"wan", "mochi"}
+
+
+def test_files_that_are_called_after_no_metric_are_models(tmp_path: Path) -> None:
+    for model, value in (("wan", 0.5), ("mochi", 0.25)):
+        write(tmp_path / f"{model}.json", {"1.mp4": value, "2.mp4": 1})
+    scores = read_scores(tmp_path)
+    assert column(scores, "score") == {"wan/1.mp4": 0.5, "wan/2.mp4": 1, "mochi/1.mp4": 0.25, "mochi/2.mp4": 1}
+    assert set(scores.values) == {"score"} and set(scores.models) == {"wan", "mochi"}
+
+
+@pytest.mark.parametrize("values", [[0.5, 0.25], [1.0, 0.75]])
+def test_one_file_name_in_several_folders_is_of_several_models_whatever_the_scores(
+    tmp_path: Path, values: list[float]
+) -> None:
+    for model, scored in (("wan", [0.5, 0.25]), ("mochi", values)):
+        write(tmp_path / model / "r_eval_results.json", {"motion_smoothness": dimension("./videos", scored)})
+    scores = read_scores(tmp_path)
+    assert scores.models == ("mochi", "mochi", "wan", "wan")
+    np.testing.assert_array_equal(scores.values["motion_smoothness"], [*values, 0.5, 0.25])
+
+
 NESTED = [
     ({"wan": {"1.mp4": 0.5, "2.mp4": 0.25}, "mochi": {"1.mp4": 1, "2.mp4": 0}}, "score"),
     ({m: {"a dog runs fast": v[0], "a cat": v[1]} for m, v in (("wan", (0.5, 0.25)), ("mochi", (1, 0)))}, "score"),
