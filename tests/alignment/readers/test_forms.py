@@ -117,9 +117,7 @@ def test_numbers_in_a_header_beside_a_column_of_clips_are_raters() -> None:
 @pytest.mark.parametrize("head", ["clips", "videos", "clip", "item", "stimuli"])
 @pytest.mark.parametrize("suffix", ["", ".mp4"])
 def test_numbers_in_a_header_beside_clips_of_any_heading_are_raters(tmp_path: Path, head: str, suffix: str) -> None:
-    (tmp_path / "t.csv").write_text(
-        f"{head},1,2,3\n1{suffix},4,5,3\n2{suffix},3,2,1\n3{suffix},1,1,2\n"
-    )
+    (tmp_path / "t.csv").write_text(f"{head},1,2,3\n1{suffix},4,5,3\n2{suffix},3,2,1\n3{suffix},1,1,2\n")
     options = {"clip_column": head} if head in {"item", "stimuli"} else {}
     study = read_study({"clip": ["1.mp4", "2.mp4", "3.mp4"], "mss": [1, 2, 3]}, tmp_path / "t.csv", **options)
     assert study.ratings["1"].tolist() == [[4], [3], [1]]

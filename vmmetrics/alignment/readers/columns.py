@@ -15,8 +15,7 @@ from vmmetrics.video.discover import CLIP_SUFFIXES
 CLIP = (
     "clip", "clip_name", "clip_path", "video", "video_name", "video_path", "file", "filename", "file_name", "path",
     "filepath", "file_path", "name", "video_file", "video_id", "clip_id", "id",
-    "video_url", "clip_url", "video_link", "stimulus", "pvs",
-    "video_url", "clip_url", "video_link", "stimulus", "pvs", "url",
+    "video_url", "clip_url", "video_link", "stimulus", "pvs", "url", "clips", "videos",
 )  # fmt: skip
 RATER = ("rater", "rater_id", "annotator", "annotator_id", "worker", "worker_id", "user", "user_id", "participant",
          "participant_id", "judge", "subject_id", "human", "annotator_email", "completed_by", "email", "email_address",

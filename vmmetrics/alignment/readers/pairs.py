@@ -71,7 +71,12 @@ def looks_like_pairs(table: SourceTable) -> bool:
     sides = sides_of(table)
     if sides is None or not (sides.is_result or _are_texts(table, sides)):
         return False
-    return not sides.of_models or first_column(_beside(table, sides), OUTCOME) is not None
+    beside = _beside(table, sides)
+    is_bare = len(_tokens(sides.left)) == 1 and first_column(
+        (n for n in beside if not called.describes_clip(n)), called.CLIP
+    )
+    # "clip,1,2": raters; "model_a,model_b": whatever else
+    return not (sides.of_models or is_bare) or first_column(beside, OUTCOME) is not None
 
 
 def read_pairs(table: SourceTable, asked: Sequence[str] = (), scale: RatingScale = None) -> Judgements:
