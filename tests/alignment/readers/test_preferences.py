@@ -167,6 +167,8 @@ def test_what_each_column_was_read_as() -> None:
 def test_winners_and_losers() -> None:
     found = read({"winner": ["p", "r", "q"], "loser": ["q", "p", "r"], "tie": [0, 0, 1]})
     assert said(found) == [("p", "q", 1), ("r", "p", 1), ("q", "r", 0)]
+    found = read({"chosen": ["p", "q"], "rejected": ["q", "r"], "is_tie": ["0.0", "1.0"]})  # as pandas writes it
+    assert said(found) == [("p", "q", 1), ("q", "r", 0)]
     assert said(read({"chosen_video": ["p", "r"], "rejected_video": ["q", "p"]})) == [("p", "q", 1), ("r", "p", 1)]
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 import pytest
 
+from vmmetrics.alignment.readers import score_folders
 from vmmetrics.alignment.readers.read import read_study
 from vmmetrics.alignment.readers.score_tables import SourceScores
 from vmmetrics.alignment.readers.scores import read_scores
@@ -270,3 +273,29 @@ def test_files_without_scores(tmp_path: Path) -> None:
         read_scores(write(tmp_path / "UMTScore" / "auto_eval_results_wan.json", {"0": [1, 2]}))
     with pytest.raises(SetupError, match=r"no column holds scores: clip \(clip\), note \(passed over: not numbers\)"):
         read_scores({"clip": ["a"], "note": ["fine"]})
+
+
+def test_columns_of_bookkeeping_in_nested_scores_are_read_where_they_are_asked_for(tmp_path: Path) -> None:
+    content = {"wan": {"1.mp4": {"mss": 0.5, "height": 480}, "2.mp4": {"mss": 0.25, "height": 720}}}
+    path = write(tmp_path / "x.json", content)
+    for source in (path, content):
+        assert read_scores(source, metrics=["height"]).values["height"].tolist() == [480, 720]
+
+
+def test_a_long_line_of_a_log_is_passed_over_at_once(tmp_path: Path) -> None:
+    good = "Vid: 0001.mp4,  Current flow_score: 1.5, Current avg. flow_score: 1.5"
+    path = write(tmp_path / "flow_score_record.txt", f"{'Vid:a ' * 20000}\n{good}\n")
+    began = perf_counter()
+    assert read_scores(path).clips == ("0001.mp4",)
+    assert perf_counter() - began < 1  # the square of the line's length would be many seconds
+
+
+def test_only_so_many_files_of_a_folder_are_visited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(score_folders, "MOST_FILES", 5)
+    for number in range(50):
+        write(tmp_path / f"{number:02}" / "mss.json", {"a.mp4": number})
+    visited: list[str] = []
+    real = os.scandir
+    monkeypatch.setattr(os, "scandir", lambda path: (visited.append(path), real(path))[1])
+    scores = read_scores(tmp_path)
+    assert len(scores.clips) == 5 and len(visited) < 12

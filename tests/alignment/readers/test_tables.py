@@ -51,6 +51,20 @@ def test_parquet_gives_the_same_rows(tmp_path: Path) -> None:
         read_table(tmp_path / "t.parquet", "x")
 
 
+@pytest.mark.parametrize("schema", [True, False])
+def test_a_parquet_that_unfolds_is_refused(tmp_path: Path, schema: bool) -> None:
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    file = tmp_path / "t.parquet"
+    clips = pyarrow.DictionaryArray.from_arrays([0] * 2000, ["a" * 2**20])
+    parquet.write_table(pyarrow.table({"clip": clips}), file, dictionary_pagesize_limit=2**24, store_schema=schema)
+    assert file.stat().st_size < 2**18  # 2 GB unfolded
+    with pytest.raises(SetupError, match=r"t\.parquet: larger than 512 MiB"):
+        read_table(file, "x")
+    parquet.write_table(pyarrow.table({"clip": pyarrow.nulls(1_000_001, pyarrow.string())}), file)
+    with pytest.raises(SetupError, match=r"t\.parquet: 1,000,001 rows; at most 1,000,000"):
+        read_table(file, "x")
+
+
 def test_data_frames_give_the_same_rows() -> None:
     frame = pytest.importorskip("pandas").DataFrame(ROWS)
     for source in (frame, frame.set_index("clip"), frame.set_index("clip").rename_axis(None)):

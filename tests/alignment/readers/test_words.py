@@ -135,3 +135,9 @@ def test_labels_are_turned_by_the_ends_of_their_scale(cells: list[str], expected
 def test_columns_whose_labels_contradict_each_other_are_read_alone() -> None:
     found = read(q=["1 (Excellent)", "2 (Good)"], z=["5 (Excellent)", "4 (Good)"])
     assert ratings(found) == ratings(found, "z") == [5, 4]
+
+
+def test_the_direction_of_high_and_low_is_said() -> None:
+    found = read(artifacts=["high", "low"])
+    assert ratings(found, "artifacts") == [4, 2]
+    assert any("high 4" in note and "higher counts as better" in note for note in found.notes)

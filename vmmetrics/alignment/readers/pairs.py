@@ -31,7 +31,7 @@ _FIRST = {"left": "right", "l": "r", "a": "b", "first": "second", "1": "2", "win
 _OF_CLIP = frozenset({"clip", "video", "path", "file", "filename", "name", "url", "link", "relative", "v", "id"})
 _OF_MODEL = frozenset({"model", "name", "system", "generator", "method", "t2v", "gen"})
 _TIE_MARKS = ("tie", "is_tie")
-_YES, _NO = frozenset({"1", "true", "yes", "tie"}), frozenset({"0", "false", "no"})
+_YES, _NO = frozenset({"1", "1.0", "true", "yes", "tie"}), frozenset({"0", "0.0", "false", "no"})
 
 Outcomes = list[votes.Outcome]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -49,7 +49,7 @@ def read_score_folder(path: Path, besides: Path | None = None) -> ScoreFile:
     Raises:
         SetupError: There are none, or two of them give a clip different scores.
     """
-    paths = [f for f in islice(sorted(path.rglob("*")), MOST_FILES) if f.is_file() and not _is_hidden(f, path)]
+    paths = [file for file in islice(_walk(path), MOST_FILES) if file.is_file()]
     paths = [file for file in paths if besides is None or not file.samefile(besides)]
     if runs := [str(file.parent) for file in paths if file.name == "run.json"]:
         raise SetupError(f"{path} holds run directories; give them one by one: {listed(runs, SHOWN)}")
@@ -89,8 +89,11 @@ def read_score_files(paths: Sequence[Path]) -> ScoreFile | None:
         return None
 
 
-def _is_hidden(file: Path, root: Path) -> bool:
-    return any(part.startswith(".") for part in file.relative_to(root).parts)
+def _walk(root: Path) -> Iterator[Path]:
+    """The files of a folder and of those below it, but hidden ones, in the order of names; no further than is asked."""
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        yield from (Path(folder, name) for name in sorted(names) if not name.startswith("."))
 
 
 def _read(file: Path, reasons: list[str]) -> ScoreFile | None:

@@ -33,6 +33,7 @@ _BLANKS = frozenset({"", "nan", "na", "n/a", "none", "null", "-", "–", "missin
 # Names of the columns of a file without a header: "1.mp4|a cat|3.5", as T2VQA-DB has it.
 _HEADLESS = {2: ["clip", "rating"], 3: ["clip", "prompt", "rating"]}
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+(?:,\d+)?")
+_MOST_ROWS, _ROWS_AT_ONCE, _LARGEST = 1_000_000, 32, 512 * 2**20  # rows of a Parquet file; its bytes in memory
 _SHOWN = 12  # columns named in a message
 _CELL = 30  # letters of a cell in a message
 
@@ -190,11 +191,7 @@ def _of_file(path: Path) -> SourceTable:
         how = "; save the sheet as CSV" if suffix in _SHEETS else ""
         raise SetupError(f"{path}: expected a table in {', '.join(TABLE_SUFFIXES)}{how}")
     if suffix == ".parquet":
-        with open_parquet(path) as file:
-            read = file.read()
-        from pyarrow.types import is_list
-
-        return _of_content(read.select([f.name for f in read.schema if not is_list(f.type)]).to_pylist(), str(path))
+        return _of_content(_of_parquet(path), str(path))
     if suffix in {".json", ".jsonl", ".ndjson"}:
         content, notes = read_json_or_lines(path)
         return _of_content(content, str(path), notes)
@@ -209,6 +206,24 @@ def _of_file(path: Path) -> SourceTable:
     columns |= {name: [cell.replace(",", ".") for cell in cells] for name, cells in commas.items()}
     notes = (*notes, f"{path.name}: numbers with a decimal comma: {listed(list(commas), _SHOWN)}") if commas else notes
     return SourceTable(str(path), columns, notes)
+
+
+def _of_parquet(path: Path) -> list[Any]:
+    """Rows of a Parquet file without columns of lists; a small file may unfold to many or to large ones."""
+    rows: list[Any] = []
+    with open_parquet(path) as file:
+        from pyarrow.types import is_dictionary, is_list
+
+        if file.metadata.num_rows > _MOST_ROWS:
+            raise SetupError(f"{path}: {file.metadata.num_rows:,} rows; at most {_MOST_ROWS:,} are read")
+        columns, size = [of.name for of in file.schema_arrow if not is_list(of.type)], 0
+        for batch in file.iter_batches(_ROWS_AT_ONCE, columns=columns):
+            plain = [c.dictionary_decode() if is_dictionary(c.type) else c for c in batch.columns]
+            size += sum(column.nbytes for column in plain)
+            if size > _LARGEST:
+                raise SetupError(f"{path}: larger than {_LARGEST // 2**20} MiB when read; keep the columns that count")
+            rows += batch.to_pylist()
+    return rows
 
 
 def _has_decimal_commas(cells: Sequence[str]) -> bool:

@@ -108,7 +108,8 @@ def word_ratings(table: SourceTable, columns: Iterable[str]) -> dict[str, WordRa
             f"{'/'.join(word for word in level if word in occurring) or level[0]} {number}"
             for number, level in enumerate(SCALES[name], 1)
         )
-        found[column] = WordRatings(values, f"words read as {shown}")
+        way = "; higher counts as better: write numbers where it is not" if name == "height" else ""
+        found[column] = WordRatings(values, f"words read as {shown}{way}")
     return found
 
 
