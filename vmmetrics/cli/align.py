@@ -12,6 +12,7 @@ from vmmetrics.cli import options
 from vmmetrics.cli.formats import print_result
 from vmmetrics.cli.options import argument, count_option, number_option, option, out_option, seed_option, share_option
 from vmmetrics.cli.terminal import open_consoles, usage, warn
+from vmmetrics.errors import SetupError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -126,7 +127,12 @@ def align(
         columns = list(column_tables(columns_read(scores, judged)))
         if form == "text":  # before clips are matched: how columns were read may say why none does
             print_parts(columns, output)
-    study = matched_study(scores, judged, facing, dimension or ())
+    try:
+        study = matched_study(scores, judged, facing, dimension or ())
+    except SetupError:
+        if dry_run and form != "text":
+            print_result(form, columns, output)
+        raise
     study = chosen_clips(study, sources, where or (), clip_column)
     if dry_run:
         matches = study_parts(without_models(study, exclude_model or ()))

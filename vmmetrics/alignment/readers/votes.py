@@ -77,8 +77,7 @@ def reading_of(
     if said and all(map(is_number, said)):
         return _of_numbers(sorted(said, key=float), scale, graded)
     words = [_words(cell) for cell in cells]
-    graded = sum(word in _GRADES for word in words)
-    if graded == len(words) and any(_GRADES[word] for word in words):
+    if all(word in _GRADES for word in words) and any(_GRADES[word] for word in words):
         return VoteReading(lambda cell: _turned(_GRADES.get(_words(cell))), f"{_SECOND}; how much is not used")
     strong = any(_STRENGTHS.search(str(cell).casefold()) for cell in cells)
     return VoteReading(outcome_of, "how much better is not used" if strong else "")
