@@ -51,7 +51,7 @@ def test_from_tables_to_a_folder(vmmetrics: Any, files: tuple[Path, Path], tmp_p
     scores, ratings = files
     assert vmmetrics("align", scores, ratings, "--out", "study", "--resamples", 50, "--reference", "ssim") == 0
     shown = capsys.readouterr()
-    assert "held against: mss, ssim → temporal_quality" in shown.out
+    assert "compared with: mss, ssim → temporal_quality" in shown.out
     assert "1 clips with a score and no judgement: 9_alpha.mp4" in shown.out
     assert "page.html" in shown.err
     out = tmp_path / "study"
@@ -79,13 +79,13 @@ def test_options(vmmetrics: Any, files: tuple[Path, Path], capsys: Captured) -> 
     options = ("--pair", "mss=static_quality", "--lower-is-better", "ssim", "--exclude-model", "gamma", "--seed", 7)
     assert vmmetrics(*command, *options, "--scale", 1, 5, "--ratings-format", "wide") == 0
     shown = capsys.readouterr().out
-    assert "held against: mss → static_quality; ssim → temporal_quality" in shown
+    assert "compared with: mss → static_quality; ssim → temporal_quality" in shown
     assert "12 clips, 6 prompts, 2 models" in shown
     assert vmmetrics(*command, "--lower-is-better", "ssim", "--out", "turned") == 0
     capsys.readouterr()
     assert "Lower is better, sign turned: ssim" in Path("turned/report.md").read_text()
     assert vmmetrics(*command, "--metrics", "ssim", "--dimension", "static_quality") == 0
-    assert "held against: ssim → static_quality" in capsys.readouterr().out
+    assert "compared with: ssim → static_quality" in capsys.readouterr().out
 
 
 def test_by_a_column_and_only_some_clips(
@@ -223,6 +223,31 @@ def test_where_the_rest_goes_is_said_once_and_only_where_it_is_not_written(
     for more in (["--quiet"], ["-o", "study"], ["-q", "-o", "study2"]):
         assert vmmetrics(*common, *more) == 0
         assert hint not in "".join(capsys.readouterr())
+
+
+@pytest.mark.parametrize("form", ["json", "csv"])
+def test_a_dry_run_without_a_match_in_other_formats(
+    vmmetrics: Any, files: tuple[Path, Path], capsys: Captured, form: str
+) -> None:
+    scores, ratings = files
+    ratings.write_text("clip,rater,temporal_quality\nx.mp4,r,1\ny.mp4,r,2\n")
+    assert vmmetrics("align", scores, ratings, "--dry-run", "--format", form) == 2
+    shown = capsys.readouterr()
+    assert "rating of temporal_quality" in shown.out
+    assert form != "json" or json.loads(shown.out)
+    assert "No clip is in both" in shown.err
+
+
+def test_scores_called_ratings_stand_beside_the_ratings_in_a_dry_run(
+    vmmetrics: Any, files: tuple[Path, Path], tmp_path: Path, capsys: Captured
+) -> None:
+    scores, ratings = files
+    (tmp_path / "a").mkdir()
+    scores.rename(tmp_path / "a" / "ratings.csv")
+    assert vmmetrics("align", "a/ratings.csv", ratings, "--dry-run", "--format", "json") == 0
+    shown = capsys.readouterr().out
+    assert "rating of temporal_quality" in shown
+    assert re.search(r'"mss"[^}]*"score"', shown)
 
 
 def test_what_was_read_is_kept_beside_the_report(vmmetrics: Any, files: tuple[Path, Path], tmp_path: Path) -> None:

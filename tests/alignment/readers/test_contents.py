@@ -119,6 +119,42 @@ def test_a_list_per_model_is_told_by_the_numbers_of_its_clips(tmp_path: Path, fi
     assert study.models == ("gen2", "gen2", "pika", "pika")
 
 
+def models_side_by_side(folder: Path, clips: list[str], text: str) -> dict[str, float]:
+    (folder / "mos.csv").write_text(text)
+    study = read_study({"clip": clips, "mss": range(len(clips))}, folder / "mos.csv")
+    return dict(zip(study.clips, study.ratings["rating"][:, 0].tolist(), strict=True))
+
+
+CLIPS = ["wan/0.mp4", "wan/1.mp4", "mochi/0.mp4", "mochi/1.mp4"]
+
+
+@pytest.mark.parametrize("head", ["index", "id", "clip_id", "No."])
+@pytest.mark.parametrize("cells", [("1", "0"), ("1.mp4", "0.mp4"), ("v2_1.mp4", "v2_0.mp4")])
+def test_a_column_per_model_beside_the_numbers_of_its_clips(tmp_path: Path, head: str, cells: tuple[str, str]) -> None:
+    text = f"{head},wan,mochi\n{cells[0]},5,4\n{cells[1]},2,1\n"
+    expected = {"wan/1.mp4": 5, "mochi/1.mp4": 4, "wan/0.mp4": 2, "mochi/0.mp4": 1}
+    assert models_side_by_side(tmp_path, CLIPS, text) == expected
+
+
+def test_numbers_that_count_rows_are_no_numbers_of_clips_from_one(tmp_path: Path) -> None:
+    clips = ["wan/1.mp4", "wan/2.mp4", "mochi/1.mp4", "mochi/2.mp4"]
+    found = models_side_by_side(tmp_path, clips, ",wan,mochi\n0,5,4\n1,2,1\n")
+    assert found == {"wan/1.mp4": 5, "mochi/1.mp4": 4, "wan/2.mp4": 2, "mochi/2.mp4": 1}
+
+
+def test_the_last_number_of_a_name_counts(tmp_path: Path) -> None:
+    clips = [f"{model}/v2_{number}.mp4" for model in ("wan", "mochi") for number in (0, 1, 10)]
+    found = models_side_by_side(tmp_path, clips, "wan,mochi\n5,4\n3,3\n2,1\n")
+    assert list(found.values()) == [5, 3, 2, 4, 3, 1]
+
+
+@pytest.mark.parametrize("clips", [[f"{m}/{n}.mp4" for m in ("wan", "mochi") for n in (1, 2, 3)], CLIPS])
+def test_rows_without_numbers_must_be_as_many_as_clips(tmp_path: Path, clips: list[str]) -> None:
+    """With clip 0 of four failed, counting would begin at the wrong clip."""
+    with pytest.raises(SetupError, match=r"4 rows and \d clips of wan; .* a column index"):
+        models_side_by_side(tmp_path, clips, "wan,mochi\n5,4\n3,3\n2,1\n2,2\n")
+
+
 @pytest.mark.parametrize("name", ["train_data.txt", "train_data.csv"])
 def test_lines_without_a_header(tmp_path: Path, name: str) -> None:
     """T2VQA-DB's ``name|prompt|mos``; the same with commas."""

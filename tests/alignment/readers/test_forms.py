@@ -112,3 +112,29 @@ def test_numbers_in_a_header_beside_a_column_of_clips_are_raters() -> None:
     scores = {"clip": ["1.mp4", "2.mp4"], "mss": [1, 2]}
     study = read_study(scores, {"clip": ["1", "2"], "1": [4, 5], "2": [3, 2]})
     assert study.ratings["1"].tolist() == [[4], [5]]
+
+
+@pytest.mark.parametrize("head", ["clips", "videos", "clip", "item", "stimuli"])
+@pytest.mark.parametrize("suffix", ["", ".mp4"])
+def test_numbers_in_a_header_beside_clips_of_any_heading_are_raters(tmp_path: Path, head: str, suffix: str) -> None:
+    (tmp_path / "t.csv").write_text(f"{head},1,2,3\n1{suffix},4,5,3\n2{suffix},3,2,1\n3{suffix},1,1,2\n")
+    options = {"clip_column": head} if head in {"item", "stimuli"} else {}
+    study = read_study({"clip": ["1.mp4", "2.mp4", "3.mp4"], "mss": [1, 2, 3]}, tmp_path / "t.csv", **options)
+    assert study.ratings["1"].tolist() == [[4], [3], [1]]
+    assert study.ratings["3"].tolist() == [[3], [1], [2]]
+
+
+@pytest.mark.parametrize("head", ["rater", "", "participant"])
+def test_numbered_people_beside_numbered_clips(tmp_path: Path, head: str) -> None:
+    (tmp_path / "t.csv").write_text(f"{head},1,2,3\n1,4,5,3\n2,3,2,1\n")
+    study = read_study({"clip": ["1.mp4", "2.mp4", "3.mp4"], "mss": [1, 2, 3]}, tmp_path / "t.csv")
+    assert study.ratings["rating"].tolist() == [[4, 3], [5, 2], [3, 1]]
+
+
+@pytest.mark.parametrize("raters", ["1,2", "a,b", "A,B"])
+def test_words_of_two_raters_beside_clips_are_no_comparisons(tmp_path: Path, raters: str) -> None:
+    (tmp_path / "t.csv").write_text(f"clip,{raters}\nx.mp4,Good,Bad\ny.mp4,Fair,Excellent\n")
+    study = read_study({"clip": ["x.mp4", "y.mp4"], "mss": [1, 2]}, tmp_path / "t.csv")
+    first, second = raters.split(",")
+    assert study.ratings[first].tolist() == [[4], [3]]
+    assert study.ratings[second].tolist() == [[1], [5]]

@@ -25,7 +25,7 @@ WANTED = [("p", "q", 1), ("p", "r", -1), ("q", "r", 0)]
 
 @pytest.mark.parametrize(
     "words",
-    [("left", "right", "tie"), ("A", "B", "="), ("1", "2", "0"), (1, -1, 0), (1.0, 2.0, 0.0), ("a", "b", "same"),
+    [("left", "right", "tie"), ("A", "B", "="), ("1", "2", "tie"), (1, -1, 0), (1.0, -1.0, 0.0), ("a", "b", "same"),
      ("Left", "RIGHT", "Equal"), ("p", "r", "tie"), (1, 0, 0.5), ("video1", "video2", "draw")],
 )  # fmt: skip
 def test_every_way_to_write_an_outcome(words: tuple[Any, Any, Any]) -> None:
@@ -49,8 +49,8 @@ def test_every_way_to_name_the_sides(left: str, right: str) -> None:
 
 
 GENAI_BENCH = {
-    "prompt": ["x", "y", "z"], "left_model": ["a", "b", "a"], "left_video": ["p", "p", "q"],
-    "right_model": ["b", "a", "b"], "right_video": ["q", "r", "r"],
+    "prompt": ["x", "y", "z"], "left_model": ["a", "a", "b"], "left_video": ["p", "p", "q"],
+    "right_model": ["b", "a", "a"], "right_video": ["q", "r", "r"],
     "vote_type": ["leftvote", "rightvote", "bothbad_vote"],
 }  # fmt: skip
 VA_JUDGER = {
@@ -120,10 +120,37 @@ def test_grades_are_read_by_their_sign_and_said() -> None:
 
 
 def test_a_column_of_votes_of_any_name_is_read_where_it_is_asked_for() -> None:
-    table = {"left": ["p", "p", "q"], "right": ["q", "r", "r"], "which": [1, 2, 0]}
+    table = {"left": ["p", "p", "q"], "right": ["q", "r", "r"], "which": [1, 2, ""]}
     with pytest.raises(SetupError, match="its first row: left 'p', right 'q', which '1'; --dimension names a column"):
         read(table)
-    assert said(read(table, dimensions=["which"]), "which") == WANTED
+    assert said(read(table, dimensions=["which"]), "which") == WANTED[:2]
+
+
+PAIRS = {"left": ["p", "p", "q"], "right": ["q", "r", "r"]}
+
+
+@pytest.mark.parametrize("name", ["ccr", "CMOS", "preference_strength", "grade"])
+@pytest.mark.parametrize("grades", [[-1, 1, 0], [-1, 2, 0], [-3, 1, 0]])
+def test_a_column_of_grades_is_one_whatever_grades_occur(name: str, grades: list[int]) -> None:
+    found = read({**PAIRS, name: grades})
+    assert said(found) == WANTED
+    assert any("ITU-T P.910" in note for note in found.notes)
+
+
+def test_columns_of_one_table_are_read_alike() -> None:
+    table = {**PAIRS, "smooth": [-1, 1, 0], "natural": [-3, 2, 0]}
+    found = read(table, dimensions=["smooth", "natural"])
+    assert said(found, "smooth") == said(found, "natural") == WANTED
+
+
+@pytest.mark.parametrize("name", ["rating", "score", "smooth"])
+def test_one_and_minus_one_need_a_name_or_a_scale(name: str) -> None:
+    table = {**PAIRS, name: [1, -1, 0]}
+    with pytest.raises(SetupError, match="does not say which clip 1 is for: --scale 1 -1"):
+        read(table, dimensions=[name])
+    for scale, sign in (((1, -1), 1), ((-1, 1), -1)):
+        found = read(table, dimensions=[name], scale=scale)
+        assert [outcome for *_, outcome in said(found, found.dimensions[0])] == [sign, -sign, 0]
 
 
 def test_what_each_column_was_read_as() -> None:
@@ -140,6 +167,8 @@ def test_what_each_column_was_read_as() -> None:
 def test_winners_and_losers() -> None:
     found = read({"winner": ["p", "r", "q"], "loser": ["q", "p", "r"], "tie": [0, 0, 1]})
     assert said(found) == [("p", "q", 1), ("r", "p", 1), ("q", "r", 0)]
+    found = read({"chosen": ["p", "q"], "rejected": ["q", "r"], "is_tie": ["0.0", "1.0"]})  # as pandas writes it
+    assert said(found) == [("p", "q", 1), ("q", "r", 0)]
     assert said(read({"chosen_video": ["p", "r"], "rejected_video": ["q", "p"]})) == [("p", "q", 1), ("r", "p", 1)]
 
 
@@ -173,8 +202,8 @@ def test_what_is_left_out_is_said() -> None:
     ("source", "message"),
     [
         ({"left": ["p", "p"], "right": ["q", "r"], "outcome": ["left", "wow"]}, "row 2: expected left, right, tie"),
-        ({"left": ["p", "p"], "right": ["q", "r"], "outcome": [1, 0]}, "0 may be a tie or the right one"),
-        ({"left": ["p", "p"], "right": ["q", "r"], "outcome": [3, 4]}, "expected 1, 2 and 0"),
+        ({"left": ["p", "p"], "right": ["q", "r"], "outcome": [1, 0]}, "0 may be a tie, the left or the right one"),
+        ({"left": ["p", "p"], "right": ["q", "r"], "outcome": [3, 4]}, "expected 1 and 2"),
         ({"left": ["p", "p"], "right": ["q", "r"], "note": [1, 2]}, "expected a column outcome"),
         ({"winner": ["p"], "loser": ["q"], "tie": ["perhaps"]}, "expected true or false in tie"),
     ],
@@ -184,3 +213,16 @@ def test_what_cannot_be_read(source: Any, message: str) -> None:
         read(source)
     with pytest.raises(SetupError, match=message):
         read(source, form="pairs")
+
+
+def test_clips_of_one_name_are_told_by_their_models() -> None:
+    found = read(
+        {
+            "video_1": ["1.mp4", "1.mp4", "2.mp4"], "video_2": ["1.mp4", "1.mp4", "2.mp4"],
+            "model_1": ["wan", "wan", "mochi"], "model_2": ["mochi", "wan", "wan"], "choice": ["video_1", "tie", "wan"],
+        }
+    )  # fmt: skip
+    assert said(found) == [("wan/1.mp4", "mochi/1.mp4", 1), ("mochi/2.mp4", "wan/2.mp4", -1)]
+    assert found.models == ("wan", "mochi", "mochi", "wan")
+    assert any("1 rows compare a clip with itself" in note for note in found.notes)
+    assert any("clips are taken to be called model_1/video_1" in note for note in found.notes)

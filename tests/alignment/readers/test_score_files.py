@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 import pytest
 
+from vmmetrics.alignment.readers import score_folders
 from vmmetrics.alignment.readers.read import read_study
 from vmmetrics.alignment.readers.score_tables import SourceScores
 from vmmetrics.alignment.readers.scores import read_scores
@@ -137,6 +140,48 @@ def test_a_file_for_each_metric_and_model(tmp_path: Path, layout: str) -> None:
     assert column(scores, "clip_score") == {"wan/0": 1, "wan/1": 1, "mochi/0": 1.5, "mochi/1": 1.25}
 
 
+@pytest.mark.parametrize("folder", ["scores", "quality", "metric_scores"])
+def test_a_folder_of_a_general_name_is_no_metric(tmp_path: Path, folder: str) -> None:
+    write(tmp_path / folder / "mss.csv", "clip,score\na.mp4,0.5\nb.mp4,0.25\n")
+    write(tmp_path / folder / "raft.csv", "clip,score\na.mp4,3\nb.mp4,4\n")
+    write(tmp_path / folder / "ratings.csv", "clip,rating\na.mp4,5\nb.mp4,2\n")
+    for source in (tmp_path, tmp_path / folder):
+        scores = read_scores(source)
+        assert {metric: values.tolist() for metric, values in scores.values.items()} == {
+            "mss": [0.5, 0.25], "raft": [3, 4]
+        }  # fmt: skip
+        assert scores.clips == ("a.mp4", "b.mp4") and not any(scores.models)
+        assert any("passed over" in note and "ratings.csv" in note for note in scores.notes)
+
+
+def test_one_folder_called_after_a_metric(tmp_path: Path) -> None:
+    for model, value in (("wan", 0.5), ("mochi", 0.25)):
+        write(tmp_path / "mss" / f"{model}.json", {"1.mp4": value, "2.mp4": 1})
+    for source in (tmp_path, tmp_path / "mss"):
+        scores = read_scores(source)
+        assert column(scores, "mss") == {"wan/1.mp4": 0.5, "wan/2.mp4": 1, "mochi/1.mp4": 0.25, "mochi/2.mp4": 1}
+        assert set(scores.models) == {"wan", "mochi"}
+
+
+def test_files_that_are_called_after_no_metric_are_models(tmp_path: Path) -> None:
+    for model, value in (("wan", 0.5), ("mochi", 0.25)):
+        write(tmp_path / f"{model}.json", {"1.mp4": value, "2.mp4": 1})
+    scores = read_scores(tmp_path)
+    assert column(scores, "score") == {"wan/1.mp4": 0.5, "wan/2.mp4": 1, "mochi/1.mp4": 0.25, "mochi/2.mp4": 1}
+    assert set(scores.values) == {"score"} and set(scores.models) == {"wan", "mochi"}
+
+
+@pytest.mark.parametrize("values", [[0.5, 0.25], [1.0, 0.75]])
+def test_one_file_name_in_several_folders_is_of_several_models_whatever_the_scores(
+    tmp_path: Path, values: list[float]
+) -> None:
+    for model, scored in (("wan", [0.5, 0.25]), ("mochi", values)):
+        write(tmp_path / model / "r_eval_results.json", {"motion_smoothness": dimension("./videos", scored)})
+    scores = read_scores(tmp_path)
+    assert scores.models == ("mochi", "mochi", "wan", "wan")
+    np.testing.assert_array_equal(scores.values["motion_smoothness"], [*values, 0.5, 0.25])
+
+
 NESTED = [
     ({"wan": {"1.mp4": 0.5, "2.mp4": 0.25}, "mochi": {"1.mp4": 1, "2.mp4": 0}}, "score"),
     ({m: {"a dog runs fast": v[0], "a cat": v[1]} for m, v in (("wan", (0.5, 0.25)), ("mochi", (1, 0)))}, "score"),
@@ -228,3 +273,29 @@ def test_files_without_scores(tmp_path: Path) -> None:
         read_scores(write(tmp_path / "UMTScore" / "auto_eval_results_wan.json", {"0": [1, 2]}))
     with pytest.raises(SetupError, match=r"no column holds scores: clip \(clip\), note \(passed over: not numbers\)"):
         read_scores({"clip": ["a"], "note": ["fine"]})
+
+
+def test_columns_of_bookkeeping_in_nested_scores_are_read_where_they_are_asked_for(tmp_path: Path) -> None:
+    content = {"wan": {"1.mp4": {"mss": 0.5, "height": 480}, "2.mp4": {"mss": 0.25, "height": 720}}}
+    path = write(tmp_path / "x.json", content)
+    for source in (path, content):
+        assert read_scores(source, metrics=["height"]).values["height"].tolist() == [480, 720]
+
+
+def test_a_long_line_of_a_log_is_passed_over_at_once(tmp_path: Path) -> None:
+    good = "Vid: 0001.mp4,  Current flow_score: 1.5, Current avg. flow_score: 1.5"
+    path = write(tmp_path / "flow_score_record.txt", f"{'Vid:a ' * 20000}\n{good}\n")
+    began = perf_counter()
+    assert read_scores(path).clips == ("0001.mp4",)
+    assert perf_counter() - began < 1  # the square of the line's length would be many seconds
+
+
+def test_only_so_many_files_of_a_folder_are_visited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(score_folders, "MOST_FILES", 5)
+    for number in range(50):
+        write(tmp_path / f"{number:02}" / "mss.json", {"a.mp4": number})
+    visited: list[str] = []
+    real = os.scandir
+    monkeypatch.setattr(os, "scandir", lambda path: (visited.append(path), real(path))[1])
+    scores = read_scores(tmp_path)
+    assert len(scores.clips) == 5 and len(visited) < 12

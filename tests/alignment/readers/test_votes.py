@@ -67,7 +67,9 @@ def test_a_scale_says_whose_the_grades_are(scale: tuple[float, float], cells: li
     ("cells", "scale", "reason"),
     [
         (["1", "5", "7"], None, "--scale 1 7"),
-        (["1", "0"], None, "0 may be a tie or the right one"),
+        (["1", "0"], None, "0 may be a tie, the left or the right one"),
+        (["2", "1", "0"], None, "it holds only 0, 1 and 2, where 0 may be a tie, the left"),
+        (["0", "2"], None, "it holds only 0 and 2, where 0 may be a tie, the left"),
         (["1", "8"], (1, 7), "grades from 1 to 7"),
         (["4", "-2"], None, "--scale FIRST SECOND"),
     ],

@@ -33,6 +33,9 @@ def ratings(found: Judgements, dimension: str = "q") -> list[float]:
         ["Bad (1)", "Poor (2)", "Fair (3)", "Good (4)", "Excellent (5)"],
         ["1 (Bad)", "2 (Poor)", "3 (Fair)", "4 (Good)", "5 (Excellent)"],
         ["1: bad", "2", "3. fair", "4", "5 = excellent"],
+        ["Poor", "Fair", "Good", "Very good", "Excellent"],
+        ["very poor", "poor", "fair", "good", "excellent"],
+        ["very bad", "bad", "neutral", "good", "excellent"],
         ["5 - Bad", "4 - Poor", "3 - Fair", "2 - Good", "1 - Excellent"],
     ],
 )
@@ -88,3 +91,53 @@ def test_words_in_a_column_of_ratings() -> None:
         read_table({"clip": ["a", "b"], "dimension": ["q", "q"], "rating": ["Good", "Bad"]}, "ratings")
     )
     assert ratings(found) == [4, 1]
+
+
+def test_six_levels() -> None:
+    found = read(q=["excellent", "very good", "good", "fair", "poor", "very poor"])
+    assert ratings(found) == [6, 5, 4, 3, 2, 1]
+
+
+def test_each_word_that_occurs_is_named() -> None:
+    found = read(q=["average", "fair", "neutral", "very poor", "very good"])
+    assert ratings(found) == [3, 3, 3, 1, 5]
+    assert any("very poor 1, poor 2, fair/average/neutral 3, good 4, very good 5" in note for note in found.notes)
+
+
+LABELS = {
+    "smooth": ["1 (Excellent)", "2 (Good)", "1 (Excellent)"],
+    "natural": ["1 (Excellent)", "3 (Fair)", "5 (Bad)"],
+}
+
+
+def test_labels_that_fall_are_turned_alike_in_all_columns() -> None:
+    found = read(**LABELS)
+    assert ratings(found, "smooth") == [5, 4, 5]
+    assert ratings(found, "natural") == [5, 3, 1]
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (["1 (Excellent)"], [5]),
+        (["1 (Excellent)", "2 (Good)"], [5, 4]),
+        (["0 - Excellent", "1 - Good"], [4, 3]),
+        (["5 (Excellent)"], [5]),
+        (["4 (Excellent)", "0 (Bad)"], [4, 0]),
+        (["3 (Fair)"], [3]),
+        (["10 (Bad)", "1 (Excellent)"], [1, 10]),
+    ],
+)
+def test_labels_are_turned_by_the_ends_of_their_scale(cells: list[str], expected: list[int]) -> None:
+    assert ratings(read(q=cells)) == expected
+
+
+def test_columns_whose_labels_contradict_each_other_are_read_alone() -> None:
+    found = read(q=["1 (Excellent)", "2 (Good)"], z=["5 (Excellent)", "4 (Good)"])
+    assert ratings(found) == ratings(found, "z") == [5, 4]
+
+
+def test_the_direction_of_high_and_low_is_said() -> None:
+    found = read(artifacts=["high", "low"])
+    assert ratings(found, "artifacts") == [4, 2]
+    assert any("high 4" in note and "higher counts as better" in note for note in found.notes)

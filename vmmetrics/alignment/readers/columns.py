@@ -15,8 +15,7 @@ from vmmetrics.video.discover import CLIP_SUFFIXES
 CLIP = (
     "clip", "clip_name", "clip_path", "video", "video_name", "video_path", "file", "filename", "file_name", "path",
     "filepath", "file_path", "name", "video_file", "video_id", "clip_id", "id",
-    "video_url", "clip_url", "video_link", "stimulus", "pvs",
-    "video_url", "clip_url", "video_link", "stimulus", "pvs", "url",
+    "video_url", "clip_url", "video_link", "stimulus", "pvs", "url", "clips", "videos",
 )  # fmt: skip
 RATER = ("rater", "rater_id", "annotator", "annotator_id", "worker", "worker_id", "user", "user_id", "participant",
          "participant_id", "judge", "subject_id", "human", "annotator_email", "completed_by", "email", "email_address",
@@ -160,21 +159,21 @@ def faces(
     facing = {m: stated.get(m) or _guess(m, about) for m in metrics}
     if not any(facing.values()):
         raise SetupError(
-            f"No score faces any of the dimensions {', '.join(dimensions)}, which are about other things than motion; "
-            "say with --pair METRIC=DIMENSION or --dimension which to hold them against"
+            f"No score is compared with any of the dimensions {', '.join(dimensions)}, which are about other "
+            "things than motion; say with --pair METRIC=DIMENSION or --dimension which to compare them with"
         )
     by_dimensions: dict[tuple[str, ...], list[str]] = {}
     for metric in metrics:
         if metric not in stated:
             by_dimensions.setdefault(facing[metric], []).append(metric)
     notes = [
-        f"Guessed from names: {', '.join(alike)} held against {', '.join(faced) or 'nothing'}"
+        f"Guessed from names: {', '.join(alike)} compared with {', '.join(faced) or 'nothing'}"
         for faced, alike in by_dimensions.items()
     ]
     left = [d for d in dimensions if not any(d in faced for faced in facing.values())]
     others = [d for d in left if about[d] == frozenset()]
     if others:
-        notes.append(f"Not about motion by its name, and so faced by no score: {', '.join(others)}")
+        notes.append(f"Not about motion by its name, and so compared with no score: {', '.join(others)}")
     if unmeasured := [d for d in left if d not in others]:
         notes.append(f"No score measures {', '.join(unmeasured)}: not compared (--pair METRIC=DIMENSION compares one)")
     return {m: faced for m, faced in facing.items() if faced}, tuple(notes)
@@ -222,7 +221,9 @@ def _stated(metrics: Sequence[str], dimensions: Sequence[str], given: Facing) ->
         names = [wanted] if isinstance(wanted, str) else list(wanted)
         unknown = [name for name in names if normalised(name) not in by_name]
         if not named:
-            raise SetupError(f"No metric {metric!r} to face {', '.join(names)}; the scores have {', '.join(metrics)}")
+            raise SetupError(
+                f"No metric {metric!r} to compare with {', '.join(names)}; the scores have {', '.join(metrics)}"
+            )
         if unknown:
             raise SetupError(f"No dimension {unknown[0]!r} for {metric}; the ratings have {', '.join(dimensions)}")
         for name in named:

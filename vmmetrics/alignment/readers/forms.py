@@ -113,7 +113,7 @@ def _columns_of_clips(table: SourceTable, clips: Collection[str]) -> dict[str, C
     whole = sum(_spelt(name) in known for name in names)
     if not is_form and sum(of is not None for of in files.values()) < 2 and whole < 2:
         return {}
-    if not is_form and first_column((name for name in names if not called.describes_clip(name)), called.CLIP):
+    if not is_form and _names_clips(table, names, known):
         known = {}  # a column names clips: numbers in the header are raters, though clips may be called so
     bracketed = is_form and sum(_IN_BRACKETS.search(name) is not None for name in names) > 1
     found = {}
@@ -128,6 +128,18 @@ def _columns_of_clips(table: SourceTable, clips: Collection[str]) -> dict[str, C
         if of is not None:
             found[name] = of
     return found
+
+
+def _names_clips(table: SourceTable, names: Sequence[str], known: Mapping[str, str]) -> bool:
+    """Whether a column names clips, by what it is called or by its cells."""
+    free = [name for name in names if not called.describes_clip(name)]
+    if first_column(free, called.CLIP):
+        return True
+    people = first_column(free, _PEOPLE)
+    cells = (
+        [cell for cell in texts(table, name) if cell] for name in free if name != people and _spelt(name) not in known
+    )
+    return any(said and len(set(said)) == len(said) and {*map(_spelt, said)} <= known.keys() for said in cells)
 
 
 def _of_header(header: str, known: Mapping[str, str]) -> ClipColumn | None:

@@ -109,10 +109,6 @@ def _plain(value: Any) -> Any:
     return _plain(next(iter(value.values()))) if len(value) == 1 else None
 
 
-def _is_true(cell: Any) -> bool:
-    return str(cell).strip().casefold() == "true"
-
-
 def _chosen(marks: Mapping[str, bool]) -> str | None:
     return ", ".join(choice for choice, marked in marks.items() if marked) or None
 

@@ -25,11 +25,13 @@ OUTCOME = ("outcome", "preference", "preferred", "winner", "choice", "label", "r
            "vote_type", "human_vote", "human_preference_answer", "human_preference", "human_rating", "answer", "vote",
            "judgement", "judgment", "preference_strength", "grade", "ccr", "cmos", "comparison", "rating",
            "score")  # fmt: skip
+_GRADES = frozenset({"preference_strength", "grade", "ccr", "cmos"})  # numbers there are grades, whatever they are
+_UNCLEAR = frozenset({"comparison", "rating", "score"})  # 1 and -1 there are a vote or a grade
 _FIRST = {"left": "right", "l": "r", "a": "b", "first": "second", "1": "2", "winner": "loser", "chosen": "rejected"}
 _OF_CLIP = frozenset({"clip", "video", "path", "file", "filename", "name", "url", "link", "relative", "v", "id"})
 _OF_MODEL = frozenset({"model", "name", "system", "generator", "method", "t2v", "gen"})
 _TIE_MARKS = ("tie", "is_tie")
-_YES, _NO = frozenset({"1", "true", "yes", "tie"}), frozenset({"0", "false", "no"})
+_YES, _NO = frozenset({"1", "1.0", "true", "yes", "tie"}), frozenset({"0", "0.0", "false", "no"})
 
 Outcomes = list[votes.Outcome]
 
@@ -69,7 +71,12 @@ def looks_like_pairs(table: SourceTable) -> bool:
     sides = sides_of(table)
     if sides is None or not (sides.is_result or _are_texts(table, sides)):
         return False
-    return not sides.of_models or first_column(_beside(table, sides), OUTCOME) is not None
+    beside = _beside(table, sides)
+    is_bare = len(_tokens(sides.left)) == 1 and first_column(
+        (n for n in beside if not called.describes_clip(n)), called.CLIP
+    )
+    # "clip,1,2": raters; "model_a,model_b": whatever else
+    return not (sides.of_models or is_bare) or first_column(beside, OUTCOME) is not None
 
 
 def read_pairs(table: SourceTable, asked: Sequence[str] = (), scale: RatingScale = None) -> Judgements:
@@ -103,6 +110,11 @@ def read_pairs(table: SourceTable, asked: Sequence[str] = (), scale: RatingScale
         left, right = (
             [f"{of}/{p}" if of and p else None for of, p in zip(side, prompts, strict=True)] for side in of_models
         )
+    notes = [*table.notes, f"Preferences: {sides.left} against {sides.right}, {compared.how}"]
+    if models and _repeat((left, right), of_models):
+        left, right = (_under_models(*side) for side in zip((left, right), of_models, strict=True))
+        called_now = f"{models[0]}/{sides.left}"
+        notes.append(f"Several models have clips of one name: clips are taken to be called {called_now}")
     rated: list[RatedClip] = []
     judged: defaultdict[str, list[tuple[str, str, int, str]]] = defaultdict(list)
     blank, selves = 0, 0
@@ -121,7 +133,6 @@ def read_pairs(table: SourceTable, asked: Sequence[str] = (), scale: RatingScale
             else:
                 said = dimensions[row] or name if len(outcomes) == 1 else name
                 judged[said].append((a, b, outcome, raters[row] or ""))
-    notes = [*table.notes, f"Preferences: {sides.left} against {sides.right}, {compared.how}"]
     what = "model" if sides.of_models else "clip"
     notes += [f"{selves} rows compare a {what} with itself and were left out"] if selves else []
     notes += [f"{blank} preferences are blank and were left out"] if blank else []
@@ -137,6 +148,17 @@ def read_pairs(table: SourceTable, asked: Sequence[str] = (), scale: RatingScale
         one, other, preferred = np.array([(place[a], place[b], side) for a, b, side, _ in told], np.int64).T
         pairs[dimension] = Preferences(one, other, preferred, tuple(rater for *_, rater in told))
     return replace(found, pairs=pairs)
+
+
+def _repeat(clips: Sequence[Sequence[str | None]], models: Sequence[Sequence[str | None]]) -> bool:
+    """Whether clips of several models have one name."""
+    owners = {(clip, model) for side in zip(clips, models, strict=True) for clip, model in zip(*side, strict=True)}
+    known = [clip for clip, model in owners if clip and model]
+    return len(set(known)) < len(known)
+
+
+def _under_models(clips: Sequence[str | None], models: Sequence[str | None]) -> list[str | None]:
+    return [f"{model}/{clip}" if clip and model else clip for clip, model in zip(clips, models, strict=True)]
 
 
 _ALSO: Mapping[str, Sequence[str]] = {"dimension": called.DIMENSION, "rater": called.RATER, "prompt": called.PROMPT}
@@ -218,17 +240,22 @@ def _outcomes(
     trouble: SetupError | None = None
     for column in (name for name in map(partial(first_column, others), ([name] for name in OUTCOME)) if name):
         try:
-            found, how = _parse(table, column, (clips, models), scale, strict=True)
+            name = normalised(column)
+            graded = name in _GRADES or (None if name in _UNCLEAR else False)
+            found, how = _parse(table, column, (clips, models), scale, graded, strict=True)
         except SetupError as error:
             trouble = trouble or error
             continue
         source = f"outcome from {column}" + (how and f": {how}")
         return PairOutcomes({DIMENSION: found or [None] * len(table)}, {DIMENSION: column}, source)
     wanted = {normalised(name) for name in asked}
+    # one reading for all: the same person wrote them
+    said = [{cell for cell in texts(table, name) if cell} for name in others if normalised(name) in wanted]
+    graded = any(map(votes.are_grades, said)) or None
     outcomes, told = {}, {}
     for name in others:
         if normalised(name) in wanted or not called.is_bookkeeping(name):
-            parsed, how = _parse(table, name, (clips, models), scale, strict=normalised(name) in wanted)
+            parsed, how = _parse(table, name, (clips, models), scale, graded, strict=normalised(name) in wanted)
             if parsed is not None:
                 outcomes[name], told[name] = parsed, how
     if not outcomes:
@@ -257,6 +284,7 @@ def _parse(
     column: str,
     named: Sequence[tuple[Sequence[str | None], Sequence[str | None]]],
     scale: RatingScale,
+    graded: bool | None,
     *,
     strict: bool,
 ) -> tuple[Outcomes | None, str]:
@@ -271,7 +299,7 @@ def _parse(
     said = {cell for cell in cells if cell is not None}
     if not said or (all(map(votes.is_number, said)) and not (strict or scale)):
         return None, ""
-    reading = votes.reading_of(said, scale)
+    reading = votes.reading_of(said, scale, graded=graded)
     if isinstance(reading, str):
         if not strict:
             return None, ""

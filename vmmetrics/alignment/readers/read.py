@@ -118,7 +118,8 @@ def read_sides(
 
 def columns_read(scores: SourceScores, judged: Judgements) -> dict[str, Mapping[str, str]]:
     """Return how each column of each source was read, those of the ratings under "ratings"."""
-    return {**scores.columns, "ratings": judged.columns}
+    of_scores = {("scores in ratings" if name == "ratings" else name): of for name, of in scores.columns.items()}
+    return {**of_scores, "ratings": judged.columns}
 
 
 def matched_study(

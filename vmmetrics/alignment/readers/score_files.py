@@ -27,6 +27,7 @@ LARGEST = 256 * 2**20
 """Bytes of a file of scores; VBench's of 5,000 clips in 16 dimensions has a tenth of this."""
 SHOWN = 5
 """Names in a note."""
+_LONGEST = 2000  # letters of a line that may be one of a log
 PROMPT_LIST = "_full_info.json"
 """How the list of prompts is called that VBench writes beside its results."""
 _RESULTS = "_eval_results.json"
@@ -214,7 +215,8 @@ def _record(path: Path) -> ScoreFile | None:
     """
     found = ScoreFile("EvalCrafter's logs")
     text = read_text(path, LARGEST, "a log of scores is expected", errors="replace")
-    for match in filter(None, map(_RECORD.search, text.splitlines())):
+    lines = (line for line in text.splitlines() if len(line) <= _LONGEST)
+    for match in filter(None, map(_RECORD.search, lines)):
         metric, score = normalised(match["metric"]), to_score(match["value"])
         found.entries.append(ScoreEntry(match["clip"].strip(), None, metric, _or_nan(score)))
     if not found.entries:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -32,6 +32,8 @@ FORMS = (
 )
 """What a folder of scores may hold."""
 _TABLES = "scores by clip in tables"
+_GENERAL = frozenset({"score", "scores", "metric", "metrics", "quality"})  # of these words alone: no metric's folder
+_RATINGS = frozenset({"rating", "ratings", "human_ratings", "mos", "annotations"})  # files that hold no scores
 
 
 def read_score_folder(path: Path, besides: Path | None = None) -> ScoreFile:
@@ -47,7 +49,7 @@ def read_score_folder(path: Path, besides: Path | None = None) -> ScoreFile:
     Raises:
         SetupError: There are none, or two of them give a clip different scores.
     """
-    paths = [f for f in islice(sorted(path.rglob("*")), MOST_FILES) if f.is_file() and not _is_hidden(f, path)]
+    paths = [file for file in islice(_walk(path), MOST_FILES) if file.is_file()]
     paths = [file for file in paths if besides is None or not file.samefile(besides)]
     if runs := [str(file.parent) for file in paths if file.name == "run.json"]:
         raise SetupError(f"{path} holds run directories; give them one by one: {listed(runs, SHOWN)}")
@@ -87,8 +89,11 @@ def read_score_files(paths: Sequence[Path]) -> ScoreFile | None:
         return None
 
 
-def _is_hidden(file: Path, root: Path) -> bool:
-    return any(part.startswith(".") for part in file.relative_to(root).parts)
+def _walk(root: Path) -> Iterator[Path]:
+    """The files of a folder and of those below it, but hidden ones, in the order of names; no further than is asked."""
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        yield from (Path(folder, name) for name in sorted(names) if not name.startswith("."))
 
 
 def _read(file: Path, reasons: list[str]) -> ScoreFile | None:
@@ -107,6 +112,8 @@ def _read(file: Path, reasons: list[str]) -> ScoreFile | None:
     if scores.of_models or not (len(scores.values) == 1 or any(map(is_known_metric, scores.values))):
         return None
     alone = len(scores.values) == 1 and normalised(next(iter(scores.values))) in called.RATING
+    if alone and normalised(file.stem) in _RATINGS:
+        return None
     rows = zip(scores.clips, scores.models, scores.prompts, strict=True)
     entries = [
         ScoreEntry(clip, model, None if alone else metric, float(column[row]), prompt)
@@ -144,31 +151,40 @@ def _whole_names(entries: Sequence[ScoreEntry]) -> list[ScoreEntry]:
 
 
 def _told_by_paths(root: Path, files: Sequence[Path]) -> tuple[dict[Path, str], dict[Path, str]]:
-    """File to its metric, and to its model: of the names of files and of folders, metrics are those more like some."""
+    """File to its metric, and to its model: of the names of files and of folders, metrics are those more like some.
+
+    Files in one folder none of which is called like a metric are of a model each.
+    """
     stems = {file: file.stem for file in files}
-    folders = {file: file.parent.name for file in files if file.parent != root}
-    if not folders:
-        return stems, {}
+    folders = {file: file.parent.name for file in files if file.parent != root and not _is_general(file.parent.name)}
     by_folder, by_stem = (_likeness(names.values()) for names in (folders, stems))
-    if by_folder > by_stem:
+    if by_folder > by_stem and (by_stem == 0 or sum(map(is_metric_name, set(folders.values()))) > 1):
         return {file: folders.get(file, stem) for file, stem in stems.items()}, stems
+    if not folders and by_stem == 0 and len(set(stems.values())) > 1:
+        name = root.resolve().name
+        return dict.fromkeys(files, name if is_metric_name(name) and not _is_general(name) else "score"), stems
     return stems, folders
+
+
+def _is_general(folder: str) -> bool:
+    return set(normalised(folder).split("_")) <= _GENERAL
 
 
 def _likeness(names: Iterable[str]) -> float:
     """Share of some names that are those of metrics."""
     distinct = set(names)
-    return sum(map(is_metric_name, distinct)) / len(distinct)
+    return sum(map(is_metric_name, distinct)) / max(len(distinct), 1)
 
 
 def _without_clashes(root: Path, files: Mapping[Path, ScoreFile], found: ScoreFile) -> list[ScoreEntry]:
-    """All entries; where files of several folders give one clip different scores, the folders are models."""
+    """All entries; the folders are models where they give one clip different scores, or scores in files of one name."""
     seen: dict[tuple[str | None, str, str | None], tuple[float, Path]] = {}
     clashes = []
     for file, read in files.items():
         for entry in read.entries:
             value, first = seen.setdefault((entry.model, entry.clip, entry.metric), (entry.value, file))
-            if value != entry.value and value == value and entry.value == entry.value:
+            differ = value != entry.value and value == value and entry.value == entry.value
+            if differ or (first.name == file.name and first.parent != file.parent):
                 clashes.append((entry, first, file))
     if not clashes:
         return [entry for read in files.values() for entry in read.entries]

@@ -55,7 +55,7 @@ def read_scores(
     given = as_sources(sources)
     paths = [Path(source) for source in given if isinstance(source, str | Path)]
     if len(paths) == len(given) and (together := read_score_files(paths)) is not None:
-        found = [_of_files(together, f"{len(paths)} files", together.form.partition(", ")[2])]
+        found = [_of_files(together, f"{len(paths)} files", together.form.partition(", ")[2], metrics)]
     else:
         found = [_read(source, f"scores {n}", asked) for n, source in enumerate(given, 1)]
     joined, *others = _told_apart(found)
@@ -115,7 +115,8 @@ def _read(source: Any, name: str, asked: _Asked) -> SourceScores:
     elif isinstance(source, Mapping) and source and all(isinstance(value, Mapping) for value in source.values()):
         nested = nested_scores(source)
         if nested is not None and not nested.is_table:
-            return _of_files(ScoreFile(f"scores as {nested.shape}", nested.entries, dict(nested.roles)), name, name)
+            file = ScoreFile(f"scores as {nested.shape}", nested.entries, dict(nested.roles))
+            return _of_files(file, name, name, asked.metrics)
         table = read_table(source, name)
     else:
         table = read_table(source, name)
@@ -131,7 +132,7 @@ def _of_path(path: Path, name: str, asked: _Asked) -> SourceScores:
     if is_run(path):
         run, scores = path, scores_of_table(_of_run(path), name, asked.metrics)
     elif (read := read_score_folder(path, asked.besides) if path.is_dir() else read_score_file(path)) is not None:
-        return _of_files(read, str(path), name)
+        return _of_files(read, str(path), name, asked.metrics)
     else:
         run, scores = path.parent, scores_of_table(read_table(path, name), name, asked.metrics, asked.clip_column)
         if path.name not in _TABLES or not is_run(run):
@@ -142,10 +143,10 @@ def _of_path(path: Path, name: str, asked: _Asked) -> SourceScores:
     return _turned(scores, [metric for metric in scores.values if metric in lower])
 
 
-def _of_files(read: ScoreFile, source: str, name: str) -> SourceScores:
+def _of_files(read: ScoreFile, source: str, name: str, metrics: Sequence[str]) -> SourceScores:
     """The scores of files that another program wrote; a metric without a name is called after its file."""
     read.entries = [entry._replace(metric=entry.metric or name) for entry in read.entries]
-    scores = scores_of_table(read.table(source), name)
+    scores = scores_of_table(read.table(source), name, metrics)
     passed = {column: role for column, role in scores.columns[name].items() if role.startswith("passed over")}
     scores = replace(scores, columns={name: {**read.roles, **passed}})
     return _turned(scores, [metric for metric in scores.values if metric in read.lower])

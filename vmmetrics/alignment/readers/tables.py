@@ -33,6 +33,7 @@ _BLANKS = frozenset({"", "nan", "na", "n/a", "none", "null", "-", "–", "missin
 # Names of the columns of a file without a header: "1.mp4|a cat|3.5", as T2VQA-DB has it.
 _HEADLESS = {2: ["clip", "rating"], 3: ["clip", "prompt", "rating"]}
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+(?:,\d+)?")
+_MOST_ROWS, _ROWS_AT_ONCE, _LARGEST = 1_000_000, 32, 512 * 2**20  # rows of a Parquet file; its bytes in memory
 _SHOWN = 12  # columns named in a message
 _CELL = 30  # letters of a cell in a message
 
@@ -190,24 +191,39 @@ def _of_file(path: Path) -> SourceTable:
         how = "; save the sheet as CSV" if suffix in _SHEETS else ""
         raise SetupError(f"{path}: expected a table in {', '.join(TABLE_SUFFIXES)}{how}")
     if suffix == ".parquet":
-        with open_parquet(path) as file:
-            read = file.read()
-        from pyarrow.types import is_list
-
-        return _of_content(read.select([f.name for f in read.schema if not is_list(f.type)]).to_pylist(), str(path))
+        return _of_content(_of_parquet(path), str(path))
     if suffix in {".json", ".jsonl", ".ndjson"}:
         content, notes = read_json_or_lines(path)
         return _of_content(content, str(path), notes)
     text, notes = _text(path)
-    names, rows = _of_markdown(text, path) if suffix == ".md" else _of_lines(text, suffix, path)
+    delimiter = "" if suffix == ".md" else _delimiter(text, suffix)
+    names, rows = _of_lines(text, delimiter, path) if delimiter else _of_markdown(text, path)
     if (header := _HEADLESS.get(len(names))) and is_clip_file(names[0]) and to_number(names[-1]) is not None:
         names, rows = header, [names, *rows]
         notes = (*notes, f"{path.name}: no header; its columns are taken for {', '.join(header)}")
     columns = {name: [row[index] for row in rows] for index, name in enumerate(names)}
-    commas = {name: cells for name, cells in columns.items() if suffix == ".csv" and _has_decimal_commas(cells)}
+    commas = {name: cells for name, cells in columns.items() if delimiter in {";", "\t"} and _has_decimal_commas(cells)}
     columns |= {name: [cell.replace(",", ".") for cell in cells] for name, cells in commas.items()}
     notes = (*notes, f"{path.name}: numbers with a decimal comma: {listed(list(commas), _SHOWN)}") if commas else notes
     return SourceTable(str(path), columns, notes)
+
+
+def _of_parquet(path: Path) -> list[Any]:
+    """Rows of a Parquet file without columns of lists; a small file may unfold to many or to large ones."""
+    rows: list[Any] = []
+    with open_parquet(path) as file:
+        from pyarrow.types import is_dictionary, is_list
+
+        if file.metadata.num_rows > _MOST_ROWS:
+            raise SetupError(f"{path}: {file.metadata.num_rows:,} rows; at most {_MOST_ROWS:,} are read")
+        columns, size = [of.name for of in file.schema_arrow if not is_list(of.type)], 0
+        for batch in file.iter_batches(_ROWS_AT_ONCE, columns=columns):
+            plain = [c.dictionary_decode() if is_dictionary(c.type) else c for c in batch.columns]
+            size += sum(column.nbytes for column in plain)
+            if size > _LARGEST:
+                raise SetupError(f"{path}: larger than {_LARGEST // 2**20} MiB when read; keep the columns that count")
+            rows += batch.to_pylist()
+    return rows
 
 
 def _has_decimal_commas(cells: Sequence[str]) -> bool:
@@ -237,10 +253,13 @@ def _text(path: Path) -> tuple[str, tuple[str, ...]]:
         return "\n".join(lines), (f"{path.name}: {odd} lines are not UTF-8 and were read as Latin 1",)
 
 
-def _of_lines(text: str, suffix: str, path: Path) -> tuple[list[str], list[list[str]]]:
+def _delimiter(text: str, suffix: str) -> str:
+    first = text.lstrip("\r\n").split("\n", 1)[0]
+    return "\t" if suffix == ".tsv" else "|" if suffix == ".txt" and "|" in first else max(",;\t", key=first.count)
+
+
+def _of_lines(text: str, delimiter: str, path: Path) -> tuple[list[str], list[list[str]]]:
     text = text.lstrip("\r\n")
-    first = text.split("\n", 1)[0]
-    delimiter = "\t" if suffix == ".tsv" else "|" if suffix == ".txt" and "|" in first else max(",;\t", key=first.count)
     try:
         reader = csv_rows(io.StringIO(text, newline=""), delimiter)
         names = [name.strip() for name in next(reader)]

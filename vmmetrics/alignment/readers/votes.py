@@ -43,6 +43,7 @@ _NUMBERS: tuple[Mapping[str, int], ...] = (
     {"1": LEFT, "-1": RIGHT, "0": TIE},
     {"1": LEFT, "0": RIGHT, "0.5": TIE},
 )
+_FROM_ZERO: Mapping[str, int] = {"0": LEFT, "1": RIGHT, "2": TIE}
 _MOST_GRADE = 3  # of ITU-T P.910's comparison category rating
 
 
@@ -58,25 +59,39 @@ class VoteReading(NamedTuple):
     how: str = ""
 
 
-def reading_of(cells: Collection[str], scale: tuple[float, float] | None = None) -> VoteReading | str:
+def reading_of(
+    cells: Collection[str], scale: tuple[float, float] | None = None, *, graded: bool | None = False
+) -> VoteReading | str:
     """Decide how a column of votes is to be read.
 
     Args:
         cells: What it holds, blanks left out.
         scale: Grades for left and for right at their strongest, where the votes are grades on such a scale.
+        graded: Whether numbers are grades of the second clip against the first, be they but 1 and -1; None where
+            nothing says so, and then 1 and -1 alone cannot be read.
 
     Returns:
         How to read it, or in words why its numbers cannot be read.
     """
     said = {_short(cell) for cell in cells}
     if said and all(map(is_number, said)):
-        return _of_numbers(sorted(said, key=float), scale)
+        return _of_numbers(sorted(said, key=float), scale, graded)
     words = [_words(cell) for cell in cells]
-    graded = sum(word in _GRADES for word in words)
-    if graded == len(words) and any(_GRADES[word] for word in words):
+    if all(word in _GRADES for word in words) and any(_GRADES[word] for word in words):
         return VoteReading(lambda cell: _turned(_GRADES.get(_words(cell))), f"{_SECOND}; how much is not used")
     strong = any(_STRENGTHS.search(str(cell).casefold()) for cell in cells)
     return VoteReading(outcome_of, "how much better is not used" if strong else "")
+
+
+def are_grades(cells: Collection[str]) -> bool:
+    """Return whether these are numbers that can only be grades from -3 to 3.
+
+    >>> are_grades(["-1", "2"]), are_grades(["-1", "1"]), are_grades(["1", "2"])
+    (True, False, False)
+    """
+    values = [float(word) for word in map(_short, cells) if is_number(word)]
+    graded = len(values) == len(cells) > 0 and -_MOST_GRADE <= min(values) < 0 and max(values) <= _MOST_GRADE
+    return graded and not set(values) <= {-1, 0, 1}
 
 
 _SECOND = "grades of the second clip against the first (ITU-T P.910): better counts for the second, worse for the first"
@@ -107,7 +122,7 @@ def is_number(word: str) -> bool:
     return re.fullmatch(r"[+-]?\d+(?:\.\d+)?", word) is not None
 
 
-def _of_numbers(said: Sequence[str], scale: tuple[float, float] | None) -> VoteReading | str:
+def _of_numbers(said: Sequence[str], scale: tuple[float, float] | None, graded: bool | None) -> VoteReading | str:
     values = [float(word) for word in said]
     if scale is not None:
         low, high = sorted(scale)
@@ -117,17 +132,25 @@ def _of_numbers(said: Sequence[str], scale: tuple[float, float] | None) -> VoteR
         toward = 1 if scale[0] < scale[1] else -1
         how = f"grades, {scale[0]:g} the first, {scale[1]:g} the second, {middle:g} a tie; how much is not used"
         return VoteReading(lambda cell: _sign(toward * (middle - float(cell))), how)
-    fitting = [words for words in _NUMBERS if set(said) <= words.keys()]
-    if not fitting and -_MOST_GRADE <= values[0] < 0 and values[-1] <= _MOST_GRADE:
+    fitting = [] if graded else [words for words in _NUMBERS if set(said) <= words.keys()]
+    if are_grades(said) or (graded and values[0] >= -_MOST_GRADE and values[-1] <= _MOST_GRADE):
         how = f"{_SECOND}; how much is not used; --scale {_MOST_GRADE} -{_MOST_GRADE} where above 0 is for the first"
         return VoteReading(lambda cell: _sign(-float(cell)), how)
     if not fitting:
         return (
-            "expected 1, 2 and 0, or 1, -1 and 0, or grades from -3 to 3; grades on another scale are read with "
+            "expected 1 and 2, or 1, -1 and 0, or grades from -3 to 3; grades on another scale are read with "
             "--scale FIRST SECOND, such as --scale 1 7 where 1 is for the first clip and 7 for the second"
         )
+    if graded is None and "-1" in said:
+        return (
+            f"it holds only {' and '.join(said)}, and its name does not say which clip 1 is for: --scale 1 -1 where it "
+            "is the first, --scale -1 1 where it is the second (as in grades, ITU-T P.910)"
+        )
+    if "0" in said and set(said) <= _FROM_ZERO.keys():
+        fitting.append(_FROM_ZERO)
     if len({tuple(words[word] for word in said) for words in fitting}) > 1:
-        return f"it holds only {' and '.join(said)}, where 0 may be a tie or the right one; write left, right and tie"
+        held = " and ".join(filter(None, (", ".join(said[:-1]), said[-1])))
+        return f"it holds only {held}, where 0 may be a tie, the left or the right one; write left, right and tie"
     names = {LEFT: "the first", RIGHT: "the second", TIE: "a tie"}
     how = ", ".join(f"{word} {names[fitting[0][word]]}" for word in reversed(said))
     return VoteReading(lambda cell: fitting[0].get(_short(cell)), how)

@@ -18,8 +18,12 @@ _NEITHER = ("neutral", "neither agree nor disagree", "neither", "undecided", "no
 # From the lowest to the highest. The first scale that has all words of a column is taken.
 SCALES: Mapping[str, Sequence[Sequence[str]]] = {
     "ITU-T P.910 ACR": (("bad",), ("poor",), ("fair",), ("good",), ("excellent",)),
-    "quality": (("very poor",), ("poor",), _MIDDLE, ("good",), ("very good", "excellent")),
-    "goodness": (("very bad",), ("bad",), _MIDDLE, ("good",), ("very good", "excellent")),
+    "poor to excellent": (("poor",), _MIDDLE, ("good",), ("very good",), ("excellent",)),
+    "quality": (("very poor",), ("poor",), _MIDDLE, ("good",), ("very good",)),
+    "quality to excellent": (("very poor",), ("poor",), _MIDDLE, ("good",), ("excellent",)),
+    "quality in 6 steps": (("very poor",), ("poor",), _MIDDLE, ("good",), ("very good",), ("excellent",)),
+    "goodness": (("very bad",), ("bad",), _MIDDLE, ("good",), ("very good",)),
+    "goodness to excellent": (("very bad",), ("bad",), _MIDDLE, ("good",), ("excellent",)),
     "ITU-T P.910 DCR": (
         ("very annoying",),
         ("annoying",),
@@ -77,14 +81,21 @@ def word_ratings(table: SourceTable, columns: Iterable[str]) -> dict[str, WordRa
     """
     found: dict[str, WordRatings] = {}
     words: dict[str, list[str]] = {}
+    labelled: dict[str, _Labelled] = {}
     for column in columns:
         cells = table.columns[column]
-        if (labelled := _out_of(cells) or _labelled(cells)) is not None:
-            found[column] = labelled
+        if (plain := _out_of(cells)) is not None:
+            found[column] = plain
+        elif (labels := _labelled(cells)) is not None:
+            labelled[column] = labels
         elif all(isinstance(cell, str) or is_blank(cell) for cell in cells):
             words[column] = ["" if is_blank(cell) else _plain(cell) for cell in cells]
+    shared = _shared_labels(labelled.values())
+    for column, read in labelled.items():
+        found[column] = _of_labels(read.values, shared if shared and _scale(set(read.numbers)) else read.numbers)
     understood = {column: said for column, said in words.items() if _scale(set(said)) is not None}
-    together = _scale({word for said in understood.values() for word in said})
+    all_words = {word for said in understood.values() for word in said}
+    together = _scale(all_words)
     for column, said in words.items():
         name = together if column in understood and together else _scale(set(said))
         if name is None:
@@ -92,8 +103,13 @@ def word_ratings(table: SourceTable, columns: Iterable[str]) -> dict[str, WordRa
             continue
         levels = _levels(name)
         values = np.array([levels.get(word, math.nan) for word in said])
-        shown = ", ".join(f"{level[0]} {number}" for number, level in enumerate(SCALES[name], 1))
-        found[column] = WordRatings(values, f"words read as {shown}")
+        occurring = all_words if name == together else set(said)
+        shown = ", ".join(
+            f"{'/'.join(word for word in level if word in occurring) or level[0]} {number}"
+            for number, level in enumerate(SCALES[name], 1)
+        )
+        way = "; higher counts as better: write numbers where it is not" if name == "height" else ""
+        found[column] = WordRatings(values, f"words read as {shown}{way}")
     return found
 
 
@@ -138,7 +154,14 @@ def _out_of(cells: Sequence[Any]) -> WordRatings | None:
     return WordRatings(np.array(values), f"numbers in front of {units.pop()}") if len(units) == 1 else None
 
 
-def _labelled(cells: Sequence[Any]) -> WordRatings | None:
+class _Labelled(NamedTuple):
+    """A column of labels with numbers: its numbers, and label to number."""
+
+    values: list[float]
+    numbers: Mapping[str, float]
+
+
+def _labelled(cells: Sequence[Any]) -> _Labelled | None:
     """A column of labels with numbers: each number has one label throughout, and a label one number."""
     numbers: dict[str, float] = {}
     values: list[float] = []
@@ -157,16 +180,50 @@ def _labelled(cells: Sequence[Any]) -> WordRatings | None:
         values.append(number)
     if not numbers or len(set(numbers.values())) < len(numbers) or len(numbers) > _MOST_LEVELS:
         return None
+    return _Labelled(values, numbers)
+
+
+def _shared_labels(columns: Iterable[_Labelled]) -> dict[str, float]:
+    """The labels of all columns that are words of one scale; empty where they are of several, or contradict."""
+    shared: dict[str, float] = {}
+    for _, numbers in columns:
+        for label, number in numbers.items() if _scale(set(numbers)) else ():
+            if shared.setdefault(label, number) != number:
+                return {}
+    return shared if _scale(set(shared)) and len(set(shared.values())) == len(shared) else {}
+
+
+def _of_labels(values: Sequence[float], numbers: Mapping[str, float]) -> WordRatings:
+    """The numbers of labels, turned where the words fall as the numbers rise."""
     how = ", ".join(f"{label} {number:g}" for label, number in sorted(numbers.items(), key=lambda item: item[1]))
-    name = _scale(set(numbers))
-    levels = _levels(name) if name else {}
-    downwards = [levels[label] for label in sorted(numbers, key=numbers.__getitem__)] if levels else []
-    if len(downwards) > 1 and downwards == sorted(downwards, reverse=True):
-        turned = sum((min(numbers.values()), max(numbers.values())))
-        return WordRatings(
-            np.array([turned - value for value in values]), f"labels {how}: turned, so that higher is better"
-        )
-    return WordRatings(np.array(values, np.float64), f"numbers of the labels {how}")
+    turned = _ends(numbers)
+    if turned is None:
+        return WordRatings(np.array(values, np.float64), f"numbers of the labels {how}")
+    return WordRatings(
+        np.array([turned - value for value in values]), f"labels {how}: turned, so that higher is better"
+    )
+
+
+def _ends(numbers: Mapping[str, float]) -> float | None:
+    """Lowest and highest number of a scale that falls, added; None where it does not fall.
+
+    Its levels are counted from 1 or from 0. Where they are counted otherwise, the labels that occur are its ends.
+    """
+    fitting = [name for name in SCALES if numbers.keys() <= _levels(name).keys()]
+    if not fitting:
+        return None
+    levels = _levels(fitting[0])
+    downwards = [levels[label] for label in sorted(numbers, key=numbers.__getitem__)]
+    if downwards != sorted(downwards, reverse=True):
+        return None
+    if len(numbers) == 1 and any(number - levels[label] in {0, -1} for label, number in numbers.items()):
+        return None
+    for name in fitting if len(numbers) > 1 else fitting[:1]:
+        sums = {number + _levels(name)[label] for label, number in numbers.items()}
+        top = len(SCALES[name])
+        if sums in ({top + 1}, {top}):
+            return 2 * sums.pop() - top - 1
+    return min(numbers.values()) + max(numbers.values()) if len(numbers) > 1 else None
 
 
 def _plain(text: str) -> str:

@@ -147,7 +147,7 @@ def matching_lines(report: StudyReport) -> display.Lines:
         clean(f"{', '.join(metrics)} → {', '.join(dimensions) or 'nothing'}")
         for dimensions, metrics in by_dimensions.items()
     )
-    lines = [head, *([f"held against: {faces}"] if faces else [])]
+    lines = [head, *([f"compared with: {faces}"] if faces else [])]
     lines += map(clean, (*report.matching, *report.settings.get("averages", ())))
     return display.Lines("matching", "Matched", tuple(lines))
 
