@@ -6,7 +6,13 @@ from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
-import torch
+
+from vmmetrics.errors import SetupError
+
+try:
+    import torch
+except ModuleNotFoundError as error:
+    raise SetupError(f"{error.name} is missing; install it with: pip install 'vmmetrics[cas]'") from error
 
 from vmmetrics.cas.evaluate.evaluation import report
 from vmmetrics.cas.evaluate.model_card import Trained, write_card
