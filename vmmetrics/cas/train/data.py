@@ -7,21 +7,17 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch.utils.data import Dataset
 
 from vmmetrics.cas.labelled_clips import LabelledClip
 from vmmetrics.cas.train.settings import Augmentation, TrainSettings
-from vmmetrics.errors import ClipError, SetupError
+from vmmetrics.errors import ClipError
 from vmmetrics.functional.cas import LEVELS
 from vmmetrics.perception.views import ViewPlan, normalised, resize
 from vmmetrics.types import FloatArray
 from vmmetrics.video import read_clip
-
-try:
-    import torch
-    from torch.utils.data import Dataset
-except ModuleNotFoundError as error:
-    raise SetupError(f"{error.name} is missing; install it with: pip install 'vmmetrics[cas]'") from error
 
 # Training views: a stretch of a clip, changed in space and colour by one draw for all of its frames.
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from vmmetrics.errors import SetupError
+from vmmetrics.errors import SetupError, cannot
 
 try:
     import torch
@@ -21,7 +21,6 @@ from vmmetrics.cas.train.data import try_clips
 from vmmetrics.cas.train.settings import Nobody, TrainSettings, Watcher
 from vmmetrics.cas.train.state import BEST, join
 from vmmetrics.cas.train.trainer import Trainer
-from vmmetrics.errors import cannot
 from vmmetrics.functional.cas import LEVELS
 from vmmetrics.perception.vmbench.checkpoints import architecture_of, load_encoder, read_checkpoint
 from vmmetrics.perception.vmbench.ported.videomae import SIZES, Architecture, VideoMAE
