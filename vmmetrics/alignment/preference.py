@@ -101,10 +101,10 @@ def measure_preferences(
         human_ties = int((pairs.outcome == 0).sum())
         metric_ties = int((np.abs(margins) <= thresholds)[counted].sum())
         text = "; ".join(filter(None, rule))
-        sure = decided_share(credits_) if ties == "half" else None
         return PreferenceAccuracy(
-            name, dimension, accuracy, int(counted.sum()), human_ties, metric_ties, text, False, combination, sure
-        )
+            name, dimension, accuracy, int(counted.sum()), human_ties, metric_ties, text, combination=combination,
+            decided=decided_share(credits_) if ties == "half" else None,
+        )  # fmt: skip
 
     found = [judged(metric, differences(finite(study.scores[metric]), pairs), _NO_SCORE) for metric in metrics]
     together = metrics if combined is None else combined

@@ -171,7 +171,7 @@ def align(
     stated = {*directed, against}
     compared = {d: _comparable(d, alignments, repeats, stated) for d in rated}
     combined = {d: _combinable(d, single[d], alignments, repeats, stated) for d in judged}
-    sparse = {(pair.metric, pair.dimension) for pair in alignments if pair.missing > pair.spearman.n}
+    sparse = {(pair.metric, pair.dimension) for pair in alignments if _is_sparse(pair)}
     ranked = {d: [m for m in _best_first(single[d], d, alignments) if (m, d) not in sparse] for d in judged}
     report = results.StudyReport(
         clips=int(clips.sum()),
@@ -239,8 +239,7 @@ def _comparable(
     stated: Collection[str | None],
 ) -> list[str]:
     """Metrics with a direction, on half of the clips or more that differ, each order of clips once; the best first."""
-    of_dimension = [pair for pair in alignments if pair.dimension == dimension]
-    varied = [p.metric for p in of_dimension if p.off_mode >= LEAST_OFF_MODE and p.missing <= p.spearman.n]
+    varied = [p.metric for p in alignments if p.dimension == dimension and not _is_thin(p)]
     return [
         metric
         for metric in _best_first(varied, dimension, alignments)
@@ -271,9 +270,18 @@ def _combinable(
     stated: Collection[str | None],
 ) -> list[str]:
     """Metrics with a direction and, of those that were rated, enough scores that differ; no repeats and mixtures."""
-    of_dimension = [pair for pair in alignments if pair.dimension == dimension]
-    weak = {p.metric for p in of_dimension if p.off_mode < LEAST_OFF_MODE or p.missing > p.spearman.n}
-    return [m for m in metrics if m not in weak and m not in repeats and _has_direction(m, dimension, stated)]
+    thin = {p.metric for p in alignments if p.dimension == dimension and _is_thin(p)}
+    return [m for m in metrics if m not in thin and m not in repeats and _has_direction(m, dimension, stated)]
+
+
+def _is_sparse(pair: results.PairAlignment) -> bool:
+    """Return whether more rated clips lack the score than have it."""
+    return pair.missing > pair.spearman.n
+
+
+def _is_thin(pair: results.PairAlignment) -> bool:
+    """Return whether too few clips have a score, or one that differs, to compare the metric with others."""
+    return _is_sparse(pair) or pair.off_mode < LEAST_OFF_MODE
 
 
 def _has_direction(metric: str, dimension: str, stated: Collection[str | None] = ()) -> bool:

@@ -56,7 +56,7 @@ def test_never_below_pearson(seed: int, count: int, r: float) -> None:
     assert fit.rmse == pytest.approx(y.std() * np.sqrt(1 - fit.plcc**2), abs=1e-6)
     moved = fit_logistic(1000 * x - 5, 20 * y + 3)
     if moved.plcc is not None and r:  # scores that know nothing have several fits that are nearly as good
-        assert moved.plcc == pytest.approx(fit.plcc, abs=1e-3)
+        assert moved.plcc == pytest.approx(fit.plcc, abs=1e-4)
         assert moved.rmse == pytest.approx(20 * fit.rmse, rel=1e-3, abs=1e-4)
 
 

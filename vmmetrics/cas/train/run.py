@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from vmmetrics.errors import SetupError
+from vmmetrics.errors import SetupError, cannot
 
 try:
     import torch

@@ -29,6 +29,7 @@ _STEEP, _STRAIGHT = 0.25, 100.0  # first widths |β4|, in standard deviations of
 _WIDEST, _NARROWEST, _FARTHEST = 1e3, 2.5e-3, 10.0  # |β4| in standard deviations; β3 outside, in ranges of the scores
 _TRIES = 300  # evaluations of the curve
 _CENTRES, _WIDTHS, _STARTS = 25, 10, 3  # of a grid of curves, the best of which searches start from as well
+_SAME_DIGITS = 9  # of standardised scores and ratings
 _ENDS = 0.01  # of the way between the lowest and the highest fitted rating
 
 
@@ -112,7 +113,8 @@ def _least_squares(z: FloatArray, y: FloatArray) -> tuple[FloatArray, bool]:
     Both ends of the curve follow from these two by linear regression, which leaves two parameters to search.
     """
     y = y - y.mean()
-    y = y / np.sqrt(y @ y)
+    # what rounding tells apart is the same to the search: scores in another unit have the same fit
+    z, y = np.round(z, _SAME_DIGITS), np.round(y / np.sqrt(y @ y), _SAME_DIGITS)
 
     def residuals(at: FloatArray) -> FloatArray:
         curve = _curve((z - at[0]) / np.exp(at[1]))[0]
