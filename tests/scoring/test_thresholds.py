@@ -71,3 +71,8 @@ def test_less_that_is_better_cannot_fail_under(monkeypatch: pytest.MonkeyPatch) 
     assert read_threshold("mss=0.5", ("mss",)).metric == "mss"
     with pytest.raises(ValueError, match="less of jerk is better"):
         read_threshold("jerk=0.5", ("jerk",))
+
+
+def test_the_released_definition_has_no_index() -> None:
+    with pytest.raises(ValueError, match="no INDEX under protocol vmbench"):
+        read_threshold("INDEX=0.5", ("cas", "mss"), "vmbench")

@@ -16,6 +16,7 @@ from vmmetrics.utils.display.markup import listed, shortened
 if TYPE_CHECKING:
     from vmmetrics.scoring.settings import Settings
     from vmmetrics.scoring.table import Table
+    from vmmetrics.scoring.work import Task
 
 DEFAULT_JOBS = 1
 """A worker process of its own even for one clip at a time: a clip that brings it down does not end the run."""
@@ -91,7 +92,6 @@ def run_clips(
     from vmmetrics.scoring.tasks import prompts_found, tasks_of_paths
     from vmmetrics.scoring.tasks import shard as shard_of
     from vmmetrics.utils.storage.job_folder import check_folder
-    from vmmetrics.video.discover import no_clips
 
     output, messages = open_consoles()
     remarks: list[str] = []
@@ -99,19 +99,15 @@ def run_clips(
         tasks, unmatched = tasks_of_paths(
             clips, settings.metrics, prompts, subject, follow_links, remarks, found, limit, dry_run is not None
         )
-    if not tasks:
-        raise typer.BadParameter("; ".join([no_clips(clips), *remarks]))
-    for path in clips:
-        within = os.path.abspath(path)  # noqa: PTH100  (as the tasks' paths are)
-        if path.is_dir() and not any(task.path and task.path.is_relative_to(within) for task in tasks):
-            remarks.append(no_clips([path]))
-    for remark in remarks:
+    for remark in _remarks(clips, tasks, remarks):
         messages.print(remark, soft_wrap=True)
     if unmatched:
         messages.print(f"{count(len(unmatched), 'prompt')} of the list without a clip: {listed(unmatched, 3)}")
     tasks = tasks[:limit]
     if shard is not None:
-        tasks = shard_of(tasks, *shard)
+        parts, tasks = tasks, shard_of(tasks, *shard)
+        if not tasks:
+            messages.print(f"shard {shard[0]}/{shard[1]}: none of the {count(len(parts), 'clip')} falls to it")
     if dry_run is not None:
         from vmmetrics.cli.dry_run import show_run
 
@@ -134,6 +130,24 @@ def run_clips(
     if summary := progress.summary():
         messages.print(summary)
     return table, output, messages
+
+
+def _remarks(clips: list[Path], tasks: list[Task], remarks: list[str]) -> list[str]:
+    """Return what is to be said about what was found; folders without a clip are added.
+
+    Raises:
+        BadParameter: No clip was found.
+    """
+    from vmmetrics.video.discover import no_clips
+
+    if not tasks:
+        raise typer.BadParameter("; ".join([no_clips(clips), *remarks]))
+    empty = []
+    for path in clips:
+        within = os.path.abspath(path)  # noqa: PTH100  (as the tasks' paths are)
+        if path.is_dir() and not any(task.path and task.path.is_relative_to(within) for task in tasks):
+            empty.append(no_clips([path]))
+    return [*remarks, *empty]
 
 
 def reading_of(assume_fps: float | None, max_memory: str | None) -> tuple[tuple[str, Any], ...]:

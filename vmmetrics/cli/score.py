@@ -67,16 +67,13 @@ def score(
         "plugins": plugins,
     }
     from vmmetrics.cli.results import print_results
-    from vmmetrics.scoring.leaderboard import INDEX
     from vmmetrics.scoring.settings import Settings
     from vmmetrics.scoring.thresholds import judge, read_threshold
 
     with usage():
         settings = Settings(**{name: value for name, value in choice.items() if value is not None})  # type: ignore[arg-type]
     with usage("--fail-under"):
-        thresholds = [read_threshold(text, settings.metrics) for text in fail_under or ()]
-        if settings.protocol != "vmmetrics" and any(threshold.metric == INDEX for threshold in thresholds):
-            raise ValueError(f"there is no INDEX under protocol {settings.protocol}")
+        thresholds = [read_threshold(text, settings.metrics, settings.protocol) for text in fail_under or ()]
     table, output, messages = run_clips(
         clips,
         settings,

@@ -166,6 +166,8 @@ def with_cas_model(preset: Preset, path: Path) -> Preset:
     Raises:
         SetupError: torch is missing, or the file does not hold such a classifier.
     """
+    if not path.is_file():
+        raise SetupError(f"No such file: {path}")
     try:
         from vmmetrics.perception.vmbench.adapters.plausibility import VideoMAEPlausibility
         from vmmetrics.perception.vmbench.checkpoints import read_checkpoint

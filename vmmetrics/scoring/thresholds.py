@@ -59,12 +59,13 @@ class ThresholdCheck:
         return f"{'passed' if self.passed else 'failed'}: {of} {self.mean.mean:.4f}{interval} {over}, {how}"
 
 
-def read_threshold(text: str, metrics: Sequence[str]) -> Threshold:
+def read_threshold(text: str, metrics: Sequence[str], protocol: str = "vmmetrics") -> Threshold:
     """Read ``METRIC=NUMBER``.
 
     Args:
         text: As given; ``index`` stands for the motion index.
         metrics: The metrics that are scored.
+        protocol: By which definition; the motion index is of ``vmmetrics`` alone.
 
     Raises:
         ValueError: It is not of that form, the metric is not scored, or less of it is better.
@@ -84,6 +85,8 @@ def read_threshold(text: str, metrics: Sequence[str]) -> Threshold:
     if metric not in known:
         needs = "; INDEX needs cas and mss" if metric == INDEX else ""
         raise ValueError(f"expected one of {', '.join(known)}, which are scored, but got {name!r}{needs}")
+    if metric == INDEX and protocol != "vmmetrics":
+        raise ValueError(f"there is no INDEX under protocol {protocol}")
     registered = find(metric)
     if registered is not None and not registered.higher_is_better:
         raise ValueError(f"less of {metric} is better, so it cannot fail under a number")

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from vmmetrics.errors import SetupError, cannot
+from vmmetrics.errors import SetupError, cannot, os_reason
 from vmmetrics.utils.schema import parse_json
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def open_parquet(path: Path, *, streamed: bool = False) -> Iterator[Any]:
     try:
         yield pq.ParquetFile(path, buffer_size=2**20, pre_buffer=False) if streamed else pq.ParquetFile(path)
     except failures as error:
-        raise SetupError(f"{path}: not readable as Parquet: {error}") from error
+        raise SetupError(f"{path}: not readable as Parquet: {os_reason(error)}") from error
 
 
 def parquet_rows(

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from vmmetrics.errors import SetupError
+from vmmetrics.errors import SetupError, os_reason
 
 DEVICE_VARIABLE = "VMMETRICS_DEVICE"
 """Environment variable with the device of this process and of its workers; without it a GPU where there is one."""
@@ -68,7 +68,7 @@ def reading(problem: str) -> Iterator[None]:
     except SetupError:
         raise
     except Exception as error:
-        raise SetupError(f"{problem}: {error}") from error
+        raise SetupError(f"{problem}: {os_reason(error)}") from error
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from vmmetrics.clip import Subject
-from vmmetrics.errors import ClipError
+from vmmetrics.errors import ClipError, os_reason
 from vmmetrics.types import Tags
 from vmmetrics.utils.schema import parse_json
 from vmmetrics.utils.weights.manifest import shipped_list
@@ -193,7 +193,7 @@ def _beside(file: Path) -> str:
             raise ClipError(f"{file.name} beside the clip is too long for a prompt")
         return data.decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise ClipError(f"{file.name} beside the clip cannot be read as UTF-8 text: {error}") from error
+        raise ClipError(f"{file.name} beside the clip cannot be read as UTF-8 text: {os_reason(error)}") from error
 
 
 def _prompt_of_json(text: str) -> str:

@@ -9,6 +9,7 @@ import pytest
 
 from vmmetrics.alignment.readers.read import read_study
 from vmmetrics.alignment.study import Study
+from vmmetrics.errors import SetupError
 
 SCORES = {"clip": ["m/clip_1.mp4", "m/clip_2.mp4", "m/a dog runs-0.mp4"], "mss": [0.9, 0.1, 0.5]}
 RATED = [[4, 2], [5, 1], [3, np.nan]]
@@ -82,6 +83,18 @@ def test_a_form_that_asks_which_of_two_is_better(tmp_path: Path) -> None:
     assert list(zip(pairs.left.tolist(), pairs.right.tolist(), pairs.outcome.tolist(), pairs.raters, strict=True)) == [
         (0, 1, 1, "ann"), (1, 0, -1, "ann"), (0, 1, 0, "bob"), (1, 0, 1, "bob")
     ]  # fmt: skip
+
+
+def test_two_questions_about_each_pair_are_two_dimensions(tmp_path: Path) -> None:
+    heads = ["Timestamp", "Which is smoother: clip_1.mp4 or clip_2.mp4?", "Which is real: clip_1.mp4 or clip_2.mp4?"]
+    study = read(tmp_path, heads, [["1", "clip_1.mp4", "clip_2.mp4"], ["2", "clip_1.mp4", "same"]])
+    outcomes = {name: pairs.outcome.tolist() for name, pairs in study.preferences.items()}
+    assert outcomes == {"Which is smoother": [1, 1], "Which is real": [-1, 0]}
+
+
+def test_two_columns_for_one_question_of_a_clip_are_an_error(tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match=r"clip_1.mp4 have two columns for 'rating': 'clip_1.mp4' and 'Clip 1'"):
+        read(tmp_path, ["Timestamp", "clip_1.mp4", "clip_2.mp4", "Clip 1"], [["1", "4", "5", "2"]])
 
 
 @pytest.mark.parametrize(

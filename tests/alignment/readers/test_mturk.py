@@ -48,7 +48,7 @@ RATED = (("W1", 1, "4"), ("W2", 1, "2"), ("W1", 2, "5"))
 
 
 def test_a_batch_without_what_was_rejected(tmp_path: Path) -> None:
-    rows = [answer(w, c, **{"Answer.smoothness": s, "Answer.comment": "fine"}) for w, c, s in RATED]
+    rows = [answer(w, c, **{"Answer.smoothness": s, "Answer.comment": "good"}) for w, c, s in RATED]
     rejected = [
         answer("W2", 2, **{"Answer.smoothness": "1", "AssignmentStatus": "Rejected"}),
         answer("W3", 2, **{"Answer.smoothness": "1", "Reject": "too fast"}),

@@ -157,6 +157,12 @@ def test_bookkeeping_is_no_rating_unless_asked_for(name: str) -> None:
         read({"clip": ["a", "b"], name: [7, 9]})
 
 
+def test_a_comment_in_words_of_a_scale_is_no_rating_unless_asked_for() -> None:
+    table = {"clip": ["a", "b"], "smooth": [4, 2], "comment": ["good", "bad"]}
+    assert read(table).dimensions == ("smooth",)
+    assert read(table, dimensions=["comment"]).ratings["comment"].tolist() == [[4], [1]]
+
+
 def test_bookkeeping_by_each_rater_is_no_rating() -> None:
     table = {"clip": ["a", "b"], "q_1": [1, 2], "q_2": [3, 4], "lead_time_1": [7, 8], "lead_time_2": [8, 9]}
     assert read(table).dimensions == ("q",)

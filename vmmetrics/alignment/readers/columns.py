@@ -48,6 +48,11 @@ _OF_ANNOTATION = (
     "assignment_duration_in_seconds", "auto_approval_delay_in_seconds", "lifetime_in_seconds",
     "number_of_similar_hits", "tstamp", "turn", "case_id", "idx",
 )  # fmt: skip
+# Columns of free text: "good" there is no rating.
+_REMARKS = frozenset({
+    "comment", "comments", "remark", "remarks", "note", "notes", "feedback", "reason", "reasons", "explanation",
+    "justification", "rationale", "free_text", "any_comments", "additional_comments", "other_comments",
+})  # fmt: skip
 
 
 def normalised(name: str) -> str:
@@ -75,6 +80,15 @@ def is_bookkeeping(name: str) -> bool:
     (True, True, False)
     """
     return describes_clip(name) or _joined(name) in _JOINED_OF_ANNOTATION
+
+
+def is_remark(name: str) -> bool:
+    """Return whether a column by its name holds free text.
+
+    >>> is_remark("Any comments?"), is_remark("smoothness")
+    (True, False)
+    """
+    return normalised(name) in _REMARKS
 
 
 def first_column(columns: Iterable[str], names: Collection[str]) -> str | None:

@@ -12,12 +12,15 @@ from vmmetrics.alignment.readers import columns as called
 from vmmetrics.alignment.readers.columns import first_column, normalised
 from vmmetrics.alignment.readers.names import stem
 from vmmetrics.alignment.readers.tables import SourceTable, is_blank, texts
+from vmmetrics.errors import SetupError
 from vmmetrics.utils.display.markup import listed
 from vmmetrics.video.discover import CLIP_SUFFIXES
 
 _SUFFIX = "|".join(re.escape(suffix) for suffix in sorted(CLIP_SUFFIXES))
 _FILE = re.compile(rf"[^\s\[\]()\"'“”?,;]+(?:{_SUFFIX})(?![\w.])", re.IGNORECASE)
 _IN_BRACKETS = re.compile(r"\[(?P<inside>[^\[\]]+)\]\s*$")
+_BETWEEN = re.compile(r"^(?:(?:or|vs|versus|against|and)\b\W*)+|(?:\b(?:or|vs|versus|against|and)\W*)+$", re.IGNORECASE)
+_SIGNS = " :;,-–—_|/?.![]()"
 _TIMESTAMP = frozenset({"timestamp", "submitted_at", "completion_time", "start_time"})
 _PEOPLE = (*called.RATER, "name", "your_name", "full_name", "nickname", "respondent", "response_id")
 _SUMMARIES = frozenset({"mean", "average", "avg", "mos", "std", "sd", "median", "total", "count"})
@@ -33,7 +36,7 @@ class ClipColumn(NamedTuple):
 
     Attributes:
         clips: The clip, or the two clips that are compared.
-        question: What is asked of it; "" where the header is the clip alone.
+        question: What is asked of it, or of the two; "" where the header is the clip alone.
     """
 
     clips: tuple[str, ...]
@@ -49,6 +52,8 @@ def from_columns_of_clips(table: SourceTable, clips: Collection[str]) -> SourceT
         clips: Clips that are known: their names count without suffix too.
     """
     found = _columns_of_clips(table, clips)
+    if all(len(of.clips) > 1 for of in found.values()) and len({of.question for of in found.values()}) == 1:
+        found = {name: of._replace(question="") for name, of in found.items()}
     if len(found) < 2 or any(_are_files(cells) for name, cells in table.columns.items() if name not in found):
         return None
     if len({len(of.clips) for of in found.values()}) > 1:
@@ -64,7 +69,13 @@ def from_columns_of_clips(table: SourceTable, clips: Collection[str]) -> SourceT
         columns["dimension"] = []
     by_clip: dict[tuple[str, ...], dict[str, str]] = {}
     for name, of in found.items():
-        by_clip.setdefault(of.clips, {})[of.question or alone] = name
+        asked = by_clip.setdefault(of.clips, {})
+        if (question := of.question or alone) in asked:
+            raise SetupError(
+                f"{table.source}: {' and '.join(of.clips)} have two columns for {question!r}: {asked[question]!r} and "
+                f"{name!r}; leave one, or tell the questions apart in the header"
+            )
+        asked[question] = name
     rows, people = _rows_of_people(people)
     for row, rater in zip(rows, people, strict=True):
         for names, asked in by_clip.items():
@@ -158,7 +169,7 @@ def _of_header(header: str, known: Mapping[str, str]) -> ClipColumn | None:
         question = _FILE.sub(" ", header)
     if len(found) not in {1, 2}:
         return None
-    return ClipColumn(tuple(clip for _, clip in sorted(found)), _question(question) if len(found) == 1 else "")
+    return ClipColumn(tuple(clip for _, clip in sorted(found)), _question(question))
 
 
 def _spelt(name: str) -> str:
@@ -169,7 +180,8 @@ def _spelt(name: str) -> str:
 def _question(text: str) -> str:
     """A question without the clip: its words, brackets and signs at the ends dropped."""
     words = " ".join(re.sub(r"\[\s*\]|\(\s*\)|\"\s*\"", " ", text).split())
-    return re.sub(r"\s+([?.!,:;])", r"\1", words).strip(" :;,-–—_|/?.![]()")[:_LONGEST].strip()
+    words = re.sub(r"\s+([?.!,:;])", r"\1", words).strip(_SIGNS)
+    return _BETWEEN.sub("", words).strip(_SIGNS)[:_LONGEST].strip()
 
 
 def _people(table: SourceTable, others: Sequence[str]) -> tuple[list[str | None], str | None]:

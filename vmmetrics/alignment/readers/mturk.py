@@ -38,7 +38,7 @@ def from_mturk(table: SourceTable, _: Collection[str]) -> SourceTable | None:
     used = dict.fromkeys(
         (name for name in names if name not in {*inputs.values(), "WorkerId"}), "bookkeeping, not read"
     )
-    used |= dict.fromkeys(sources.values(), "answers")
+    used |= dict.fromkeys((name for name in names if name.startswith(_ANSWER)), "answers")
     rejected = len(table) - len(rows)
     note = f"Amazon Mechanical Turk: {len(rows)} assignments" + (
         f"; {rejected} rejected ones were left out" if rejected else ""

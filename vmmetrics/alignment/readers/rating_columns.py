@@ -89,8 +89,10 @@ def rating_columns(
     values: dict[str, FloatArray] = {}
     unread: dict[str, str] = {}
     free = [name for name in table.columns if name not in used]
-    wordy = [name for name in free if not _is_bookkeeping(name, asked) and called.is_text(table.columns[name])]
-    words = word_ratings(table, wordy)
+    wanted = set(map(normalised, asked))
+    silent = {name for name in free if called.is_remark(name) and normalised(name) not in wanted}
+    silent |= {name for name in free if _is_bookkeeping(name, asked)}
+    words = word_ratings(table, [n for n in free if n not in silent and called.is_text(table.columns[n])])
     for name in free:
         cells = table.columns[name]
         if name in words:

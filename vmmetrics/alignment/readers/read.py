@@ -193,7 +193,7 @@ def _to_one_level(scores: SourceScores, judged: Judgements) -> tuple[SourceScore
         return {n: np.stack([mean_of_defined(c[group], axis=0) for group in groups]) for n, c in columns.items()}
 
     models: dict[str, Any] = {"clips": tuple(rows), "models": tuple(rows), "prompts": (None,) * len(rows)}
-    note = f"The {what} of a model's clips were averaged, since the other side is about models"
+    note = f"The {what} of a model's clips were averaged, since the other side is about models: a clip below is a model"
     if judged.of_models:
         return replace(scores, values=means(scores.values), of_models=True, **models), judged, (note,)
     judged = replace(judged, ratings=means(judged.ratings), other_names=(), of_models=True, **models)

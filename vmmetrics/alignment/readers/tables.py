@@ -72,8 +72,11 @@ class SourceTable:
 
     def roles(self, found: Mapping[str, str]) -> dict[str, str]:
         """How the file's own columns were read, from how this table's were."""
-        named = {self.origins.get(column, column): role for column, role in found.items()}
-        return {**self.used, **{column: role for column, role in named.items() if column}}
+        named: dict[str, list[str]] = {}
+        for column, role in found.items():
+            named.setdefault(self.origins.get(column, column), []).append(role)
+        read = {name: [role for role in roles if not role.endswith("not read")] for name, roles in named.items()}
+        return {**self.used, **{name: ", ".join(read[name]) or roles[0] for name, roles in named.items() if name}}
 
 
 def read_table(source: Any, name: str) -> SourceTable:
