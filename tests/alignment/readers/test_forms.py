@@ -9,7 +9,6 @@ import pytest
 
 from vmmetrics.alignment.readers.read import read_study
 from vmmetrics.alignment.study import Study
-from vmmetrics.errors import SetupError
 
 SCORES = {"clip": ["m/clip_1.mp4", "m/clip_2.mp4", "m/a dog runs-0.mp4"], "mss": [0.9, 0.1, 0.5]}
 RATED = [[4, 2], [5, 1], [3, np.nan]]
@@ -92,9 +91,10 @@ def test_two_questions_about_each_pair_are_two_dimensions(tmp_path: Path) -> Non
     assert outcomes == {"Which is smoother": [1, 1], "Which is real": [-1, 0]}
 
 
-def test_two_columns_for_one_question_of_a_clip_are_an_error(tmp_path: Path) -> None:
-    with pytest.raises(SetupError, match=r"clip_1.mp4 have two columns for 'rating': 'clip_1.mp4' and 'Clip 1'"):
-        read(tmp_path, ["Timestamp", "clip_1.mp4", "clip_2.mp4", "Clip 1"], [["1", "4", "5", "2"]])
+def test_a_clip_that_is_asked_about_twice_has_the_mean(tmp_path: Path) -> None:
+    rows = [["1", "4", "5", "2"], ["2", "1", "3", "1"]]
+    study = read(tmp_path, ["Timestamp", "clip_1.mp4", "clip_2.mp4", "Clip 1"], rows)
+    assert study.ratings["rating"].tolist() == [[3, 1], [5, 3]]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from vmmetrics.alignment.readers import columns as called
 from vmmetrics.alignment.readers.columns import first_column, normalised
 from vmmetrics.alignment.readers.names import stem
 from vmmetrics.alignment.readers.tables import SourceTable, is_blank, texts
-from vmmetrics.errors import SetupError
 from vmmetrics.utils.display.markup import listed
 from vmmetrics.video.discover import CLIP_SUFFIXES
 
@@ -67,18 +66,15 @@ def from_columns_of_clips(table: SourceTable, clips: Collection[str]) -> SourceT
     columns: dict[str, list[Any]] = {name: [] for name in (*heads, "rater", *questions)}
     if aspect is not None:
         columns["dimension"] = []
-    by_clip: dict[tuple[str, ...], dict[str, str]] = {}
+    by_clip: dict[tuple[str, ...], list[dict[str, str]]] = {}
     for name, of in found.items():
-        asked = by_clip.setdefault(of.clips, {})
-        if (question := of.question or alone) in asked:
-            raise SetupError(
-                f"{table.source}: {' and '.join(of.clips)} have two columns for {question!r}: {asked[question]!r} and "
-                f"{name!r}; leave one, or tell the questions apart in the header"
-            )
-        asked[question] = name
+        question, times = of.question or alone, by_clip.setdefault(of.clips, [{}])
+        if question in times[-1]:  # asked a second time
+            times.append({})
+        times[-1][question] = name
     rows, people = _rows_of_people(people)
     for row, rater in zip(rows, people, strict=True):
-        for names, asked in by_clip.items():
+        for names, asked in ((names, once) for names, times in by_clip.items() for once in times):
             for head, clip in zip(heads, names, strict=True):
                 columns[head].append(clip)
             columns["rater"].append(rater)
