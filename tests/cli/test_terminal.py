@@ -193,7 +193,7 @@ def test_a_real_terminal_and_closed_or_narrow_streams(tmp_path: Path) -> None:
     assert "PWN" in printed
     shell = f'exec {sys.executable} -X dev -m vmmetrics "$@"'
     for redirect in (">&-", ">&- 2>&-", "| head -c 1", "<&-"):
-        run = ["sh", "-c", f"({shell}) {redirect}", "sh", "prompts", "stats", "mini"]
+        run = ["sh", "-c", f"({shell}) {redirect}", "sh", "weights", "list"]
         ended = subprocess.run(
             run, env={**environment, "PYTHONIOENCODING": "ascii"}, capture_output=True, check=False, cwd=tmp_path
         )

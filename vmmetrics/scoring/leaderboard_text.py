@@ -117,12 +117,6 @@ def board_records(boards: Sequence[Board], published: Sequence[PublishedRow]) ->
 
     Published rows were scored by neither our presets nor our protocols, and have none.
     """
-    columns = list(dict.fromkeys(column for board in boards for column in board.columns))
-    names = [
-        "table", "source", "preset", "protocol", "comparable", "rank", "model", "prompts", "clips",
-        *(name for c in columns for name in (c, *(f"{c}_{end}" for end in _ENDS))),
-        "rank_shares", "next", "difference", "difference_low", "difference_high", "common_prompts", "p", "p_holm",
-    ]  # fmt: skip
     rows: list[dict[str, object]] = []
     for table, board in enumerate(boards, 1):
         steps = {step.above: step for step in board.steps}
@@ -132,13 +126,22 @@ def board_records(boards: Sequence[Board], published: Sequence[PublishedRow]) ->
             scores = {"average": known.average, **known.scores}
             about = {"table": table, "comparable": board.comparable, "source": SOURCES[1]}
             rows.append({**about, "model": known.model, "prompts": PROMPTS, **scores})
+    names = _names(boards)
     return [{name: row.get(name) for name in names} for row in rows]
+
+
+def _names(boards: Sequence[Board]) -> list[str]:
+    columns = list(dict.fromkeys(column for board in boards for column in board.columns))
+    return [
+        "table", "source", "preset", "protocol", "comparable", "rank", "model", "prompts", "clips",
+        *(name for c in columns for name in (c, *(f"{c}_{end}" for end in _ENDS))),
+        "rank_shares", "next", "difference", "difference_low", "difference_high", "common_prompts", "p", "p_holm",
+    ]  # fmt: skip
 
 
 def to_csv(boards: Sequence[Board], published: Sequence[PublishedRow]) -> str:
     """Return :func:`board_records` as CSV."""
-    rows = board_records(boards, published)
-    return csv_text([rows[0], *(row.values() for row in rows)])
+    return csv_text([_names(boards), *(row.values() for row in board_records(boards, published))])
 
 
 def _csv_row(row: Row, step: Step | None) -> dict[str, object]:
