@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import ast
+import importlib
+import itertools
 import json
+import re
 import subprocess
 import sys
 import tomllib
@@ -28,6 +32,12 @@ def test_every_public_name_resolves() -> None:
     assert set(vmmetrics.__all__) <= set(dir(vmmetrics))
 
 
+@pytest.mark.parametrize("name", ["vmmetrics", "vmmetrics.alignment"])
+def test_a_package_lists_its_public_names_and_nothing_it_imported(name: str) -> None:
+    package = importlib.import_module(name)
+    assert [name for name in dir(package) if not name.startswith("__")] == sorted(package.__all__)
+
+
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'scores'"):
         _ = vmmetrics.scores
@@ -42,3 +52,20 @@ def test_every_bound_on_torch_is_that_of_the_run_time_check() -> None:
     extras = tomllib.loads(PYPROJECT.read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     bounds = {line for lines in extras.values() for line in lines if line.startswith("torch>")}
     assert bounds == {"torch>=" + ".".join(map(str, LEAST_TORCH))}
+
+
+def test_everything_imported_is_declared() -> None:
+    """What is there by chance, as a dependency's dependency, is gone one day."""
+    project = tomllib.loads(PYPROJECT.read_text(encoding="utf-8"))["project"]
+    lines = [*project["dependencies"], *itertools.chain.from_iterable(project["optional-dependencies"].values())]
+    declared = {re.match(r"[\w.-]+", line)[0].lower().replace("_", "-") for line in lines}  # type: ignore[index]
+    modules = {"cv2": "opencv-python-headless", "PIL": "pillow", "yaml": "pyyaml", "pydantic_core": "pydantic"}
+    imported: set[str] = set()
+    for file in (PYPROJECT.parent / "vmmetrics").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                imported |= {name.name.partition(".")[0] for name in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                imported.add(node.module.partition(".")[0])
+    others = imported - sys.stdlib_module_names - {"vmmetrics", "dover"}  # DOVER is on no index
+    assert {modules.get(name, name).lower().replace("_", "-") for name in others} <= declared

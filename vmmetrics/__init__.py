@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from vmmetrics.errors import ClipError, SetupError, VMMetricsError
     from vmmetrics.metrics import METRICS
     from vmmetrics.scoring.api import score
+    from vmmetrics.scoring.diff import diff
     from vmmetrics.scoring.suite import ClipScores, Suite
     from vmmetrics.types import Event, MetricResult
     from vmmetrics.video import read_clip
@@ -30,6 +31,7 @@ _HOMES = {
     "Subject": "vmmetrics.clip",
     "Suite": "vmmetrics.scoring.suite",
     "VMMetricsError": "vmmetrics.errors",
+    "diff": "vmmetrics.scoring.diff",
     "functional": "vmmetrics",
     "read_clip": "vmmetrics.video",
     "score": "vmmetrics.scoring.api",
@@ -46,6 +48,7 @@ __all__ = [
     "Subject",
     "Suite",
     "VMMetricsError",
+    "diff",
     "functional",
     "read_clip",
     "score",
@@ -61,4 +64,6 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted(
+        {*__all__, *(name for name in globals() if name.startswith("__"))}
+    )  # what is imported here is no part

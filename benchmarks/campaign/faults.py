@@ -211,11 +211,10 @@ def _paths(campaign: Campaign, clips: Path) -> None:
         "show into 300 characters": ["show", base / "first", "c0slow.mp4", "--out", long],
         "show into no folder": ["show", base / "first", "c0slow.mp4", "--out", base / "no" / "x.png"],
         "leaderboard of 300 characters": ["leaderboard", long],
-        "leaderboard into 300 characters": ["leaderboard", base / "first", "--csv", long],
         "merge of 300 characters": ["merge", long, "--out", base / "m"],
         "merge into 300 characters": ["merge", base / "first", "--out", long],
         "align of 300 characters": ["align", long, long],
-        "baselines into 300 characters": ["baselines", clips, "--only", "ssim", "--out", long],
+        "baselines into 300 characters": ["baselines", clips, "--metrics", "ssim", "--out", long],
         "probe into 300 characters": ["probe", clips, "--metrics", "ssim", "--out", long],
         "generate-clips into 300 characters": [
             "generate-clips",

@@ -92,7 +92,7 @@ def _frames(folder: Path, suffix: str) -> Fuzzed:
 
 
 def _prompts(folder: Path, suffix: str) -> Fuzzed:
-    from vmmetrics.video.prompts import read_list
+    from vmmetrics.video.prompt_lists import read_list
 
     entries = [
         {"clip": "a.mp4", "prompt": "a dog runs", "pattern": "x", "tags": {"speed": 1.5}, "subject": "a dog"},

@@ -135,7 +135,7 @@ def jobs(material: Material) -> list[Job]:
         return lambda out: ["score", m.names, "--out", out, *more]
 
     def understand(*model: object) -> Callable[[Path], list[object]]:
-        few = ("--frames", "2 uniform", "--side", "64", "--yes")
+        few = ("--frames", "2 uniform", "--max-size", "64", "--yes")
         return lambda out: ["understand", "run", "synthetic", "--data", m.suite, "--out", out, "--model", *model, *few]
 
     def probe(*more: object) -> Callable[[Path], list[object]]:
@@ -151,7 +151,7 @@ def jobs(material: Material) -> list[Job]:
         Job("score --jobs 2", scored_slowly("--jobs", 2), "parent", SCORES, fake=True, share=2),
         Job("score --jobs 2, a worker", scored_slowly("--jobs", 2), "worker", SCORES, fake=True, share=2),
         Job("score, two processes", scored_slowly(), "two", SCORES, fake=True, share=2),
-        Job("baselines", lambda out: ["baselines", m.clips, "--out", out, "--only", "ssim"], "parent", SCORES),
+        Job("baselines", lambda out: ["baselines", m.clips, "--out", out, "--metrics", "ssim"], "parent", SCORES),
         Job("probe", probe(), "parent", CASES),
         Job("probe --jobs 2", probe("--jobs", 2), "group", CASES, spawned=True, share=0.5),
         Job("understand run random", understand("random"), "parent", ANSWERS),
@@ -186,8 +186,8 @@ def jobs(material: Material) -> list[Job]:
 
 def prepare_suite(material: Material, folder: Path) -> None:
     """Render the suite of questions, and record the answers of a run for ``recorded:``."""
-    command(["understand", "synthetic", "--out", material.suite, "--n", "10"])
-    few = ("--frames", "2 uniform", "--side", "64")
+    command(["understand", "synthetic", "--out", material.suite, "--count", "10"])
+    few = ("--frames", "2 uniform", "--max-size", "64")
     run = folder / "recorded-run"
     command(["understand", "run", "synthetic", "--data", material.suite, "--out", run, "--model", "random", *few])
     shutil.copy(run / "answers.jsonl", material.recorded)

@@ -42,7 +42,7 @@ def run(campaign: Campaign) -> None:
         out.mkdir(parents=True)
         before = _tree(place)
         for row, arguments in {
-            "leaderboard": ["leaderboard", place, "--csv", out / "a.csv", "--latex", out / "a.tex"],
+            "leaderboard": ["leaderboard", place, "--format", "csv"],
             "merge": ["merge", place, good, "--out", out / "merged"],
             "show": ["show", place, "a.npy", "--out", out / "a.png"],
             "align": ["align", place, ratings, "--out", out / "aligned"],

@@ -71,7 +71,7 @@ def _outputs(campaign: Campaign, score: Job) -> None:
     ratings.write_text("clip,rater,rating\n" + "".join(lines))
     for name, arguments in {
         "merge": lambda out: ["merge", *runs, "--out", out / "merged"],
-        "leaderboard": lambda out: ["leaderboard", *runs, "--csv", out / "a.csv", "--latex", out / "a.tex"],
+        "leaderboard": lambda _: ["leaderboard", *runs, "--format", "csv"],
         "align": lambda out: ["align", runs[0], ratings, "--out", out / "aligned"],
     }.items():
         job = Job(name, arguments)

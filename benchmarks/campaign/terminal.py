@@ -137,7 +137,7 @@ def _paths(folder: Path, clips: Path) -> Iterator[Case]:
         "shard": ["score", clips, "--shard", TITLE],
         "prompts": ["score", clips, "--prompts", folder / f"{TITLE}.json"],
         "cas model": ["score", clips, "--cas-model", folder / f"{TITLE}.pt"],
-        "baselines": ["baselines", bad, "--only", "ssim", "--out", folder / "bad-baselines"],
+        "baselines": ["baselines", bad, "--metrics", "ssim", "--out", folder / "bad-baselines"],
         "probe": ["probe", bad, "--metrics", "ssim", "--out", folder / "bad-probe", "--no-charts"],
         "show": ["show", folder / f"{TITLE}run", TITLE],
         "leaderboard": ["leaderboard", f"{TITLE}={folder / 'good'}"],
@@ -201,10 +201,9 @@ def _files(campaign: Campaign, folder: Path) -> None:
     out = folder / "text-run"
     scored = run_command("score", clips, "--prompts", prompts, "--metrics", "pas", "--out", out)
     campaign.add("files", "score", scored.trouble)
-    names = {"--csv": "b.csv", "--latex": "b.tex", "--markdown": "b.md"}
-    files = [part for option, name in names.items() for part in (option, out / name)]
-    board = run_command("leaderboard", out, *files)
-    campaign.add("files", "leaderboard", board.trouble)
+    for form in ("csv", "latex", "markdown"):
+        board = run_command("leaderboard", out, "--format", form)
+        campaign.add("files", f"leaderboard, {form}", board.trouble)
     ratings = folder / "text-ratings.csv"
     with ratings.open("w", newline="") as file:
         writer = csv.writer(file)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -35,11 +36,22 @@ def rows(path: Path) -> list[list[str]]:
     return [line.split(",") for line in path.read_text().splitlines()[1:]]
 
 
+def test_a_form_in_words(vmmetrics: Any, files: tuple[Path, Path], tmp_path: Path, capsys: Captured) -> None:
+    heads = [f"How smooth? [{prompt}_{model}.mp4]" for prompt in range(6) for model in MODELS]
+    said = ["Bad", "Poor", "Fair", "Good", "Excellent", "Fair"] * 3
+    form = tmp_path / "responses.csv"
+    form.write_text("\n".join(",".join(row) for row in (["Timestamp", *heads], ["1", *said], ["2", *said])) + "\n")
+    assert vmmetrics("align", files[0], form, "--resamples", 20) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "18 clips with a score and a judgement" in shown
+    assert "How smooth: words read as bad 1, poor 2, fair 3, good 4, excellent 5" in shown
+
+
 def test_from_tables_to_a_folder(vmmetrics: Any, files: tuple[Path, Path], tmp_path: Path, capsys: Captured) -> None:
     scores, ratings = files
-    assert vmmetrics("align", scores, ratings, "--out", "study", "--resamples", 50, "--against", "ssim") == 0
+    assert vmmetrics("align", scores, ratings, "--out", "study", "--resamples", 50, "--reference", "ssim") == 0
     shown = capsys.readouterr()
-    assert "held against: mss, ssim → temporal_quality" in shown.out
+    assert "compared with: mss, ssim → temporal_quality" in shown.out
     assert "1 clips with a score and no judgement: 9_alpha.mp4" in shown.out
     assert "page.html" in shown.err
     out = tmp_path / "study"
@@ -64,16 +76,16 @@ def test_from_tables_to_a_folder(vmmetrics: Any, files: tuple[Path, Path], tmp_p
 
 def test_options(vmmetrics: Any, files: tuple[Path, Path], capsys: Captured) -> None:
     command = ("align", *files, "--resamples", 20)
-    options = ("--face", "mss=static_quality", "--lower", "ssim", "--exclude-model", "gamma", "--seed", 7)
-    assert vmmetrics(*command, *options, "--scale", 1, 5, "--format", "wide") == 0
+    options = ("--pair", "mss=static_quality", "--lower-is-better", "ssim", "--exclude-model", "gamma", "--seed", 7)
+    assert vmmetrics(*command, *options, "--scale", 1, 5, "--ratings-format", "wide") == 0
     shown = capsys.readouterr().out
-    assert "held against: mss → static_quality; ssim → temporal_quality" in shown
+    assert "compared with: mss → static_quality; ssim → temporal_quality" in shown
     assert "12 clips, 6 prompts, 2 models" in shown
-    assert vmmetrics(*command, "--lower", "ssim", "--out", "turned") == 0
+    assert vmmetrics(*command, "--lower-is-better", "ssim", "--out", "turned") == 0
     capsys.readouterr()
     assert "Lower is better, sign turned: ssim" in Path("turned/report.md").read_text()
-    assert vmmetrics(*command, "--metric", "ssim", "--dimension", "static_quality") == 0
-    assert "held against: ssim → static_quality" in capsys.readouterr().out
+    assert vmmetrics(*command, "--metrics", "ssim", "--dimension", "static_quality") == 0
+    assert "compared with: ssim → static_quality" in capsys.readouterr().out
 
 
 def test_by_a_column_and_only_some_clips(
@@ -124,16 +136,16 @@ def test_a_run_against_ratings(vmmetrics: Any, make_clips: Any, tmp_path: Path, 
         (["scores.csv"], "SCORES... RATINGS"),
         (["nowhere.csv", "ratings.csv"], "no such file"),
         (["scores.csv", "nowhere.csv"], "Cannot read"),
-        (["scores.csv", "ratings.csv", "--face", "mss"], "METRIC=DIMENSION"),
-        (["scores.csv", "ratings.csv", "--face", "mss=beauty"], "No dimension 'beauty'"),
-        (["scores.csv", "ratings.csv", "--lower", "xyz"], "No metric xyz"),
-        (["scores.csv", "ratings.csv", "--against", "xyz"], "xyz"),
+        (["scores.csv", "ratings.csv", "--pair", "mss"], "METRIC=DIMENSION"),
+        (["scores.csv", "ratings.csv", "--pair", "mss=beauty"], "No dimension 'beauty'"),
+        (["scores.csv", "ratings.csv", "--lower-is-better", "xyz"], "No metric xyz"),
+        (["scores.csv", "ratings.csv", "--reference", "xyz"], "xyz"),
         (["scores.csv", "ratings.csv", "--exclude-model", "xyz"], "xyz"),
-        (["scores.csv", "ratings.csv", "--format", "excel"], "Expected one of long"),
+        (["scores.csv", "ratings.csv", "--ratings-format", "excel"], "Expected one of long"),
         (["scores.csv", "ratings.csv", "--scale", "1", "3"], "expected a rating from 1 to 3"),
         (["scores.csv", "ratings.csv", "--out", "scores.csv"], "Cannot write report to scores.csv: File exists"),
         (["scores.csv", "ratings.csv", "--out", "."], "holds other files"),
-        ([".", "ratings.csv"], "is no run directory"),
+        (["ratings.csv", "."], "is a folder and no released set"),
     ],
 )
 def test_what_the_user_must_mend(
@@ -150,3 +162,97 @@ def test_plan(vmmetrics: Any, capsys: Captured) -> None:
     clips = next(int(line.split()[1]) for line in shown.splitlines() if line.split()[:1] == ["3"])
     assert 450 < clips < 550  # z test of two dependent correlations, 0.6 and 0.7 with 0.42 between them: 500
     assert vmmetrics("plan", "--first", 0.6, "--second", 0.6) == 2
+
+
+def test_a_dry_run_says_how_columns_are_read_and_computes_nothing(
+    vmmetrics: Any, files: tuple[Path, Path], tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from vmmetrics.alignment import study_report
+
+    monkeypatch.setattr(study_report, "align", None)  # calling it would be an error
+    scores, ratings = files
+    scores.write_text(scores.read_text().replace("clip,mss,ssim", "clip,mss,fps"))
+    assert vmmetrics("align", scores, ratings, "--out", "study", "--dry-run") == 0
+    shown = capsys.readouterr().out
+    lines = {tuple(line.split(maxsplit=1)) for line in map(str.strip, shown.splitlines())}
+    assert ("mss", "score") in lines
+    assert ("source", "model") in lines
+    assert any(line[0] == "fps" and line[1].startswith("passed over") for line in lines if len(line) == 2)
+    assert "18 clips with a score and a rating, 6 prompts, 3 models" in shown
+    assert "1 clips only in the scores: 9_alpha.mp4" in shown
+    assert re.search(r"mss\s+temporal_quality\s+18\s+2", shown)
+    assert not (tmp_path / "study").exists()
+
+
+def test_ratings_in_a_folder_of_scores_are_no_scores(
+    vmmetrics: Any, files: tuple[Path, Path], tmp_path: Path, capsys: Captured
+) -> None:
+    (tmp_path / "scores").mkdir()
+    (tmp_path / "scores" / "ssim.json").write_text(json.dumps({"0_alpha.mp4": 0.5, "1_alpha.mp4": 0.25}))
+    ratings = tmp_path / "scores" / "ratings.csv"
+    ratings.write_text("clip,quality\n0_alpha.gif,1\n1_alpha.gif,2\n")
+    assert vmmetrics("align", "scores", ratings, "--dry-run") == 0
+    compared = capsys.readouterr().out.partition("Compared")[2]
+    assert re.findall(r"^ *(\w+) +quality", compared, re.MULTILINE) == ["ssim"]
+
+
+def test_a_dry_run_without_a_match_still_says_how_columns_are_read(
+    vmmetrics: Any, files: tuple[Path, Path], capsys: Captured
+) -> None:
+    scores, ratings = files
+    ratings.write_text("clip,rater,temporal_quality\nx.mp4,r,1\ny.mp4,r,2\n")
+    assert vmmetrics("align", scores, ratings, "--dry-run") == 2
+    shown = capsys.readouterr()
+    assert "rating of temporal_quality" in shown.out
+    assert "No clip is in both" in shown.err
+    assert "--clip-column" in shown.err
+    assert vmmetrics("align", scores, ratings, "--dry-run", "--format", "json") == 2
+    out, err = capsys.readouterr()
+    assert "rating of temporal_quality" in str(json.loads(out))
+    assert "No clip is in both" in err
+
+
+def test_where_the_rest_goes_is_said_once_and_only_where_it_is_not_written(
+    vmmetrics: Any, files: tuple[Path, Path], capsys: Captured
+) -> None:
+    hint = "--out DIR writes all tables"
+    common = ("align", *files, "--resamples", 20)
+    assert vmmetrics(*common) == 0
+    out, err = capsys.readouterr()
+    assert hint in err and hint not in out
+    for more in (["--quiet"], ["-o", "study"], ["-q", "-o", "study2"]):
+        assert vmmetrics(*common, *more) == 0
+        assert hint not in "".join(capsys.readouterr())
+
+
+@pytest.mark.parametrize("form", ["json", "csv"])
+def test_a_dry_run_without_a_match_in_other_formats(
+    vmmetrics: Any, files: tuple[Path, Path], capsys: Captured, form: str
+) -> None:
+    scores, ratings = files
+    ratings.write_text("clip,rater,temporal_quality\nx.mp4,r,1\ny.mp4,r,2\n")
+    assert vmmetrics("align", scores, ratings, "--dry-run", "--format", form) == 2
+    shown = capsys.readouterr()
+    assert "rating of temporal_quality" in shown.out
+    assert form != "json" or json.loads(shown.out)
+    assert "No clip is in both" in shown.err
+
+
+def test_scores_called_ratings_stand_beside_the_ratings_in_a_dry_run(
+    vmmetrics: Any, files: tuple[Path, Path], tmp_path: Path, capsys: Captured
+) -> None:
+    scores, ratings = files
+    (tmp_path / "a").mkdir()
+    scores.rename(tmp_path / "a" / "ratings.csv")
+    assert vmmetrics("align", "a/ratings.csv", ratings, "--dry-run", "--format", "json") == 0
+    shown = capsys.readouterr().out
+    assert "rating of temporal_quality" in shown
+    assert re.search(r'"mss"[^}]*"score"', shown)
+
+
+def test_what_was_read_is_kept_beside_the_report(vmmetrics: Any, files: tuple[Path, Path], tmp_path: Path) -> None:
+    assert vmmetrics("align", *files, "--out", "study", "--resamples", 20) == 0
+    matching = json.loads((tmp_path / "study" / "matching.json").read_text())
+    assert matching["columns"]["scores"] == {"clip": "clip", "mss": "score", "ssim": "score"}
+    assert matching["columns"]["ratings"]["source"] == "model"
+    assert matching["compared"] == {"mss": ["temporal_quality"], "ssim": ["temporal_quality"]}

@@ -30,7 +30,7 @@ def clips(tmp_path: Path) -> Path:
 
 
 def test_a_table_of_means_and_a_run(vmmetrics: Any, clips: Path, capsys: Captured) -> None:
-    arguments = ["baselines", clips, "--only", "ssim,frame_difference", "--out", "run"]
+    arguments = ["baselines", clips, "--metrics", "ssim,frame_difference", "--out", "run"]
     assert vmmetrics(*arguments) == 0
     shown = capsys.readouterr()
     row = next(line for line in shown.out.splitlines() if line.split()[:1] == ["frame_difference"])
@@ -46,11 +46,11 @@ def test_a_table_of_means_and_a_run(vmmetrics: Any, clips: Path, capsys: Capture
 
 def test_exit_codes(vmmetrics: Any, clips: Path, capsys: Captured) -> None:
     (clips / "one" / "broken.mp4").write_bytes(b"no film")
-    assert vmmetrics("baselines", clips, "--only", "ssim") == 3
+    assert vmmetrics("baselines", clips, "--metrics", "ssim") == 3
     assert "failed: one/broken.mp4" in capsys.readouterr().err
-    assert vmmetrics("baselines", clips, "--only", "ssim", "--allow-failures") == 0
+    assert vmmetrics("baselines", clips, "--metrics", "ssim", "--allow-failures") == 0
     assert len(list(Path("vmmetrics-runs").iterdir())) == 1  # the same place, found again
-    for wrong, said in ((["--only", "psnr"], "psnr"), (["--shard", "3/2"], "1 <= i <= n")):
+    for wrong, said in ((["--metrics", "psnr"], "psnr"), (["--shard", "3/2"], "1 <= i <= n")):
         assert vmmetrics("baselines", clips, *wrong) == 2
         assert said in capsys.readouterr().err
     assert vmmetrics("baselines", "nowhere") == 2
@@ -63,8 +63,8 @@ def test_exit_codes(vmmetrics: Any, clips: Path, capsys: Captured) -> None:
         (["--weights", "amt=x.pth"], "NAME=PATH"),
         (["--judge-url", "http://x/v1"], "need --judge"),
         (["--judge", "m", "--judge-url", "http://x/v1?key=1"], "without a key"),
-        (["--only", "vlm_judge"], "--judge MODEL"),
-        (["--only", "ssim", "--weights", "raft=x.pth"], "leaves out raft"),
+        (["--metrics", "vlm_judge"], "--judge MODEL"),
+        (["--metrics", "ssim", "--weights", "raft=x.pth"], "leaves out raft"),
         (["--judge", "nowhere/model"], "not found at"),
     ],
 )
@@ -87,7 +87,7 @@ def test_a_judge_beside_the_others(
     script = judge_server.Script([judge_server.good(), refusal])
     url, stop = judge_server.serve(script)
     judge = ["--judge", "some-model", "--judge-url", url, "--judge-frames", "2", "--judge-key-env", "MY_KEY"]
-    command = ["baselines", clips, "--only", "vlm_judge,ssim", *judge, "--out", "run"]
+    command = ["baselines", clips, "--metrics", "vlm_judge,ssim", *judge, "--out", "run"]
     assert vmmetrics(*command) == 0
     shown = capsys.readouterr().out
     assert "JUDGE_CAS missing in 1 of 3 clips: the judge refused to rate the clip" in shown
@@ -111,6 +111,6 @@ def test_help_names_them_all(vmmetrics: Any, capsys: Captured) -> None:
 
 
 def test_there_is_nothing_to_draw(vmmetrics: Any, clips: Path, capsys: Captured) -> None:
-    vmmetrics("baselines", clips, "--only", "ssim", "--out", "run")
+    vmmetrics("baselines", clips, "--metrics", "ssim", "--out", "run")
     assert vmmetrics("show", "run", "one/a.npy", "--out", "x.png") == 2
     assert "nothing to draw" in capsys.readouterr().err

@@ -68,8 +68,7 @@ def test_it_is_asked_and_scored(folder: Path, asked: str) -> None:
 def test_it_is_scored_again_and_ranked(folder: Path, asked: str) -> None:
     assert "doors" in understand(folder, "score", "run", "--plugin", "doors.py")
     assert "No benchmark is called 'doors'" in understand(folder, "score", "run", code=2)
-    understand(folder, "leaderboard", "run", "--plugin", "doors.py", "--csv", "board.csv")
-    assert "0.5" in (folder / "board.csv").read_text()
+    assert "0.5" in understand(folder, "leaderboard", "run", "--plugin", "doors.py", "--format", "csv")
 
 
 def test_a_file_that_fails_is_said(folder: Path) -> None:

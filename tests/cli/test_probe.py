@@ -88,7 +88,7 @@ def test_wrong_usage_ends_with_2(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], options, text
 ) -> None:
     assert run(folder, "--out", tmp_path / "out", *options) == 2
-    assert text in capsys.readouterr().err
+    assert text.lower() in capsys.readouterr().err.lower()
 
 
 def _children(parent: int) -> list[int]:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import io
+import time
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-from vmmetrics.cli.progress import LiveProgress
+import pytest
+
+from vmmetrics.cli.progress import LiveProgress, finding
 from vmmetrics.cli.terminal import PlainConsole
 from vmmetrics.scoring.record import Record
 
 
-def progress(terminal: bool) -> tuple[LiveProgress, Any]:
+def progress(terminal: bool, metrics: Sequence[str] = ("pas",), jobs: int = 1) -> tuple[LiveProgress, Any]:
     text = io.StringIO()
     console = PlainConsole(file=text, width=120, force_terminal=terminal)
-    return LiveProgress(console, ("pas",)), text
+    return LiveProgress(console, metrics, jobs), text
 
 
 def status(live: LiveProgress) -> str:
@@ -51,3 +56,52 @@ def test_the_bar_names_the_slowest_after_ten_seconds() -> None:
         assert "slow.mp4" not in status(live)
         live.wait("next.mp4", 10)
         assert status(live).endswith("left, next.mp4 for 0:10")
+
+
+def record(name: str, seconds: float = 0.0, **scores: float) -> Record:
+    return Record(name, None, None, "0" * 64, "baselines", "vmbench", scores, seconds=seconds)
+
+
+def test_the_time_left_does_not_count_the_start_of_the_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    live, text = progress(terminal=False, jobs=2)
+    with live:
+        live.begin(102, 0)
+        for end in (300, 300, 310, 310):  # five minutes until the workers are there, then ten seconds a clip
+            now[0] = end
+            live.advance(record("x.mp4", 10, pas=0.5))
+    left = [line.split()[-2] for line in text.getvalue().splitlines()]
+    assert left == ["8:25", "8:20", "8:15", "5:27"]  # 5 s each of two workers; then 10 s over 3 clips, and so on
+    assert live.summary() == "4 clips in 5:10 with 2 workers: 10 s a clip (median)"
+
+
+def test_values_of_any_metric_stand_in_the_lines() -> None:
+    live, text = progress(terminal=False, metrics=("ssim", "brisque", "niqe"))
+    with live:
+        live.begin(1, 0)
+        live.advance(record("x.mp4", 1, ssim=0.5, brisque=83.9361234))
+    assert text.getvalue() == "[1/1] x.mp4  SSIM 0.5000 BRISQUE 83.936  done\n"
+
+
+def test_nothing_is_said_of_the_time_where_nothing_was_scored() -> None:
+    live, text = progress(terminal=False)
+    with live:
+        live.begin(2, 2)
+    assert live.summary() == ""
+    assert text.getvalue() == "2 of 2 clips were scored before\n"
+
+
+def test_the_search_for_clips_is_said_before_it_begins(tmp_path: Path) -> None:
+    folder = tmp_path / "a\x1b folder"
+    folder.mkdir()
+    for terminal in (False, True):
+        text = io.StringIO()
+        console = PlainConsole(file=text, width=300, force_terminal=terminal)
+        with finding(console, [folder, tmp_path / "file.mp4"]) as found:
+            if not terminal:
+                assert text.getvalue() == f"finding clips in {tmp_path}/a\\x1b folder ...\n"
+            found(1234)
+            time.sleep(0.2)  # the picture of a terminal is drawn some times a second
+        assert terminal == ("1,234" in text.getvalue())
+        assert "\x1b folder" not in text.getvalue()

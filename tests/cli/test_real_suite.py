@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,20 @@ def test_from_clip_to_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert read_events(tmp_path / "run", worker) == read_events(tmp_path / "here", here)
     main_returns(["show", "run", clip.name, "--out", "page.png"])
     assert (tmp_path / "page.png").stat().st_size > 50_000
+
+
+def test_a_dry_run_lists_only_what_its_metrics_use(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    listed = {}
+    for metric in ("mss", "ois", "cas"):
+        main_returns(["score", str(CLIP), "--metrics", metric, "--dry-run", "--format", "json", "-o", str(tmp_path)])
+        shown = json.loads(capsys.readouterr().out)
+        listed[metric] = {row["for"] for row in shown["models"]} | {
+            row["file"].partition("-")[0] for row in shown["weights"]
+        }
+    assert listed["mss"] >= {"quality", "flow", "efficientnet"}
+    assert listed["mss"].isdisjoint({"pose", "plausibility", "blazepose", "cas"})
+    assert listed["ois"] >= {"pose", "blazepose"} and "cas" not in listed["ois"]
+    assert listed["cas"] >= {"plausibility", "cas", "efficientnet"} and "pose" not in listed["cas"]
 
 
 def main_returns(arguments: list[str]) -> None:

@@ -91,7 +91,7 @@ def test_bars_show_names_as_text_and_keep_the_codes_of_rich() -> None:
 
 CASES = {
     "score: no such path": (["score", EVIL], "PWN"),
-    "score: folder without clips": (["score", f"empty{EVIL}"], "no clips in"),
+    "score: folder without clips": (["score", f"empty{EVIL}"], "o clips in"),
     "score: prompt list": (["score", "clips", "--prompts", f"{EVIL}.json"], "PWN"),
     "score: contradiction": (["score", "clips", "--prompts", "twice.json"], "has another prompt"),
     "score: no prompt": (["score", "clips", "--prompts", "noprompt.json"], "noprompt"),
@@ -115,8 +115,8 @@ CASES = {
     "score: other models": (["score", "clips", "--out", "hostile"], "another"),
     "leaderboard": (["leaderboard", "hostile"], "PWN"),
     "align: columns": (["align", "run", "columns.csv"], "columns.csv"),
-    "align: face": (["align", "run", "columns.csv", "--face", EVIL], "METRIC=DIMENSION"),
-    "baselines: only": (["baselines", "clips", "--only", EVIL], "pwn"),
+    "align: face": (["align", "run", "columns.csv", "--pair", EVIL], "METRIC=DIMENSION"),
+    "baselines: only": (["baselines", "clips", "--metrics", EVIL], "pwn"),
     "probe: clips": (["probe", EVIL], "PWN"),
     "probe: defects": (["probe", "clips", "--defects", EVIL], "pwn"),
     "cas label": (["cas", "label", "columns.csv", "--out", "l.jsonl"], "columns"),
@@ -131,7 +131,7 @@ CASES = {
         "PWN",
     ),
     "generate-clips: only": (
-        ["generate-clips", "--prompts", "mini", "--out", "g", "--command", "x {prompt} {out}", "--only", EVIL],
+        ["generate-clips", "--prompts", "mini", "--out", "g", "--command", "x {prompt} {out}", "--where", EVIL],
         "PWN",
     ),
     "weights fetch": (["weights", "fetch", EVIL], "PWN"),
@@ -193,7 +193,7 @@ def test_a_real_terminal_and_closed_or_narrow_streams(tmp_path: Path) -> None:
     assert "PWN" in printed
     shell = f'exec {sys.executable} -X dev -m vmmetrics "$@"'
     for redirect in (">&-", ">&- 2>&-", "| head -c 1", "<&-"):
-        run = ["sh", "-c", f"({shell}) {redirect}", "sh", "prompts", "stats", "mini"]
+        run = ["sh", "-c", f"({shell}) {redirect}", "sh", "weights", "list"]
         ended = subprocess.run(
             run, env={**environment, "PYTHONIOENCODING": "ascii"}, capture_output=True, check=False, cwd=tmp_path
         )

@@ -49,12 +49,12 @@ def test_the_list_has_every_checkpoint(vmmetrics: Any, home: Path, capsys: Captu
 
 
 def test_a_licence_is_said_once_and_asked_for(vmmetrics: Any, home: Path, small: Path, capsys: Captured) -> None:
-    assert vmmetrics("weights", "fetch", "small", "--from", small) == 2
+    assert vmmetrics("weights", "fetch", "small", "--from-folder", small) == 2
     refused = capsys.readouterr().err
     assert refused.count("Not for sale.") == 1
     assert "--accept-licence" in refused
     assert not (home / "own" / "a.bin").exists()
-    assert vmmetrics("weights", "fetch", "small", "--from", small, "--accept-licence") == 0
+    assert vmmetrics("weights", "fetch", "small", "--from-folder", small, "--accept-licence") == 0
     shown = capsys.readouterr()
     assert shown.err.count("Not for sale.") == 1
     assert str(home / "own" / "a.bin") in shown.out
@@ -73,7 +73,7 @@ def test_a_person_is_asked(small: Path, monkeypatch: pytest.MonkeyPatch, answer:
 
 
 def test_verify_finds_the_damaged_one(vmmetrics: Any, home: Path, small: Path, capsys: Captured) -> None:
-    vmmetrics("weights", "fetch", "small", "--from", small, "--accept-licence")
+    vmmetrics("weights", "fetch", "small", "--from-folder", small, "--accept-licence")
     assert vmmetrics("weights", "verify") == 0
     (home / "own" / "a.bin").write_bytes(BODY[:-1] + b"?")
     assert vmmetrics("weights", "verify") == 1
@@ -87,7 +87,7 @@ def test_path_of_folder_and_checkpoint(vmmetrics: Any, home: Path, small: Path, 
     assert capsys.readouterr().out.strip() == str(home)
     assert vmmetrics("weights", "path", "free") == 2
     assert "vmmetrics weights fetch free" in capsys.readouterr().err
-    vmmetrics("weights", "fetch", "free", "--from", small)
+    vmmetrics("weights", "fetch", "free", "--from-folder", small)
     capsys.readouterr()
     assert vmmetrics("weights", "path", "free") == 0
     assert capsys.readouterr().out.strip() == str(home / "free" / "a.bin")
@@ -97,7 +97,7 @@ def test_offline_says_where_to_put_what(vmmetrics: Any, home: Path, small: Path,
     assert vmmetrics("weights", "fetch", "free", "--offline") == 2
     said = capsys.readouterr().err
     assert "https://nowhere.invalid/a.bin" in said
-    assert str(home / "free" / "a.bin") in said
+    assert f"into {home / 'free'}: a.bin" in said
 
 
 def test_an_unknown_name(vmmetrics: Any, home: Path, capsys: Captured) -> None:

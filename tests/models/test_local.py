@@ -128,7 +128,7 @@ def test_a_run_by_the_command_line(folder: Path, tmp_path: Path, monkeypatch: py
     tiny_benchmark.write(tmp_path / "data")
     arguments = ["--model", f"hf:{folder}", "--data", str(tmp_path / "data"), "--out", str(tmp_path / "r")]
     with pytest.raises(SystemExit) as stop:
-        main(["understand", "run", "tiny", *arguments, "--tokens", "4"])
+        main(["understand", "run", "tiny", *arguments, "--max-tokens", "4"])
     assert not stop.value.code
     run = json.loads((tmp_path / "r" / "run.json").read_text())
     assert run["configuration"]["model"]["form"] == "video"

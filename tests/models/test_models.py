@@ -16,11 +16,12 @@ import pytest
 
 from tests import endpoint_server as server
 from vmmetrics.errors import SetupError
+from vmmetrics.models.answer_rows import answers_in
 from vmmetrics.models.endpoint import EndpointModel, encoded
 from vmmetrics.models.frames import NO_FRAMES, Frames
 from vmmetrics.models.protocol import Model
 from vmmetrics.models.questions import Question, Shown
-from vmmetrics.models.recorded import RecordedModel, answers_in
+from vmmetrics.models.recorded import RecordedModel
 from vmmetrics.understanding.harness.models import ModelSettings, open_model
 from vmmetrics.utils.endpoint import wire
 from vmmetrics.utils.endpoint.messages import CostLimitError, NoAnswerError, RejectedError, Turn
@@ -192,7 +193,7 @@ def test_recorded_answers_in_every_form(tmp_path: Path, text: str, answers: dict
 def test_recorded_answers_in_a_table(tmp_path: Path) -> None:
     file = tmp_path / "answers.tsv"
     file.write_text('index\tprediction\n0\tB\n1\t"C\tso"\n')
-    assert dict(answers_in(file)) == {"0": "B", "1": "C\tso"}
+    assert {row.key: row.text for row in answers_in(file)} == {"0": "B", "1": "C\tso"}
 
 
 def test_lines_of_recorded_answers_that_were_cut_off_are_counted(tmp_path: Path) -> None:
@@ -206,7 +207,7 @@ def test_lines_of_recorded_answers_that_were_cut_off_are_counted(tmp_path: Path)
 def test_the_key_is_never_taken_for_answers(tmp_path: Path) -> None:
     file = tmp_path / "released.jsonl"
     file.write_text(json.dumps({"uid": "a", "question": "Which?", "answer": "B"}))
-    assert "B" not in dict(answers_in(file)).get("a", "")
+    assert not list(answers_in(file))
 
 
 def test_recorded_answers_to_other_questions_are_refused(tmp_path: Path) -> None:
@@ -217,7 +218,7 @@ def test_recorded_answers_to_other_questions_are_refused(tmp_path: Path) -> None
     file.write_text("A, B, C")
     with pytest.raises(SetupError, match="line 1"):
         open_model(ModelSettings(f"recorded:{file}"), [QUESTION], tmp_path)
-    with pytest.raises(SetupError, match="cannot be read"):
+    with pytest.raises(SetupError, match="Cannot read"):
         open_model(ModelSettings(f"recorded:{tmp_path / 'no'}"), [QUESTION], tmp_path)
 
 

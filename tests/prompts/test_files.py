@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from vmmetrics.errors import SetupError
 from vmmetrics.prompts.entry import PromptEntry
 from vmmetrics.prompts.files import read_entries, write_entries
-from vmmetrics.video.prompts import read_list
+from vmmetrics.video.prompt_lists import read_list
 
 
 def entry(prompt: str) -> PromptEntry:

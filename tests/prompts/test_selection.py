@@ -228,18 +228,21 @@ def test_long_lists_are_represented_by_a_sample(monkeypatch: pytest.MonkeyPatch)
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from vmmetrics.cli.main import main
 
-    source, out, figures = tmp_path / "all.json", tmp_path / "some.json", tmp_path / "figures.json"
+    source, out = tmp_path / "all.json", tmp_path / "some.json"
     entries = some(60)
     write_entries(source, entries)
-    with pytest.raises(SystemExit) as stop:
-        main(["prompts", "select", str(source), "--size", "12", "--seed", "3", "--out", str(out), "--random", "50",
-              "--json", str(figures)])  # fmt: skip
-    assert stop.value.code == 0
+    said = {}
+    for form in ("text", "json"):
+        with pytest.raises(SystemExit) as stop:
+            main(["prompts", "select", str(source), "--count", "12", "--seed", "3", "--out", str(out), "--draws", "50",
+                  "--format", form])  # fmt: skip
+        assert stop.value.code == 0
+        said[form] = capsys.readouterr().out
     chosen = read_entries(out)
     expected = select(entries, 12, seed=3, random_subsets=50)
     assert chosen == [entries[place] for place in expected.places]
-    assert json.loads(figures.read_text())["objective"]["chosen"] == expected.objective.chosen
-    shown = capsys.readouterr().out
+    assert json.loads(said["json"])["objective"]["chosen"] == expected.objective.chosen
+    shown = said["text"]
     assert "12 of 60 prompts: fluid dynamics 6, biological motion 6" in shown
     assert f"{expected.objective.chosen:.3f}" in shown
 
@@ -250,7 +253,7 @@ def test_the_command_refuses_a_size(tmp_path: Path, capsys: pytest.CaptureFixtur
     for number, told in ((6, "from 1 to 6"), (0, "The list holds no prompts")):
         write_entries(tmp_path / "all.json", some(number))
         with pytest.raises(SystemExit) as stop:
-            main(["prompts", "select", str(tmp_path / "all.json"), "--size", "9", "--out", str(tmp_path / "out.json")])
+            main(["prompts", "select", str(tmp_path / "all.json"), "--count", "9", "--out", str(tmp_path / "out.json")])
         assert stop.value.code == 2
         assert told in capsys.readouterr().err
         assert not (tmp_path / "out.json").exists()
@@ -261,8 +264,7 @@ def test_the_command_writes_over_no_list(tmp_path: Path) -> None:
 
     source = tmp_path / "all.json"
     write_entries(source, some(6))
-    for outputs in (("--out", source), ("--out", tmp_path / "out.json", "--json", source)):
-        with pytest.raises(SystemExit) as stop:
-            main(["prompts", "select", str(source), "--size", "2", *map(str, outputs)])
-        assert stop.value.code == 2
-    assert read_entries(source) == some(6) and not (tmp_path / "out.json").exists()
+    with pytest.raises(SystemExit) as stop:
+        main(["prompts", "select", str(source), "--count", "2", "--out", str(source)])
+    assert stop.value.code == 2
+    assert read_entries(source) == some(6)

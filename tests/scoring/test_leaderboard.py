@@ -85,11 +85,20 @@ def test_the_clips_of_one_prompt_count_once(tmp_path: Path) -> None:
 
 def test_without_prompts_clips_are_paired_by_name(tmp_path: Path) -> None:
     records = [clip("a/deep/1.mp4", five(0.2)), clip("b/deep/1.gif", five(0.4)), clip("b/2.mp4", five(0.9), "known")]
-    (board,) = make_boards([str(write(tmp_path / "run", records))])
+    (board,) = make_boards([str(write(tmp_path / "run", records))], "average")
     assert board.prompts == 2
     (step,) = board.steps
     assert (step.prompts, step.difference) == (1, pytest.approx(20))
     assert "file names" in " ".join(board.notes)
+
+
+def test_prompts_cut_in_names_are_said_where_clips_are_paired_by_them(tmp_path: Path) -> None:
+    cut = [clip(f"{m}/{n}.mp4", five(0.5), f"a dog {n}", prompt_source="name:wan (cut)") for m in "ab" for n in "12"]
+    (board,) = make_boards([str(write(tmp_path / "run", cut))])
+    assert "4 prompts were cut short in the clips' names" in " ".join(map(to_markdown, board_parts(board, [])))
+    whole = [clip(f"{m}/{n}.mp4", five(0.5), f"a dog {n}", prompt_source="list") for m in "ab" for n in "12"]
+    (board,) = make_boards([str(write(tmp_path / "other", whole))])
+    assert "cut short" not in " ".join(map(to_markdown, board_parts(board, [])))
 
 
 def test_a_failed_clip_without_prompt_does_not_change_the_pairing(tmp_path: Path) -> None:
@@ -105,7 +114,7 @@ def test_a_step_is_tested_on_common_prompts_as_by_scipy(tmp_path: Path) -> None:
     records = [clip(f"a/{p}.mp4", five(v), str(p)) for p, v in enumerate(first)]
     records += [clip(f"b/{p}.mp4", five(v), str(p)) for p, v in enumerate(second)]
     records += [clip("a/99.mp4", five(0.0), "only here")]
-    (board,) = make_boards([str(write(tmp_path / "run", records))])
+    (board,) = make_boards([str(write(tmp_path / "run", records))], "average")
     (step,) = board.steps
     sign = 1 if step.above == "a" else -1
     known = stats.permutation_test((first - second,), np.mean, permutation_type="samples", n_resamples=np.inf)
@@ -132,7 +141,7 @@ def test_a_clear_order_is_sure_and_a_draw_is_not(tmp_path: Path) -> None:
         ease = rng.normal(0, 0.1)  # of the prompt, for every model
         for model, level in (("good", 0.7), ("fair", 0.5), ("twin", 0.5)):
             records.append(clip(f"{model}/{p}.mp4", five(level + ease + rng.normal(0, 0.02)), str(p)))
-    (board,) = make_boards([str(write(tmp_path / "run", records))])
+    (board,) = make_boards([str(write(tmp_path / "run", records))], "average")
     assert board.rows[0].model == "good"
     assert board.rows[0].shares[0] == 1
     assert 0.02 < board.rows[1].shares[1] < 0.98 or abs(board.steps[1].difference) < 1
@@ -161,11 +170,34 @@ def test_ranked_by_one_metric(tmp_path: Path) -> None:
     run = str(write(tmp_path / "run", records))
     assert [row.model for row in make_boards([run], "pas")[0].rows] == ["b", "a"]
     assert [row.model for row in make_boards([run], "mss")[0].rows] == ["a", "b"]
-    (board,) = make_boards([run])
+    (board,) = make_boards([run], "average")
     assert [row.rank for row in board.rows] == [None, None]
     assert not board.steps
-    assert "Not ranked (no score at all in some metric; --by ranks by one of them): a, b" in board.notes
+    why = "no clip of 1 has a score in CAS (not scored), OIS (not scored), TCS (not scored)"
+    assert f"a is not ranked by average: {why}" in board.notes
+    assert "All models can be ranked by mss, pas: --sort-by mss" in board.notes
     assert board.rows[0].cells["average"].without == {"no score for CAS, OIS, TCS": 1}
+
+
+def test_the_index_ranks_unless_told_otherwise_and_says_what_it_lacks(tmp_path: Path) -> None:
+    whole = {"cas": 0.512, "mss": 1.0}
+    records = [
+        clip("a/1.mp4", {**whole, "tcs": 0.5}, "x"),
+        clip("b/1.mp4", whole, "x"),
+        clip("c/1.mp4", {"mss": 1.0}, "x", missing={"cas": "the clip is noise"}),
+        clip("c/2.mp4", {}, "y", error="The file is empty"),
+    ]
+    run = str(write(tmp_path / "run", records))
+    (board,) = make_boards([run])
+    assert (board.by, board.columns[:2]) == ("motion_index", ("motion_index", "average"))
+    assert [(row.model, row.rank) for row in board.rows] == [("b", 1), ("a", 2), ("c", None)]
+    # 0.512^(2/3) = 0.64, less a fifth of half of it for TCS: docs of the formula
+    assert [row.cells["motion_index"].mean for row in board.rows] == [pytest.approx(64), pytest.approx(57.6), None]
+    assert board.steps[0].difference == pytest.approx(6.4)
+    assert board.rows[2].cells["motion_index"].without == {"no CAS": 1, "failed": 1}
+    assert "c is not ranked by motion_index: no clip of 2 has a score in CAS (the clip is noise)" in board.notes
+    (released,) = make_boards([str(write(tmp_path / "released", records, protocol="vmbench"))])
+    assert (released.by, released.columns[0]) == ("average", "average")
 
 
 def test_what_cannot_be_compared_gets_tables_of_its_own(tmp_path: Path) -> None:
@@ -231,7 +263,7 @@ def test_tables_for_other_programs(tmp_path: Path, comparable: bool) -> None:
     parts = board_parts(boards[0], published)
     markdown = "\n".join(map(to_markdown, parts))
     table = [line for line in markdown.splitlines() if line.startswith("|")]
-    assert {len(re.findall(r"(?<!\\)\|", line)) for line in table} == {8}
+    assert {len(re.findall(r"(?<!\\)\|", line)) for line in table} == {9}
     assert ("not comparable with the above" in markdown) == (not comparable)
     assert "*78.4¹*" in markdown
     assert "¹ As printed: not the mean of its columns, which is 65.7." in markdown
@@ -239,6 +271,6 @@ def test_tables_for_other_programs(tmp_path: Path, comparable: bool) -> None:
 
     latex = "\n".join(map(to_latex, parts))
     body = [line for line in latex.splitlines() if line.endswith(r"\\")]
-    assert {len(re.findall(r"(?<!\\)&", line)) for line in body} == {6}
+    assert {len(re.findall(r"(?<!\\)&", line)) for line in body} == {7}
     assert r"m\_0\&|\textless{}b\textgreater{}\%" in latex  # a bare < is another letter in LaTeX
     assert latex.count(r"\begin{tabular}") == latex.count(r"\end{tabular}") == 1

@@ -59,6 +59,17 @@ def test_it_shows_scores_gaps_and_failures() -> None:
     assert 'title="no person"' in html
 
 
+def test_its_text_says_why_there_is_no_score() -> None:
+    still = Record("1", None, None, "00", "embedded", "vmmetrics", missing={"mss": "one frame", "pas": "one frame"})
+    assert "- MSS missing in the clip: one frame" in repr(Table([still])).splitlines()
+    broken = [record(f"{n}.mp4", error="The file is <empty>") for n in range(5)]
+    table = Table([still, *broken])
+    assert repr(table).count("failed: The file is <empty>") == 3
+    assert "- 2 more clips failed" in repr(table)
+    assert "- MSS missing in 1 of 6 clips: one frame" in repr(table)
+    assert "<p>- 0.mp4 failed: The file is &lt;empty&gt;</p>" in table._repr_html_()
+
+
 def test_pandas_where_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(SetupError, match=r"pip install .*parquet"):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from tests.bad_inputs import moving_frames, write_animation, write_pictures
+from tests.bad_inputs import moving_frames, write_animation, write_pictures, write_video
 from vmmetrics.errors import ClipError, SetupError
-from vmmetrics.video import Source, discover, read_clip
+from vmmetrics.video import Prompts, Source, discover, read_clip
 
 
 def touch(root: Path, *names: str) -> None:
@@ -34,8 +36,30 @@ def test_clips_in_natural_order_and_nothing_else(tmp_path: Path) -> None:
 def test_one_folder_per_model(tmp_path: Path) -> None:
     touch(tmp_path, "m1/0001.mp4", "m1/0002.mp4", "m2/deep/0001.mp4", "prompts.json")
     assert found(tmp_path) == [("m1/0001.mp4", "m1"), ("m1/0002.mp4", "m1"), ("m2/deep/0001.mp4", "m2")]
-    touch(tmp_path, "loose.mp4")
-    assert {model for _, model in found(tmp_path)} == {None}
+
+
+def test_a_stray_clip_leaves_the_models_as_they_are_and_is_said(tmp_path: Path) -> None:
+    touch(tmp_path, "m1/0001.mp4", "m2/deep/0001.mp4", "loose.mp4")
+    remarks: list[str] = []
+    sources = discover([tmp_path], remarks=remarks)
+    assert [(s.name, s.model) for s in sources] == [
+        ("loose.mp4", None),
+        ("m1/0001.mp4", "m1"),
+        ("m2/deep/0001.mp4", "m2"),
+    ]
+    assert remarks == [
+        "1 clip (loose.mp4) beside the 2 model folders (m1, m2): without a model, the others keep theirs"
+    ]
+    (tmp_path / "loose.mp4").unlink()
+    remarks.clear()
+    discover([tmp_path], remarks=remarks)
+    assert not remarks
+
+
+def test_a_folder_per_prompt_is_no_model(tmp_path: Path) -> None:
+    touch(tmp_path, "cog/0_A_dog_runs/0/000000.mp4", "cog/1_A_cat_runs/0/000000.mp4")
+    assert {model for _, model in found(tmp_path / "cog")} == {None}
+    assert {model for _, model in found(tmp_path)} == {"cog"}
 
 
 def test_several_folders_are_models(tmp_path: Path) -> None:
@@ -94,19 +118,73 @@ def test_missing_path(tmp_path: Path) -> None:
 
 def test_links(tmp_path: Path) -> None:
     root, outside = tmp_path / "root", tmp_path / "outside"
-    touch(tmp_path, "outside/secret.mp4", "root/a.mp4")
+    touch(tmp_path, "outside/secret.mp4", "outside/deep/other.mp4", "root/a.mp4", "root/m/b.mp4")
     (root / "linked").symlink_to(outside)
+    (root / "again").symlink_to(root / "m")  # names are those of the folders, not of links to them
     (root / "loop").symlink_to(root)
+    (root / "up").symlink_to(tmp_path)
+    (outside / "back").symlink_to(root)
+    (outside / "here").symlink_to(outside)
     (root / "b.mp4").symlink_to(outside / "secret.mp4")
     (root / "c.mp4").symlink_to("a.mp4")
-    sources = {source.name: source for source in discover([root])}
-    assert sorted(sources) == ["a.mp4", "b.mp4", "c.mp4"]
+    remarks: list[str] = []
+    sources = {source.name: source for source in discover([root], remarks=remarks)}
+    within = ["a.mp4", "b.mp4", "c.mp4", "m/b.mp4"]
+    assert sorted(sources) == [*within[:3], "linked/deep/other.mp4", "linked/secret.mp4", within[3]]
+    assert any("linked folders (again, loop, up, ...) not searched again" in remark for remark in remarks)
+    remarks.clear()
+    assert [source.name for source in discover([root], follow_links=False, remarks=remarks)] == within
+    assert any("1 linked folder (linked) not searched: it leads out" in remark for remark in remarks)
     with pytest.raises(ClipError, match=r"The symlink b\.mp4 leads out of the folder given"):
         read_clip(sources["b.mp4"].path, root=sources["b.mp4"].root)
     with pytest.raises(ClipError, match="Not a video"):  # read, and found to be no clip
         read_clip(sources["c.mp4"].path, root=sources["c.mp4"].root)
     (tmp_path / "shortcut").symlink_to(root)
-    assert [name for name, _ in found(tmp_path / "shortcut")] == ["a.mp4", "b.mp4", "c.mp4"]
+    assert [name for name, _ in found(tmp_path / "shortcut")] == sorted(sources)
+
+
+def snapshot(cache: Path, files: dict[str, bytes], revision: str = "f" * 40) -> Path:
+    """Files as the Hugging Face cache lays them out: links in a snapshot to blobs beside it."""
+    folder = cache / "datasets--org--name" / "snapshots" / revision
+    for name, content in files.items():
+        blob = cache / "datasets--org--name" / "blobs" / hashlib.sha256(content).hexdigest()
+        blob.parent.mkdir(parents=True, exist_ok=True)
+        blob.write_bytes(content)
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).symlink_to(os.path.relpath(blob, (folder / name).parent))
+    return folder
+
+
+def test_the_cache_of_the_hub_is_a_folder_like_any_other(tmp_path: Path) -> None:
+    listed = b"file_name,text,model\nclips/a.mp4,a dog runs,wan\n"
+    clip = write_video(tmp_path / "a.mp4", moving_frames(4, (32, 32))).read_bytes()
+    folder = snapshot(tmp_path / "hub", {"clips/a.mp4": clip, "clips/a.txt": b"a cat", "metadata.csv": listed})
+    for place in (folder, folder / "clips", folder / "clips" / "a.mp4"):
+        (source,) = discover([place])
+        assert len(read_clip(source.path)) == 4
+        told = Prompts().lookup(source)
+        assert (told.prompt, told.source, told.model) == ("a cat", "sidecar", "wan")
+        (folder / "clips" / "a.txt").rename(folder / "clips" / "b.txt")
+        assert Prompts().lookup(source).prompt == "a dog runs"
+        (folder / "clips" / "b.txt").rename(folder / "clips" / "a.txt")
+    (tmp_path / "hub" / "secret.txt").write_text("secret")
+    (folder / "clips" / "a.txt").unlink()
+    (folder / "clips" / "a.txt").symlink_to(tmp_path / "hub" / "secret.txt")  # no blob of this repository
+    assert Prompts().lookup(source).prompt == "a dog runs"
+
+
+def test_a_folder_of_ones_own_called_snapshots_opens_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "run" / "snapshots" / "may"
+    touch(folder, "a.mp4")
+    (tmp_path / "run" / "blobs").mkdir()
+    (tmp_path / "run" / "blobs" / "secret").write_text("secret")
+    (folder / "a.txt").symlink_to(tmp_path / "run" / "blobs" / "secret")
+    (source,) = discover([folder])
+    assert Prompts().lookup(source).prompt is None
+    (folder / "prompts.csv").write_text("clip,prompt\ndeep/a.mp4,above\n")
+    touch(folder, "deep/a.mp4")
+    (source,) = discover([folder / "deep"])
+    assert Prompts().lookup(source).prompt is None
 
 
 def test_file_named_by_the_user_may_be_a_link(tmp_path: Path) -> None:

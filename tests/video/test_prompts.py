@@ -12,7 +12,7 @@ from vmmetrics.clip import Subject
 from vmmetrics.errors import ClipError, SetupError
 from vmmetrics.utils.display.markup import csv_text
 from vmmetrics.video import Prompts, Source, discover
-from vmmetrics.video.prompts import read_list
+from vmmetrics.video.prompt_lists import read_list
 
 
 def source(root: Path, name: str) -> Source:
@@ -36,7 +36,7 @@ def test_vmbench_layout(tmp_path: Path) -> None:
         assert found[:3] == ("A black horse gallops over a meadow.", Subject("horse", "a black horse", "list"), "list")
         assert prompts.lookup(source(tmp_path, "0012.mp4")).prompt == "Two cats play."
         assert prompts.lookup(source(tmp_path, "model/0012.mp4")).prompt == "Two cats play."
-        assert prompts.lookup(source(tmp_path, "0003.mp4")) == (None, None, "none", {})
+        assert prompts.lookup(source(tmp_path, "0003.mp4")) == (None, None, "none", {}, None)
     assert len(prompts) == 2
     assert prompts.unmatched([source(tmp_path, "0001.mp4")]) == ["0012"]
 
@@ -112,6 +112,78 @@ def test_sidecar(tmp_path: Path) -> None:
         Prompts(None, tmp_path).lookup(clip)
 
 
+def test_the_object_beside_a_clip_as_mochi_writes_it(tmp_path: Path) -> None:
+    clip = source(tmp_path, "output_1730000000.mp4")
+    made = {"height": 480, "prompt": "\nA hand picks up\na lemon.\n", "negative_prompt": "", "seed": 1}
+    (tmp_path / "output_1730000000.json").write_text(json.dumps(made, indent=4))
+    found = Prompts(None, tmp_path).lookup(clip)
+    assert (found.prompt, found.source) == ("A hand picks up a lemon.", "sidecar")
+    for other in ("[1, 2]", "{not json", '{"prompt": 3}', '{"prompt": "x"' + " " * 70_000 + "}"):
+        (tmp_path / "output_1730000000.json").write_text(other)
+        assert Prompts(None, tmp_path).lookup(clip).source == "none"
+
+
+METADATA = {
+    "metadata.csv": "file_name,text,model,fps\nm/a.mp4,a dog runs,wan,16\nm/b.mp4,,hunyuan,16\n",
+    "metadata.jsonl": '{"file_name": "m/a.mp4", "caption": "a dog runs", "model": "wan", "objects": [1, 2]}\n'
+    '{"file_name": "m/b.mp4", "caption": null, "model": "hunyuan"}\n',
+    "metadata.parquet": "",
+}
+
+
+@pytest.mark.parametrize("name", METADATA)
+def test_the_metadata_of_a_data_set_give_prompts_and_models(tmp_path: Path, name: str) -> None:
+    if name.endswith(".parquet"):
+        pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+        rows = {"file_name": ["m/a.mp4", "m/b.mp4"], "prompt": ["a dog runs", None], "model": ["wan", "hunyuan"]}
+        pq.write_table(pa.table({**rows, "thumbnail": [b"x", b"y"]}), tmp_path / name)
+    else:
+        (tmp_path / name).write_text(METADATA[name])
+    prompts = Prompts(None, tmp_path)
+    first, second = (prompts.lookup(source(tmp_path, f"m/{stem}.mp4")) for stem in "ab")
+    assert (first.prompt, first.source, first.model) == ("a dog runs", "list", "wan")
+    assert (second.prompt, second.source, second.model) == (None, "none", "hunyuan")
+    (tmp_path / "prompts.csv").write_text("clip,prompt\nm/a.mp4,a cat\n")  # a list of prompts comes first
+    found = Prompts(None, tmp_path).lookup(source(tmp_path, "m/a.mp4"))
+    assert (found.prompt, found.model) == ("a cat", "wan")
+
+
+@pytest.mark.parametrize(
+    "content", [b"camera,lens\nsony,50\n", b"\xff\xfe\x00", b"[" * 10_000, b"", b"file_name\n", b"a\tb\n1\t2\t3\n"]
+)
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "json", "jsonl", "parquet"])
+def test_other_files_called_metadata_are_left_alone(tmp_path: Path, suffix: str, content: bytes) -> None:
+    clip = source(tmp_path, "a dog runs-0.mp4")
+    (tmp_path / f"metadata.{suffix}").write_bytes(content)
+    assert Prompts(None, tmp_path).lookup(clip).source == "name:vbench"
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [
+            {"file_name": "a.mp4", "text": "a dog"},
+            {"file_name": "a.mp4", "text": "a cat"},
+        ],  # captions by several people
+        [
+            {"file_name": ["a.mp4"], "text": "x"},
+            {"file_name": "a.mp4", "text": "a dog", "tags": ["x"], "model": {"a": 1}},
+        ],
+        [{"file_name": {}}, {"file_name": "a.mp4", "prompt": ["x"], "caption": "a dog"}],
+    ],
+)
+def test_odd_rows_of_metadata_do_not_stop_a_run(tmp_path: Path, rows: list[object]) -> None:
+    (tmp_path / "metadata.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    found = Prompts(None, tmp_path).lookup(source(tmp_path, "a.mp4"))
+    assert (found.prompt, found.source, found.model) == ("a dog", "list", None)
+
+
+def test_a_list_in_parquet(tmp_path: Path) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    pq.write_table(pa.table({"clip": ["a.mp4"], "prompt": ["a dog runs"]}), tmp_path / "list.parquet")
+    assert Prompts(tmp_path / "list.parquet").lookup(source(tmp_path, "a.mp4")).prompt == "a dog runs"
+
+
 @pytest.mark.parametrize(
     ("name", "prompt"),
     [
@@ -123,7 +195,7 @@ def test_sidecar(tmp_path: Path) -> None:
 )
 def test_prompt_in_the_name(tmp_path: Path, name: str, prompt: str | None) -> None:
     found = Prompts(None, tmp_path).lookup(source(tmp_path, name))
-    assert (found.prompt, found.source) == (prompt, "name" if prompt else "none")
+    assert (found.prompt, found.source) == (prompt, "name:vbench" if prompt else "none")
 
 
 def test_list_given_comes_before_the_rest(tmp_path: Path) -> None:
@@ -131,7 +203,7 @@ def test_list_given_comes_before_the_rest(tmp_path: Path) -> None:
     (tmp_path / "given.csv").write_text("clip,prompt\na cat sits-1.mp4,a dog\n")
     prompts = Prompts(tmp_path / "given.csv", tmp_path)
     assert prompts.lookup(clip).prompt == "a dog"
-    assert prompts.lookup(source(tmp_path, "a cow sits-1.mp4")).source == "name"
+    assert prompts.lookup(source(tmp_path, "a cow sits-1.mp4")).source == "name:vbench"
 
 
 def test_subject_given_holds_for_all(tmp_path: Path) -> None:

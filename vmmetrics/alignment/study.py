@@ -48,12 +48,14 @@ class Matching:
         scores_only: Names of clips with a score and no judgement.
         ratings_only: Names of clips with a judgement and no score.
         notes: What was assumed: by which part of the name clips were matched, rows left out, duplicates.
+        columns: Source to its columns, or the keys of its files, and how each was read.
     """
 
     matched: int
     scores_only: tuple[str, ...] = ()
     ratings_only: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    columns: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: MappingProxyType({}))
 
 
 @dataclass(frozen=True, slots=True)

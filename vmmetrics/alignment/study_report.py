@@ -17,6 +17,7 @@ from vmmetrics.alignment.ceiling import measure_ceiling, measure_power
 from vmmetrics.alignment.claims import LEAST_OFF_MODE, widest_claims
 from vmmetrics.alignment.levels import correlation_matrix, name_baseline, repeats_of
 from vmmetrics.alignment.model_figures import measure_models
+from vmmetrics.alignment.of_models import LEAST_MODELS
 from vmmetrics.alignment.pair_alignments import SHUFFLES, measure_alignments, measure_differences
 from vmmetrics.alignment.preference import Ties, measure_ablations, measure_preferences
 from vmmetrics.alignment.preference_baselines import measure_preference_baselines
@@ -25,7 +26,8 @@ from vmmetrics.alignment.study import Study, with_averages, with_recovered_quali
 from vmmetrics.errors import SetupError
 from vmmetrics.types import BoolArray
 from vmmetrics.utils.display.markup import listed
-from vmmetrics.utils.statistics.bootstrap import CONFIDENCE, RESAMPLES, SEED, Estimate
+from vmmetrics.utils.statistics.bootstrap import CONFIDENCE, FEW_PROMPTS, RESAMPLES, SEED, Estimate
+from vmmetrics.utils.statistics.correlation import LEAST_CLIPS
 from vmmetrics.utils.version import __version__
 
 # A study without the clips of some models, such as real footage among generated clips.
@@ -244,6 +246,20 @@ def _comparable(
         if metric in stated
         or (_has_direction(metric, dimension) and not repeats.get(metric, "").startswith("in the order of"))
     ]
+
+
+def too_small(study: Study) -> list[str]:
+    """Return what a study is too small to tell, known before anything is computed."""
+    models, prompts = len({model for model in study.models if model}), len(set(study.prompts))
+    found = []
+    if len(study.clips) < LEAST_OFF_MODE:
+        found.append(f"clips with a score and a judgement: {len(study.clips)}; a claim takes {LEAST_OFF_MODE}")
+    if prompts < FEW_PROMPTS:
+        needs = f"take {LEAST_CLIPS} prompts, and are rough below {FEW_PROMPTS}"
+        found.append(f"prompts: {prompts}; intervals {needs}")
+    if models < LEAST_MODELS:
+        found.append(f"models: {models}; nothing can be said about the order of models below {LEAST_MODELS}")
+    return found
 
 
 def _combinable(

@@ -8,17 +8,20 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from vmmetrics.cli.options import argument, count_option, number_option, option, seed_option, share_option
-from vmmetrics.cli.tables import number, table
-from vmmetrics.cli.terminal import open_consoles, usage
+from vmmetrics.cli import options
+from vmmetrics.cli.formats import print_result
+from vmmetrics.cli.options import argument, count_option, number_option, option, out_option, seed_option, share_option
+from vmmetrics.cli.terminal import open_consoles, usage, warn
+from vmmetrics.errors import VMMetricsError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from rich.console import Console
 
     from vmmetrics.alignment.results import StudyReport
     from vmmetrics.alignment.study import Study
+    from vmmetrics.utils.display.tables import Part
 
 
 _MATCHING = "matching.json"
@@ -28,17 +31,17 @@ _NAMED = 5  # clips that the report names of those that only one side knows
 Sources = Annotated[
     list[str],
     argument(
-        "Run directories or tables with a clip column (NAME=PATH names one), then the ratings: a table, a "
-        "released set, or 'vmbench' for VMBench's published scores.",
+        "Run directories, tables with a clip column, or results of VBench, FETV-EVAL or EvalCrafter (NAME=PATH names "
+        "one), then the ratings: a table, a released set, or 'vmbench' for VMBench's published scores.",
         metavar="SCORES... RATINGS",
     ),
 ]
 RatingsFormat = Annotated[
     str | None,
     option(
-        "Form of the ratings: long, cells, wide, averaged, pairs, fetv, video-bench, videofeedback, "
-        "videofeedback2, visionreward, vmbench. Default: told from the columns.",
-        "--format",
+        "Read the ratings in this form: long, cells, wide, averaged, pairs, fetv, video-bench, videofeedback, "
+        "videofeedback2, visionreward, vmbench. Default: told from the file.",
+        "--ratings-format",
     ),
 ]
 
@@ -55,89 +58,131 @@ MosOption = Annotated[
     option("A clip's rating: the mean, or recovered with each rater's bias and noise taken out (ITU-T P.910)."),
 ]
 Higher = Annotated[
-    list[str] | None, option("Higher is better for this score, though its name says an amount; repeatable.")
+    list[str] | None, option("Treat this metric as higher-is-better, though its name says an amount; repeatable.")
 ]
+Pair = Annotated[
+    list[str] | None,
+    option(
+        "Choose which rating dimension a metric is compared with. Default: guessed from the names.",
+        metavar="METRIC=DIMENSION[,...]",
+    ),
+]
+Dimension = Annotated[
+    list[str] | None, option("Evaluate only this column of ratings, even one that is skipped by its name; repeatable.")
+]
+ClipColumn = Annotated[str | None, option("Column that names the clip. Default: clip, video, file, path, ...")]
+Scale = Annotated[
+    tuple[float, float] | None, number_option("Lowest and highest rating there can be; others are an error.")
+]
+ReportFolder = Annotated[
+    Path | None, out_option("Folder for the report: HTML, JSON, CSV, Markdown, LaTeX and pictures.")
+]
+DryRun = Annotated[bool, option("Print how every column is read and which clips match; compute nothing.", "--dry-run")]
 
 
 def align(
     sources: Sources,
-    face: Annotated[
-        list[str] | None,
-        option("Hold a score against a dimension. Default: guessed from the names.", metavar="METRIC=DIMENSION[,...]"),
-    ] = None,
-    metric: Annotated[list[str] | None, option("Only this score; repeatable.")] = None,
-    dimension: Annotated[
-        list[str] | None,
-        option("Evaluate only this column of ratings, even one that is skipped by its name; repeatable."),
-    ] = None,
-    lower: Annotated[list[str] | None, option("Lower is better for this score; repeatable.")] = None,
+    pair: Pair = None,
+    metrics: Annotated[list[str] | None, option("Use only these metrics, with commas between; repeatable.")] = None,
+    dimension: Dimension = None,
+    lower_is_better: Annotated[list[str] | None, option("Treat this metric as lower-is-better; repeatable.")] = None,
     exclude_model: Annotated[list[str] | None, option("Leave out a model, such as real footage; repeatable.")] = None,
-    against: Annotated[str | None, option("Compare every score with this one.", metavar="METRIC")] = None,
-    higher: Higher = None,
+    reference: Annotated[str | None, option("Compare every metric with this one.", metavar="METRIC")] = None,
+    higher_is_better: Higher = None,
     where: Where = None,
     group_by: GroupBy = None,
     ties: TiesOption = "half",
     mos: MosOption = "mean",
     ratings_format: RatingsFormat = None,
-    clip_column: Annotated[
-        str | None, option("Column that names the clip. Default: clip, video, file, path, ...")
-    ] = None,
-    scale: Annotated[
-        tuple[float, float] | None, number_option("Lowest and highest rating there can be; others are an error.")
-    ] = None,
+    clip_column: ClipColumn = None,
+    scale: Scale = None,
     resamples: Annotated[int | None, count_option("Bootstrap samples of prompts. Default: 1000.")] = None,
-    seed: Annotated[int | None, seed_option("Of all random numbers. Default: always the same.")] = None,
-    out: Annotated[Path | None, option("Folder for the report: HTML, JSON, CSV, Markdown, LaTeX and pictures.")] = None,
+    seed: Annotated[int | None, seed_option("Random seed. Default: a fixed one.")] = None,
+    out: ReportFolder = None,
+    dry_run: DryRun = False,
+    form: options.Format = "text",
 ) -> None:
-    """Print how far people agree with scores: pooled, within prompt, within model, and against what a person reaches.
+    """Print how far people agree with scores: pooled, within prompt, within model, and beside human agreement.
 
     docs/ratings-formats.md has the forms of ratings. 'vmmetrics plan' says how many clips a study needs.
     """
     from vmmetrics.alignment.readers.groups import chosen_clips
-    from vmmetrics.alignment.readers.read import read_study
-    from vmmetrics.alignment.report.text import print_report
+    from vmmetrics.alignment.readers.read import columns_read, matched_study, read_sides
+    from vmmetrics.alignment.report.reading import column_tables
     from vmmetrics.alignment.study_report import align as hold_against
+    from vmmetrics.alignment.study_report import too_small, without_models
     from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED
+    from vmmetrics.utils.storage.atomic import write_text
     from vmmetrics.utils.storage.job_folder import prepare
 
     if len(sources) < 2:
         raise typer.BadParameter("expected scores and then ratings: vmmetrics align SCORES... RATINGS")
     output, messages = open_consoles()
-    study = read_study(
-        sources[:-1],
-        sources[-1],
-        facing=_facing(face or []),
-        format=ratings_format,
-        metrics=metric or (),
-        dimensions=dimension or (),
-        lower=lower or (),
-        clip_column=clip_column,
-        scale=scale,
-    )
-    study = chosen_clips(study, sources, where or (), clip_column)
+    facing = _facing(pair or [])
+    scores, judged = read_sides(
+        sources[:-1], sources[-1], facing=facing, format=ratings_format, metrics=_names(metrics),
+        dimensions=dimension or (), lower=lower_is_better or (), clip_column=clip_column, scale=scale,
+    )  # fmt: skip
+
+    def matched() -> Study:
+        return chosen_clips(matched_study(scores, judged, facing, dimension or ()), sources, where or (), clip_column)
+
+    if dry_run:
+        columns = list(column_tables(columns_read(scores, judged)))
+        _show_reading(columns, lambda: without_models(matched(), exclude_model or ()), form, output)
+        return
+    study = matched()
     groups = _groups(study, sources, group_by, clip_column, exclude_model or ())
     if out is not None:
         prepare(out, _MATCHING, (), "report")  # before the figures: a folder that cannot be written costs no waiting
+    warn(messages, too_small(study))
     ask = partial(
-        hold_against,
-        resamples=resamples or RESAMPLES,
-        seed=SEED if seed is None else seed,
-        against=against,
-        directed=(*(higher or ()), *(lower or ())),
-        ties=ties,
-        mos=mos,
-    )
+        hold_against, resamples=resamples or RESAMPLES, seed=SEED if seed is None else seed, against=reference,
+        directed=(*(higher_is_better or ()), *(lower_is_better or ())), ties=ties, mos=mos,
+    )  # fmt: skip
     report = ask(study, exclude_models=exclude_model or ())
-    print_report(report, output)
     of_groups = {name: ask(part) for name, part in groups.items()}
-    _print_groups(of_groups, group_by or "", output, out)
-    matching = study.matching
+    _print(report, of_groups, group_by or "", form, output)
     if out is not None:
         _write(out, study, report)
+        if groups:
+            write_text(out / "groups.csv", _groups_csv(of_groups, group_by or ""))
         messages.print(f"written: {out}/page.html, report.md, report.json, table.csv, table.tex, pictures")
+    elif form == "text":
+        messages.print("--out DIR writes all tables, claims and pictures", style="dim")
+    matching = study.matching
     if max(len(matching.scores_only), len(matching.ratings_only)) > _NAMED:
         place = f"--out DIR writes them to {_MATCHING}" if out is None else f"{out}/{_MATCHING}"
         messages.print(f"all clips that only one side knows: {place}", soft_wrap=True)
+
+
+def _show_reading(columns: Sequence[Part], matched: Callable[[], Study], form: str, output: Console) -> None:
+    """Print how columns are read, then which clips match: how columns were read may say why none does."""
+    from vmmetrics.alignment.report.reading import study_parts
+
+    if form == "text":
+        print_result(form, columns, output)
+    try:
+        matches = study_parts(matched())
+    except VMMetricsError:
+        if form != "text":
+            print_result(form, columns, output)
+        raise
+    print_result(form, matches if form == "text" else [*columns, *matches], output)
+
+
+def _print(report: StudyReport, of_groups: dict[str, StudyReport], column: str, form: str, output: Console) -> None:
+    from vmmetrics.alignment.report.tables import group_tables_of, report_parts
+    from vmmetrics.alignment.report.text import print_report, to_csv
+
+    tables = group_tables_of(of_groups, column)
+    groups = {"groups": {name: one.to_json() for name, one in of_groups.items()}} if of_groups else {}
+    print_result(
+        form, [*report_parts(report), *tables], output,
+        text=lambda: print_report(report, output, tables),
+        data=lambda: report.to_json() | groups,
+        csv=lambda: _groups_csv(of_groups, column) if of_groups else to_csv(report),
+    )  # fmt: skip
 
 
 def _groups(
@@ -152,17 +197,16 @@ def _groups(
     return by_group(kept, read_groups(kept, sources, column, clip_column), column)
 
 
-def _print_groups(reports: dict[str, StudyReport], column: str, output: Console, out: Path | None) -> None:
-    from vmmetrics.alignment.report.tables import group_tables_of
+def _groups_csv(reports: dict[str, StudyReport], column: str) -> str:
     from vmmetrics.alignment.report.text import CsvRow, csv_rows
     from vmmetrics.utils.display.markup import csv_text
-    from vmmetrics.utils.display.tables import print_parts
-    from vmmetrics.utils.storage.atomic import write_text
 
-    print_parts(group_tables_of(reports, column), output)
-    if out is not None and reports:
-        rows = ((name, *row) for name, report in reports.items() for row in csv_rows(report))
-        write_text(out / "groups.csv", csv_text([(column, *CsvRow._fields), *rows]))
+    rows = ((name, *row) for name, report in reports.items() for row in csv_rows(report))
+    return csv_text([(column, *CsvRow._fields), *rows])
+
+
+def _names(texts: list[str] | None) -> list[str]:
+    return [name.strip() for text in texts or () for name in text.split(",") if name.strip()]
 
 
 def _facing(faces: list[str]) -> dict[str, list[str]]:
@@ -171,7 +215,7 @@ def _facing(faces: list[str]) -> dict[str, list[str]]:
         metric, equals, dimensions = text.partition("=")
         names = [name.strip() for name in dimensions.split(",") if name.strip()]
         if not equals or not metric.strip() or not names:
-            raise typer.BadParameter(f"expected METRIC=DIMENSION but got {text!r}", param_hint="--face")
+            raise typer.BadParameter(f"expected METRIC=DIMENSION but got {text!r}", param_hint="--pair")
         found.setdefault(metric.strip(), []).extend(names)
     return found
 
@@ -189,7 +233,10 @@ def _write(out: Path, study: Study, report: StudyReport) -> None:
         for clip, prompt, model in zip(study.clips, study.prompts, study.models, strict=True)
     ]
     only = {name: list(getattr(study.matching, name)) for name in ("scores_only", "ratings_only", "notes")}
-    write_json(out / _MATCHING, {"matched": matched, **only})  # first: by it the folder is ours, also after a kill
+    read = {"columns": study.matching.columns, "compared": study.facing}
+    write_json(
+        out / _MATCHING, {"matched": matched, **only, **read}
+    )  # first: by it the folder is ours, also after a kill
     write_text(out / "table.csv", to_csv(report))
     write_text(out / "report.md", to_markdown(report))
     write_text(out / "table.tex", to_latex(report))
@@ -209,18 +256,20 @@ _RATERS = (1, 2, 3, 5, 10)
 
 def plan(
     first: Annotated[float, number_option("Spearman of one metric with the mean of three raters.", -1, 1)] = 0.6,
-    second: Annotated[float, number_option("Of another, to be told from it.", -1, 1)] = 0.7,
+    second: Annotated[float, number_option("Spearman of another, to be told from it.", -1, 1)] = 0.7,
     raters: Annotated[
         list[int] | None, count_option("People who rate each clip; repeatable. Default: 1, 2, 3, 5, 10.")
     ] = None,
     clips_per_prompt: Annotated[int, count_option("Clips of each prompt, each by another model.")] = 4,
-    power: Annotated[float, share_option("Chance of seeing the difference.")] = 0.8,
+    power: Annotated[float, share_option("Chance of detecting the difference.")] = 0.8,
     between: Annotated[
         float | None, number_option("Spearman of the two metrics with each other. Default: first × second.", -1, 1)
     ] = None,
+    form: options.Format = "text",
 ) -> None:
     """Print what a study needs to tell two metrics apart, before anyone has rated a clip."""
     from vmmetrics.alignment.power import plan_study
+    from vmmetrics.utils.display.tables import DisplayTable, figure, heads
 
     output, _ = open_consoles()
     with usage():
@@ -228,13 +277,17 @@ def plan(
             plan_study(first, second, raters=people, clips_per_prompt=clips_per_prompt, power=power, between=between)
             for people in raters or _RATERS
         ]
-    heads = ("raters", "clips", "prompts", "ratings", "ρ they see", "smallest within-model ρ")
-    grid = table(*map(number, heads), title=f"To tell ρ = {first:g} from ρ = {second:g} with a chance of {power:.0%}")
-    for found in plans:
-        smallest = "-" if found.smallest_within_model is None else f"{found.smallest_within_model:.2f}"
-        seen = f"{found.first:.2f} and {found.second:.2f}"
-        sizes = (found.raters, found.clips, found.prompts, found.ratings)
-        grid.add_row(*map(str, sizes), seen, smallest)
-    output.print(grid)
+    title = f"To tell ρ = {first:g} from ρ = {second:g} with a chance of {power:.0%}"
     middle = plans[len(plans) // 2]  # the notes differ in the numbers that the table has
-    output.print(f"With {middle.raters} raters: {middle.note}", style="dim", soft_wrap=True)
+    caption = f"With {middle.raters} raters: {middle.note}"
+    columns = heads(
+        "raters", "clips", "prompts", "ratings", "first ρ seen", "second", "smallest within-model ρ", texts=0
+    )
+    table = DisplayTable("plan", title, caption, columns)
+    for found in plans:
+        counts = (found.raters, found.clips, found.prompts, found.ratings)
+        table.add(
+            *(figure(value, str(value)) for value in counts), figure(found.first), figure(found.second),
+            figure(found.smallest_within_model, why=found.note),
+        )  # fmt: skip
+    print_result(form, [table], output)

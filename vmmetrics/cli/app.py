@@ -2,78 +2,13 @@
 
 from __future__ import annotations
 
-from collections import UserDict
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from importlib import import_module
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer.core import TyperGroup
 
-from vmmetrics.utils.display.markup import clean
+from vmmetrics.cli.command import group
 
-_UsageError: type[Exception] = typer.BadParameter.__bases__[0]  # click's; typer keeps it in other places by version
-
-
-@contextmanager
-def _cleaned() -> Iterator[None]:
-    """Escape control characters in the message of a usage error: it repeats what the user or a file wrote."""
-    try:
-        yield
-    except _UsageError as error:
-        vars(error)["message"] = clean(str(vars(error)["message"]))
-        raise
-
-
-class _OnDemand(UserDict[str, Any]):
-    """Commands by name; one that was not asked for yet is a group, or its place as ``module:function``."""
-
-    def __getitem__(self, name: str) -> Any:
-        command = super().__getitem__(name)
-        if isinstance(command, str):
-            module, _, function = command.partition(":")
-            command = typer.Typer(add_completion=False)
-            command.command()(getattr(import_module(f"vmmetrics.cli.{module}"), function))
-        if isinstance(command, typer.Typer):
-            self[name] = command = typer.main.get_command(command)
-            command.name = name
-        return command
-
-
-def _group(text: str, commands: Mapping[str, str | typer.Typer]) -> typer.Typer:
-    """Return a group of commands; no usage error of any of them has control characters in its message."""
-
-    class Group(TyperGroup):
-        def __init__(self, **options: Any) -> None:
-            super().__init__(**options)
-            self.commands = _OnDemand(commands)
-
-        def get_help_option(self, ctx: Any) -> Any:
-            option = super().get_help_option(ctx)
-            if option is not None:
-                option.default = False  # typer would load pydantic to read the None that it has there
-            return option
-
-        def make_context(self, *arguments: Any, **options: Any) -> Any:
-            with _cleaned():
-                return super().make_context(*arguments, **options)
-
-        def invoke(self, ctx: Any) -> Any:
-            with _cleaned():
-                return super().invoke(ctx)
-
-    return typer.Typer(
-        cls=Group,
-        callback=lambda: None,
-        help=text,
-        no_args_is_help=True,
-        add_completion=False,
-        pretty_exceptions_enable=False,
-    )
-
-
-cas = _group(
+cas = group(
     "Commonsense adherence: labels, and classifiers that learn from them.",
     {
         "label": "cas_label:label",
@@ -82,7 +17,7 @@ cas = _group(
         "eval": "cas_training:evaluate",
     },
 )
-prompts = _group(
+prompts = group(
     "Motion prompts: extract, generate, filter, review, select, measure.",
     {
         "review": "prompts_review:review",
@@ -94,7 +29,7 @@ prompts = _group(
         "generate": "prompts_generate:generate",
     },
 )
-understand = _group(
+understand = group(
     "Motion understanding of video language models: run, score, compare.",
     {
         "run": "understand_run:run",
@@ -104,15 +39,16 @@ understand = _group(
         "build": "understand_build:build",
         "synthetic": "understand:synthetic",
         "submission": "understand:submission",
+        "lmms-eval": "understand:lmms_eval",
         "minfps": "understand_minfps:minfps",
         "list": "understand:list_benchmarks",
     },
 )
-weights = _group(
-    "Published weights: list, fetch, verify, find.",
+weights = group(
+    "Published weights: list, fetch, verify, path.",
     {"list": "weights:list_weights", "fetch": "weights:fetch", "verify": "weights:verify", "path": "weights:path"},
 )
-app = _group(
+app = group(
     "Motion scores for generated video: how good the motion is, and what cost points.",
     {
         "score": "score:score",
@@ -120,6 +56,7 @@ app = _group(
         "show": "score:show",
         "merge": "score:merge",
         "leaderboard": "leaderboard:leaderboard",
+        "diff": "diff:diff",
         "align": "align:align",
         "plan": "align:plan",
         "baselines": "baselines:baselines",
@@ -130,6 +67,7 @@ app = _group(
         "understand": understand,
         "weights": weights,
     },
+    completion=True,
 )
 
 
@@ -144,7 +82,8 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version and leave.", callback=_print_version, is_eager=True)
+        bool,
+        typer.Option("--version", "-V", help="Print the version and leave.", callback=_print_version, is_eager=True),
     ] = False,
 ) -> None:
     """Hold the options that come before a subcommand."""

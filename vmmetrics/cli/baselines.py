@@ -13,9 +13,7 @@ from rich.console import Console
 from vmmetrics.cli import options
 from vmmetrics.cli.options import count_option, jobs_option, number_option, option
 from vmmetrics.cli.running import parse_names, parse_shard, reading_of, run_clips
-from vmmetrics.cli.tables import number
-from vmmetrics.cli.tables import table as grid_of
-from vmmetrics.cli.terminal import EXIT_FAILURES, usage
+from vmmetrics.cli.terminal import EXIT_FAILURES, error, usage
 
 if TYPE_CHECKING:
     from vmmetrics.scoring.table import Table
@@ -27,7 +25,7 @@ SHOWN_MODELS = 5
 def baselines(
     clips: options.Clips,
     out: options.RunFolder = None,
-    only: Annotated[
+    metrics: Annotated[
         list[str] | None, option("Names with commas between them. Default: those that need no download.")
     ] = None,
     weights: Annotated[
@@ -54,6 +52,10 @@ def baselines(
     max_memory: options.MaxMemory = None,
     follow_links: options.FollowLinks = True,
     allow_failures: options.AllowFailures = False,
+    device: options.Device = None,
+    limit: options.Limit = None,
+    dry_run: options.DryRun = False,
+    form: options.Format = "text",
 ) -> None:
     """Measure clips by baselines, to compare with human ratings next to our metrics.
 
@@ -61,27 +63,38 @@ def baselines(
     forward_backward_error, track_survival, brisque, niqe. With weights of yours: raft, clip_consistency,
     dino_consistency, film_smoothness, dover. With a video language model: vlm_judge.
 
-    Running the same command again resumes. Exit codes: 0 all measured (a missing value is fine),
+    Re-run the same command to resume. Exit codes: 0 all measured (a missing value is fine),
     3 some clips failed, 2 wrong usage or setup.
     """
     from vmmetrics.alignment.baselines.catalogue import chosen
     from vmmetrics.alignment.baselines.suite import BaselineSettings
 
     part = parse_shard(shard)
+    if device is not None and device != "cpu" and not weights and judge is None:
+        raise typer.BadParameter("what needs no weights runs on the CPU; --device is for --weights and --judge")
     asked = {"url": judge_url, "frames": judge_frames, "per_minute": judge_per_minute, "key_variable": judge_key_env}
     given = _given(weights or [], judge, {name: value for name, value in asked.items() if value is not None})
-    names = None if only is None else parse_names(",".join(only))
+    names = None if metrics is None else parse_names(",".join(metrics))
     reading = reading_of(assume_fps, max_memory)
     with usage():
-        metrics = chosen(names, tuple(given))
-        idle = [family for family in given if not set(chosen([family])) & set(metrics)]
+        wanted = chosen(names, tuple(given))
+        idle = [family for family in given if not set(chosen([family])) & set(wanted)]
         if idle:
-            raise typer.BadParameter(f"--only leaves out {', '.join(idle)}, which something was given for")
-        settings = BaselineSettings(metrics=metrics, reading=reading, given=tuple(given.items()))
+            raise typer.BadParameter(f"--metrics leaves out {', '.join(idle)}, which something was given for")
+        settings = BaselineSettings(metrics=wanted, reading=reading, given=tuple(given.items()))
     table, output, messages = run_clips(
-        clips, settings, out, prompts, shard=part, jobs=jobs, timeout=timeout, follow_links=follow_links
+        clips,
+        settings,
+        out,
+        prompts,
+        shard=part,
+        jobs=jobs,
+        timeout=timeout,
+        follow_links=follow_links,
+        limit=limit,
+        dry_run=form if dry_run else None,
     )
-    _print(table, output, messages)
+    _print(table, form, output, messages)
     if table.failed and not allow_failures:
         raise typer.Exit(EXIT_FAILURES)
 
@@ -108,28 +121,33 @@ def _given(weights: list[str], judge: str | None, asked: Mapping[str, Any]) -> d
         return given | {"vlm_judge": JudgeSettings(judge, **asked)}
 
 
-def _print(table: Table, output: Console, messages: Console) -> None:
+def _print(table: Table, form: str, output: Console, messages: Console) -> None:
     """A row per baseline: unit, direction, mean over all clips and over those of each model."""
     from vmmetrics.alignment.baselines.catalogue import BASELINES
-    from vmmetrics.cli.results import print_missing
+    from vmmetrics.cli.formats import print_result
+    from vmmetrics.cli.results import print_besides, results_data
+    from vmmetrics.scoring.table import missing_lines
+    from vmmetrics.utils.display.tables import DisplayCell, DisplayTable, figure, heads
 
     models = table.by_model() if len(table.by_model()) <= SHOWN_MODELS else {}
-    numbers = ("clips", "mean", "95 % interval", *models)
-    grid = grid_of("baseline", "unit", "better", *map(number, numbers))
+    columns = heads("baseline", "unit", "better", "clips", "mean", "95 % interval", *models, texts=3)
+    grid = DisplayTable("baselines", "Baselines", "; ".join(missing_lines(table)), columns)
     means = table.mean()
     for name in (name for name in BASELINES if name in table.metrics):
         mean, baseline = means.get(name), BASELINES[name]
-        cells = ["0", "-", "-"]
+        cells = [figure(0, "0"), figure(None), figure(None)]
         if mean is not None:
-            interval = "-" if mean.low is None else f"{mean.low:.4g} .. {mean.high:.4g}"
-            cells = [str(mean.clips), f"{mean.mean:.4g}", interval]
-        by_model = [f"{found[name].mean:.4g}" if name in found else "-" for found in models.values()]
-        direction = "lower" if baseline.lower_is_better else "higher"
-        grid.add_row(name, baseline.unit, direction, *cells, *by_model)
-    output.print(grid)
-    print_missing(table, output)
+            ends = None if mean.low is None or mean.high is None else (mean.low, mean.high)
+            interval = "-" if ends is None else f"{ends[0]:.4g} .. {ends[1]:.4g}"
+            shown = DisplayCell(f"{mean.mean:.4g}", value=mean.mean, interval=ends)
+            cells = [figure(mean.clips, str(mean.clips)), shown, DisplayCell(interval)]
+        by_model = [found[name].mean if name in found else None for found in models.values()]
+        cells += [figure(value, "-" if value is None else f"{value:.4g}") for value in by_model]
+        grid.add(name, baseline.unit, "lower" if baseline.lower_is_better else "higher", *cells)
+    print_result(form, [grid], output, data=lambda: results_data(table), csv=table.to_csv)
     if table.failed:
-        messages.print(f"{len(table.failed)} of {len(table)} clips failed", style="bold red")
+        error(messages, f"{len(table.failed)} of {len(table)} clips failed", "bold red")
     messages.print(f"results: {table.path}/scores.csv, scores.jsonl, events.jsonl, run.json", soft_wrap=True)
+    print_besides(table, messages)
     command = f"vmmetrics align RUN {shlex.quote(str(table.path))} RATINGS"
     messages.print(f"beside a run of metrics and people's ratings: {command}", soft_wrap=True)

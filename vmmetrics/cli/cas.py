@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from vmmetrics.cli.options import PromptsFound, argument, option, seed_option
-from vmmetrics.cli.terminal import EXIT_FAILURES, count, open_consoles
+from vmmetrics.cli.options import PromptsFound, argument, check_device, option, out_option, seed_option
+from vmmetrics.cli.terminal import EXIT_FAILURES, count, error, open_consoles
 from vmmetrics.utils.storage.atomic import write_atomically
 from vmmetrics.utils.storage.journal import encode
 
@@ -18,7 +18,7 @@ def reward(
     clips: Annotated[list[Path], argument("Files and folders of clips.")],
     model: Annotated[Path, option("Folder with KwaiVGI/VideoReward.", show_default=False)],
     base: Annotated[Path, option("Folder with Qwen/Qwen2-VL-2B-Instruct.", show_default=False)],
-    out: Annotated[Path, option("Comparisons to write (JSONL).", show_default=False)],
+    out: Annotated[Path, out_option("Comparisons to write (JSONL).", show_default=False)],
     instruction: Annotated[
         Path | None, option("VideoAlign's prompt_template.py. Default: looked for in and above --model.")
     ] = None,
@@ -30,25 +30,27 @@ def reward(
     sampled: Annotated[
         bool, option("One drawn outcome per pair, not three weighted with their probabilities.")
     ] = False,
-    seed: Annotated[int, seed_option("For drawing.")] = 0,
-    device: Annotated[str, option("Where to run, as torch names it.")] = "cpu",
+    seed: Annotated[int, seed_option("Random seed.")] = 0,
+    device: Annotated[str, option("Where the model runs: cpu, cuda, cuda:1, ...", callback=check_device)] = "cpu",
     dtype: Annotated[Literal["bfloat16", "float16", "float32"], option("Precision.")] = "bfloat16",
 ) -> None:
     """Score motion quality with VideoReward and write what it says of every pair, for 'vmmetrics cas label'.
 
-    Runs from local folders only. Running it again resumes. Exit codes: 0 all scored, 3 some clips
+    Runs from local folders only. Re-run the same command to resume. Exit codes: 0 all scored, 3 some clips
     failed, 2 wrong usage or setup.
     """
     from vmmetrics.cas.label.videoreward import RewardStep, VideoReward, compare_rewards, reward_clips
     from vmmetrics.cas.label.videoreward_files import weights_hash
-    from vmmetrics.video import discover
+    from vmmetrics.utils.storage.job_folder import check_folder
+    from vmmetrics.video.discover import discover, no_clips
     from vmmetrics.video.prompts import Prompts
 
     _, messages = open_consoles()
     sources = discover(clips)
     if not sources:
-        raise typer.BadParameter(f"no clips in {', '.join(map(str, clips))}")
+        raise typer.BadParameter(no_clips(clips))
     known = Prompts(prompts, next((source.root for source in sources if source.root is not None), None))
+    check_folder(out.parent, holds="comparisons")
     scorer = VideoReward.load(model, base, instruction=instruction, device=device, dtype=dtype)
     steps: list[RewardStep] = []
     file = out.with_suffix(".rewards.jsonl") if rewards is None else rewards
@@ -58,7 +60,10 @@ def reward(
         steps.append(step)
         said = f"failed: {step.error}" if step.error else f"{step.reward:+.3f}{' (known)' if step.known else ''}"
         line = f"[{len(steps)}/{len(sources)}] {step.clip}  {said}"
-        messages.print(line, style="red" if step.error else "", soft_wrap=True)
+        if step.error:
+            error(messages, line)
+        else:
+            messages.print(line, soft_wrap=True)
     lines = compare_rewards(steps, sampled=sampled, seed=seed, across_prompts=across_prompts)
     write_atomically(out, b"".join(encode(line) for line in lines))
     failed = sum(step.error is not None for step in steps)
@@ -66,5 +71,5 @@ def reward(
     if not lines:
         messages.print("no two clips share a prompt; --across-prompts compares them all the same")
     if failed:
-        messages.print(f"{failed} of {len(steps)} clips failed")
+        error(messages, f"{failed} of {len(steps)} clips failed")
         raise typer.Exit(EXIT_FAILURES)

@@ -8,9 +8,20 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from rich.console import Console
 
-from vmmetrics.cli.options import argument, count_option, number_option, numbers, option, seed_option
-from vmmetrics.cli.tables import name, table, whole
+from vmmetrics.cli import options
+from vmmetrics.cli.formats import print_result
+from vmmetrics.cli.options import (
+    argument,
+    count_option,
+    names_option,
+    number_option,
+    numbers,
+    option,
+    out_option,
+    seed_option,
+)
 from vmmetrics.cli.terminal import count, open_consoles
+from vmmetrics.utils.display.markup import listed
 
 if TYPE_CHECKING:
     from vmmetrics.cas.label.comparisons import Comparisons
@@ -25,7 +36,7 @@ def label(
     comparisons: Annotated[
         list[Path] | None, argument("JSONL, CSV or TSV: a, b, winner (a, b or tie), or winner, loser, tie.")
     ] = None,
-    out: Annotated[Path | None, option("Labels to write (JSONL).", show_default=False)] = None,
+    out: Annotated[Path | None, out_option("Labels to write (JSONL).", show_default=False)] = None,
     clips: Annotated[
         Path | None, option("The pool: clip, and prompt and group (model). Default: the clips compared.")
     ] = None,
@@ -38,18 +49,20 @@ def label(
     cut: Annotated[
         Literal["quantile", "normal", "fixed"], option("quantile: equal shares; normal: quintiles; fixed: --at.")
     ] = "quantile",
-    at: Annotated[str | None, option("The four strengths to cut at, such as -1.5,-0.5,0.5,1.5.")] = None,
+    at: Annotated[str | None, names_option("The four strengths to cut at, such as -1.5,-0.5,0.5,1.5.")] = None,
     scope: Annotated[
         Literal["auto", "pooled", "prompt", "component"],
         option("What is cut together: auto is all where linked, else each component."),
     ] = "auto",
-    repeats: Annotated[
-        Literal["share", "keep"], option("A rater's judgements of one pair share one voice, or each count.")
+    repeat_votes: Annotated[
+        Literal["share", "keep"],
+        option("Repeated judgements of a pair by one rater: share one vote, or keep each as a vote."),
     ] = "share",
+    form: options.Format = "text",
     ask: Annotated[int, count_option("How many pairs to ask next.", 0)] = 0,
     pairs_out: Annotated[Path | None, option("Where to write them (JSONL).", show_default=False)] = None,
     across_prompts: Annotated[bool, option("Also ask about clips of different prompts.")] = False,
-    seed: Annotated[int, seed_option("For sides and order of the pairs asked.")] = 0,
+    seed: Annotated[int, seed_option("Random seed, for sides and order of the pairs asked.")] = 0,
 ) -> None:
     """Turn pairwise comparisons into five levels, Bad to Perfect, with their certainty.
 
@@ -74,15 +87,15 @@ def label(
     listed = None if clips is None else read_clip_list(clips)
     sd = DEFAULT_PRIOR_SD if prior_sd is None else prior_sd
     cuts = None if at is None else numbers(at.split(","), at, "four numbers with commas between")
-    settings = LabelSettings(ties, prior, sd, cut, cuts, scope, repeats)
+    settings = LabelSettings(ties, prior, sd, cut, cuts, scope, repeat_votes)
     labelling = None
     if comparisons:
         read = read_comparisons(comparisons)
         labelling = label_clips(read.rows, listed, settings)
-        _print(labelling, read, output)
+        _print(labelling, read, form, output)
         if out is not None:
             write_labels(out, labelling, settings, read, inputs)
-            messages.print(f"labels: {out}, how they came about: {out.with_suffix('.meta.json')}")
+            messages.print(f"wrote {out} (provenance in {out.with_suffix('.meta.json')})", soft_wrap=True)
     if pairs_out is not None:
         pool = sorted(listed or [], key=lambda entry: entry.clip) if labelling is None else labelling.clips
         groups = ["" if across_prompts else entry.prompt for entry in pool]
@@ -93,29 +106,31 @@ def label(
         messages.print(f"{count(len(questions), 'pair')} to ask, {linking} of them to link clips: {pairs_out}")
 
 
-def _print(labelling: Labelling, read: Comparisons, output: Console) -> None:
+def _print(labelling: Labelling, read: Comparisons, form: str, output: Console) -> None:
     """Clips, raters, fit, and what to mind."""
-    heads: tuple[str, ...] = ("level", "P(level)", "strength", "95 % interval", "comparisons")
-    grid = table(name("clip"), *map(whole, heads))
-    for row in sorted(labelling.rows(), key=lambda row: (row["component"], -(row["strength"] or 0)))[:SHOWN_CLIPS]:
-        cells = ["-"] * 4
-        if row["level"] is not None:
-            likely = f"{row['level_probs'][row['level']]:.2f}"
-            cells = [row["level_name"], likely, f"{row['strength']:+.2f}", f"[{row['low']:+.2f}, {row['high']:+.2f}]"]
-        grid.add_row(row["clip"], *cells, f"{row['comparisons']:g}")
-    output.print(grid)
-    if len(labelling.clips) > SHOWN_CLIPS:
-        output.print(f"and {count(len(labelling.clips) - SHOWN_CLIPS, 'more clip')}, in the file")
-    if labelling.raters:
-        heads = ("comparisons", "agree with others", "steady on repeats", "agree with strengths")
-        grid = table(name("rater"), *map(whole, heads))
-        for rater in labelling.raters:
-            shares = [rater.agreed, rater.steady, rater.with_fit]
-            shown = ["-" if share is None else f"{share:.0%}" for share in shares]
-            grid.add_row(rater.rater, str(rater.comparisons), *shown)
-        output.print(grid)
-    for line in _summary(labelling, read):
-        output.print(line, soft_wrap=True)
+    from vmmetrics.utils.display.tables import DisplayCell, DisplayTable, Lines, figure, heads
+
+    rows = sorted(labelling.rows(), key=lambda row: (row["component"], -(row["strength"] or 0)))
+    more = len(rows) - SHOWN_CLIPS if form == "text" else 0
+    caption = f"and {count(more, 'more clip')}, in the file" if more > 0 else ""
+    columns = heads("clip", "level", "P(level)", "strength", "comparisons", texts=2)
+    clips = DisplayTable("clips", "Clips", caption, columns)
+    for row in rows[:SHOWN_CLIPS] if form == "text" else rows:
+        if row["level"] is None:
+            clips.add(row["clip"], "-", "-", "-", f"{row['comparisons']:g}")
+            continue
+        ends = (row["low"], row["high"])
+        below = f"[{row['low']:+.2f}, {row['high']:+.2f}]"
+        strength = DisplayCell(f"{row['strength']:+.2f}", below, value=row["strength"], interval=ends)
+        likely = figure(row["level_probs"][row["level"]])
+        clips.add(row["clip"], row["level_name"], likely, strength, f"{row['comparisons']:g}")
+    names = heads("rater", "comparisons", "agree with others", "steady on repeats", "agree with strengths")
+    raters = DisplayTable("raters", "Raters", "", names)
+    for one in labelling.raters:
+        shares = [figure(s, "-" if s is None else f"{s:.0%}") for s in (one.agreed, one.steady, one.with_fit)]
+        raters.add(one.rater, str(one.comparisons), *shares)
+    lines = Lines("summary", "Fit", tuple(_summary(labelling, read)))
+    print_result(form, [clips, *([raters] if raters.rows else []), lines], output)
 
 
 def _summary(labelling: Labelling, read: Comparisons) -> list[str]:
@@ -148,7 +163,6 @@ def _summary(labelling: Labelling, read: Comparisons) -> list[str]:
         lines.append(f"columns without a meaning here: {', '.join(read.ignored_columns)}")
     uncertain = labelling.uncertain()
     if uncertain:
-        names = ", ".join(labelling.clips[number].clip for number in uncertain[:3])
-        more = ", ..." if len(uncertain) > 3 else ""
-        lines.append(f"uncertain: the level of {count(len(uncertain), 'clip')} is less likely than not ({names}{more})")
+        names = listed([labelling.clips[number].clip for number in uncertain], 3)
+        lines.append(f"uncertain: the level of {count(len(uncertain), 'clip')} is less likely than not ({names})")
     return lines + [f"note: {note}" for note in labelling.notes]

@@ -10,7 +10,16 @@ import typer
 from rich.console import Console
 
 from vmmetrics.cli import options
-from vmmetrics.cli.options import argument, count_option, jobs_option, number_option, option, seed_option, share_option
+from vmmetrics.cli.options import (
+    argument,
+    count_option,
+    jobs_option,
+    number_option,
+    option,
+    out_option,
+    seed_option,
+    share_option,
+)
 from vmmetrics.cli.terminal import Bar, count, open_consoles, until_stopped, usage
 from vmmetrics.utils.storage.atomic import write_json
 
@@ -28,16 +37,22 @@ def evaluate(
     classifier: Annotated[str, argument("best.pt of a training run, VMBench's checkpoint, or 'embedded'.")],
     clips: options.ClipFolder,
     labels: Annotated[Path, argument("JSONL, CSV or TSV: clip, level, prompt, group.")],
-    out: Annotated[Path | None, option("JSON with all figures and every clip's probabilities.")] = None,
+    out: Annotated[Path | None, out_option("JSON with all figures and every clip's probabilities.")] = None,
     include_seen: Annotated[
         bool, option("Also clips of prompts that the checkpoint was trained on.", "--include-seen")
     ] = False,
     device: options.Device = None,
-    precision: Annotated[Precision | None, option("Default: fp16 on a GPU, as the released code, else fp32.")] = None,
+    form: options.Format = "text",
+    precision: Annotated[
+        Precision | None,
+        option("Precision of matrix products. Default: fp16 on a GPU, as the released code, else fp32."),
+    ] = None,
 ) -> None:
     """Print accuracy, error in levels, rank correlation and calibration error, for all clips and by group."""
     from vmmetrics.cas.evaluate.evaluation import hold_against, load_judge
+    from vmmetrics.cas.evaluate.model_card import agreement_table
     from vmmetrics.cas.labelled_clips import read_labelled_clips
+    from vmmetrics.cli.formats import print_result
 
     output, messages = open_consoles()
     data = read_labelled_clips([clips], labels)
@@ -50,7 +65,7 @@ def evaluate(
     if found.seen:
         prompts = f"{count(len(found.seen), 'clip')} of prompts that were trained on"
         messages.print(f"left out: {prompts}; --include-seen takes them in", soft_wrap=True)
-    _print_report(found.report, output)
+    print_result(form, [agreement_table(found.report)], output, data=found.to_json)
     if out is not None:
         write_json(out, found.to_json())
 
@@ -65,35 +80,35 @@ def _print_report(report: EvaluationReport, output: Console) -> None:
 def train(
     clips: options.ClipFolder,
     labels: Annotated[Path, argument("JSONL, CSV or TSV: clip, level, prompt, group; what 'cas label' writes.")],
-    out: Annotated[Path, option("Directory of the run; goes on with what is there.", show_default=False)],
+    out: Annotated[Path, out_option("Directory of the run; resumes what is there.", show_default=False)],
     start: Annotated[
         Path | None, option("Checkpoint, pre-trained or fine-tuned. Default: from scratch.", "--from")
     ] = None,
-    size: Annotated[
+    model_size: Annotated[
         Literal["small", "base", "large", "huge", "giant"] | None,
         option("Size of a network from scratch. Default: small."),
     ] = None,
     epochs: Annotated[int | None, count_option("Passes over the clips, at most. Default: 30.")] = None,
-    batch: Annotated[int | None, count_option("Views per step and process. Default: 8.")] = None,
+    batch_size: Annotated[int | None, count_option("Views per step and process. Default: 8.")] = None,
     lr: Annotated[float | None, share_option("Learning rate of the head. Default: 5e-4.")] = None,
     layer_decay: Annotated[float | None, share_option("Factor on it per block downwards. Default: 0.75.")] = None,
-    weight_decay: Annotated[float | None, share_option("AdamW's. Default: 0.05.")] = None,
+    weight_decay: Annotated[float | None, share_option("Weight decay of AdamW. Default: 0.05.")] = None,
     warmup: Annotated[float | None, share_option("Share of the steps for warming up. Default: 0.1.")] = None,
     mixup: Annotated[float | None, number_option("Alpha of mixup; 0 for none. Default: 0.2.", 0, 1000)] = None,
     smoothing: Annotated[float | None, share_option("Label smoothing. Default: 0.1.")] = None,
-    balance: Annotated[
-        float | None, number_option("0: every clip weighs the same; 1: every level does. Default: 1.", 0, 10)
-    ] = None,
+    balance: Annotated[float | None, number_option("Class balancing: 0 none, 1 full. Default: 1.", 0, 10)] = None,
     drop_path: Annotated[float | None, share_option("Stochastic depth of the last block. Default: 0.1.")] = None,
     held_out: Annotated[float | None, share_option("Share of clips held out by prompt. Default: 0.2.")] = None,
-    patience: Annotated[int | None, count_option("Epochs to wait for a better one. Default: 8.")] = None,
-    rate: Annotated[int | None, count_option("Every how many frames one is taken. Default: 4.")] = None,
-    precision: Annotated[Precision | None, option("Of matrix products. Default: fp32.")] = None,
-    checkpointing: Annotated[bool | None, option("Save memory, at a third more time.", "--checkpointing")] = None,
+    patience: Annotated[int | None, count_option("Stop after so many epochs without a better one. Default: 8.")] = None,
+    stride: Annotated[int | None, count_option("Frame stride. Default: 4.")] = None,
+    precision: Annotated[Precision | None, option("Precision of matrix products. Default: fp32.")] = None,
+    checkpointing: Annotated[
+        bool | None, option("Gradient checkpointing: less memory, about 33% slower.", "--checkpointing")
+    ] = None,
     save_every: Annotated[int | None, count_option("Steps between saves. Default: 200.")] = None,
-    seed: Annotated[int | None, seed_option("Of everything drawn. Default: 0.")] = None,
+    seed: Annotated[int | None, seed_option("Random seed. Default: 0.")] = None,
     device: options.Device = None,
-    workers: Annotated[int, jobs_option("Processes that read clips, per process that trains.", 0)] = 2,
+    jobs: Annotated[int, jobs_option("Processes that read clips, per process that trains.", 0)] = 2,
 ) -> None:
     """Train the commonsense classifier on clips with levels.
 
@@ -102,13 +117,13 @@ def train(
     train ...
     """
     given: dict[str, Any] = {
-        "epochs": epochs, "batch": batch, "lr": lr, "layer_decay": layer_decay, "weight_decay": weight_decay,
+        "epochs": epochs, "batch": batch_size, "lr": lr, "layer_decay": layer_decay, "weight_decay": weight_decay,
         "warmup": warmup, "mixup": mixup, "smoothing": smoothing, "balance": balance, "drop_path": drop_path,
-        "held_out": held_out, "patience": patience, "rate": rate, "checkpointing": checkpointing,
+        "held_out": held_out, "patience": patience, "rate": stride, "checkpointing": checkpointing,
         "save_every": save_every, "seed": seed, "precision": precision,
     }  # fmt: skip
-    if start is not None and size is not None:
-        raise typer.BadParameter("--size is for a network from scratch; a checkpoint has its own")
+    if start is not None and model_size is not None:
+        raise typer.BadParameter("--model-size is for a network from scratch; a checkpoint has its own")
     from vmmetrics.cas.labelled_clips import read_labelled_clips
     from vmmetrics.cas.train.run import train as train_classifier
     from vmmetrics.cas.train.settings import TrainSettings
@@ -117,11 +132,11 @@ def train(
         settings = TrainSettings(**{name: value for name, value in given.items() if value is not None})
     output, messages = open_consoles()
     data = read_labelled_clips([clips], labels)
-    origin = start or size or "small"
+    origin = start or model_size or "small"
     kept = f"stopped; the same command goes on with what was saved in {out}"
     with until_stopped(messages, kept), Bar(messages) as bar:
         progress = _TrainingProgress(messages, bar)
-        trained = train_classifier(data, out, settings, origin, device=device, workers=workers, watcher=progress)
+        trained = train_classifier(data, out, settings, origin, device=device, workers=jobs, watcher=progress)
     if trained is not None:
         output.print(f"epoch {trained.best.number} of {len(trained.history)} kept, on prompts held out:")
         _print_report(trained.report, output)

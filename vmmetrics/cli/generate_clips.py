@@ -10,8 +10,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vmmetrics.cli.options import MAX_FPS, MAX_SECONDS, count_option, number_option, option, seed_option
-from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, count, open_consoles, until_stopped, usage
+from vmmetrics.cli.formats import print_result
+from vmmetrics.cli.options import (
+    MAX_FPS,
+    MAX_SECONDS,
+    Device,
+    DryRun,
+    Format,
+    count_option,
+    number_option,
+    option,
+    out_option,
+    seed_option,
+)
+from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, count, error, open_consoles, until_stopped, usage
 
 if TYPE_CHECKING:
     from vmmetrics.prompts.clips.loop import Maker
@@ -20,7 +32,7 @@ if TYPE_CHECKING:
 
 def generate_clips(
     prompts: Annotated[str, option("Prompt list: library, mini or a file.", show_default=False)],
-    out: Annotated[Path, option("Folder for the clips; goes on with what is there.", show_default=False)],
+    out: Annotated[Path, out_option("Folder for the clips; resumes what is there.", show_default=False)],
     pipeline: Annotated[
         str | None, option("Diffusers text-to-video pipeline: a folder, or a name that is in the local cache.")
     ] = None,
@@ -39,21 +51,23 @@ def generate_clips(
         list[str] | None,
         option("With --pipeline: further arguments of its call; repeatable.", "--set", metavar="NAME=VALUE"),
     ] = None,
-    device: Annotated[str | None, option("With --pipeline. Default: cuda where there is one.")] = None,
+    device: Device = None,
     dtype: Annotated[str | None, option("With --pipeline. Default: bfloat16 on cuda, float32 elsewhere.")] = None,
     timeout: Annotated[
         float | None, number_option("With --command: seconds a clip may take.", 0.1, MAX_SECONDS)
     ] = None,
     samples: Annotated[int, count_option("Clips per prompt.")] = 1,
-    seed: Annotated[int, seed_option("What the seed of every clip is derived from.")] = 0,
-    only: Annotated[
+    seed: Annotated[int, seed_option("Random seed; every clip's own is derived from it.")] = 0,
+    where: Annotated[
         list[str] | None, option("Only prompts of a motion pattern, or NAME=VALUE with a tag or index; repeatable.")
     ] = None,
-    limit: Annotated[int | None, count_option("Only the first so many prompts of those.")] = None,
+    limit: Annotated[int | None, count_option("Use only the first N prompts of those.")] = None,
+    dry_run: DryRun = False,
+    form: Format = "text",
 ) -> None:
     """Make a clip of every prompt, in the layout that 'vmmetrics score' reads without options.
 
-    Running the same command again resumes; several at once on one folder share the work. What made
+    Re-run the same command to resume; several at once on one folder share the work. What made
     each clip is in generation.jsonl. Exit codes: 0 all made, 3 some failed, 2 wrong usage or setup.
     """
     from vmmetrics.prompts.clips.folder import plan_of
@@ -64,19 +78,28 @@ def generate_clips(
                    "dtype": dtype}  # fmt: skip
     maker = _maker(pipeline, command, of_pipeline, timeout)
     entries = read_entries(prompts)
-    with usage("--only"):
-        plan = plan_of(entries, only or (), limit, samples, seed)
+    with usage("--where"):
+        plan = plan_of(entries, where or (), limit, samples, seed)
     if not plan.jobs:
         raise typer.BadParameter(f"no prompt of {prompts} is wanted")
-    _, messages = open_consoles()
+    output, messages = open_consoles()
+    if dry_run:
+        from vmmetrics.utils.display.tables import DisplayTable, heads
+
+        table = DisplayTable(
+            "clips", f"Clips that would be made in {out}", "", heads("clip", "seed", "prompt", "state", texts=4)
+        )
+        for job in plan.jobs:
+            there = "there" if (out / job.clip).exists() else "to be made"
+            table.add(job.clip, str(job.seed), job.entry.prompt, there)
+        print_result(form, [table], output)
+        return
     kept = f"stopped; what was made is in {out}, the same command goes on"
     with until_stopped(messages, kept), _ClipProgress(messages) as progress:
         outcome = generate(out, plan, maker, progress)
-    messages.print(
-        f"{count(len(outcome.made), 'clip')} in {out}, {len(outcome.failed)} failed; next: vmmetrics score {out}",
-        soft_wrap=True,
-    )  # fmt: skip
+    messages.print(f"{count(len(outcome.made), 'clip')} in {out}; next: vmmetrics score {out}", soft_wrap=True)
     if outcome.failed:
+        error(messages, f"{count(len(outcome.failed), 'clip')} failed; the same command tries again")
         raise typer.Exit(EXIT_FAILURES)
 
 
@@ -136,6 +159,6 @@ class _ClipProgress(Bar):
         self._done += 1
         name = str(line["clip"])
         if "error" in line:
-            self._console.print(f"failed: {name}: {line['error']!s}", style="red", soft_wrap=True)
+            error(self._console, f"failed: {name}: {line['error']!s}")
         if not self.show() and "error" not in line:
             self._console.print(f"[{self._done}/{self._total}] {name}  {line.get('seconds', 0):.1f} s")

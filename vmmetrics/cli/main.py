@@ -20,10 +20,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
         import typer
 
         from vmmetrics.cli.app import app
+        from vmmetrics.cli.usage import UsageError, report
 
         try:
-            app(args=None if arguments is None else list(arguments), prog_name="vmmetrics")
+            given = None if arguments is None else list(arguments)
+            sys.exit(app(args=given, prog_name="vmmetrics", standalone_mode=False) or 0)
+        except UsageError as error:
+            typer.echo(report(error), err=True)
+            sys.exit(error.exit_code)
+        except typer.Abort:
+            typer.echo("vmmetrics: aborted", err=True)
+            sys.exit(1)
         except (VMMetricsError, OSError) as error:
             lines = [os_sentence(error)] if isinstance(error, OSError) else map(str, error.args)
-            typer.echo("vmmetrics: " + "\n".join(map(clean, lines)), err=True)
+            typer.echo("vmmetrics: error: " + "\n".join(map(clean, lines)), err=True)
             sys.exit(2)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import typer
 
@@ -63,6 +64,16 @@ def option(text: str, *names: str, **more: Any) -> Any:
     return typer.Option(*names, help=text, **more)
 
 
+def names_option(text: str, **more: Any) -> Any:
+    """Return an option that takes names, or numbers, with commas between; a config file may list them."""
+    return option(text, metavar="A,B,...", **more)
+
+
+def out_option(text: str, **more: Any) -> Any:
+    """Return an option that says where results are written."""
+    return option(text, "--out", "-o", **more)
+
+
 def argument(text: str, **more: Any) -> Any:
     """Return an argument with this help, which says its default where it has one."""
     return typer.Argument(help=text, show_default=False, **more)
@@ -76,7 +87,7 @@ def _run_plugins(paths: list[Path] | None) -> list[Path] | None:
 
 
 def _plugin_option(what: str, callback: Callable[..., Any] | None = None) -> Any:
-    text = f"Python file that registers {what} of your own; it is run. May be given again."
+    text = f"Python file that registers {what} of your own; it is run. Repeatable."
     return option(text, "--plugin", callback=callback, show_default=False)
 
 
@@ -94,9 +105,14 @@ def seed_option(text: str) -> Any:
     return typer.Option(min=0, max=MAX_SEED, help=text)
 
 
-def jobs_option(text: str, low: int = 1) -> Any:
-    """Return an option that takes a number of processes or threads."""
-    return typer.Option(min=low, max=MAX_JOBS, help=text)
+def jobs_option(text: str, low: int = 1, *names: str) -> Any:
+    """Return an option that takes a number of processes, or under other names of threads."""
+    return typer.Option(*(names or ("--jobs", "-j")), min=low, max=MAX_JOBS, help=text)
+
+
+def threads_option(text: str) -> Any:
+    """Return an option that takes a number of requests at a time."""
+    return jobs_option(text, 1, "--threads")
 
 
 def number_option(text: str, low: float | None = None, high: float | None = None) -> Any:
@@ -116,20 +132,25 @@ KEY_VARIABLE = "VMMETRICS_ENDPOINT_KEY"
 
 Url = Annotated[str | None, option("OpenAI-compatible endpoint (http://localhost:8000/v1).")]
 ModelThere = Annotated[str | None, option("Name of the model there.")]
-Tokens = Annotated[int, count_option("Most tokens of an answer.")]
+MaxTokens = Annotated[int, count_option("Most tokens of an answer.")]
 PerMinute = Annotated[float | None, number_option("Most requests a minute, to each endpoint.", 0.01, MAX_COUNT)]
-Threads = Annotated[int, jobs_option("Questions in the air at once.")]
-Prices = Annotated[
-    tuple[float, float] | None, option("Of a million tokens sent, and answered.", callback=finite, metavar="IN OUT")
+Threads = Annotated[int, threads_option("Concurrent requests.")]
+PricePerMillion = Annotated[
+    tuple[float, float] | None,
+    option("Price of a million input and output tokens, for the cost estimate.", callback=finite, metavar="IN OUT"),
 ]
 MaxCost = Annotated[float | None, number_option("Stop before more than this is spent.", 0, MAX_PRICE)]
 KeyEnv = Annotated[str, option("Environment variable with the endpoint's key.")]
-Yes = Annotated[bool, option("Do not ask whether the cost is fine.", "--yes")]
+Yes = Annotated[bool, option("Do not ask whether the cost is fine.", "--yes", "-y")]
 
 
-Clips = Annotated[list[Path], argument("Files, folders of clips, or folders of frames.")]
+OutputFormat = Literal["text", "json", "csv", "markdown", "latex"]
+Format = Annotated[OutputFormat, option("Form of the result on stdout; messages go to stderr.", "--format")]
+Limit = Annotated[int | None, count_option("Use only the first N clips.")]
+DryRun = Annotated[bool, option("Print what would be done; compute and write nothing.", "--dry-run")]
+Clips = Annotated[list[Path], argument("Files, folders, quoted patterns, Parquet files, hf://datasets/ORG/NAME.")]
 RunFolder = Annotated[
-    Path | None, option("Run directory; resumes what is there. Default: a folder of its own below vmmetrics-runs/.")
+    Path | None, out_option("Run directory; resumes what is there. Default: a folder of its own below vmmetrics-runs/.")
 ]
 PromptsBeside = Annotated[Path | None, option("Prompt list (JSON, JSONL, CSV). Default: looked for beside the clips.")]
 AssumeFps = Annotated[
@@ -148,18 +169,36 @@ FollowLinks = Annotated[
 AllowFailures = Annotated[bool, option("Exit with 0 even if clips failed.")]
 PromptsFound = Annotated[Path | None, option("Prompt list. Default: looked for beside the clips.")]
 ClipFolder = Annotated[Path, argument("Folder of the clips.")]
-Device = Annotated[str | None, option("cuda or cpu. Default: a GPU where there is one.")]
-CsvFile = Annotated[Path | None, option("Write a CSV with everything.")]
-MarkdownFile = Annotated[Path | None, option("Write a Markdown table.")]
-LatexFile = Annotated[Path | None, option("Write a LaTeX table (booktabs).")]
-Seed = Annotated[int, seed_option("Everything random.")]
+DEVICE_VARIABLE = "VMMETRICS_DEVICE"
+"""As :data:`vmmetrics.utils.tensors.DEVICE_VARIABLE`, which stands in a room that torch users import."""
+
+
+def check_device(text: str | None) -> str | None:
+    """Check that torch has a device here, and make it the default of this process and of its workers."""
+    if text is None:
+        return None
+    from vmmetrics.utils.tensors import devices
+
+    with usage("--device"):
+        known = devices()
+        if text not in known and text != "auto":
+            raise ValueError(f"no device is called {text!r} here; there is {', '.join(known)}")
+    if text != "auto":
+        os.environ[DEVICE_VARIABLE] = text
+    return text
+
+
+Device = Annotated[
+    str | None,
+    option("Where models run: cpu, cuda, cuda:1, ... Default: a GPU where there is one.", callback=check_device),
+]
+Seed = Annotated[int, seed_option("Random seed.")]
 PromptList = Annotated[str, argument("'library', 'mini', or a list (.json, .jsonl).", metavar="LIST")]
 PictureFile = Annotated[Path | None, option("File for the picture (.png, .svg).")]
-FiguresFile = Annotated[Path | None, option("File for the figures.", "--json")]
-Parse = Annotated[bool, option("Parts of speech, where spaCy is installed.")]
-Embedding = Annotated[bool, option("Nearest neighbours, where the embedding is installed.")]
-Temperature = Annotated[float, number_option("Of the writing.", 0, 2)]
-ScoredBy = Annotated[str, option("Scores of which protocol: vmmetrics or upstream.")]
+Parse = Annotated[bool, option("Count parts of speech, where spaCy is installed.")]
+Embedding = Annotated[bool, option("Find nearest neighbours, where the embedding is installed.")]
+Temperature = Annotated[float, number_option("Sampling temperature of the model that writes.", 0, 2)]
+ScoredBy = Annotated[str, option("Protocol of the scores: vmmetrics or upstream.")]
 RunArgument = Annotated[Path, argument("Folder of a run.")]
 DataOfRun = Annotated[Path | None, option("The benchmark's data. Default: where the run had them.")]
 BenchmarkName = Annotated[str, argument("The benchmark; 'vmmetrics understand list' has them.")]

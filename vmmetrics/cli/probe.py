@@ -10,43 +10,62 @@ import typer
 from rich.console import Console
 
 from vmmetrics.cli import options
-from vmmetrics.cli.options import argument, count_option, jobs_option, number_option, numbers, option
+from vmmetrics.cli.options import (
+    argument,
+    count_option,
+    jobs_option,
+    names_option,
+    number_option,
+    numbers,
+    option,
+    out_option,
+)
 from vmmetrics.cli.running import parse_names
-from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, open_consoles, until_stopped, usage
+from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, count, error, open_consoles, until_stopped, usage
 from vmmetrics.metrics.registry import METRICS, load_plugins
 
 if TYPE_CHECKING:
+    from vmmetrics.alignment.probe.cases import Plan
     from vmmetrics.alignment.probe.results import ProbeReport
 
 OURS = ",".join(METRICS)
 FOLDER = "vmmetrics-probe"
 """Where a probe goes that was given no directory."""
 
+Changes = Annotated[
+    tuple[float, float], number_option("Largest change that counts as none: of the mean, and of one clip.")
+]
+Functions = Annotated[
+    list[str] | None, option("A metric of your own, as module:name, from a Clip to a score; repeatable.")
+]
+HarmlessStrengths = Annotated[
+    str | None,
+    names_option("Strengths of the harmless changes. Default: 1/3, 2/3 and 1, x264 at CRF 18, 23 and 28."),
+]
+Seconds = Annotated[
+    float | None,
+    number_option("Use only so many seconds from the middle of every clip. Default: all.", 0.01, options.MAX_SECONDS),
+]
+MaxFps = Annotated[float | None, number_option("Subsample clips above this frame rate.", 0.01, options.MAX_FPS)]
+
 
 def probe(
     clips: Annotated[list[Path], argument("Files, folders of clips, or folders of frames: good clips.")],
-    metrics: Annotated[str, option(f"Some of {OURS}, baselines by name, 'baselines' for all of them, or none.")] = OURS,
-    function: Annotated[
-        list[str] | None, option("A metric of your own, as module:name, from a Clip to a score; may be given again.")
-    ] = None,
-    defects: Annotated[str | None, option("Some of the defects, or none. Default: all.")] = None,
-    strengths: Annotated[str, option("Of the defects, each above 0 and up to 1.")] = "0.25,0.5,1",
-    invariances: Annotated[str | None, option("Some of the harmless changes, or none. Default: all.")] = None,
-    harmless_strengths: Annotated[
-        str | None, option("Of the harmless changes. Default: 1/3, 2/3 and 1, x264 at CRF 18, 23 and 28.")
-    ] = None,
+    metrics: Annotated[
+        str, names_option(f"Some of {OURS}, baselines by name, 'baselines' for all of them, or none.")
+    ] = OURS,
+    function: Functions = None,
+    defects: Annotated[str | None, names_option("Use only these defects, or none. Default: all.")] = None,
+    strengths: Annotated[str, names_option("Strengths of the defects, each above 0 and up to 1.")] = "0.25,0.5,1",
+    invariances: Annotated[str | None, names_option("Use only these harmless changes, or none. Default: all.")] = None,
+    harmless_strengths: HarmlessStrengths = None,
     rates: Annotated[bool, option("Look for the lowest frame rate of each metric.")] = True,
-    seconds: Annotated[
-        float | None, number_option("Taken from the middle of every clip. Default: all.", 0.01, options.MAX_SECONDS)
+    seconds: Seconds = None,
+    short_side: Annotated[
+        int | None, count_option("Downscale so the short side is at most this many pixels.", 32)
     ] = None,
-    short_side: Annotated[int | None, count_option("Larger clips are made this small, pixels.", 32)] = None,
-    most_fps: Annotated[
-        float | None, number_option("Of faster clips every second, third, ... frame.", 0.01, options.MAX_FPS)
-    ] = None,
-    tolerance: Annotated[tuple[float, float], number_option("For harmless changes: of the mean, and of one clip.")] = (
-        0.03,
-        0.10,
-    ),
+    max_fps: MaxFps = None,
+    tolerance: Changes = (0.03, 0.10),
     preset: Annotated[str, option("Which models.")] = "embedded",
     prompts: options.PromptsFound = None,
     subject: Annotated[str | None, option("What every clip is about.")] = None,
@@ -54,12 +73,16 @@ def probe(
     jobs: Annotated[int, jobs_option("Worker processes. Scores do not depend on it.")] = 1,
     timeout: options.Timeout = None,
     plugin: options.Plugins = None,
-    out: Annotated[Path, option("Directory for everything found; resumes what is there.")] = Path(FOLDER),
+    out: Annotated[Path, out_option("Directory for everything found; resumes what is there.")] = Path(FOLDER),
     charts: Annotated[bool, option("Draw the pictures.")] = True,
+    device: options.Device = None,
+    limit: options.Limit = None,
+    dry_run: options.DryRun = False,
+    form: options.Format = "text",
 ) -> None:
     """Put defects into good clips, one at a time and stronger and stronger, and see which metric notices.
 
-    Running the same command again resumes; strengths, defects and clips may be added. Exit codes:
+    Re-run the same command to resume; strengths, defects and clips may be added. Exit codes:
     0 all done, 3 something failed, 2 wrong usage or setup.
     """
     from vmmetrics.alignment.probe.cases import Plan
@@ -71,25 +94,55 @@ def probe(
         plan = Plan(
             **given,
             defects=_names(defects), strengths=_numbers(strengths), invariances=_names(invariances), rates=rates,
-            seconds=seconds, short_side=short_side, most_fps=most_fps, seed=seed,
+            seconds=seconds, short_side=short_side, most_fps=max_fps, seed=seed,
         )  # fmt: skip
     output, messages = open_consoles()
     plugins = [str(path.absolute()) for path in plugin or ()]
     wanted = [*(_names(metrics) or ()), *load_plugins(plugins), *(function or ())]
     if not wanted:
         raise typer.BadParameter("no metric is wanted")
+    if device is not None and device != "cpu" and preset == "embedded":
+        raise typer.BadParameter("preset embedded runs on the CPU; --device is for --preset vmbench")
+    if dry_run:
+        _show_plan(clips, prompts, subject, limit, plan, wanted, out, form, output)
+        return
     kept = f"stopped; what was done is in {out}, the same command goes on"
     with until_stopped(messages, kept), usage(), _CaseProgress(messages) as progress:
         report = run_probe(
             list(clips), wanted, plan=plan, preset=preset, tolerance=Tolerance(*tolerance), out=out, jobs=jobs,
-            timeout=timeout, prompts=prompts, subject=subject, plugins=plugins, listener=progress,
+            timeout=timeout, prompts=prompts, subject=subject, plugins=plugins, listener=progress, limit=limit,
         )  # fmt: skip
     if not report.clips:
-        raise typer.BadParameter(f"no clips in {', '.join(map(str, clips))}")
-    _report(report, out, charts, output)
+        from vmmetrics.video.discover import no_clips
+
+        raise typer.BadParameter(no_clips(clips))
+    _report(report, out, charts, form, output)
     messages.print(f"written: {out}", soft_wrap=True)
     if report.failures:
         raise typer.Exit(EXIT_FAILURES)
+
+
+def _show_plan(
+    clips: list[Path], prompts: Path | None, subject: str | None, limit: int | None, plan: Plan, wanted: list[str],
+    out: Path, form: str, output: Console,
+) -> None:  # fmt: skip
+    from vmmetrics.cli.dry_run import clip_table
+    from vmmetrics.cli.formats import print_result
+    from vmmetrics.scoring.tasks import prompts_found, tasks_of_paths
+    from vmmetrics.utils.display.tables import Lines
+
+    tasks = tasks_of_paths(list(clips), (), prompts, subject)[0][:limit]
+    if not tasks:
+        raise typer.BadParameter(f"no clips in {', '.join(map(str, clips))}")
+    defects, harmless = (", ".join(names) if names is not None else "all" for names in (plan.defects, plan.invariances))
+    changes = [f"defects: {defects}, at {', '.join(map(str, plan.strengths))}", f"harmless changes: {harmless}"]
+    lines = (
+        f"{count(len(tasks), 'clip')}; metrics: {', '.join(wanted)}",
+        prompts_found(tasks),
+        *changes,
+        f"results: {out}",
+    )
+    print_result(form, [Lines("plan", "Would be probed", tuple(filter(None, lines))), clip_table(tasks, form)], output)
 
 
 def _names(text: str | None) -> tuple[str, ...] | None:
@@ -102,13 +155,14 @@ def _numbers(text: str) -> tuple[float, ...]:
     return numbers(parse_names(text), text, "numbers between commas")
 
 
-def _report(report: ProbeReport, out: Path, charts: bool, output: Console) -> None:
+def _report(report: ProbeReport, out: Path, charts: bool, form: str, output: Console) -> None:
     from vmmetrics.alignment.probe import results
-    from vmmetrics.utils.display.tables import print_parts, to_markdown
+    from vmmetrics.cli.formats import print_result
+    from vmmetrics.utils.display.tables import to_markdown
     from vmmetrics.utils.storage.atomic import write_json, write_text
 
     tables = results.probe_tables(report)
-    print_parts(tables, output)
+    print_result(form, tables, output, data=report.to_json)
     write_json(out / "report.json", report.to_json())
     write_text(out / "report.md", "\n".join(map(to_markdown, tables)))
     write_text(out / "curves.csv", results.curves_csv(report))
@@ -126,18 +180,20 @@ class _CaseProgress(Bar):
 
     def begin(self, total: int, settled: int) -> None:
         """Start; ``settled`` cases were done before."""
-        self._settled = settled
+        self._ends: list[float] = []  # when the cases of this session were done
         before = f", {settled} of them done before" if settled else ""
-        self._console.print(f"{total} cases{before}")
+        self._console.print(f"{count(total, 'case')}{before}")
         self.start(total, settled)
 
     def advance(self, line: dict[str, Any]) -> None:
         """Count a case, and say what went wrong with it."""
         self._done += 1
+        self._ends.append(time.monotonic())
         wrong = [line["error"]] if "error" in line else [f"{m}: {why}" for m, why in line.get("errors", {}).items()]
         for why in wrong:
             text = f"failed: {line['clip']}, {line['kind']} {line['strength']:.3g}: {why}"
-            self._console.print(text, style="red", soft_wrap=True)
+            error(self._console, text)
         if not self.show() and self._done * 10 // self._total > (self._done - 1) * 10 // self._total:
-            left = (time.monotonic() - self._start) / (self._done - self._settled) * (self._total - self._done)
+            since, cases = (self._ends[0], len(self._ends) - 1) if len(self._ends) > 1 else (self._start, 1)
+            left = (self._ends[-1] - since) / cases * (self._total - self._done)  # without the start of the workers
             self._console.print(f"[{self._done}/{self._total}] {left / 60:.0f} min left")

@@ -2,18 +2,52 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import fmean, median
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 
-from vmmetrics.cli.terminal import Bar
+from vmmetrics.cli.terminal import Bar, count, error
 from vmmetrics.scoring.record import Record
 from vmmetrics.scoring.table import cell
 
 SLOW_ON_BAR, SLOW_IN_LINES = 10.0, 60.0
 """Seconds from which on the slowest clip is shown, on the bar and in a line of its own."""
+_RECENT = 32  # clips that the time left is told from
+_COUNT_SECONDS = 0.1  # between two counts of the clips found
+
+
+@contextmanager
+def finding(console: Console, paths: Iterable[Path]) -> Iterator[Callable[[int], None]]:
+    """Say which folders are searched for clips, and on a terminal how many were found so far.
+
+    Args:
+        console: Where.
+        paths: Folders, and files, which need no search.
+    """
+    folders = [str(path) for path in paths if os.path.isdir(path)]  # noqa: PTH112 - Path's raises on long names
+    text = f"finding clips in {', '.join(folders)} ..."
+    if not folders or not console.is_terminal:
+        if folders:
+            console.print(text, soft_wrap=True)
+        yield lambda _: None
+        return
+    shown = 0.0
+    with console.status(text) as status:
+
+        def found(clips: int) -> None:
+            nonlocal shown
+            if time.monotonic() - shown >= _COUNT_SECONDS:
+                shown = time.monotonic()
+                status.update(f"{text} {clips:,}")
+
+        yield found
 
 
 class LiveProgress(Bar):
@@ -22,12 +56,17 @@ class LiveProgress(Bar):
     Args:
         console: Where.
         metrics: The metrics of the run.
+        jobs: Clips worked on at once.
     """
 
-    def __init__(self, console: Console, metrics: Sequence[str]) -> None:
+    def __init__(self, console: Console, metrics: Sequence[str], jobs: int = 1) -> None:
         super().__init__(console)
         self._metrics = metrics
-        self._failed = self._scored = 0
+        self._jobs = jobs
+        self._failed = 0
+        self._seconds: list[float] = []  # of the clips of this session
+        self._scored: list[float] = []  # of those of them that did not fail
+        self._ends: deque[float] = deque(maxlen=_RECENT + 1)  # when the last of them were done
         self._slow = ""  # what the bar shows to have been at work for long
         self._announced: set[str] = set()
 
@@ -41,14 +80,16 @@ class LiveProgress(Bar):
     def advance(self, record: Record) -> None:
         """Count a clip."""
         self._done += 1
-        self._scored += 1
+        self._seconds.append(record.seconds)
+        self._scored += [] if record.failed else [record.seconds]
+        self._ends.append(time.monotonic())
         self._failed += record.failed
         self._slow = ""  # what is slowest now shows within a second
         if record.failed:
             text = f"failed: {record.clip}: {reasons(record)}"
-            self._console.print(text, style="red", soft_wrap=True)
+            error(self._console, text)
         if not self.show(status=self._status()) and not record.failed:
-            scores = " ".join(f"{m.upper()} {cell(record, m)}" for m in self._metrics)
+            scores = " ".join(f"{m.upper()} {cell(record, m)}" for m in self._metrics if cell(record, m))
             line = f"[{self._done}/{self._total}] {record.clip}  {scores}  {self._status()}"
             self._console.print(line, soft_wrap=True)
 
@@ -62,11 +103,25 @@ class LiveProgress(Bar):
     def _status(self) -> str:
         left = self._total - self._done
         parts = [] if left else ["done"]
-        if left and self._scored:
-            parts = [f"{_clock((time.monotonic() - self._start) / self._scored * left)} left"]
+        if left and self._seconds:
+            parts = [f"{_clock(self._seconds_each() * left)} left"]
         if self._failed:
             parts.append(f"{self._failed} failed")
         return ", ".join([*parts, self._slow] if self._slow else parts)
+
+    def _seconds_each(self) -> float:
+        """Return how often a clip is done lately; the start of the workers, before the first, does not count."""
+        if len(self._ends) > self._jobs:
+            return (self._ends[-1] - self._ends[0]) / (len(self._ends) - 1)
+        return fmean(self._seconds) / self._jobs
+
+    def summary(self) -> str:
+        """Return how long the clips of this session took; empty where none was scored."""
+        if not self._seconds:
+            return ""
+        whole, workers = _clock(time.monotonic() - self._start), count(self._jobs, "worker")
+        each = f": {median(self._scored):.3g} s a clip (median)" if self._scored else ""
+        return f"{count(len(self._seconds), 'clip')} in {whole} with {workers}{each}"
 
 
 def reasons(record: Record) -> str:

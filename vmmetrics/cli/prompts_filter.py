@@ -11,12 +11,20 @@ import typer
 from rich.console import Console
 
 from vmmetrics.cli import options
-from vmmetrics.cli.options import check_outputs, count_option, number_option, open_client, option, share_option
-from vmmetrics.cli.tables import name, number, table
-from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, agree, open_consoles, until_stopped, usage
+from vmmetrics.cli.formats import print_result
+from vmmetrics.cli.options import (
+    check_outputs,
+    count_option,
+    number_option,
+    open_client,
+    option,
+    out_option,
+    share_option,
+)
+from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, agree, error, open_consoles, until_stopped, usage
 from vmmetrics.utils.display.markup import shortened
 from vmmetrics.utils.schema import plain
-from vmmetrics.utils.storage.atomic import write_atomically, write_json
+from vmmetrics.utils.storage.atomic import write_atomically
 from vmmetrics.utils.storage.journal import encode
 
 if TYPE_CHECKING:
@@ -26,6 +34,7 @@ if TYPE_CHECKING:
     from vmmetrics.prompts.entry import PromptEntry
     from vmmetrics.prompts.filter.filtering import Embed, FilterDecision
     from vmmetrics.prompts.filter.verdicts import Verdict
+    from vmmetrics.utils.display.tables import Part
     from vmmetrics.utils.endpoint.messages import CostEstimate
 
     _Decided = Sequence[tuple[PromptEntry, FilterDecision]]
@@ -33,7 +42,7 @@ if TYPE_CHECKING:
 
 def filter_prompts(
     prompts: options.PromptList,
-    out: Annotated[Path, option("File for what is kept (.json, .jsonl), in the list's order.")],
+    out: Annotated[Path, out_option("File for what is kept (.json, .jsonl), in the list's order.")],
     decisions: Annotated[
         Path | None, option("File for what became of every prompt (JSONL). Default: OUT with .decisions.jsonl.")
     ] = None,
@@ -55,14 +64,14 @@ def filter_prompts(
     without: Annotated[list[str] | None, option("Leave out this check; repeatable.")] = None,
     url: options.Url = None,
     model: options.ModelThere = None,
-    tokens: options.Tokens = 1024,
+    max_tokens: options.MaxTokens = 1024,
     per_minute: options.PerMinute = None,
     threads: options.Threads = 4,
     key_env: options.KeyEnv = options.KEY_VARIABLE,
-    prices: options.Prices = None,
+    price_per_million: options.PricePerMillion = None,
     max_cost: options.MaxCost = None,
     yes: options.Yes = False,
-    json_file: Annotated[Path | None, option("File for settings and counts.", "--json")] = None,
+    form: options.Format = "text",
 ) -> None:
     """Drop near-duplicates and what is unsafe, hard to read or badly made; have a second model judge the rest.
 
@@ -74,11 +83,11 @@ def filter_prompts(
     from vmmetrics.prompts.filter.verdicts import VerdictJudge
 
     client = open_client(
-        url, model, out.with_suffix(".replies"), prices, max_cost, tokens=tokens, per_minute=per_minute,
+        url, model, out.with_suffix(".replies"), price_per_million, max_cost, tokens=max_tokens, per_minute=per_minute,
         key_variable=key_env,
     )  # fmt: skip
     path = out.with_suffix(".decisions.jsonl") if decisions is None else decisions
-    check_outputs([prompts, *(against or ())], [out, path, json_file])
+    check_outputs([prompts, *(against or ())], [out, path])
     output, messages = open_consoles()
     least: dict[str, Any] = {"least_cosine": cosine, "least_overlap": overlap, "least_ease": ease}
     given = {name: value for name, value in least.items() if value is not None}
@@ -95,21 +104,23 @@ def filter_prompts(
     about: dict[str, Any] = {"list": prompts, "against": against or [], "embedding": identity}
     about["settings"] = plain(settings) | {"without": sorted(settings.without)}
     about["model"] = None if client is None else client.settings.part() | {"cost": client.ledger.cost}
-    counts = _write(pairs, out, path, json_file, about)
-    _print_reasons(pairs, output)
-    output.print(f"{len(pairs):,} prompts: " + ", ".join(f"{number:,} {outcome}" for outcome, number in counts.items()))
+    counts = _write(pairs, out, path)
+    dropped = Counter(check for d in found if d.outcome == "dropped" for check in {r.check for r in d.reasons})
+    data = {**about, **counts, "dropped_for": dict(dropped.most_common())}
+    said = f"{len(pairs):,} prompts: " + ", ".join(f"{number:,} {outcome}" for outcome, number in counts.items())
+    print_result(form, _reasons(pairs, said), output, data=lambda: data)
     if client is not None:
-        output.print(f"this time: {client.ledger}")
+        messages.print(f"this time: {client.ledger}")
     messages.print(f"written: {out}, {path}", soft_wrap=True)
     if counts["undecided"]:
         again = sum(decision.again for decision in found)
         said = f"{counts['undecided']} undecided and not kept, see {path}"
-        messages.print(f"{said}; the same command asks again about {again} of them", soft_wrap=True)
+        error(messages, f"{said}; the same command asks again about {again} of them")
         raise typer.Exit(EXIT_FAILURES)
 
 
-def _write(pairs: _Decided, out: Path, path: Path, json_file: Path | None, about: dict[str, Any]) -> dict[str, int]:
-    """Write what is kept, every decision, and where it was asked for the counts, which are returned."""
+def _write(pairs: _Decided, out: Path, path: Path) -> dict[str, int]:
+    """Write what is kept and every decision, and return how many of each there are."""
     from vmmetrics.prompts.files import write_entries
     from vmmetrics.prompts.filter.filtering import decision_line
 
@@ -117,11 +128,7 @@ def _write(pairs: _Decided, out: Path, path: Path, json_file: Path | None, about
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, b"".join(encode(decision_line(entry, decision)) for entry, decision in pairs))
     found = [decision for _, decision in pairs]
-    counts = {outcome: sum(d.outcome == outcome for d in found) for outcome in ("kept", "dropped", "undecided")}
-    if json_file is not None:
-        dropped = Counter(check for d in found if d.outcome == "dropped" for check in {r.check for r in d.reasons})
-        write_json(json_file, {**about, **counts, "dropped_for": dict(dropped.most_common())})
-    return counts
+    return {outcome: sum(d.outcome == outcome for d in found) for outcome in ("kept", "dropped", "undecided")}
 
 
 def _embedding(wanted: bool, folder: Path | None, messages: Console) -> tuple[Embed | None, Any]:
@@ -142,11 +149,13 @@ def _embedding(wanted: bool, folder: Path | None, messages: Console) -> tuple[Em
     return said, plain(embedding_identity(folder=folder))
 
 
-def _print_reasons(pairs: _Decided, output: Console) -> None:
+def _reasons(pairs: _Decided, said: str) -> list[Part]:
     """What was dropped for what, with an example of each."""
     from vmmetrics.prompts.filter.filtering import NAMES
+    from vmmetrics.utils.display.tables import DisplayColumn, DisplayTable, heads
 
-    shown = table("check", number("dropped"), number("noted"), name("example"))
+    columns = heads("check", "dropped", "noted", DisplayColumn("example", number=False))
+    shown = DisplayTable("checks", "What the checks found", said, columns)
     for check in NAMES:
         dropped = [(e, r) for e, d in pairs if d.outcome == "dropped" for r in d.reasons if r.check == check]
         noted = [(e, r) for e, d in pairs if d.outcome == "kept" for r in d.notes if r.check == check]
@@ -154,9 +163,8 @@ def _print_reasons(pairs: _Decided, output: Console) -> None:
             entry, reason = (dropped or noted)[0]
             figure = "" if reason.figure is None else f" ({reason.figure:g}, limit {reason.limit:g})"
             example = f"{entry.index}: {shortened(reason.why, 100)}{figure}"
-            shown.add_row(check, *(str(len({id(e) for e, _ in some})) for some in (dropped, noted)), example)
-    if shown.row_count:
-        output.print(shown)
+            shown.add(check, *(str(len({id(e) for e, _ in some})) for some in (dropped, noted)), example)
+    return [shown]
 
 
 class _Verdicts(Bar):
@@ -177,5 +185,5 @@ class _Verdicts(Bar):
     def advance(self, entry: PromptEntry, verdict: Verdict) -> None:
         """Count a verdict, and say where there is none."""
         if verdict.decision == "undecided":
-            self._console.print(f"undecided: {entry.index}: {verdict.why}", style="red")
+            error(self._console, f"undecided: {entry.index}: {verdict.why}")
         self.step()

@@ -10,9 +10,9 @@ import typer
 from rich.console import Console
 
 from vmmetrics.cli import options
-from vmmetrics.cli.options import count_option, jobs_option, open_client, option, share_option
+from vmmetrics.cli.options import count_option, open_client, option, out_option, share_option, threads_option
 from vmmetrics.cli.tables import number, table
-from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, agree, count, open_consoles, until_stopped, usage, warn
+from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, agree, count, error, open_consoles, until_stopped, usage, warn
 
 if TYPE_CHECKING:
     from vmmetrics.prompts.generate.generation import Candidates, GenerationPlan
@@ -24,7 +24,7 @@ FOLDER = "vmmetrics-prompts"
 
 
 def generate(
-    out: Annotated[Path, option("Folder for the candidates; goes on with what is there.")] = Path(FOLDER),
+    out: Annotated[Path, out_option("Folder for the candidates; resumes what is there.")] = Path(FOLDER),
     metadata: Annotated[Path | None, option("Folder of metadata. Default: the library's.")] = None,
     count: Annotated[int, count_option("Combinations in all; may grow from start to start.")] = 60,
     candidates: Annotated[int, count_option("Prompts written for each.")] = 3,
@@ -34,18 +34,18 @@ def generate(
     url: options.Url = None,
     model: options.ModelThere = None,
     temperature: options.Temperature = 0.8,
-    tokens: options.Tokens = 2048,
+    max_tokens: options.MaxTokens = 2048,
     per_minute: options.PerMinute = None,
-    threads: Annotated[int, jobs_option("Combinations in hand at once.")] = 4,
+    threads: Annotated[int, threads_option("Concurrent requests.")] = 4,
     key_env: options.KeyEnv = options.KEY_VARIABLE,
-    prices: options.Prices = None,
+    price_per_million: options.PricePerMillion = None,
     max_cost: options.MaxCost = None,
     yes: options.Yes = False,
 ) -> None:
-    """Combine subjects, actions and places that go together, and have prompts written and looked over for each.
+    """Combine subjects, actions and places that go together, and have prompts written and checked for each.
 
-    Without an endpoint (--url, --model) sentences are made by grammar alone. Running the same command again goes on
-    where it stopped; nothing is paid for twice. Exit codes: 0 all done, 3 some combinations got no reply, 2 wrong
+    Without an endpoint (--url, --model) sentences are made by grammar alone. Re-run the same command to resume;
+    nothing is paid for twice. Exit codes: 0 all done, 3 some combinations got no reply, 2 wrong
     usage or setup.
     """
     from vmmetrics.prompts.entry import PATTERNS
@@ -53,8 +53,8 @@ def generate(
     from vmmetrics.prompts.generate.generation import Candidates, GenerationPlan, GenerationSettings
 
     client = open_client(
-        url, model, out / "replies", prices, max_cost, tokens=tokens, temperature=temperature, per_minute=per_minute,
-        key_variable=key_env,
+        url, model, out / "replies", price_per_million, max_cost, tokens=max_tokens, temperature=temperature,
+        per_minute=per_minute, key_variable=key_env,
     )  # fmt: skip
     output, messages = open_consoles()
     patterns = tuple(name.lower().replace("-", " ") for name in pattern) if pattern else PATTERNS
@@ -72,7 +72,7 @@ def generate(
                 unreached += outcome.status == "unreachable"
                 if outcome.status not in ("written", "implausible"):
                     about = f"{outcome.combination.noun_phrase}, {outcome.combination.action.lemma}"
-                    messages.print(f"{outcome.status}: {about}: {outcome.why}", style="red")
+                    error(messages, f"{outcome.status}: {about}: {outcome.why}")
                 bar.step()
         heads = ("combinations", "implausible", "no use", "candidates", "rejected", "categories")
         shown = table("pattern", *map(number, heads))
@@ -83,7 +83,7 @@ def generate(
             output.print(f"this time: {client.ledger}")
     messages.print(f"written: {out}/candidates.jsonl", soft_wrap=True)
     if unreached:
-        messages.print(f"{unreached} combinations got no reply; the same command tries them again")
+        error(messages, f"{unreached} combinations got no reply; the same command tries them again")
         raise typer.Exit(EXIT_FAILURES)
 
 

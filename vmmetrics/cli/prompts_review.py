@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from vmmetrics.cli.options import argument, count_option, option, seed_option
+from vmmetrics.cli.options import argument, count_option, option, out_option, seed_option
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 from vmmetrics.cli.tables import name, table, whole
 from vmmetrics.cli.terminal import count, open_consoles
@@ -34,7 +34,7 @@ def review(
             show_default=False,
         ),
     ] = None,
-    seed: Annotated[int, seed_option("Of the order.")] = 0,
+    seed: Annotated[int, seed_option("Random seed.")] = 0,
     show_others: Annotated[
         bool, option("Show what other reviewers decided. Default: blind to them.", "--show-others")
     ] = False,
@@ -45,7 +45,7 @@ def review(
     apply: Annotated[
         str | None, option("Apply the decisions to this list and write it to --out.", metavar="LIST")
     ] = None,
-    out: Annotated[Path | None, option("List to write (.json or .jsonl).", show_default=False)] = None,
+    out: Annotated[Path | None, out_option("List to write (.json or .jsonl).", show_default=False)] = None,
     rule: Annotated[
         Literal["unanimous", "any-drop", "majority"], option("What decides where reviewers differ.")
     ] = "unanimous",
@@ -57,17 +57,17 @@ def review(
 ) -> None:
     """Read prompts one a screen and keep, edit or drop them with single keys; ? explains them.
 
-    Every decision is on the disk at once, and the same command goes on where
-    it stopped. New texts are checked, and what is wrong with them is told. With f
-    a field is corrected; --apply takes corrections over.
+    Every decision is on the disk at once; re-run the same command to resume.
+    New texts are checked, and what is wrong with them is told. With f a field
+    is corrected; --apply takes corrections over.
 
     Where input or output is no terminal, commands are read as lines: keep, edit
     TEXT, set FIELD VALUE, drop REASON [WORDS], skip and undo, each with an INDEX
     before what follows, if you like, so that it cannot land on another entry; show
     [INDEX], go INDEX, find WORDS, next, on, help, quit. Each decision is answered
-    by a line. The next one needs an INDEX, or show, go or next before it. A line
-    that cannot be done ends the run with exit code 2 and says how many were done
-    before it: these stand, and nothing after it is done.
+    by a line, and the one after it falls on the next entry that is not decided; after
+    one with an INDEX, or undo, it needs an INDEX itself, or show, go or next before it.
+    An invalid line stops the run (exit code 2); earlier decisions are kept.
     """
     files = [*(decisions or ()), *(agreement or ())]
     if apply is None and not agreement:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import shlex
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
+from vmmetrics.cli.formats import print_result
 from vmmetrics.cli.progress import reasons
 from vmmetrics.cli.tables import name, number, whole
 from vmmetrics.cli.tables import table as grid_of
+from vmmetrics.cli.terminal import count, error
 from vmmetrics.metrics.registry import registered
-from vmmetrics.scoring.table import Table, cell
+from vmmetrics.scoring.table import Table, cell, missing_lines, why
+from vmmetrics.utils.display.markup import listed
+from vmmetrics.utils.display.tables import DisplayCell, DisplayTable, Part, figure, heads
 from vmmetrics.utils.statistics.paired import Mean
 
 _STYLES = {"failed": "red", "-": "dim", "n/a": "dim"}
@@ -23,15 +27,72 @@ SHOWN_CLIPS = 100
 """Rows per clip on the screen; all of them are in scores.csv."""
 
 
-def print_results(table: Table, output: Console, messages: Console, *, name_failures: bool = False) -> None:
+def print_results(
+    table: Table, output: Console, messages: Console, form: str = "text", *, name_failures: bool = False
+) -> None:
     """Print clips, models, means, what is missing and why, failures, and where everything lies.
 
     Args:
         table: The records.
         output: For the tables.
         messages: For failures and directions.
+        form: Of the result on stdout.
         name_failures: Give the reason of every failure; a run has done so on its way.
     """
+    parts = results_parts(table) if form in ("markdown", "latex") else []
+    print_result(
+        form, parts, output,
+        text=lambda: _print_tables(table, output), data=lambda: results_data(table), csv=table.to_csv,
+    )  # fmt: skip
+    for record in table.failed if name_failures else []:
+        error(messages, f"failed: {record.clip}: {reasons(record)}")
+    if table.failed:
+        error(messages, f"{len(table.failed)} of {len(table)} clips failed", "bold red")
+    if table.path is not None:
+        _print_directions(table, table.path, messages)
+
+
+def results_data(table: Table) -> dict[str, Any]:
+    """Return clips and means for programs: None where there is no score, with the reason beside it."""
+    clips = []
+    for record, row in zip(table, table.rows(), strict=True):
+        reasons_of = {m: why(record, m) for m in table.metrics if m not in record.scores and why(record, m)}
+        about = {name: value for name, value in row.items() if name != "missing"}
+        clips.append({**about, "reasons": reasons_of})
+    means = {"all": table.mean(), **({"models": table.by_model()} if table.by_model() else {})}
+    run = None if table.path is None else str(table.path)
+    return {"run": run, "label": table.label, "clips": clips, "failed": len(table.failed), "means": means}
+
+
+def results_parts(table: Table) -> list[Part]:
+    """Return clips and means as tables."""
+    columns = [*table.metrics, *(["motion_index"] if "motion_index" in table.mean() else [])]
+    heads_of = heads("clip", *(metric.upper().removeprefix("MOTION_") for metric in columns))
+    clips = DisplayTable("clips", "Clips", table.label, heads_of)
+    for record in table:
+        scores = {**record.scores, "motion_index": record.motion_index}
+        texts = {metric: cell(record, metric) for metric in table.metrics}
+        clips.add(
+            record.clip,
+            *(figure(scores.get(m), texts.get(m) if scores.get(m) is None else f"{scores[m]:.4f}") for m in columns),
+        )
+    means = DisplayTable("means", "Means", "95 % bootstrap intervals", heads("model", *(c.name for c in heads_of[1:])))
+    models = table.by_model() if len(table.by_model()) > 1 else {}
+    for model, found in (*models.items(), ("all", table.mean())):
+        shown = [found.get(metric) for metric in columns]
+        means.add(model, *(_mean_cell(mean) for mean in shown))
+    return [clips, means] if len(table) > 1 else [clips]
+
+
+def _mean_cell(mean: Mean | None) -> DisplayCell:
+    if mean is None:
+        return figure(None)
+    ends = None if mean.low is None or mean.high is None else (mean.low, mean.high)
+    below = "" if ends is None else f"[{ends[0]:.3f}, {ends[1]:.3f}]"
+    return DisplayCell(f"{mean.mean:.4f}", below, value=mean.mean, interval=ends)
+
+
+def _print_tables(table: Table, output: Console) -> None:
     output.print(_clips(table))
     if len(table) > SHOWN_CLIPS:
         output.print(f"and {len(table) - SHOWN_CLIPS} more clips, in scores.csv")
@@ -42,12 +103,6 @@ def print_results(table: Table, output: Console, messages: Console, *, name_fail
         output.print(_grid_of_means("by motion pattern (all tags: breakdown.csv)", "pattern", table, patterns))
     print_missing(table, output)
     output.print(table.label, style="bold", soft_wrap=True)
-    for record in table.failed if name_failures else []:
-        messages.print(f"failed: {record.clip}: {reasons(record)}", style="red", soft_wrap=True)
-    if table.failed:
-        messages.print(f"{len(table.failed)} of {len(table)} clips failed", style="bold red")
-    if table.path is not None:
-        _print_directions(table, table.path, messages)
 
 
 def _clips(table: Table) -> Grid:
@@ -79,33 +134,45 @@ def _grid_of_means(title: str, head: str, table: Table, rows: Sequence[tuple[str
     for shown, part in rows:
         means = part.mean()
         foreign = {metric for metric in columns if all(metric in record.not_applicable for record in part)}
-        cells = [Text("n/a", "dim") if metric in foreign else _mean(means.get(metric)) for metric in columns]
+        cells = [Text("n/a", "dim") if m in foreign else _mean(means.get(m), len(part)) for m in columns]
         grid.add_row(shown, str(len(part)), *cells)
     return grid
 
 
-def _mean(mean: Mean | None) -> Text:
+def _mean(mean: Mean | None, clips: int) -> Text:
+    """A mean with its interval, and of how many clips where not all have a score."""
     if mean is None:
         return Text("-", "dim")
     text = Text(f"{mean.mean:.4f}")
     if mean.low is not None:
         text.append(f"\n[{mean.low:.3f}, {mean.high:.3f}]", "dim")
+    if mean.clips < clips:
+        text.append(f"\nn={mean.clips}", "dim")
     return text
 
 
 def print_missing(table: Table, output: Console) -> None:
     """Print how many clips have no score in a metric, by reason."""
-    for metric in table.metrics:
-        without = [record for record in table if metric in record.missing]
-        why = Counter((metric in record.not_applicable, record.missing[metric]) for record in without)
-        for (foreign, reason), clips in why.most_common(3):
-            share = "every clip" if clips == len(table) else f"{clips} of {len(table)} clips"
-            how = "does not apply to" if foreign else "missing in"
-            output.print(f"- {metric.upper()} {how} {share}: {reason}", style="dim", soft_wrap=True)
+    for line in missing_lines(table):
+        output.print(line, style="dim", soft_wrap=True)
+
+
+def print_besides(table: Table, messages: Console) -> None:
+    """Print how many clips of the run are in its files and not in the table: of earlier commands, or gone."""
+    from vmmetrics.video.discover import is_there
+
+    if not table.besides:
+        return
+    gone = sum(record.path is not None and not is_there(Path(record.path)) for record in table.besides)
+    names = listed([record.clip for record in table.besides], 3)
+    number = count(len(table.besides), "more clip")
+    why = ", which is gone" if gone == len(table.besides) == 1 else f"; gone: {gone}" if gone else ""
+    messages.print(f"scores.csv holds {number} of earlier commands: {names}{why}", soft_wrap=True)
 
 
 def _print_directions(table: Table, path: Path, messages: Console) -> None:
     messages.print(f"results: {path}/scores.csv, scores.jsonl, events.jsonl, run.json", soft_wrap=True)
+    print_besides(table, messages)
     known = registered()
     drawable = [r for r in table if r.path and not r.error and not known.keys().isdisjoint(r.scores)]
     if drawable:  # the one with the lowest score has most to show

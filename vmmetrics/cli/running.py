@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,11 +11,12 @@ import typer
 from rich.console import Console
 
 from vmmetrics.cli.terminal import count, open_consoles, until_stopped, usage
-from vmmetrics.utils.display.markup import shortened
+from vmmetrics.utils.display.markup import listed, shortened
 
 if TYPE_CHECKING:
     from vmmetrics.scoring.settings import Settings
     from vmmetrics.scoring.table import Table
+    from vmmetrics.scoring.work import Task
 
 DEFAULT_JOBS = 1
 """A worker process of its own even for one clip at a time: a clip that brings it down does not end the run."""
@@ -63,6 +65,8 @@ def run_clips(
     jobs: int | None,
     timeout: float | None,
     follow_links: bool,
+    limit: int | None = None,
+    dry_run: str | None = None,
 ) -> tuple[Table, Console, Console]:
     """Score clips into a directory, with progress; Ctrl-C, SIGTERM and SIGHUP stop it, and what was scored is kept.
 
@@ -76,36 +80,74 @@ def run_clips(
         jobs: Worker processes; None for the default.
         timeout: Seconds that a clip may take; None for the default.
         follow_links: Whether symlinks may lead out of the folders.
+        limit: Score only so many clips, the first.
+        dry_run: Print in this form what would be run, and run nothing.
 
     Returns:
         The records, and the consoles for results and for messages.
     """
-    from vmmetrics.cli.progress import LiveProgress
-    from vmmetrics.metrics.registry import find
-    from vmmetrics.scoring import tasks as finding
-    from vmmetrics.scoring.local import default_directory, prepare, run
+    from vmmetrics.cli.progress import LiveProgress, finding
+    from vmmetrics.scoring.directory import check_directory
+    from vmmetrics.scoring.local import RUNS_FOLDER, default_directory, prepare, run
+    from vmmetrics.scoring.tasks import prompts_found, tasks_of_paths
+    from vmmetrics.scoring.tasks import shard as shard_of
+    from vmmetrics.utils.storage.job_folder import check_folder
 
     output, messages = open_consoles()
-    tasks, unmatched = finding.tasks_of_paths(clips, settings.metrics, prompts, subject, follow_links)
-    if not tasks:
-        raise typer.BadParameter(f"no clips in {', '.join(map(str, clips))}")
-    for path in clips:
-        if path.is_dir() and not any(t.path and t.path.is_relative_to(path.absolute()) for t in tasks):
-            messages.print(f"no clips in {path}")
+    remarks: list[str] = []
+    with finding(messages, clips) as found:
+        tasks, unmatched = tasks_of_paths(
+            clips, settings.metrics, prompts, subject, follow_links, remarks, found, limit, dry_run is not None
+        )
+    for remark in _remarks(clips, tasks, remarks):
+        messages.print(remark, soft_wrap=True)
     if unmatched:
-        first = ", ".join(unmatched[:3]) + (" ..." if len(unmatched) > 3 else "")
-        messages.print(f"{count(len(unmatched), 'prompt')} of the list without a clip: {first}")
+        messages.print(f"{count(len(unmatched), 'prompt')} of the list without a clip: {listed(unmatched, 3)}")
+    tasks = tasks[:limit]
     if shard is not None:
-        tasks = finding.shard(tasks, *shard)
+        parts, tasks = tasks, shard_of(tasks, *shard)
+        if not tasks:
+            messages.print(f"shard {shard[0]}/{shard[1]}: none of the {count(len(parts), 'clip')} falls to it")
+    if dry_run is not None:
+        from vmmetrics.cli.dry_run import show_run
+
+        with usage():
+            show_run(tasks, settings, clips, out, dry_run, output)
+    if out is None:
+        check_folder(Path(RUNS_FOLDER), holds="scores")
+    else:
+        check_directory(out)
     with usage():
         setup = prepare(settings)
     directory = default_directory(setup, clips) if out is None else out
     messages.print(f"{count(len(tasks), 'clip')}, {setup.label}")
+    if from_where := prompts_found(tasks):
+        messages.print(from_where, soft_wrap=True)
     kept = f"stopped; what was scored is in {directory}, the same command goes on"
-    shown = [metric for metric in settings.metrics if find(metric)]  # of each clip where there is no bar: no baselines
-    with until_stopped(messages, kept), LiveProgress(messages, shown) as progress:
-        table = run(setup, tasks, jobs or DEFAULT_JOBS, directory, progress, timeout)
+    workers = jobs or DEFAULT_JOBS
+    with until_stopped(messages, kept), LiveProgress(messages, settings.metrics, workers) as progress:
+        table = run(setup, tasks, workers, directory, progress, timeout, shard, limit)
+    if summary := progress.summary():
+        messages.print(summary)
     return table, output, messages
+
+
+def _remarks(clips: list[Path], tasks: list[Task], remarks: list[str]) -> list[str]:
+    """Return what is to be said about what was found; folders without a clip are added.
+
+    Raises:
+        BadParameter: No clip was found.
+    """
+    from vmmetrics.video.discover import no_clips
+
+    if not tasks:
+        raise typer.BadParameter("; ".join([no_clips(clips), *remarks]))
+    empty = []
+    for path in clips:
+        within = os.path.abspath(path)  # noqa: PTH100  (as the tasks' paths are)
+        if path.is_dir() and not any(task.path and task.path.is_relative_to(within) for task in tasks):
+            empty.append(no_clips([path]))
+    return [*remarks, *empty]
 
 
 def reading_of(assume_fps: float | None, max_memory: str | None) -> tuple[tuple[str, Any], ...]:

@@ -9,10 +9,14 @@ from typing import Annotated
 import typer
 
 from vmmetrics.cli import options
-from vmmetrics.cli.options import argument, jobs_option, option
+from vmmetrics.cli.options import argument, jobs_option, names_option, option, out_option
 from vmmetrics.cli.running import parse_names, parse_shard, reading_of, run_clips
-from vmmetrics.cli.terminal import EXIT_FAILURES, open_consoles, usage
+from vmmetrics.cli.terminal import EXIT_FAILURES, EXIT_WORSE, count, error, open_consoles, usage
 from vmmetrics.metrics.registry import METRICS, load_plugins
+from vmmetrics.utils.display.markup import listed
+
+_SHARDS = 10
+"""Missing ones that are named."""
 
 
 def score(
@@ -20,7 +24,7 @@ def score(
     out: options.RunFolder = None,
     prompts: options.PromptsBeside = None,
     subject: Annotated[str | None, option("What every clip is about, such as 'a black horse'.")] = None,
-    metrics: Annotated[str | None, option(f"Some of {','.join(METRICS)}, and of plugins. Default: all.")] = None,
+    metrics: Annotated[str | None, names_option(f"Some of {','.join(METRICS)}, and of plugins. Default: all.")] = None,
     preset: Annotated[str | None, option("Which models. Default: embedded, which needs no download.")] = None,
     protocol: Annotated[
         str | None, option("Which definition: vmmetrics, or vmbench for that of VMBench's code.")
@@ -36,13 +40,23 @@ def score(
     max_memory: options.MaxMemory = None,
     follow_links: options.FollowLinks = True,
     allow_failures: options.AllowFailures = False,
+    device: options.Device = None,
+    limit: options.Limit = None,
+    dry_run: options.DryRun = False,
+    form: options.Format = "text",
+    fail_under: Annotated[
+        list[str] | None,
+        option("Exit with 4 if a model's mean is lower, such as INDEX=0.5; repeatable.", metavar="METRIC=NUMBER"),
+    ] = None,
 ) -> None:
     """Score the motion of clips.
 
-    Running the same command again resumes. Exit codes: 0 all scored (a missing score is fine),
-    3 some clips failed, 2 wrong usage or setup.
+    Re-run the same command to resume. Exit codes: 0 all scored (a missing score is fine),
+    2 wrong usage or setup, 3 some clips failed, 4 a mean is under --fail-under.
     """
     part = parse_shard(shard)
+    if device is not None and device != "cpu" and preset in (None, "embedded") and cas_model is None:
+        raise typer.BadParameter("preset embedded runs on the CPU; --device is for --preset vmbench and --cas-model")
     plugins = tuple(str(path.absolute()) for path in plugin or ())
     choice = {
         "preset": preset,
@@ -54,13 +68,34 @@ def score(
     }
     from vmmetrics.cli.results import print_results
     from vmmetrics.scoring.settings import Settings
+    from vmmetrics.scoring.thresholds import judge, read_threshold
 
     with usage():
         settings = Settings(**{name: value for name, value in choice.items() if value is not None})  # type: ignore[arg-type]
+    with usage("--fail-under"):
+        thresholds = [read_threshold(text, settings.metrics, settings.protocol) for text in fail_under or ()]
     table, output, messages = run_clips(
-        clips, settings, out, prompts, subject, shard=part, jobs=jobs, timeout=timeout, follow_links=follow_links
+        clips,
+        settings,
+        out,
+        prompts,
+        subject,
+        shard=part,
+        jobs=jobs,
+        timeout=timeout,
+        follow_links=follow_links,
+        limit=limit,
+        dry_run=form if dry_run else None,
     )
-    print_results(table, output, messages)
+    print_results(table, output, messages, form)
+    verdicts = judge(table, thresholds)
+    for verdict in verdicts:
+        if verdict.passed:
+            messages.print(str(verdict), soft_wrap=True)
+        else:
+            error(messages, str(verdict), "bold red")
+    if not all(verdict.passed for verdict in verdicts):
+        raise typer.Exit(EXIT_WORSE)
     if table.failed and not allow_failures:
         raise typer.Exit(EXIT_FAILURES)
 
@@ -70,21 +105,32 @@ def score(
 
 def merge(
     runs: Annotated[list[Path], argument("Run directories.")],
-    out: Annotated[Path, option("New run directory.", show_default=False)],
+    out: Annotated[Path, out_option("New run directory.", show_default=False)],
+    allow_missing: Annotated[bool, option("Exit with 0 even if a shard is missing.", "--allow-missing")] = False,
+    form: options.Format = "text",
 ) -> None:
-    """Join run directories of one configuration, such as the shards of a large set."""
+    """Join run directories of one configuration, such as the shards of a large set.
+
+    Exit codes: 0 all shards are there, 3 one is missing, 2 wrong usage or setup.
+    """
     from vmmetrics.cli.results import print_results
     from vmmetrics.scoring.merge import merge as merge_runs
 
     output, messages = open_consoles()
     merged = merge_runs(runs, out)
     for warning in merged.warnings:
-        messages.print(f"warning: {warning}", soft_wrap=True)
-    print_results(merged.table, output, messages, name_failures=True)
+        error(messages, f"warning: {warning}", "yellow")
+    print_results(merged.table, output, messages, form, name_failures=True)
     if merged.duplicates:
-        messages.print(f"{len(merged.duplicates)} clips were in several runs")
+        messages.print(f"in several runs: {count(len(merged.duplicates), 'clip')}")
     if merged.conflicts:
-        messages.print(f"{len(merged.conflicts)} of them scored differently; the first run counts")
+        error(messages, f"{count(len(merged.conflicts), 'clip')} scored differently; the first run counts", "yellow")
+    if merged.missing:
+        shards = listed([f"{i}/{n}" for i, n in merged.missing], _SHARDS)
+        error(messages, f"missing: shard {shards}; not all of its clips are in {out}", "bold red")
+        if not allow_missing:
+            error(messages, "score it and merge again, or accept this with --allow-missing", "")
+            raise typer.Exit(EXIT_FAILURES)
 
 
 # ``vmmetrics show``: a picture or film of what cost a clip its points.
@@ -93,7 +139,7 @@ def merge(
 def show(
     run: Annotated[Path, argument("Run directory.")],
     clip: Annotated[str, argument("Name of the clip, as the table has it, or its path.")],
-    out: Annotated[Path, option("Picture (.png) or film (.mp4) to write.", show_default=False)],
+    out: Annotated[Path, out_option("Picture (.png) or film (.mp4) to write.", show_default=False)],
 ) -> None:
     """Draw what cost a clip its points: masks, tracks, skeletons, and the curves with the frames at fault."""
     if out.suffix.lower() not in (".png", ".mp4"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Self
 
 import typer
@@ -13,13 +14,15 @@ from rich.segment import Segment
 from rich.text import Text
 
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
-from vmmetrics.utils.display.markup import clean
+from vmmetrics.utils.display.markup import clean, spelled
 
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn
 
 EXIT_FAILURES = 3
 """Something failed that does not stop the rest; missing scores are no failures."""
+EXIT_WORSE = 4
+"""A mean is under a threshold, or a run worse than another, where the command was asked to fail on it."""
 FILE_WIDTH = 160
 """Columns where output goes to a file or pipe, which has no width of its own."""
 
@@ -41,20 +44,57 @@ class PlainConsole(Console):
 
     def render_str(self, text: str, **options: Any) -> Text:
         """Convert a str to a Text of one line."""
-        return super().render_str(clean(text), **options)
+        return super().render_str(spelled(clean(text), self.encoding), **options)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Yield the segments of an object; only rich's own control codes stay as they are."""
         for segment in super().render(renderable, options):
+            if not segment.control and not self.encoding.startswith("utf"):
+                segment = segment._replace(text=spelled(segment.text, self.encoding))
             if segment.control or segment.text.isprintable():
                 yield segment
             else:
                 yield segment._replace(text="\n".join(map(clean, segment.text.split("\n"))))
 
 
-def open_consoles() -> tuple[PlainConsole, PlainConsole]:
+class Messages(PlainConsole):
+    """The console of progress and errors; with --quiet of errors alone, see :func:`error`."""
+
+    def __init__(self) -> None:
+        super().__init__(stderr=True)
+        self.only_errors = _quiet.get()
+        self._unsaid: list[tuple[Any, ...]] = []
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print, unless --quiet was asked for."""
+        if not self.only_errors:
+            super().print(*objects, **options)
+        else:
+            self._unsaid.append(objects)
+
+    def catch_up(self) -> None:
+        """Print what --quiet left out: a question needs what was said before it."""
+        for objects in self._unsaid:
+            super().print(*objects, soft_wrap=True)
+        self._unsaid.clear()
+
+
+_quiet: ContextVar[bool] = ContextVar("quiet", default=False)
+
+
+@contextmanager
+def quietly(quiet: bool) -> Iterator[None]:
+    """Open consoles for errors and the result only, in this block."""
+    before = _quiet.set(quiet)
+    try:
+        yield
+    finally:
+        _quiet.reset(before)
+
+
+def open_consoles() -> tuple[PlainConsole, Messages]:
     """Open consoles for results (stdout) and for progress and errors (stderr)."""
-    return PlainConsole(), PlainConsole(stderr=True)
+    return PlainConsole(), Messages()
 
 
 def count(number: int, thing: str) -> str:
@@ -64,6 +104,11 @@ def count(number: int, thing: str) -> str:
     ('1 clip', '2 clips')
     """
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
+def error(messages: Console, text: str, style: str = "red") -> None:
+    """Print what failed, with --quiet too."""
+    Console.print(messages, text, style=style, soft_wrap=True)
 
 
 def warn(messages: Console, warnings: Iterable[str]) -> None:
@@ -79,11 +124,15 @@ def agree(messages: Console, yes: bool) -> None:
         typer.Exit: It is not to be sent.
     """
     try:
-        if yes or typer.confirm("Go on?", err=True):
+        if yes:
+            return
+        if isinstance(messages, Messages):
+            messages.catch_up()
+        if typer.confirm("Go on?", err=True):
             return
     except typer.Abort:
         messages.print()
-    messages.print("nothing was sent; --yes goes on without asking")
+    error(messages, "nothing was sent; --yes goes on without asking")
     raise typer.Exit(EXIT_INTERRUPTED)
 
 
@@ -92,8 +141,8 @@ def usage(option: str | None = None) -> Iterator[None]:
     """Make a usage error of what the library says about a value, for which an option may be named."""
     try:
         yield
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint=option) from error
+    except ValueError as refused:
+        raise typer.BadParameter(str(refused), param_hint=option) from refused
 
 
 @contextmanager
@@ -130,7 +179,7 @@ class Bar:
         """Begin, or begin anew, with so many steps."""
         self.stop()
         self._total, self._done, self._start = total, done, time.monotonic()
-        if self._console.is_terminal and total:
+        if self._console.is_terminal and total and not _quiet.get():
             from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
             shown = columns or (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())

@@ -4,31 +4,32 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 from vmmetrics.cli import options
-from vmmetrics.cli.options import argument, check_picture, count_option, option, seed_option
-from vmmetrics.cli.tables import table
+from vmmetrics.cli.formats import print_result
+from vmmetrics.cli.options import argument, check_picture, count_option, option, out_option, seed_option
 from vmmetrics.cli.terminal import agree, open_consoles, until_stopped
-from vmmetrics.cli.understand_run import judge_of, print_result, reopen, scoring
-from vmmetrics.utils.schema import plain
-from vmmetrics.utils.storage.atomic import write_json, write_text
+from vmmetrics.cli.understand_run import judge_of, print_run, reopen, scoring
+from vmmetrics.utils.storage.atomic import write_text
 
 # ``vmmetrics understand list``: the benchmarks that are there.
 
 
-def list_benchmarks(_plugin: options.BenchmarkPlugins = None) -> None:
+def list_benchmarks(form: options.Format = "text", _plugin: options.BenchmarkPlugins = None) -> None:
     """Print the benchmarks: name, default frames, whether scoring asks a judge, and where they come from."""
     from vmmetrics.understanding import registry
+    from vmmetrics.utils.display.tables import DisplayTable, heads
 
     output, _ = open_consoles()
-    shown = table("benchmark", "frames", "judge", "about")
+    shown = DisplayTable("benchmarks", "Benchmarks", "", heads("benchmark", "frames", "judge", "about", texts=4))
     for name in registry.names():
         benchmark = registry.find(name)
         about = ": ".join(str(benchmark.data[key]) for key in ("title", "paper") if benchmark.data.get(key))
         judge = "yes" if benchmark.needs_judge else ""
-        shown.add_row(name, benchmark.policy, judge, about)
-    output.print(shown)
+        shown.add(name, str(benchmark.policy), judge, about)
+    print_result(form, [shown], output)
 
 
 # ``vmmetrics understand compare``: two runs of one benchmark, question by question.
@@ -38,23 +39,19 @@ def compare(
     first: Annotated[Path, argument("Folder of a run.", metavar="RUN")],
     second: Annotated[Path, argument("Folder of another.", metavar="RUN")],
     protocol: options.ScoredBy = "vmmetrics",
-    json_file: Annotated[Path | None, option("File for the differences.", "--json")] = None,
+    form: options.Format = "text",
     _plugin: options.BenchmarkPlugins = None,
 ) -> None:
-    """Hold two models against each other on the questions both were asked.
+    """Compare two models on the questions both were asked.
 
     Differences are second minus first, with 95 % intervals that draw videos; p values swap the models at random video
     by video, and Holm's are raised for the other categories of a grouping.
     """
     from vmmetrics.understanding.harness.leaderboard import compare_runs, difference_table
-    from vmmetrics.utils.display.tables import print_parts
 
-    output, messages = open_consoles()
+    output, _ = open_consoles()
     compared = compare_runs(first, second, scoring(protocol))
-    print_parts([difference_table(compared)], output)
-    if json_file is not None:
-        write_json(json_file, plain(compared))
-        messages.print(f"written: {json_file}", soft_wrap=True)
+    print_result(form, [difference_table(compared)], output, data=lambda: compared)
 
 
 # ``vmmetrics understand leaderboard``: runs of models, or of one model at several frame rates, side by side.
@@ -63,13 +60,11 @@ def compare(
 def leaderboard(
     runs: Annotated[list[Path], argument("Folders of runs.", metavar="RUN...")],
     protocol: options.ScoredBy = "vmmetrics",
-    by: Annotated[
+    group_by: Annotated[
         str | None, option("Grouping for the columns (task, minFPS, ...). Default: the benchmark's first.")
     ] = None,
     picture: Annotated[Path | None, option("Chart, PNG or SVG; a file for each benchmark.")] = None,
-    csv: options.CsvFile = None,
-    markdown: options.MarkdownFile = None,
-    latex: options.LatexFile = None,
+    form: options.Format = "text",
     _plugin: options.BenchmarkPlugins = None,
 ) -> None:
     """Put scored runs into one table, the best first, with intervals over videos, paired tests and published rows.
@@ -78,19 +73,13 @@ def leaderboard(
     picture. Runs of several benchmarks get a table each.
     """
     from vmmetrics.cli.prompts import save_picture
-    from vmmetrics.understanding.harness.leaderboard import board_parts, make_boards, to_csv
-    from vmmetrics.utils.display.tables import print_parts, to_latex, to_markdown
+    from vmmetrics.understanding.harness.leaderboard import board_parts, board_records, make_boards, to_csv
 
     check_picture(picture)
     output, messages = open_consoles()
-    boards = make_boards(runs, scoring(protocol), by)
+    boards = make_boards(runs, scoring(protocol), group_by)
     parts = [part for board in boards for part in board_parts(board)]
-    print_parts(parts, output)
-    texts = (to_csv(boards), "\n".join(map(to_markdown, parts)), "\n".join(map(to_latex, parts)))
-    for path, text in zip((csv, markdown, latex), texts, strict=True):
-        if path is not None:
-            write_text(path, text)
-            messages.print(f"written: {path}", soft_wrap=True)
+    print_result(form, parts, output, data=lambda: {"figures": board_records(boards)}, csv=lambda: to_csv(boards))
     if picture is not None:
         from vmmetrics.understanding.report import understanding_chart
 
@@ -108,11 +97,12 @@ def score(
     protocol: Annotated[str, option("vmmetrics, or upstream as the released code does.")] = "vmmetrics",
     data: options.DataOfRun = None,
     judge: Annotated[str | None, option("endpoint:MODEL@URL, or a file with what a judge said before.")] = None,
-    tokens: Annotated[int, count_option("Most tokens of a judge's answer.")] = 8192,
-    prices: options.Prices = None,
+    max_tokens: Annotated[int, count_option("Most tokens of a judge's answer.")] = 8192,
+    price_per_million: options.PricePerMillion = None,
     max_cost: options.MaxCost = None,
     key_env: options.KeyEnv = options.KEY_VARIABLE,
     yes: options.Yes = False,
+    form: options.Format = "text",
     _plugin: options.BenchmarkPlugins = None,
 ) -> None:
     """Score the answers of a run; nothing is asked of the model. The benchmark's data must be those of the run."""
@@ -127,14 +117,16 @@ def score(
     shown = configuration.get("frames")
     looks = shown is not None and not str(shown["policy"]).startswith("none")
     questions = asked_of(loaded.questions, session.get("limit"), looks, answers)
-    asked = judge_of(judge, folder, messages, max_cost, tokens=tokens, prices=prices, key_variable=key_env)
+    asked = judge_of(
+        judge, folder, messages, max_cost, tokens=max_tokens, prices=price_per_million, key_variable=key_env
+    )
     expected = benchmark.judge_estimate(questions, answers, asked) if isinstance(asked, Client) else None
     if expected is not None:
         messages.print(f"{judge}: {expected}", soft_wrap=True)
         agree(messages, yes or not expected.requests)
     result = work.score(benchmark, configuration, questions, answers, way, asked, loaded.problems)
     files = work.write(result, folder)
-    print_result(result, output)
+    print_run(result, output, form)
     for file in files:
         messages.print(f"written: {file}", soft_wrap=True)
 
@@ -144,7 +136,7 @@ def score(
 
 def submission(
     folder: options.RunArgument,
-    out: Annotated[Path, option("File to write.")],
+    out: Annotated[Path, out_option("File to write.")],
     protocol: Annotated[
         str, option("How answers are read: vmmetrics, or upstream as the released code does.")
     ] = "vmmetrics",
@@ -167,15 +159,49 @@ def submission(
     messages.print(f"written: {out}", soft_wrap=True)
 
 
+# ``vmmetrics understand lmms-eval``: questions as a task that lmms-eval's servers answer.
+
+
+def lmms_eval(
+    name: options.BenchmarkName,
+    data: Annotated[Path, option("Folder or file of the benchmark, as it was released.")],
+    out: Annotated[Path, out_option("Folder for the task files; may hold tasks of other benchmarks.")],
+    videos: options.Videos = None,
+    protocol: Annotated[str, option("Whose words are said to the model: vmmetrics, or upstream.")] = "vmmetrics",
+    _plugin: options.BenchmarkPlugins = None,
+) -> None:
+    """Write the questions as a task of lmms-eval; its sample log comes back with 'understand run --model recorded:LOG'.
+
+    lmms-eval chooses the frames by its model's own rule, and tells the model neither times nor rate.
+    """
+    from vmmetrics.understanding import registry
+    from vmmetrics.understanding.harness.lmms_eval import write_task
+
+    output, messages = open_consoles()
+    benchmark = registry.find(name)
+    task = write_task(benchmark, benchmark.load(data, videos), out, scoring(protocol))
+    for reason, count in task.left_out.items():
+        messages.print(f"left out: {count:,} {reason}", soft_wrap=True)
+    messages.print(f"written: {out}/{task.name}.yaml, {task.questions:,} questions", soft_wrap=True)
+    log, where = f"logs/MODEL/DATE_samples_{task.name}.jsonl", f" --videos {quote(str(videos))}" if videos else ""
+    for line in (
+        f"python -m lmms_eval --include_path {quote(str(out))} --tasks {task.name} --log_samples --output_path logs "
+        "--model MODEL --model_args ARGS",
+        f"vmmetrics understand run {name} --data {quote(str(data))}{where} --model recorded:{log}",
+    ):
+        output.print(line, soft_wrap=True)
+
+
 # ``vmmetrics understand synthetic``: our own suite of clips and questions, rendered.
 
 
 def synthetic(
-    out: Annotated[Path, option("Folder for clips and questions; new, empty, or of an earlier suite.")],
+    out: Annotated[Path, out_option("Folder for clips and questions; new, empty, or of an earlier suite.")],
     count: Annotated[
-        int, option("Questions, each with a clip of its own; 540 are 60 a task.", "--n", min=1, max=options.MAX_COUNT)
+        int,
+        option("Questions, each with a clip of its own; 540 are 60 a task.", "--count", min=1, max=options.MAX_COUNT),
     ] = 540,
-    seed: Annotated[int, seed_option("Of everything random.")] = 0,
+    seed: Annotated[int, seed_option("Random seed.")] = 0,
 ) -> None:
     """Render clips with exact answers, whose lowest sufficient frame rate is known by construction.
 

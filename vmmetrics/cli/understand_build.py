@@ -9,8 +9,8 @@ import typer
 from rich.console import Console
 
 from vmmetrics.cli import options
-from vmmetrics.cli.options import argument, count_option, jobs_option, option
-from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, agree, count, open_consoles, until_stopped, usage, warn
+from vmmetrics.cli.options import argument, count_option, option, out_option, threads_option
+from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, agree, count, error, open_consoles, until_stopped, usage, warn
 
 if TYPE_CHECKING:
     from vmmetrics.understanding.construction.building import BuildFolder
@@ -25,7 +25,7 @@ _TELLING_Z = 3.0
 def build(
     recipe: Annotated[str, argument("motionbench, favor or tuna, which write; fpsbench, which filters.")],
     source: Annotated[Path, argument("Captions, annotations or questions; JSON lines.", metavar="INPUT")],
-    out: Annotated[Path, option("Folder for the questions; goes on with what is there.")] = Path(FOLDER),
+    out: Annotated[Path, out_option("Folder for the questions; resumes what is there.")] = Path(FOLDER),
     videos: Annotated[Path | None, option("Folder of the videos. Default: beside INPUT.")] = None,
     url: options.Url = None,
     model: Annotated[str | None, option("Model there that writes; for fpsbench, that proofreads.")] = None,
@@ -33,37 +33,38 @@ def build(
         list[str] | None, option("Model that filters: MODEL[@URL] or hf:FOLDER. fpsbench: answers blind.")
     ] = None,
     video_model: Annotated[str | None, option("tuna: MODEL[@URL] that misreads the video.")] = None,
-    reviewer: Annotated[list[str] | None, option("fpsbench: model that reviews, named likewise.")] = None,
+    review_model: Annotated[list[str] | None, option("fpsbench: model that reviews: MODEL[@URL] or hf:FOLDER.")] = None,
     answers: Annotated[Path | None, option("fpsbench: rows of id, reviewer, answer, by people.")] = None,
     read_as: Annotated[str, option("fpsbench: benchmark in whose form INPUT is.")] = "custom",
     keep_single: Annotated[bool, option("tuna: keep what one frame tells.", "--keep-single")] = False,
     require_multi: Annotated[int | None, count_option("tuna: drop what so many frames do not tell.", 2)] = None,
-    apply: Annotated[list[Path] | None, option("Review file whose decisions (keep, drop) to apply.")] = None,
+    decisions: Annotated[list[Path] | None, option("Review file whose decisions (keep, drop) to apply.")] = None,
     seed: options.Seed = 0,
     temperature: options.Temperature = 0.7,
-    tokens: Annotated[int, count_option("Most tokens of what is written.")] = 4096,
+    max_tokens: Annotated[int, count_option("Most tokens of what is written.")] = 4096,
     per_minute: options.PerMinute = None,
-    threads: Annotated[int, jobs_option("Videos in hand at once.")] = 4,
-    prices: options.Prices = None,
+    threads: Annotated[int, threads_option("Videos worked on at a time.")] = 4,
+    price_per_million: options.PricePerMillion = None,
     max_cost: options.MaxCost = None,
     key_env: options.KeyEnv = options.KEY_VARIABLE,
     yes: options.Yes = False,
 ) -> None:
-    """Have questions written, checked by rules, and filtered by models that see too little; or gate those there are.
+    """Generate questions with an LLM, validate them, and drop those answerable without watching the video.
 
     Writes questions.jsonl ('vmmetrics understand run custom' reads it), rejected.jsonl with reasons, review.jsonl for
-    people, and summary.json. The same command resumes; nothing is paid for twice. Options for models
+    people, and summary.json. Re-run the same command to resume; nothing is paid for twice. Options for models
     and review files can be repeated. Exit codes: 0 all done, 3 some videos are missing or got no reply, 2 wrong usage
     or setup, 130 stopped.
     """
     from vmmetrics.understanding.construction.building import BuildFolder, read_decisions
     from vmmetrics.understanding.construction.settings import BuildSettings, open_build
 
-    decisions = None if apply is None else read_decisions(apply)
+    decided = None if decisions is None else read_decisions(decisions)
     with usage():
         settings = BuildSettings(
-            recipe, source, videos, url, model, tuple(filter_model or ()), video_model, tuple(reviewer or ()), answers,
-            read_as, not keep_single, require_multi, seed, temperature, tokens, per_minute, prices, max_cost, key_env,
+            recipe, source, videos, url, model, tuple(filter_model or ()), video_model, tuple(review_model or ()),
+            answers, read_as, not keep_single, require_multi, seed, temperature, max_tokens, per_minute,
+            price_per_million, max_cost, key_env,
         )  # fmt: skip
         opened = open_build(settings, out)
     output, messages = open_consoles()
@@ -75,15 +76,15 @@ def build(
             with until_stopped(messages, stopped), Bar(messages, len(folder.remaining)) as bar:
                 for outcome in folder.run(threads):
                     if outcome.why:
-                        messages.print(f"{outcome.status}: {outcome.unit}: {outcome.why}", style="red")
+                        error(messages, f"{outcome.status}: {outcome.unit}: {outcome.why}")
                     bar.step()
             left = len(folder.remaining)
         finally:  # whatever stopped it, the files are of what is done
-            summary, reviewed = folder.finish(seed, decisions)
+            summary, reviewed = folder.finish(seed, decided)
     _report(opened, summary, reviewed, output)
     messages.print(f"written: {out}/questions.jsonl", soft_wrap=True)
     if left:
-        messages.print(f"{left} not done; the same command tries them again")
+        error(messages, f"{left} not done; the same command tries them again")
         raise typer.Exit(EXIT_FAILURES)
 
 

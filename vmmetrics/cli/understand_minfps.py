@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
 from vmmetrics.cli import options
-from vmmetrics.cli.options import check_picture, count_option, option
-from vmmetrics.cli.tables import number, table
-from vmmetrics.cli.terminal import EXIT_FAILURES, agree, open_consoles, until_stopped
+from vmmetrics.cli.formats import print_result
+from vmmetrics.cli.options import check_picture, count_option, option, out_option
+from vmmetrics.cli.terminal import EXIT_FAILURES, agree, count, error, open_consoles, until_stopped
 from vmmetrics.errors import ClipError
 from vmmetrics.utils.schema import plain
 from vmmetrics.utils.storage.atomic import write_json
@@ -35,30 +35,34 @@ _SAMPLE = 20
 def minfps(
     name: options.BenchmarkName,
     data: Annotated[Path, option("Folder or file of the benchmark.")],
-    by: Annotated[str, option("Who says: person:NAME, frame-reader (synthetic suite), or a model as for 'run'.")],
+    annotator: Annotated[
+        str, option("Who answers: person:NAME, frame-reader (synthetic suite), or a model as for 'run'.")
+    ],
     videos: options.Videos = None,
-    out: Annotated[Path, option("Folder of what was said; goes on with it.")] = Path("vmmetrics-minfps"),
-    asks: Annotated[int, count_option("Times a model must be right, options shuffled.")] = 4,
-    limit: Annotated[int | None, count_option("The first so many questions only.")] = None,
-    group: Annotated[str, option("Grouping of the table.")] = "task",
+    out: Annotated[Path, out_option("Folder of what was answered; resumes what is there.")] = Path("vmmetrics-minfps"),
+    repeats: Annotated[int, count_option("Times a model must be right, options shuffled.")] = 4,
+    limit: Annotated[int | None, count_option("Use only the first N questions.")] = None,
+    group_by: Annotated[str, option("Grouping of the table.")] = "task",
     play: Annotated[bool, option("Open each clip for the person at the terminal.", "--play")] = False,
     page: Annotated[bool, option("Ask the person on a page in a browser of this machine.", "--page")] = False,
     picture: options.PictureFile = None,
-    prices: options.Prices = None,
+    price_per_million: options.PricePerMillion = None,
     max_cost: options.MaxCost = None,
     yes: options.Yes = False,
+    form: options.Format = "text",
     _plugin: options.BenchmarkPlugins = None,
 ) -> None:
     """Find the lowest frame rate of each question: from 1 fps up by 1 until it can be answered, or down by halves.
 
-    Run it again with another --by and the same --out for a second annotator; the minimum counts. The same command goes
-    on where it stopped. Exit codes: 0 all done, 3 some videos cannot be shown or some questions get no answer, 2 wrong
-    usage or setup, 130 stopped.
+    Run it again with another --annotator and the same --out for a second annotator; the minimum counts. Re-run the
+    same command to resume. Exit codes: 0 all done, 3 some videos cannot be shown or some questions get no answer,
+    2 wrong usage or setup, 130 stopped.
     """
     from vmmetrics.understanding import registry
     from vmmetrics.understanding.harness.models import ModelSettings
     from vmmetrics.understanding.minfps import distributions
     from vmmetrics.understanding.minfps.asking import Asked, rates_found
+    from vmmetrics.utils.storage.job_folder import check_folder
 
     check_picture(picture)
     output, messages = open_consoles()
@@ -67,30 +71,41 @@ def minfps(
     questions = [question for question in loaded.questions if question.options][:limit]
     if not questions:
         raise typer.BadParameter(f"{name} has no questions with options in {data}")
-    if (play or page) and not by.startswith(PERSON):
-        raise typer.BadParameter(f"--play and --page are for a person: --by {PERSON}NAME")
+    if (play or page) and not annotator.startswith(PERSON):
+        raise typer.BadParameter(f"--play and --page are for a person: --annotator {PERSON}NAME")
+    check_folder(out, holds="rates")
     about = {"benchmark": name, "data": sorted(loaded.source.values())}
-    if by.startswith(PERSON) and by != PERSON:
-        opened = _person(by.removeprefix(PERSON), out, questions, play, page, messages)
+    if annotator.startswith(PERSON) and annotator != PERSON:
+        opened = _person(annotator.removeprefix(PERSON), out, questions, play, page, messages)
     else:
         try:
-            settings = None if by == "frame-reader" else ModelSettings(by, prices=prices, max_cost=max_cost)
-        except ValueError as error:
-            raise typer.BadParameter(f"{error}; or person:NAME", param_hint="--by") from error
-        opened = _model(settings, benchmark, questions, out, asks, yes, messages)
+            settings = (
+                None
+                if annotator == "frame-reader"
+                else ModelSettings(annotator, prices=price_per_million, max_cost=max_cost)
+            )
+        except ValueError as refused:
+            raise typer.BadParameter(f"{refused}; or person:NAME", param_hint="--annotator") from refused
+        opened = _model(settings, benchmark, questions, out, repeats, yes, messages)
     failed = 0
     kept = "stopped; what was said is kept, the same command goes on"
-    with opened as annotator, Asked(out, annotator, about) as asked, until_stopped(messages, kept):
+    with opened as who, Asked(out, who, about) as asked, until_stopped(messages, kept):
         for place, (question, rate, why) in enumerate(asked.work_through(questions), 1):
             failed += why is not None
             said = f"{rate:g} fps" if rate is not None else "at no rate"
-            messages.print(f"[{place}/{len(questions)}] {question.id}: {said if why is None else why}", soft_wrap=True)
+            line = f"[{place}/{len(questions)}] {question.id}: "
+            if why is None:
+                messages.print(line + said, soft_wrap=True)
+            else:
+                error(messages, line + why)
     found = rates_found(out, questions)
-    _show(found, name, group, output, picture)
     rows = [{**plain(question), "min_fps": question.min_fps} for question in found]
-    write_json(out / "minfps.json", {"questions": rows, "distribution": plain(distributions(found, group))})
+    figures = {"questions": rows, "distribution": plain(distributions(found, group_by))}
+    _show(found, name, group_by, form, figures, output, picture)
+    write_json(out / "minfps.json", figures)
     messages.print(f"written: {out}", soft_wrap=True)
     if failed:
+        error(messages, f"{count(failed, 'question')} failed; the same command asks again")
         raise typer.Exit(EXIT_FAILURES)
 
 
@@ -170,29 +185,34 @@ def _say_cost(model: EndpointModel, benchmark: Benchmark, questions: Sequence[Qu
     messages.print(f"{model.name}, if no rate is enough: {estimate}", soft_wrap=True)
 
 
-def _show(found: Sequence[QuestionRate], name: str, group: str, output: Console, picture: Path | None) -> None:
+def _show(
+    found: Sequence[QuestionRate], name: str, group: str, form: str, data: Mapping[str, Any], output: Console,
+    picture: Path | None,
+) -> None:  # fmt: skip
     from vmmetrics.cli.prompts import save_picture
     from vmmetrics.understanding.minfps import agreement, distributions
+    from vmmetrics.utils.display.tables import DisplayTable, Lines, Part, figure, heads
 
     rows = distributions(found, group)
     buckets = list(rows[0].buckets)[:-1]  # the last is "never" again
-    grid = table(group, *map(number, ("n", "never", "mean", "quartiles", *buckets)), title=f"{name}: minFPS")
-    for row in rows:
-        mean = "" if row.mean is None else f"{row.mean:.2f}"
-        quartiles = "" if row.quartiles is None else " / ".join(f"{value:g}" for value in row.quartiles)
-        counts = (row.n, row.never, mean, quartiles, *(row.buckets[bucket] for bucket in buckets))
-        grid.add_row(row.name, *map(str, counts))
-    output.print(grid)
     annotators = sorted({who for question in found for who in question.by})
-    output.print(f"minimum over {', '.join(annotators) or 'nobody'}", style="dim")
+    caption = f"minimum over {', '.join(annotators) or 'nobody'}"
+    grid = DisplayTable("minfps", f"{name}: minFPS", caption, heads(group, "n", "never", "mean", "quartiles", *buckets))
+    for row in rows:
+        quartiles = "" if row.quartiles is None else " / ".join(f"{value:g}" for value in row.quartiles)
+        counts = [str(row.buckets[bucket]) for bucket in buckets]
+        grid.add(row.name, str(row.n), str(row.never), figure(row.mean), quartiles, *counts)
+    said = []
     alike = agreement(found)
     if alike is not None:
-        output.print(f"all annotators in one bucket: {alike:.1%} of the questions with two or more")
+        said.append(f"all annotators in one bucket: {alike:.1%} of the questions with two or more")
     known = [(q.min_fps, q.known) for q in found if q.known is not None and q.min_fps is not None]
     if known:
         same = sum(abs(rate - stated) < 1e-6 for rate, stated in known)
         lower = sum(rate < stated - 1e-6 for rate, stated in known)
-        output.print(f"as stated by the benchmark: {same} of {len(known)}; lower {lower}")
+        said.append(f"as stated by the benchmark: {same} of {len(known)}; lower {lower}")
+    parts: list[Part] = [grid, *([Lines("agreement", "Agreement", tuple(said))] if said else [])]
+    print_result(form, parts, output, data=lambda: data)
     if picture is not None and found:
         from vmmetrics.understanding.report import minfps_chart
 

@@ -14,8 +14,8 @@ import typer
 from rich.console import Console
 
 from vmmetrics.cli import options
-from vmmetrics.cli.options import count_option, jobs_option, number_option, option, seed_option
-from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, agree, count, open_consoles, until_stopped, usage, warn
+from vmmetrics.cli.options import count_option, number_option, option, out_option, seed_option, threads_option
+from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, agree, count, error, open_consoles, until_stopped, usage, warn
 from vmmetrics.errors import SetupError
 
 if TYPE_CHECKING:
@@ -64,12 +64,18 @@ def reopen(
     return run, benchmark, loaded, answers
 
 
-def print_result(result: ScoredRun, output: Console) -> None:
-    """The figures beside published ones, and what was counted."""
-    from vmmetrics.understanding.harness.scoring import page_parts
-    from vmmetrics.utils.display.tables import print_parts
+def print_run(result: ScoredRun, output: Console, form: str = "text") -> None:
+    """Print the figures beside published ones, and what was counted."""
+    from dataclasses import astuple, fields
 
-    print_parts(page_parts(result, BESIDE), output)
+    from vmmetrics.cli.formats import print_result
+    from vmmetrics.understanding.harness.benchmark import Figure
+    from vmmetrics.understanding.harness.scoring import page_parts
+    from vmmetrics.utils.display.markup import csv_text
+
+    rows = [[part.name for part in fields(Figure)], *map(astuple, result.figures)]
+    parts = page_parts(result, BESIDE) if form == "text" else page_parts(result)
+    print_result(form, parts, output, data=result.to_json, csv=lambda: csv_text(rows))
 
 
 def judge_of(text: str | None, folder: Path, messages: Console, max_cost: float | None, **asking: Any) -> Any:
@@ -110,69 +116,95 @@ def run(
     ],
     data: Annotated[Path, option("Folder or file of the benchmark, as it was released.")],
     videos: options.Videos = None,
-    out: Annotated[Path | None, option("Folder of the run; goes on with what is there.")] = None,
+    out: Annotated[Path | None, out_option("Folder of the run; resumes what is there.")] = None,
     frames: Annotated[
         str | None, option("'8 uniform', '2 fps', adaptive, native, single, first, none; 'slowed 4', 'at most 64'.")
     ] = None,
     control: Annotated[str | None, option("blind: words alone; single-frame: the middle frame.")] = None,
-    side: Annotated[int, count_option("Longer side of the frames, pixels.", 16)] = 448,
-    form: Annotated[str, option("Frames as images or video; auto: as the model takes them best.")] = "auto",
+    max_size: Annotated[int, count_option("Longer side of the frames, pixels.", 16)] = 448,
+    video_format: Annotated[str, option("Frames as images or video; auto: as the model takes them best.")] = "auto",
     times: Annotated[
         bool | None,
         option("Tell clip length, rate and frame times with images. Default: not with --protocol upstream."),
     ] = None,
     protocol: Annotated[str, option("Words and scoring: vmmetrics, or upstream as released.")] = "vmmetrics",
-    limit: Annotated[int | None, count_option("Ask so many questions only; may grow.")] = None,
-    tokens: Annotated[int, count_option("Most tokens of an answer, thinking included.")] = 8192,
-    temperature: Annotated[float, number_option("Of an endpoint.", 0, 2)] = 0.0,
-    seed: Annotated[int | None, seed_option("Of an endpoint's sampling.")] = None,
+    limit: Annotated[int | None, count_option("Use only the first N questions (can be raised on resume).")] = None,
+    max_tokens: Annotated[int, count_option("Most tokens of an answer, thinking included.")] = 8192,
+    temperature: Annotated[float, number_option("Sampling temperature of an endpoint.", 0, 2)] = 0.0,
+    seed: Annotated[int | None, seed_option("Random seed that is sent to an endpoint.")] = None,
     per_minute: options.PerMinute = None,
-    threads: Annotated[int | None, jobs_option("Questions at once; of a local model, of torch.")] = None,
-    prices: options.Prices = None,
+    threads: Annotated[int | None, threads_option("Concurrent requests; threads of a local model.")] = None,
+    price_per_million: options.PricePerMillion = None,
     max_cost: options.MaxCost = None,
     key_env: options.KeyEnv = options.KEY_VARIABLE,
-    reasoning_effort: Annotated[str | None, option("Of an endpoint: low, medium, high or its own word.")] = None,
-    extra_body: Annotated[str | None, option("JSON object of further fields of an endpoint's requests.")] = None,
-    batch_size: Annotated[int, jobs_option("Questions at once of a local model.")] = 1,
-    dtype: Annotated[str, option("Of a local model: auto, float32, float16 or bfloat16.")] = "auto",
-    device: Annotated[
-        str | None, option("Of a local model: cuda, cuda:1, cpu, or auto for all GPUs. Default: the GPUs there are.")
+    reasoning_effort: Annotated[
+        str | None, option("Reasoning effort asked of an endpoint: low, medium, high or its own word.")
     ] = None,
-    again: Annotated[bool, option("Ask anew where there was an error.", "--again")] = False,
+    extra_body: Annotated[str | None, option("JSON object with more fields for an endpoint's requests.")] = None,
+    batch_size: Annotated[int, count_option("Questions at once of a local model.")] = 1,
+    dtype: Annotated[str, option("Number type of a local model: auto, float32, float16 or bfloat16.")] = "auto",
+    device: options.Device = None,
+    dry_run: options.DryRun = False,
+    retry_errors: Annotated[bool, option("Ask again where there was an error.", "--retry-errors")] = False,
     yes: options.Yes = False,
+    form: options.Format = "text",
     _plugin: options.BenchmarkPlugins = None,
 ) -> None:
     """Show a model the videos of a benchmark, ask it the questions, and score what it says.
 
-    The same command resumes; nothing is asked or paid for twice. Exit codes: 0 all answered, 3 some
+    Re-run the same command to resume; nothing is asked or paid for twice. Exit codes: 0 all answered, 3 some
     questions without an answer, 2 wrong usage or setup, 130 stopped.
     """
     from vmmetrics.understanding import registry
     from vmmetrics.understanding.harness.models import ModelSettings, open_model
-    from vmmetrics.understanding.harness.running import Asking
+    from vmmetrics.understanding.harness.running import Asking, RunFolder
 
     output, messages = open_consoles()
     benchmark = registry.find(name)
     with usage():
         policy = _policy(benchmark, frames, control)
         settings = ModelSettings(
-            model, form, protocol != "upstream" if times is None else times, tokens, temperature, seed, per_minute,  # type: ignore[arg-type]
-            prices, max_cost, key_env, threads, reasoning_effort, extra_body, batch_size, dtype, device,
+            model, video_format, protocol != "upstream" if times is None else times, max_tokens, temperature,  # type: ignore[arg-type]
+            seed, per_minute, price_per_million, max_cost, key_env, threads, reasoning_effort, extra_body, batch_size,
+            dtype, device,
         )  # fmt: skip
     loaded = benchmark.load(data, videos)
     folder = out or Path(FOLDER) / _slug(f"{name}-{model}-{policy}-{protocol}")
+    RunFolder.check(folder)
+    if dry_run:
+        _show_plan(loaded, model, f"{policy}", limit, data, videos, folder, form, output)
+        return
     words, own = scoring(protocol), frames is None and control is None
     opened = open_model(settings, loaded.questions, folder / "replies", partial(benchmark.read_answers, protocol=words))
     loaded = replace(loaded, problems={**loaded.problems, **getattr(opened, "problems", {})})
-    asking = Asking(benchmark, loaded, opened, policy, words, side, limit, own_policies=own)
+    asking = Asking(benchmark, loaded, opened, policy, words, max_size, limit, own_policies=own)
     places = {"data": str(data.absolute()), "videos": videos and str(videos.absolute())}
     start = {"model": model, "batch_size": batch_size, **places}
-    failed = _ask(asking, folder, start, again, yes, messages)
-    _score(asking, folder, output, messages)
+    failed = _ask(asking, folder, start, retry_errors, yes, messages)
+    _score(asking, folder, output, messages, form)
     if failed:
-        again_said = "the same command asks again where none came, --again also where there was an error"
-        messages.print(f"{failed:,} questions got no answer; {again_said}")
+        again_said = "the same command asks again where none came, --retry-errors also where there was an error"
+        error(messages, f"{count(failed, 'question')} got no answer; {again_said}")
         raise typer.Exit(EXIT_FAILURES)
+
+
+def _show_plan(
+    loaded: LoadedBenchmark, model: str, policy: str, limit: int | None, data: Path, videos: Path | None, folder: Path,
+    form: str, output: Console,
+) -> None:  # fmt: skip
+    """Print what would be asked, of whom, and where answers would go."""
+    from vmmetrics.cli.formats import print_result
+    from vmmetrics.understanding.harness.running import read_answers
+    from vmmetrics.utils.display.tables import Lines
+
+    answered = len(read_answers(folder)[0]) if (folder / "answers.jsonl").exists() else 0
+    lines = [
+        f"{count(len(loaded.questions[:limit]), 'question')} to {model}, frames: {policy}",
+        f"data: {data}; videos: {videos or 'with the data'}",
+        *(f"{times:,} {problem}" for problem, times in loaded.problems.items()),
+        f"answers: {folder}, which has {answered}" if answered else f"answers: {folder}, new",
+    ]
+    print_result(form, [Lines("plan", "Would be asked", tuple(lines))], output)
 
 
 def _policy(benchmark: Benchmark, frames: str | None, control: str | None) -> FramePolicy:
@@ -200,12 +232,19 @@ def _ask(asking: Asking, path: Path, start: dict[str, Any], again: bool, yes: bo
     """
     from vmmetrics.models.endpoint import EndpointModel
     from vmmetrics.understanding.harness.running import RunFolder, usage_of
-    from vmmetrics.utils.storage.provenance import machine, recorded_versions
+    from vmmetrics.utils.storage.provenance import invocation, machine, recorded_versions
 
     found = len(asking.loaded.questions)
     if not asking.covered() and not (path / "answers.jsonl").exists():
         raise SetupError(f"The videos of all {found:,} questions are missing; --videos says where they are")
-    session = {**start, "limit": asking.limit, "found": found, "versions": recorded_versions(), "machine": machine()}
+    session = {
+        **start,
+        **invocation(),
+        "limit": asking.limit,
+        "found": found,
+        "versions": recorded_versions(),
+        "machine": machine(),
+    }
     with RunFolder(path, asking.configuration(), session) as folder:
         warn(messages, folder.warnings)
         _begin(asking, folder, start["model"], again, yes, messages)
@@ -217,7 +256,7 @@ def _ask(asking: Asking, path: Path, start: dict[str, Any], again: bool, yes: bo
                     if answered.error is not None:
                         kind = "error" if outcome.kept else "no answer"
                         text = f"{kind}: {answered.question}: {answered.error}"
-                        messages.print(text, style="red", soft_wrap=True)
+                        error(messages, text)
                     bar.step()
         finally:
             folder.finish({"problems": dict(asking.loaded.problems), "usage": usage_of(folder.answers)})
@@ -230,12 +269,14 @@ def _ask(asking: Asking, path: Path, start: dict[str, Any], again: bool, yes: bo
 def _begin(asking: Asking, folder: RunFolder, model: str, again: bool, yes: bool, messages: Console) -> None:
     """Say what is to be done and what it may cost, and go on only where that is fine."""
     from vmmetrics.models.endpoint import EndpointModel
+    from vmmetrics.understanding.harness.statistics import too_few_videos
 
     todo, wanted = asking.remaining(folder, again), len(asking.covered(folder.answers))
     for problem, times in asking.loaded.problems.items():
         messages.print(f"{times:,} {problem}")
     before = f", {wanted - len(todo):,} of them answered before" if wanted > len(todo) else ""
     messages.print(f"{count(wanted, 'question')} to {asking.model.name}{before}")
+    warn(messages, too_few_videos(asking.covered(folder.answers)))
     if isinstance(asking.model, EndpointModel) and todo:
         expected = _LETTER_TOKENS if todo[0].options else _WORDS_TOKENS
         conversations = [asking.turns(question) for question in todo]
@@ -244,7 +285,7 @@ def _begin(asking: Asking, folder: RunFolder, model: str, again: bool, yes: bool
         agree(messages, yes)
 
 
-def _score(asking: Asking, path: Path, output: Console, messages: Console) -> None:
+def _score(asking: Asking, path: Path, output: Console, messages: Console, form: str) -> None:
     """Score and print what was answered, unless that takes a judge."""
     from vmmetrics.understanding.harness.running import read_answers
     from vmmetrics.understanding.harness.scoring import score, write
@@ -258,6 +299,6 @@ def _score(asking: Asking, path: Path, output: Console, messages: Console) -> No
         problems=asking.loaded.problems,
     )  # fmt: skip
     files = write(result, path)
-    print_result(result, output)
+    print_run(result, output, form)
     for file in files:
         messages.print(f"written: {file}", soft_wrap=True)

@@ -10,15 +10,14 @@ from urllib.parse import urlsplit
 
 import typer
 from rich.console import Console
-from rich.table import Column
-from rich.text import Text
 
+from vmmetrics.cli import options
+from vmmetrics.cli.formats import print_result
 from vmmetrics.cli.options import argument, option
-from vmmetrics.cli.tables import name as long
-from vmmetrics.cli.tables import table, whole
 from vmmetrics.cli.terminal import open_consoles
 
 if TYPE_CHECKING:
+    from vmmetrics.scoring.checkup import Finding
     from vmmetrics.utils.weights.download import Progress as Told
     from vmmetrics.utils.weights.fetch import FetchListener
     from vmmetrics.utils.weights.manifest import Published
@@ -27,12 +26,23 @@ if TYPE_CHECKING:
 # ``vmmetrics doctor``: what is here, what can run, and what mends the rest.
 
 
-def doctor() -> None:
-    """Say what is installed, which presets can run here, and which command mends what is missing."""
+def doctor(form: options.Format = "text") -> None:
+    """Say what is installed, which presets can run here, and how to install what is missing."""
     from vmmetrics.scoring import checkup
+    from vmmetrics.utils.display.tables import DisplayTable, heads
 
     output, _ = open_consoles()
     report = checkup.check_up()
+    grid = DisplayTable("doctor", "Installation", "", heads("part", "name", "state", "found", "install with", texts=5))
+    for title, findings in report.items():
+        for one in findings:
+            grid.add(title, one.name, {True: "ok", False: "bad", None: "absent"}[one.good], one.text, one.cure or "")
+    print_result(form, [grid], output, text=lambda: _print_findings(report, output))
+    if any(finding.good is False for findings in report.values() for finding in findings):
+        raise typer.Exit(1)
+
+
+def _print_findings(report: dict[str, list[Finding]], output: Console) -> None:
     for title, findings in report.items():
         output.print(title, style="bold")
         for finding in findings:
@@ -40,44 +50,47 @@ def doctor() -> None:
             output.print(f"  {sign:<4}", style=style, end="")
             output.print(f"{finding.name}: {finding.text}", soft_wrap=True)
             if finding.cure:
-                output.print(f"       mend it with: {finding.cure}", soft_wrap=True)
-    if any(finding.good is False for findings in report.values() for finding in findings):
-        raise typer.Exit(1)
+                output.print(
+                    f"       {'repair' if finding.good is False else 'install'} with: {finding.cure}", soft_wrap=True
+                )
 
 
 EXIT_DAMAGED = 1
 
 
-def list_weights(names: Annotated[list[str] | None, argument("Checkpoints and sets. Default: all.")] = None) -> None:
+def list_weights(
+    names: Annotated[list[str] | None, argument("Checkpoints and sets. Default: all.")] = None,
+    form: options.Format = "text",
+) -> None:
     """List the published checkpoints, what needs them, and what is here."""
+    from vmmetrics.utils.display.tables import DisplayTable, figure, heads
     from vmmetrics.utils.weights.fetch import gigabytes
     from vmmetrics.utils.weights.folder import inspect, weights_home
     from vmmetrics.utils.weights.manifest import select
 
     output, _ = open_consoles()
     home = weights_home()
-    middle = map(long, ("set", "for", "licence", "source"))
-    grid = table(Column("name", no_wrap=True), *middle, whole("size"), Column("here", no_wrap=True))
+    columns = (*heads("name", "set", "for", "licence", "source", texts=5), *heads("size", "here", texts=0))
+    grid = DisplayTable("weights", "Published weights", f"weights folder: {home}", columns)
     for entry in select(names or None):
         found = inspect(entry, home, "sizes")
         if found.faults:
-            state = Text("damaged", "red")
+            state = "damaged"
         elif found.missing:
-            state = Text("partly", "yellow") if found.files else Text("-", "dim")
+            state = "partly" if found.files else "no"
         else:
-            state = Text("yes", "green")
+            state = "yes"
         exact = all(file.bytes is not None for file in entry.files if file.about is not None or file.bytes is not None)
         size = ("" if exact else "~") + gigabytes(entry.size)
         where = entry.source if entry.hub else urlsplit(entry.files[0].url or "").netloc
-        cells = (entry.name, ", ".join(entry.sets), entry.used_by, entry.licence, where, size)
-        grid.add_row(*map(Text, cells), state)
-    output.print(grid)
-    output.print(f"weights folder: {home}", soft_wrap=True)
+        cells = (entry.name, ", ".join(entry.sets), entry.used_by, entry.licence, where)
+        grid.add(*cells, figure(entry.size, size), state)
+    print_result(form, [grid], output)
 
 
 def fetch(
     names: Annotated[list[str], argument("Checkpoints and sets, such as vmbench.")],
-    copies: Annotated[Path | None, option("Take them from a folder with copies; no network.", "--from")] = None,
+    copies: Annotated[Path | None, option("Take them from a folder with copies; no network.", "--from-folder")] = None,
     mirror: Annotated[
         str | None, option("Address of a web server with a weights folder. (A mirror of the hub: set HF_ENDPOINT.)")
     ] = None,
@@ -88,7 +101,7 @@ def fetch(
         bool, option("Agree to the licences that have to be agreed to.", "--accept-licence")
     ] = False,
 ) -> None:
-    """Fetch published weights; what was cut off goes on, what is here and whole is left alone."""
+    """Download published weights. Resumes partial downloads and skips complete files."""
     from vmmetrics.utils.weights import fetch as fetching
 
     output, messages = open_consoles()
@@ -102,7 +115,7 @@ def fetch(
 def verify(
     names: Annotated[list[str] | None, argument("Checkpoints and sets. Default: all that are here.")] = None,
 ) -> None:
-    """Hash every file anew and hold it against the published and the recorded hash. Exit code 1 if one is wrong."""
+    """Hash every file and compare it with the published and the recorded hash. Exit code 1 if one is wrong."""
     from vmmetrics.utils.weights.folder import inspect, weights_home
     from vmmetrics.utils.weights.manifest import select
 

@@ -23,7 +23,7 @@ def measure(scene: Scene, protocol: Protocol = "vmmetrics") -> MetricResult:  # 
         return MetricResult(None, "this preset has no commonsense classifier yet")
     views = model.view_frames(scene)
     if not views:
-        return MetricResult(None, f"{len(scene.clip)} frames: too few to judge motion by")
+        return MetricResult(None, f"{len(scene.clip)} frame{'s' * (len(scene.clip) != 1)}: too few to judge motion by")
     result = commonsense_adherence_score(scene.probabilities)
     over_time = score_over_time(result.view_scores, views, len(scene.clip))
     looks = model.looked(scene) if isinstance(model, ExplainingModel) else ()

@@ -15,11 +15,12 @@ from typing import Any, Final
 from vmmetrics.errors import SetupError
 from vmmetrics.utils.storage.provenance import version_of
 from vmmetrics.utils.tables import sha256_of
+from vmmetrics.utils.tensors import quiet_transformers
 
 INSTALL: Final = "pip install 'vmmetrics[baselines]'"
 """What brings torch, torchvision, transformers and safetensors."""
 LESS: Final = (
-    "fewer frames (--frames, 'at most N'), smaller ones (--side), --dtype bfloat16 or --batch-size 1 take less"
+    "fewer frames (--frames, 'at most N'), smaller ones (--max-size), --dtype bfloat16 or --batch-size 1 take less"
 )
 """What may be done where the memory is full."""
 _HUB: Final = re.compile(r"[\w.-]+/[\w.-]+(?:@[\w./-]+)?")
@@ -75,16 +76,18 @@ def load(source: str, dtype: str = "auto", device: str | None = None) -> LoadedM
                 f"{source} is a {config.model_type!r}, which transformers {version_of('transformers')} does not load "
                 "as an image-text-to-text model; choose one that looks at pictures, or serve it and name its endpoint"
             )
-        processor = AutoProcessor.from_pretrained(folder, **_SAFE)
+        with quiet_transformers():
+            processor = AutoProcessor.from_pretrained(folder, **_SAFE)
         if getattr(processor, "image_processor", None) is None:
             raise SetupError(
                 f"{source} has no processor of pictures (preprocessor_config.json, processor_config.json); "
                 "put those of the model it was made from beside its weights"
             )
         placed = _placed(torch, device)
-        model, found = AutoModelForImageTextToText.from_pretrained(
-            folder, dtype=dtype, use_safetensors=True, output_loading_info=True, **placed, **_SAFE
-        )
+        with quiet_transformers():
+            model, found = AutoModelForImageTextToText.from_pretrained(
+                folder, dtype=dtype, use_safetensors=True, output_loading_info=True, **placed, **_SAFE
+            )
         if not placed:
             model = model.to(_one_device(torch, device))
     except SetupError:

@@ -68,7 +68,7 @@ class LocalModel:
         self._processor.tokenizer.padding_side = "left"  # what is written follows what was said
         videos = getattr(self._processor, "video_processor", None) is not None
         if form == "video" and not videos:
-            raise SetupError(f"The processor of {source} takes no videos; choose --form images")
+            raise SetupError(f"The processor of {source} takes no videos; choose --video-format images")
         self._video = videos and form != "images"
         self._tokens, self._threads, self._times = tokens, threads, times
         self._in_video = self._video and self._reads_times()

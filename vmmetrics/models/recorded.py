@@ -4,108 +4,42 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
-import re
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from vmmetrics.errors import SetupError
+from vmmetrics.models.answer_rows import TEXTS, RecordedAnswer, answers_in, plain_key
 from vmmetrics.models.frames import Frames
 from vmmetrics.models.protocol import OneByOne, Said
-from vmmetrics.models.questions import LETTERS, NOT_RECORDED, Answered, EntriesByQuestion, Question
+from vmmetrics.models.questions import NOT_RECORDED, Answered, EntriesByQuestion, Question
+from vmmetrics.utils.display.markup import clean, listed, shortened
 from vmmetrics.utils.endpoint.messages import Turn
-from vmmetrics.utils.schema import parse_json
-from vmmetrics.utils.tables import SEPARATORS, json_lines, read_rows
-
-# Answers that need no model: at random, and the letter that is right most often.
-
-
-class RandomModel(OneByOne):
-    """Chooses an option at random; a question's own key and the seed decide, not the order of the questions.
-
-    Args:
-        seed: Of the choices.
-    """
-
-    sees = False
-    name = "random"
-
-    def __init__(self, seed: int = 0) -> None:
-        self.identity: Mapping[str, Any] = {"random": seed}
-        self._seed = seed
-
-    def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> Said:  # noqa: ARG002
-        """An option, in the words that the question asks for.
-
-        Raises:
-            SetupError: The question has no options.
-        """
-        drawn = hashlib.sha256(f"{self._seed}\0{question.id}".encode("utf-8", "backslashreplace")).digest()
-        return _choice(question, turns, int.from_bytes(drawn[:8], "big") % max(1, len(question.options)))
-
-
-class MajorityModel(OneByOne):
-    """Always answers the letter that is right most often in the key: what a model gains that knows only that.
-
-    Args:
-        questions: All questions of the benchmark.
-
-    Raises:
-        SetupError: None of them has a key.
-    """
-
-    sees = False
-    name = "majority letter"
-
-    def __init__(self, questions: Sequence[Question]) -> None:
-        counts = Counter(question.answer for question in questions if question.answer is not None)
-        if not counts:
-            raise SetupError("The majority letter needs questions with options and a key; there are none")
-        self._places = [place for place, _ in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))]
-        self.identity: Mapping[str, Any] = {"majority": "".join(LETTERS[place] for place in self._places)}
-
-    def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> Said:  # noqa: ARG002
-        """The most frequent letter that the question has.
-
-        Raises:
-            SetupError: The question has no options.
-        """
-        return _choice(question, turns, next((p for p in self._places if p < len(question.options)), 0))
-
-
-def _choice(question: Question, turns: Sequence[Turn], place: int) -> Said:
-    if not question.options:
-        raise SetupError(f"Question {question.id!r} has no options, so there is nothing to guess")
-    letter = LETTERS[place]
-    lettered = any(re.search(rf"^\W{{0,2}}{letter}\W", turn.text, re.MULTILINE) for turn in turns)
-    return Said(letter if lettered else question.options[place])
-
 
 Released = Callable[[Path], Mapping[str, Answered] | None]
 """How a benchmark reads a file of answers in its own released form."""
-IDS = ("id", "uid", "question_id", "question_key", "index", "question", "video_name")
-"""Names under which a row may have the key of its question, the first that is there counts."""
-TEXTS = ("prediction", "raw_response", "text", "output", "response", "candidate_caption", "caption")
-"""Names under which it may have the answer; the first that is there and not empty counts. Not ``answer``: in released
-files that is the key, and a key that is taken for answers scores 100 %."""
+_SHOWN, _LONGEST = 5, 40  # keys in a message, and characters of each
+_AGREEING = 0.9
+"""Share of what a file says of its questions (their words, the right letters) that must fit before its numbers are
+taken for places in the benchmark: a few keys were corrected between versions, another order fits one in four."""
 
 
 class RecordedModel(OneByOne):
-    """Answers from a file: JSON, JSON lines or a table; ``{key: text}``, ``{key: row}``, or rows with keys in them.
+    """Answers from a file; its forms are those of :func:`vmmetrics.models.answer_rows.answers_in`.
 
-    A list under a key (FAVOR-Bench's results) answers the questions ``key_0``, ``key_1``, ... Where a key comes twice,
-    the first answer that is not empty counts. A benchmark may read its own released form otherwise.
+    Where a key comes twice, the first answer that is not empty counts. A benchmark may read its own released form
+    otherwise.
 
     Args:
         path: The file.
         answers: What was read from it, if that was done already.
 
     Attributes:
-        answers: Texts by keys.
-        problems: What was wrong with the file, in words, to how often.
+        answers: Texts by the file's keys.
+        problems: What was wrong with the file, and how answers were matched, in words, to how often.
 
     Raises:
         SetupError: It cannot be read, or holds no answers.
@@ -117,12 +51,20 @@ class RecordedModel(OneByOne):
         self.name = f"recorded: {path.name}"
         self._path = path
         self.problems: Counter[str] = Counter()
-        self.answers = dict(answers or {})
-        for key, text in answers_in(path, self.problems) if answers is None else ():
-            if not self.answers.get(key, "").strip():
-                self.answers[key] = text
-        if not self.answers:
-            raise SetupError(f"{path} holds no answers; expected {{key: text}}, or rows with {', '.join(TEXTS[:4])}")
+        read = [RecordedAnswer(key, text) for key, text in (answers or {}).items()]
+        self._rows: dict[str, RecordedAnswer] = {}
+        for row in _told_apart(list(answers_in(path, self.problems))) if answers is None else read:
+            before = self._rows.get(row.key)
+            if before is None or (not before.text.strip() and (row.text.strip() or before.error is None)):
+                self._rows[row.key] = row
+        self.answers = {key: row.text for key, row in self._rows.items() if row.error is None}
+        self._found: dict[str, RecordedAnswer] = {}
+        if not self._rows:
+            reason = f" ({', '.join(self.problems)})" if self.problems else ""
+            raise SetupError(
+                f"{path} holds no answers{reason}; expected {{key: text}}, rows with {', '.join(TEXTS[:4])}, a sample "
+                "log of lmms-eval, a table of VLMEvalKit, or the output of an OpenAI batch"
+            )
 
     @property
     def identity(self) -> Mapping[str, Any]:
@@ -131,28 +73,132 @@ class RecordedModel(OneByOne):
         return {"recorded": hashlib.sha256(whole).hexdigest()}
 
     def check(self, questions: Sequence[Question]) -> None:
-        """See that the answers are to these questions.
+        """Find the question of each answer: by its key, by its words, by its place in the benchmark.
 
         Raises:
-            SetupError: None of them is.
+            SetupError: None of the answers is to these questions.
         """
-        if questions and all(self._of(question) is None for question in questions):
-            ours, theirs = questions[0].id, next(iter(self.answers))
+        found = self._by_keys(questions)
+        left = _without(self._rows.values(), found)
+        if left and len(found) < len(questions):
+            by_words = dict(_by_words(left, [q for q in questions if q.id not in found]))
+            left = _without(left, by_words)
+            by_place = {} if found else self._by_place(left, questions, by_words)
+            left = _without(left, by_place)
+            for how, matched in (("question's words", by_words), ("place in the benchmark", by_place)):
+                self._count(f"recorded answers matched by their {how}", len(matched))
+            found |= by_words | by_place
+        self._found = found
+        if questions and not found:
+            ours, theirs = questions[0].id, next(iter(self._rows))
+            why = "; ".join(problem for problem in self.problems if "place" in problem)
             raise SetupError(
-                f"None of the {len(self.answers)} answers in {self._path} is to one of these questions: "
-                f"their keys are like {theirs!r}, the questions' like {ours!r}"
+                f"None of the {len(self._rows)} answers in {self._path} is to one of these questions: "
+                f"their keys are like {theirs!r}, the questions' like {ours!r}{why and '; '}{why}"
             )
+        names = listed([shortened(clean(row.key), _LONGEST) for row in left], _SHOWN)
+        self._count(f"recorded answers to none of the questions: {names}", len(left))
+        errors = sum(row.error is not None for row in found.values())
+        self._count("recorded errors in place of answers", errors)
 
     def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> Said:  # noqa: ARG002
         """What was recorded."""
-        text = self._of(question)
-        return Said("", NOT_RECORDED) if text is None else Said(text)
+        row = self._found.get(question.id)
+        return Said("", NOT_RECORDED) if row is None else Said(row.text, row.error)
 
-    def _of(self, question: Question) -> str | None:
-        """The answer to a question; a description may also go by the name of the video."""
+    def _count(self, problem: str, times: int) -> None:
+        if times:
+            self.problems[problem] += times
+
+    def _by_key(self, question: Question) -> RecordedAnswer | None:
+        """The answer with a question's key; a description may also go by the name of the video."""
         names = (question.id, question.video) if not question.options else (question.id,)
-        found = (self.answers.get(key) for name in names for key in (name, _key(name)))
-        return next((text for text in found if text is not None), None)
+        found = (self._rows.get(key) for name in names for key in (name, plain_key(name)))
+        return next((row for row in found if row is not None), None)
+
+    def _by_keys(self, questions: Sequence[Question]) -> dict[str, RecordedAnswer]:
+        """Question to the answer with its key; numbers that count otherwise than the keys do are none."""
+        found = [(question, row) for question in questions if (row := self._by_key(question)) is not None]
+        signs = [sign for question, row in found if row.key == str(row.place) for sign in _agreement(row, question)]
+        fit = sum(signs) >= _AGREEING * len(signs)
+        return {question.id: row for question, row in found if fit or row.key != str(row.place)}
+
+    def _by_place(
+        self, rows: Sequence[RecordedAnswer], questions: Sequence[Question], by_words: Mapping[str, RecordedAnswer]
+    ) -> dict[str, RecordedAnswer]:
+        """Question to the answer with its number, if what the file says of its questions agrees."""
+        numbered = [row for row in (*rows, *by_words.values()) if row.place is not None]
+        places = [row.place for row in numbered if row.place is not None]
+        if not numbered or len(set(places)) < len(places):
+            return {}
+        first = 1 if min(places) >= 1 and max(places) == len(questions) else 0
+        inside = [(row, place - first) for row, place in zip(numbered, places, strict=True)]
+        inside = [(row, place) for row, place in inside if place < len(questions)]
+        signs = [sign for row, place in inside for sign in _agreement(row, questions[place])]
+        words = {id(row): key for key, row in by_words.items()}
+        signs += [words[id(row)] == questions[place].id for row, place in inside if id(row) in words]
+        if signs and sum(signs) < _AGREEING * len(signs):
+            problem = "recorded answers not matched by place: words or right letters in the file are of other questions"
+            self._count(problem, len(rows))
+            return {}
+        if not signs and len(numbered) != len(questions):
+            self._count("recorded answers not matched by place: there are more or fewer questions", len(rows))
+            return {}
+        return {questions[place].id: row for row, place in inside if id(row) not in words}
+
+
+def _told_apart(rows: list[RecordedAnswer]) -> list[RecordedAnswer]:
+    """The rows, called by their places where several places have one key, as with the key of a video."""
+    places: defaultdict[str, set[int | None]] = defaultdict(set)
+    for row in rows:
+        places[row.key].add(row.place)
+    if all(len(those) == 1 for those in places.values()):
+        return rows
+    return [row if row.place is None else replace(row, key=f"doc {row.place}") for row in rows]
+
+
+def _without(rows: Iterable[RecordedAnswer], found: Mapping[str, RecordedAnswer]) -> list[RecordedAnswer]:
+    """The rows that were not found to be answers to a question."""
+    used = set(map(id, found.values()))
+    return [row for row in rows if id(row) not in used]
+
+
+def _agreement(row: RecordedAnswer, question: Question) -> Iterator[bool]:
+    """Whether what a row says of its question fits one: its words, the right letter."""
+    if row.asked is not None:
+        yield _folded(question.text) in _folded(row.asked) or _folded(row.asked.split("\n")[0]) in _folded(
+            question.text
+        )
+    if row.right is not None and question.letter is not None:
+        yield row.right == question.letter
+
+
+def _by_words(rows: Iterable[RecordedAnswer], questions: Sequence[Question]) -> Iterator[tuple[str, RecordedAnswer]]:
+    """Question and the answer whose prompt has its words and options, where no other question's fit."""
+    alike: defaultdict[tuple[str, ...], list[Question]] = defaultdict(list)  # words and options: the questions
+    for question in questions:
+        alike[_folded(question.text), *map(_folded, question.options)].append(question)
+    beginning: defaultdict[str, list[tuple[str, ...]]] = defaultdict(list)
+    for words, (question, *_) in alike.items():
+        beginning[_folded(question.text.strip().split("\n")[0])].append(words)
+    matched: defaultdict[str, list[RecordedAnswer]] = defaultdict(list)
+    for row in rows:
+        asked = row.asked or row.key
+        whole, lines = _folded(asked), dict.fromkeys(map(_folded, asked.split("\n")))
+        near = [words for line in dict.fromkeys((*lines, whole)) for words in beginning.get(line, ())]
+        # a file that has the question alone says nothing of the options
+        fitting = [words for words in near if whole == words[0] or all(part in whole for part in words)]
+        found = [question for words in dict.fromkeys(fitting) for question in alike[words]]
+        if len(found) > 1 and row.video is not None:
+            name = PurePosixPath(row.video).stem
+            found = [question for question in found if name in (question.video, PurePosixPath(question.video).stem)]
+        if len(found) == 1:
+            matched[found[0].id].append(row)
+    yield from ((key, rows_of[0]) for key, rows_of in matched.items() if len(rows_of) == 1)
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.split()).casefold()
 
 
 def released_answers(read: Released, path: Path, questions: Sequence[Question]) -> dict[str, str] | None:
@@ -165,63 +211,3 @@ def released_answers(read: Released, path: Path, questions: Sequence[Question]) 
     found = EntriesByQuestion(released, questions)
     answers = {question.id: found.of(question) for question in questions}
     return {key: answered.text for key, answered in answers.items() if answered is not None} or None
-
-
-def answers_in(path: Path, problems: Counter[str] | None = None) -> Iterator[tuple[str, str]]:
-    """Keys and texts of the answers in a file, in its order.
-
-    Args:
-        path: The file.
-        problems: Lines that cannot be read are counted here.
-
-    Raises:
-        SetupError: It cannot be read, or none of its lines can.
-    """
-    table = path.suffix.lower() in (*SEPARATORS, ".parquet")
-    for value in read_rows(path) if table else _values(path, Counter() if problems is None else problems):
-        rows = value if isinstance(value, list) else [value]
-        for row in rows:
-            if isinstance(row, Mapping):
-                yield from _in_row(row)
-
-
-def _values(path: Path, problems: Counter[str]) -> list[Any]:
-    """The JSON values of a file: the one that it is, or one a line; a line may have been cut off with its program."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SetupError(f"{path} cannot be read: {error}") from error
-    with suppress(ValueError):
-        return [parse_json(text, gaps=True)]
-    lines = text.split("\n")  # other line ends may stand in a text
-    return list(json_lines(lines, path, problems, "lines of recorded answers"))
-
-
-def _in_row(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    key = next((key for name in IDS if (key := _plain(row.get(name))) is not None), None)
-    if key is not None:  # without a text: no answer was had
-        text = _text(row)
-        yield from () if text is None else [(_key(key), text)]
-        return
-    for name, value in row.items():  # keys and answers
-        items = value if isinstance(value, list) else [value]
-        for place, item in enumerate(items):
-            inner = _text(item) if isinstance(item, Mapping) else _plain(item)
-            if inner is not None:
-                yield (f"{_key(name)}_{place}" if isinstance(value, list) else _key(name)), inner
-
-
-def _key(key: str) -> str:
-    return str(key).removesuffix(".mp4")
-
-
-def _text(row: Mapping[str, Any]) -> str | None:
-    found = [text for name in TEXTS if (text := _plain(row.get(name))) is not None]
-    return next((text for text in found if text.strip()), found[0] if found else None)
-
-
-def _plain(value: Any) -> str | None:
-    """A text or number as text; tables have NaN where nothing is, and 7.0 for 7 beside it."""
-    if isinstance(value, float):
-        return None if math.isnan(value) else str(int(value)) if value.is_integer() else str(value)
-    return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else None

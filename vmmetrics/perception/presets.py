@@ -39,6 +39,7 @@ class Preset:
         side_by_side: Whether abilities may run at the same time, which on a CPU fills its cores.
         reads_ahead: Whether the next clip is read meanwhile, which on a CPU would only take turns.
         cas_weights: Those of :attr:`weights` that belong to the commonsense classifier.
+        pose_weights: Those that belong to the pose estimator.
     """
 
     models: Models
@@ -48,6 +49,13 @@ class Preset:
     side_by_side: bool = False
     reads_ahead: bool = False
     cas_weights: tuple[str, ...] = ()
+    pose_weights: tuple[str, ...] = ()
+
+    def unused(self, needs: Collection[str]) -> frozenset[str]:
+        """Return the models and weights that only OIS or CAS have a use for, where their needs are not among these."""
+        poses = () if "poses" in needs else ("pose", *self.pose_weights)
+        plausibility = () if "plausibility" in needs else ("plausibility", *self.cas_weights)
+        return frozenset((*poses, *plausibility))
 
 
 EMBEDDED_FLOW = "DIS optical flow (OpenCV)"
@@ -94,7 +102,10 @@ def _embedded(wanted: Wanted) -> Preset:
         "steadiness": "ImageNet classes followed along flow",
     }
     hashes = {name: load_manifest()[name].sha256 for name in names}
-    return Preset(models, description, hashes, published_models=False, side_by_side=True, cas_weights=("cas-ladder",))
+    return Preset(
+        models, description, hashes, published_models=False, side_by_side=True, cas_weights=("cas-ladder",),
+        pose_weights=tuple(name for name in names if name.startswith("blazepose")),
+    )  # fmt: skip
 
 
 def _vmbench(wanted: Wanted) -> Preset:
@@ -102,7 +113,7 @@ def _vmbench(wanted: Wanted) -> Preset:
         import torch
 
         from vmmetrics.perception.vmbench import preset
-        from vmmetrics.perception.vmbench.runtime import default_device
+        from vmmetrics.utils.tensors import default_device
     except ImportError as error:
         raise SetupError(f"The published models need packages ({error}): pip install 'vmmetrics[vmbench]'") from error
 
@@ -141,7 +152,7 @@ def load_preset(name: str, wanted: Wanted | None = None) -> Preset:
         SetupError: A weight file or package is missing.
     """
     if name not in _PRESETS:
-        raise ValueError(f"Expected preset to be one of {preset_names()} but got {name!r}")
+        raise ValueError(f"Expected preset to be one of {', '.join(preset_names())} but got {name!r}")
     return _PRESETS[name](wanted or Wanted())
 
 
@@ -155,6 +166,8 @@ def with_cas_model(preset: Preset, path: Path) -> Preset:
     Raises:
         SetupError: torch is missing, or the file does not hold such a classifier.
     """
+    if not path.is_file():
+        raise SetupError(f"No such file: {path}")
     try:
         from vmmetrics.perception.vmbench.adapters.plausibility import VideoMAEPlausibility
         from vmmetrics.perception.vmbench.checkpoints import read_checkpoint

@@ -8,15 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from vmmetrics.engines.pool import checked_timeout
+from vmmetrics.errors import SetupError
 from vmmetrics.metrics import METRICS
 from vmmetrics.scoring.local import prepare, run
 from vmmetrics.scoring.session import Listener
 from vmmetrics.scoring.settings import Settings, reading_options
 from vmmetrics.scoring.table import Table
 from vmmetrics.scoring.tasks import shard as shard_of
-from vmmetrics.scoring.tasks import tasks_of_arrays, tasks_of_paths
+from vmmetrics.scoring.tasks import tasks_of_arrays, tasks_of_dataset, tasks_of_paths
 from vmmetrics.scoring.work import Task
 from vmmetrics.types import Protocol
+from vmmetrics.video.rows import is_dataset
 
 
 def score(
@@ -45,13 +47,14 @@ def score(
     A clip that cannot be read or scored gets a record with the reason, and the others are scored.
 
     Args:
-        clips: A file, a folder, an array or tensor (a batch axis is fine), a :class:`~vmmetrics.clip.Clip`, or a
-            list of one kind: paths, or arrays and clips.
+        clips: A file, a folder, a pattern (``"out/*.mp4"``), a data set of the Hub (``"hf://datasets/ORG/NAME"``), an
+            array or tensor (a batch axis is fine), a :class:`~vmmetrics.clip.Clip`, a list of one kind (paths, or
+            arrays and clips), or a ``datasets.Dataset`` with a column of videos.
         preset: Which models.
         protocol: Which definition, ``"vmmetrics"`` or ``"vmbench"``.
         metrics: Keys of the metrics wanted.
         cas_model: Checkpoint of a classifier for CAS, such as ``vmmetrics cas train`` writes; None takes the preset's.
-        prompts: Prompt list for clips on disk; None looks beside them.
+        prompts: Prompt list for clips on disk and in data sets; None looks beside them and in the rows.
         subject: What every clip is about.
         out: Run directory to keep everything in and to resume from; None keeps nothing.
         jobs: Worker processes; 0 scores in this process. Scores do not depend on it. Workers are spawned, so a
@@ -85,7 +88,8 @@ def score(
     settings = Settings(preset, protocol, tuple(metrics), tuple(reading.items()), cas, plugins=files)
     tasks = tasks_of(clips, settings, prompts, subject, fps=fps, layout=layout, follow_links=follow_links)
     directory = None if out is None else Path(out)
-    return run(prepare(settings), shard_of(tasks, *shard), jobs, directory, listener, timeout)
+    part = None if shard[1] == 1 else shard
+    return run(prepare(settings), shard_of(tasks, *shard), jobs, directory, listener, timeout, part)
 
 
 def tasks_of(
@@ -98,13 +102,17 @@ def tasks_of(
     layout: str | None = None,
     follow_links: bool = True,
 ) -> list[Task]:
-    """The tasks of what :func:`score` takes: paths, or arrays and clips.
+    """The tasks of what :func:`score` takes: paths, arrays and clips, or a data set.
 
     Raises:
-        SetupError: A path does not exist.
+        SetupError: A path does not exist, or arrays are given a prompt list.
         ClipError: An array is no clip.
     """
+    if is_dataset(clips):
+        return tasks_of_dataset(clips, settings.metrics, prompts, subject)
     items = list(clips) if isinstance(clips, list | tuple) else [clips]
     if all(isinstance(item, str | os.PathLike) for item in items):
         return tasks_of_paths(items, settings.metrics, prompts, subject, follow_links)[0]
+    if prompts is not None:
+        raise SetupError("A prompt list is for files and data sets; give arrays theirs: Clip(frames, ..., prompt=...)")
     return tasks_of_arrays(items, settings.metrics, subject, fps=fps, layout=layout, **dict(settings.reading))

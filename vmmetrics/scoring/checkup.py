@@ -22,13 +22,13 @@ _NEEDED = {  # distribution: module
     "ai-edge-litert": "ai_edge_litert.interpreter", "typer": "typer", "rich": "rich",
 }  # fmt: skip
 _EXTRAS = {  # module: (what it adds, command)
-    "pyarrow": ("scores.parquet", 'pip install "vmmetrics[parquet]"'),
+    "pyarrow": ("scores.parquet, clips in Parquet files", 'pip install "vmmetrics[parquet]"'),
     "pandas": ("Table.to_pandas", 'pip install "vmmetrics[parquet]"'),
     "spacy": ("subjects of prompts by grammar", 'pip install "vmmetrics[spacy]"'),
     "torch": ("'vmmetrics cas train', VideoMAE checkpoints, clips from .pt files", 'pip install "vmmetrics[cas]"'),
     "transformers": ("the published models (preset vmbench)", 'pip install "vmmetrics[vmbench]"'),
     "sentencepiece": ("the tokeniser of Q-Align (preset vmbench)", 'pip install "vmmetrics[vmbench]"'),
-    "huggingface_hub": ("'vmmetrics weights fetch' from the Hugging Face hub", 'pip install "vmmetrics[vmbench]"'),
+    "huggingface_hub": ("data sets and weights from the Hugging Face Hub", 'pip install "vmmetrics[hf]"'),
     "torchmetrics": ("the torchmetrics wrapper", 'pip install "vmmetrics[torchmetrics]"'),
 }
 _REINSTALL = "pip install --force-reinstall vmmetrics"

@@ -14,7 +14,7 @@ from vmmetrics.scoring.record import Record
 from vmmetrics.utils.schema import check, convert, read_json
 from vmmetrics.utils.storage import provenance
 from vmmetrics.utils.storage.atomic import write_json
-from vmmetrics.utils.storage.job_folder import prepare, refuse
+from vmmetrics.utils.storage.job_folder import check_folder, prepare, refuse
 from vmmetrics.utils.storage.journal import Journal, Line, iterate_lines
 from vmmetrics.utils.storage.lock import CONFIGURATION, JOURNAL, ByteLocks, Locked
 
@@ -87,8 +87,16 @@ class RunDirectory(Locked):
             refuse(different, f"{self.path} was scored with another configuration", "score with what the run used")
         run["metrics"] = list(in_order([*run["metrics"], *session.get("metrics", ())]))
         run |= described({**run.get("parts", {}), **parts})
-        run["sessions"].append({"started": provenance.now(), **session})
+        run["sessions"].append({"started": provenance.now(), "ended": None, **session})
+        self._session = len(run["sessions"]) - 1
         write_json(path, run)
+
+    def end(self) -> None:
+        """Note that the session did all that it was started for; one that was stopped or killed never is."""
+        with self._locks.holding(CONFIGURATION):
+            run = read_run_json(self.path)
+            run["sessions"][self._session]["ended"] = provenance.now()
+            write_json(self.path / "run.json", run)
 
     def refresh(self) -> None:
         """Take in what other processes appended since."""
@@ -136,6 +144,15 @@ _OURS = {
     "run.json", "run.lock", "scores.jsonl", "events.jsonl", "scores.csv", "scores.parquet", "breakdown.csv",
     "workers.log",
 }  # fmt: skip
+
+
+def check_directory(path: Path) -> None:
+    """Refuse, before models are loaded, what cannot become a run directory; nothing is left there.
+
+    Raises:
+        SetupError: It holds other files, or cannot be written.
+    """
+    check_folder(path, "run.json", _OURS, "scores")
 
 
 _TEXTS = ("clip", "model", "path", "sha256", "preset", "protocol", "prompt", "prompt_source", "subject")

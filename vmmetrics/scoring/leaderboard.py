@@ -28,6 +28,9 @@ from vmmetrics.utils.storage import provenance
 
 AVERAGE = "average"
 """The mean of our metrics' means."""
+INDEX = "motion_index"
+"""The mean of the clips' overall index, which protocol ``vmbench`` has none of."""
+_INDEX_NEEDS = ("cas", "mss")  # metrics without which a clip has no index
 SCALE = 100
 
 
@@ -56,7 +59,7 @@ class Row:
 
     Attributes:
         model: Its name.
-        cells: By column: the average and the metrics.
+        cells: By column: the index, the average and the metrics.
         prompts: Its prompts.
         clips: Its clips.
         rank: Place, 1 best; None where what is ranked by has no mean.
@@ -105,7 +108,7 @@ class Board:
         preset: Which models scored.
         protocol: By which definition.
         comparable: Whether with the published numbers.
-        columns: The average, our metrics and those of one's own that any run has.
+        columns: The index where there can be one, the average, our metrics and those of one's own that any run has.
         by: Column that it is ranked by.
         rows: Best first, those without a rank last.
         steps: Between each model and the next.
@@ -125,7 +128,8 @@ class Board:
     notes: tuple[str, ...]
 
 
-_DECISIVE = ("preset", "protocol", "models", "weights")  # of a configuration: what makes two scores two quantities
+DECISIVE = ("preset", "protocol", "models", "weights")
+"""Fields of a configuration: what makes two scores two quantities."""
 _SHOWN_DIFFERENCES = 3
 
 
@@ -139,12 +143,13 @@ class _Model:
     warnings: tuple[str, ...]
 
 
-def make_boards(runs: Sequence[str], by: str = AVERAGE) -> list[Board]:
+def make_boards(runs: Sequence[str], by: str | None = None) -> list[Board]:
     """Make a table of every preset and protocol among runs.
 
     Args:
         runs: Run directories; ``NAME=DIRECTORY`` names the model of a run whose clips lie in no folder per model.
-        by: Column to rank by: ``"average"`` or a metric.
+        by: Column to rank by: ``"motion_index"``, ``"average"`` or a metric; None takes the index where there can be
+            one, else the average.
 
     Raises:
         SetupError: One is no run, holds no clips, or two hold a model of one name; no run has that column.
@@ -152,7 +157,7 @@ def make_boards(runs: Sequence[str], by: str = AVERAGE) -> list[Board]:
     groups: dict[str, list[_Model]] = {}
     for run in runs:
         for model in _models(run):
-            key = json.dumps({name: model.configuration.get(name) for name in _DECISIVE}, sort_keys=True)
+            key = json.dumps({name: model.configuration.get(name) for name in DECISIVE}, sort_keys=True)
             groups.setdefault(key, []).append(model)
     return [_board(models, by) for models in groups.values()]
 
@@ -178,7 +183,7 @@ def _models(run: str) -> Iterator[_Model]:
         yield _Model(shown, path, configuration, own, tuple(records), tuple(warnings))
 
 
-def _board(models: list[_Model], by: str) -> Board:
+def _board(models: list[_Model], chosen: str | None) -> Board:
     places: dict[str, Path] = {}
     for model in models:
         other = places.setdefault(model.name, model.run)
@@ -190,8 +195,12 @@ def _board(models: list[_Model], by: str) -> Board:
     models = sorted(models, key=lambda model: model.name)
     own = {key: part for model in models for key, part in model.own.items()}
     keys = in_order([*METRICS, *own])
-    if by not in (AVERAGE, *keys):
-        raise SetupError(f"No column {by!r} to rank by; there are {', '.join((AVERAGE, *keys))}")
+    if models[0].configuration["protocol"] == "vmmetrics":
+        keys = (*keys, INDEX)
+    columns = (*(INDEX for key in keys if key == INDEX), AVERAGE, *(key for key in keys if key != INDEX))
+    by = columns[0] if chosen is None else chosen
+    if by not in columns:
+        raise SetupError(f"No column {by!r} to rank by; there are {', '.join(columns)}")
     keyed, note = _by_prompt(models)
     prompts = sorted({prompt for found in keyed for prompt in found})
     scale = {key: SCALE if own.get(key, {}).get("range", [0, 1]) == [0, 1] else 1 for key in keys}
@@ -215,7 +224,7 @@ def _board(models: list[_Model], by: str) -> Board:
         preset=str(first["preset"]),
         protocol=str(first["protocol"]),
         comparable=bool(first.get("comparable")),
-        columns=(AVERAGE, *keys),
+        columns=columns,
         by=by,
         rows=tuple(rows),
         steps=_steps([models[index].name for index in order], scores[order][:, :, ranked]),
@@ -224,8 +233,8 @@ def _board(models: list[_Model], by: str) -> Board:
             *_configuration_notes(models),
             *(f"{run}: {text}" for run, texts in damaged.items() for text in texts),
             note,
-            *_missing_notes(rows, keys),
             *_rank_notes(rows, by),
+            *_missing_notes(rows, keys),
         ),
     )
 
@@ -237,29 +246,41 @@ def _by_prompt(models: list[_Model]) -> tuple[list[dict[str, list[Record]]], str
     for model in models:
         found: dict[str, list[Record]] = {}
         for record in model.records:
-            key = " ".join(record.prompt.split()) if everywhere and record.prompt else _name(record)
+            key = " ".join(record.prompt.split()) if everywhere and record.prompt else name_in_model(record)
             found.setdefault(key, []).append(record)
         keyed.append(found)
     how = "their prompts" if everywhere else "their file names, since not every scored clip has a known prompt"
-    return keyed, f"Clips of different models are paired by {how}; the clips of one prompt are averaged first."
+    pairing = f"Clips of different models are paired by {how}; the clips of one prompt are averaged first."
+    cut = sum(bool(r.prompt_source) and str(r.prompt_source).endswith("(cut)") for m in models for r in m.records)
+    if everywhere and cut:
+        pairing += f" {cut} prompts were cut short in the clips' names, so that those that begin alike count as one."
+    return keyed, pairing
 
 
-def _name(record: Record) -> str:
-    """A clip's name without its model's folder and without its suffix."""
+def name_in_model(record: Record) -> str:
+    """Return a clip's name without its model's folder and without its suffix."""
     path = PurePosixPath(record.clip)
     inner = path.relative_to(record.model) if record.model and path.is_relative_to(record.model) else path
     return str(inner.with_suffix("") if inner.name else inner)
 
 
 def _matrix(found: Mapping[str, list[Record]], prompts: list[str], scale: Mapping[str, float]) -> FloatArray:
-    """(P, K) scores by metric of ``scale``, NaN where there is none; the mean where a prompt has several clips."""
+    """(P, K) scores by column of ``scale``, NaN where there is none; the mean where a prompt has several clips."""
     matrix = np.full((len(prompts), len(scale)), np.nan)
     for row, prompt in enumerate(prompts):
         for column, metric in enumerate(scale):
-            values = [r.scores[metric] for r in found.get(prompt, ()) if r.error is None and metric in r.scores]
+            scores = (score_of(record, metric) for record in found.get(prompt, ()))
+            values = [score for score in scores if score is not None]
             if values:
                 matrix[row, column] = scale[metric] * math.fsum(values) / len(values)
     return matrix
+
+
+def score_of(record: Record, column: str) -> float | None:
+    """Return a clip's score or index; None where there is none."""
+    if record.error is not None:
+        return None
+    return record.motion_index if column == INDEX else record.scores.get(column)
 
 
 def _cells(records: Sequence[Record], scores: FloatArray, means: FloatArray, keys: Sequence[str]) -> dict[str, Cell]:
@@ -287,6 +308,9 @@ def _reasons(records: Sequence[Record], metric: str) -> dict[str, int]:
     for record in records:
         if record.error is not None or metric in record.errors:
             reasons["failed"] += 1
+        elif metric == INDEX:
+            without = [label(need) for need in _INDEX_NEEDS if need not in record.scores]
+            reasons.update([f"no {' and no '.join(without)}"] if without else [])
         elif metric not in record.scores:
             why = record.missing.get(metric, "not scored")
             reasons[f"does not apply ({why})" if metric in record.not_applicable else why] += 1
@@ -331,19 +355,36 @@ def _configuration_notes(models: list[_Model]) -> list[str]:
 def _missing_notes(rows: Sequence[Row], keys: Sequence[str]) -> list[str]:
     notes = []
     for row in rows:
+        alike: dict[str, list[str]] = {}
         for metric in keys:
             without = row.cells[metric].without
-            if without:
+            if without and metric != INDEX:  # CAS and MSS say why
                 told = ", ".join(f"{reason} ({clips})" for reason, clips in list(without.items())[:2])
-                notes.append(
-                    f"{row.model}: no {label(metric)} for {sum(without.values())} of {row.clips} clips: {told}"
-                )
+                alike.setdefault(f"for {sum(without.values())} of {row.clips} clips: {told}", []).append(label(metric))
+        notes += [f"{row.model}: no {', '.join(names)} {told}" for told, names in alike.items()]
     return notes
 
 
+def head(column: str) -> str:
+    """Return a column's name as tables show it."""
+    return "INDEX" if column == INDEX else label(column)
+
+
 def _rank_notes(rows: Sequence[Row], by: str) -> list[str]:
-    unranked = [row.model for row in rows if row.rank is None]
-    if not unranked:
-        return []
-    why = "no score at all in some metric; --by ranks by one of them" if by == AVERAGE else f"no {label(by)}"
-    return [f"Not ranked ({why}): {', '.join(unranked)}"]
+    """Which models have no rank, and which metrics they have no score in at all."""
+    unranked = [row for row in rows if row.rank is None]
+    needed = {INDEX: _INDEX_NEEDS, AVERAGE: METRICS}.get(by, (by,))
+    notes = []
+    for row in unranked:
+        empty = [metric for metric in needed if row.cells[metric].mean is None]
+        told = ", ".join(f"{label(metric)} ({_first_reason(row.cells[metric])})" for metric in empty)
+        what = f"no clip of {row.clips} has a score in {told}" if empty else "no clip has a score in all of them"
+        notes.append(f"{row.model} is not ranked by {by}: {what}")
+    ranks = [key for key in rows[0].cells if all(row.cells[key].mean is not None for row in rows)]
+    if unranked and ranks:
+        notes.append(f"All models can be ranked by {', '.join(ranks)}: --sort-by {ranks[0]}")
+    return notes
+
+
+def _first_reason(cell: Cell) -> str:
+    return next(iter(cell.without), "not scored")

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vmmetrics.metrics.registry import in_order, label, registered
-from vmmetrics.scoring.leaderboard import AVERAGE, Board, Cell, Row, Step
+from vmmetrics.metrics.registry import in_order, registered
+from vmmetrics.scoring.leaderboard import AVERAGE, Board, Cell, Row, Step, head
 from vmmetrics.utils.display import tables
 from vmmetrics.utils.display.markup import csv_text
 from vmmetrics.utils.display.tables import DisplayCell, DisplayTable, Lines, Part, bounds, p_value
@@ -69,15 +69,15 @@ def board_parts(board: Board, published: Sequence[PublishedRow]) -> list[Part]:
     caption = f"× 100 [95 % interval over {board.prompts} prompts], ranked by {board.by}."
     if published:
         caption += f" Below the rule, {_published_title(board)}."
-    table = DisplayTable("leaderboard", board.label, caption, tables.heads("model", *map(label, board.columns)))
+    table = DisplayTable("leaderboard", board.label, caption, tables.heads("model", *map(head, board.columns)))
     for row in board.rows:
         cells = [_cell(row.cells[column], row.prompts) for column in board.columns]
         table.add(f"{row.rank}. {row.model}" if row.rank else row.model, *cells)
     for known in published:
         why = None if known.adds_up else f"As printed: not the mean of its columns, which is {known.mean:.1f}."
-        scores = [f"{known.scores[key]:.1f}" if key in known.scores else "" for key in board.columns[1:]]
-        average = DisplayCell(f"{known.average:.1f}", mark=table.mark(why))
-        table.add(known.model, average, *scores, reference=True)
+        numbers = {key: DisplayCell(f"{score:.1f}") for key, score in known.scores.items()}
+        numbers[AVERAGE] = DisplayCell(f"{known.average:.1f}", mark=table.mark(why))
+        table.add(known.model, *(numbers.get(key, "") for key in board.columns), reference=True)
     shares = [f"{row.model}: places in samples of the prompts: {_share_text(row)}" for row in board.rows if row.shares]
     return [table, Lines("remarks", "How sure this is", (*map(_step_text, board.steps), *shares, *board.notes))]
 
@@ -112,14 +112,11 @@ def _share_text(row: Row) -> str:
     return ", ".join(f"{place}. {share:.0%}" for place, share in enumerate(row.shares, 1) if share >= 0.01)
 
 
-def to_csv(boards: Sequence[Board], published: Sequence[PublishedRow]) -> str:
-    """One row per model and table; numbers in full, times 100."""
-    columns = list(dict.fromkeys(column for board in boards for column in board.columns))
-    names = [
-        "table", "source", "preset", "protocol", "comparable", "rank", "model", "prompts", "clips",
-        *(name for c in columns for name in (c, *(f"{c}_{end}" for end in _ENDS))),
-        "rank_shares", "next", "difference", "difference_low", "difference_high", "common_prompts", "p", "p_holm",
-    ]  # fmt: skip
+def board_records(boards: Sequence[Board], published: Sequence[PublishedRow]) -> list[dict[str, object]]:
+    """Return a row per model and table: numbers in full, times 100; None where there is none.
+
+    Published rows were scored by neither our presets nor our protocols, and have none.
+    """
     rows: list[dict[str, object]] = []
     for table, board in enumerate(boards, 1):
         steps = {step.above: step for step in board.steps}
@@ -127,8 +124,24 @@ def to_csv(boards: Sequence[Board], published: Sequence[PublishedRow]) -> str:
         rows += ({**shared, "source": SOURCES[0], **_csv_row(row, steps.get(row.model))} for row in board.rows)
         for known in published:
             scores = {"average": known.average, **known.scores}
-            rows.append({**shared, "source": SOURCES[1], "model": known.model, "prompts": PROMPTS, **scores})
-    return csv_text([names, *([row.get(name) for name in names] for row in rows)])
+            about = {"table": table, "comparable": board.comparable, "source": SOURCES[1]}
+            rows.append({**about, "model": known.model, "prompts": PROMPTS, **scores})
+    names = _names(boards)
+    return [{name: row.get(name) for name in names} for row in rows]
+
+
+def _names(boards: Sequence[Board]) -> list[str]:
+    columns = list(dict.fromkeys(column for board in boards for column in board.columns))
+    return [
+        "table", "source", "preset", "protocol", "comparable", "rank", "model", "prompts", "clips",
+        *(name for c in columns for name in (c, *(f"{c}_{end}" for end in _ENDS))),
+        "rank_shares", "next", "difference", "difference_low", "difference_high", "common_prompts", "p", "p_holm",
+    ]  # fmt: skip
+
+
+def to_csv(boards: Sequence[Board], published: Sequence[PublishedRow]) -> str:
+    """Return :func:`board_records` as CSV."""
+    return csv_text([_names(boards), *(row.values() for row in board_records(boards, published))])
 
 
 def _csv_row(row: Row, step: Step | None) -> dict[str, object]:

@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import json
 import os
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,6 +20,7 @@ from vmmetrics.scoring.settings import Settings
 from vmmetrics.scoring.table import Table, export
 from vmmetrics.scoring.work import Scorer, Task
 from vmmetrics.utils.storage import provenance
+from vmmetrics.video.places import pattern_name
 
 MAX_NAME = 150
 """Bytes of the clips' folder in the name of a run; systems allow 255 for a whole name."""
@@ -67,6 +67,8 @@ def run(
     out: Path | None = None,
     listener: Listener | None = None,
     timeout: float | None = None,
+    shard: tuple[int, int] | None = None,
+    limit: int | None = None,
 ) -> Table:
     """Score tasks.
 
@@ -77,6 +79,8 @@ def run(
         out: Run directory; None keeps nothing.
         listener: Is told how it goes.
         timeout: Seconds that a worker may spend on a clip; None is :data:`~vmmetrics.engines.pool.DEFAULT_TIMEOUT`.
+        shard: The i and n of which the tasks are a part, for the record; None for all there are.
+        limit: The number of clips that were considered, for the record; None for all.
 
     Returns:
         The records of the tasks, in their order.
@@ -89,25 +93,28 @@ def run(
     if out is None:
         with _engine(setup, jobs, None, bound) as engine:
             return Table(Session(tasks, engine, MemoryStore(), listener).run(), setup.label)
-    with RunDirectory(out, setup.configuration, _session(setup.settings, jobs, bound), setup.parts) as directory:
+    session = _session(setup.settings, jobs, bound, shard) | {"limit": limit}
+    with RunDirectory(out, setup.configuration, session, setup.parts) as directory:
         try:
             if listener:
                 listener.warn(directory.warnings)
             with _engine(setup, jobs, out / "workers.log", bound) as engine:
                 records = Session(tasks, engine, directory, listener).run()
+            directory.end()
         except BaseException:  # Ctrl-C as well: the tables show what there is, but what ended the run is said
             with contextlib.suppress(OSError, VMMetricsError):
                 export(out)
             raise
-        export(out)
-    return Table(records, setup.label, out)
+        whole = export(out)
+    keys = {record.key for record in records}
+    return Table(records, setup.label, out, [record for record in whole if record.key not in keys])
 
 
 def default_directory(setup: Setup, paths: Sequence[Path]) -> Path:
     """Where a run goes that was given no directory: the same command finds the same place, and so resumes."""
     given = json.dumps([setup.configuration, [str(path.absolute()) for path in paths]], sort_keys=True)
     digest = hashlib.sha256(given.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    name = paths[0].resolve().name.encode("utf-8", "replace")[:MAX_NAME].decode("utf-8", "ignore") or "clips"
+    name = pattern_name(paths[0].resolve()).encode("utf-8", "replace")[:MAX_NAME].decode("utf-8", "ignore") or "clips"
     return Path(RUNS_FOLDER) / f"{name}-{setup.settings.preset}-{setup.settings.protocol}-{digest}"
 
 
@@ -123,13 +130,13 @@ def _engine(setup: Setup, jobs: int, log: Path | None, timeout: float | None) ->
         yield engine
 
 
-def _session(settings: Settings, jobs: int, timeout: float | None) -> dict[str, Any]:
+def _session(settings: Settings, jobs: int, timeout: float | None, shard: tuple[int, int] | None) -> dict[str, Any]:
     return {
         "metrics": list(settings.metrics),
         "jobs": jobs,
         "timeout": timeout,
-        "command": sys.argv,
-        "folder": str(Path.cwd()),
+        "shard": shard if shard is None else list(shard),
+        **provenance.invocation(),
         "versions": provenance.recorded_versions(),
         "machine": provenance.machine(),
     }

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
+from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +22,9 @@ from vmmetrics.utils.storage import provenance
 from vmmetrics.utils.storage.atomic import temporary_of, write_json
 from vmmetrics.utils.storage.journal import Journal, Line
 
+MOST_MISSING = 100
+"""Parts that are named where some are missing."""
+
 
 class Merged(NamedTuple):
     """What a merge gave.
@@ -27,12 +34,14 @@ class Merged(NamedTuple):
         duplicates: Clips that were in more than one run.
         conflicts: Of these, the ones whose scores differed; the first run's stand.
         warnings: What was passed over in the runs because it is damaged, in words.
+        missing: Parts that none of the runs finished, as (i, n); empty where the runs were not split, or are all there.
     """
 
     table: Table
     duplicates: tuple[str, ...]
     conflicts: tuple[str, ...]
     warnings: tuple[str, ...]
+    missing: tuple[tuple[int, int], ...] = ()
 
 
 def merge(runs: Sequence[Path], out: Path) -> Merged:
@@ -67,7 +76,49 @@ def merge(runs: Sequence[Path], out: Path) -> Merged:
     warnings: list[str] = []
     kept, duplicates, conflicts = _join(runs, warnings)
     table = _write(out, headers, runs, kept, warnings)
-    return Merged(table, duplicates, conflicts, tuple(warnings))
+    return Merged(table, duplicates, conflicts, tuple(warnings), _missing(headers))
+
+
+def _missing(headers: Sequence[Mapping[str, Any]]) -> tuple[tuple[int, int], ...]:
+    """Parts (i, n) that no session ended for; none where one took all clips, or some n is complete.
+
+    Sessions of fewer of the clips (``--limit``) than others do not count.
+    """
+    sessions = [session for header in headers for session in header["sessions"]]
+    most = max(map(_limit_of, sessions), default=inf)
+    parts: dict[int, set[int]] = defaultdict(set)
+    for session in (session for session in sessions if _limit_of(session) == most):
+        part, ended = _part_of(session), session.get("ended", "before this was noted") is not None
+        if part is None and ended:
+            return ()
+        if part is not None:
+            parts[part[1]] |= {part[0]} if ended else set()
+    if any(len(present) == count for count, present in parts.items()):
+        return ()
+    return tuple((i, n) for n, present in sorted(parts.items()) for i in islice(_absent(n, present), MOST_MISSING))
+
+
+def _limit_of(session: Mapping[str, Any]) -> float:
+    limit = session.get("limit")
+    return limit if type(limit) is int else inf
+
+
+def _absent(count: int, present: set[int]) -> Iterator[int]:
+    return (number for number in range(1, count + 1) if number not in present)
+
+
+def _part_of(session: Mapping[str, Any]) -> tuple[int, int] | None:
+    """The i and n of a session: as stated, else from its command; None where it took all clips."""
+    stated = session.get("shard")
+    if isinstance(stated, list) and len(stated) == 2 and all(type(number) is int for number in stated):
+        text = f"{stated[0]}/{stated[1]}"
+    else:
+        command = session.get("command")
+        words = [str(word) for word in command] if isinstance(command, list) else []
+        text = " ".join(words).replace("--shard=", "--shard ").partition("--shard ")[2].partition(" ")[0]
+    match = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text)
+    part = (int(match[1]), int(match[2])) if match else (1, 1)
+    return part if 1 <= part[0] <= part[1] and part[1] > 1 else None
 
 
 _Key = tuple[str, str | None]

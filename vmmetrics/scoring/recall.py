@@ -16,11 +16,12 @@ from vmmetrics.scoring.directory import read_events, read_records, read_run_json
 from vmmetrics.scoring.record import Record, result_from_json
 from vmmetrics.scoring.settings import Settings
 from vmmetrics.types import MetricResult, Protocol
+from vmmetrics.utils.display.markup import listed
 from vmmetrics.utils.schema import check
 from vmmetrics.utils.storage import provenance
 from vmmetrics.video import ASSUME_FPS, read_clip
 from vmmetrics.video.budget import DEFAULT_MAX_MEMORY
-from vmmetrics.video.discover import fingerprint
+from vmmetrics.video.discover import fingerprint, is_there
 
 
 @dataclass(frozen=True)
@@ -133,9 +134,7 @@ def find(records: Sequence[Record], name: str) -> Record:
         if len(matches) == 1:
             return matches[0]
         if matches:
-            raise SetupError(
-                f"Several clips are called {name}: {', '.join(r.clip for r in matches[:4])}; name one whole"
-            )
+            raise SetupError(f"Several clips are called {name}: {listed([r.clip for r in matches], 4)}; name one whole")
     near = difflib.get_close_matches(name, [r.clip for r in records], n=3, cutoff=0.4)
     raise SetupError(f"The run has no clip {name!r}" + (f"; did you mean {' or '.join(near)}?" if near else ""))
 
@@ -145,7 +144,7 @@ def _unchanged(record: Record) -> Path:
         raise ClipError(f"{record.clip} was handed in as an array, and the run keeps no frames: nothing to draw on")
     path = Path(record.path)
     try:
-        now = fingerprint(path) if path.is_absolute() and (path.is_file() or path.is_dir()) else None
+        now = fingerprint(path) if path.is_absolute() and is_there(path) else None
     except OSError as error:
         raise ClipError(f"{path} cannot be read: {os_reason(error)}; score it where it is now") from error
     if now is None:

@@ -118,7 +118,7 @@ class Suite:
         plugins: Sequence[str] = (),
     ) -> None:
         if protocol not in get_args(Protocol):
-            raise ValueError(f"Expected protocol to be one of {get_args(Protocol)} but got {protocol!r}")
+            raise ValueError(f"Expected protocol to be one of {', '.join(get_args(Protocol))} but got {protocol!r}")
         load_plugins(plugins)
         known = registered()
         if not metrics or not known.keys() >= set(metrics):
@@ -137,6 +137,8 @@ class Suite:
         self._preset = load_preset(preset, Wanted(frozenset(needs), protocol, threads))
         if cas_model is not None:
             self._preset = with_cas_model(self._preset, Path(cas_model))
+        self.unused = self._preset.unused({need for metric in self._computed for need in metric.needs})
+        """Models and weights of :meth:`describe` that these metrics have no use for."""
 
     def describe(self) -> dict[str, Any]:
         """Return what produces these scores, ready for JSON: models, weights, settings, comparability."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import io
+from collections import Counter
 from collections.abc import Collection, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -32,6 +33,7 @@ NUMBERS = (*METRICS, "motion_index", "average", "amplitude", "fps", "seconds")
 """Columns of numbers among them."""
 COUNTS = ("frames", "width", "height")
 """Columns of whole numbers among them."""
+_SHOWN_FAILURES = 3
 _SHOWN_ROWS = 30  # clips in a repr; beyond them it says how many more there are
 
 
@@ -42,12 +44,17 @@ class Table(Sequence[Record]):
         records: The records, in order.
         label: Preset, protocol, and what the scores may be compared with.
         path: Run directory, or None where nothing was kept.
+        besides: Other records of the run directory, which ``scores.csv`` holds as well: of clips that an earlier
+            command named, or that are gone.
     """
 
-    def __init__(self, records: Sequence[Record], label: str = "", path: Path | None = None) -> None:
+    def __init__(
+        self, records: Sequence[Record], label: str = "", path: Path | None = None, besides: Sequence[Record] = ()
+    ) -> None:
         self.records = list(records)
         self.label = label
         self.path = path
+        self.besides = list(besides)
 
     def __getitem__(self, index: Any) -> Any:
         return self.records[index]
@@ -100,6 +107,20 @@ class Table(Sequence[Record]):
         means["motion_index"] = mean_with_interval([i for r in records if (i := r.motion_index) is not None])
         return {metric: mean for metric, mean in means.items() if mean is not None}
 
+    def scalars(self, model: str | None = None) -> dict[str, float]:
+        """Means by metric as plain numbers, for what tracks experiments: ``wandb.log(table.scalars())``.
+
+        Args:
+            model: Only clips of this model; None takes all.
+
+        Returns:
+            The mean over clips with a score of each metric that has any, ``"motion_index"`` among them; and
+            ``"clips"`` and ``"clips_failed"``, how many there are and how many failed.
+        """
+        records = [r for r in self.records if model is None or r.model == model]
+        means = {metric: mean.mean for metric, mean in self.mean(model).items()}
+        return {**means, "clips": float(len(records)), "clips_failed": float(sum(r.failed for r in records))}
+
     def by_model(self) -> dict[str, dict[str, Mean]]:
         """:meth:`mean` of every model, where clips lie in one folder per model."""
         return {model: self.mean(model) for model in sorted({r.model for r in self.records if r.model is not None})}
@@ -147,7 +168,7 @@ class Table(Sequence[Record]):
         means = self.mean()
         shown = [f"{means[m].mean:.4f}" if m in means else "-" for m in self.metrics]
         lines.append(" ".join(["mean".ljust(width), *(s.rjust(7) for s in shown)]))
-        return "\n".join([*lines, self.label] if self.label else lines)
+        return "\n".join([*lines, *_remarks(self), *filter(None, [self.label])])
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{m.upper()}</th>" for m in self.metrics)
@@ -162,19 +183,42 @@ class Table(Sequence[Record]):
         foot = "".join(f"<th>{_interval(means.get(m))}</th>" for m in self.metrics)
         return (
             f"<table><thead><tr><th>clip</th>{head}</tr></thead><tbody>{body}</tbody>"
-            f"<tfoot><tr><th>mean</th>{foot}</tr></tfoot></table><p>{html.escape(self.label)}</p>"
+            f"<tfoot><tr><th>mean</th>{foot}</tr></tfoot></table>"
+            + "".join(f"<p>{html.escape(text)}</p>" for text in (*_remarks(self), self.label) if text)
         )
 
 
 def cell(record: Record, metric: str) -> str:
-    """A score as shown to people: four digits, ``-`` where missing, ``n/a``, ``failed``, or empty where not asked."""
+    """Return a score as shown to people; ``-`` where missing, ``n/a``, ``failed``, or empty where not asked."""
     if record.error is not None or metric in record.errors:
         return "failed"
     if metric in record.scores:
-        return f"{record.scores[metric]:.4f}"
+        score = record.scores[metric]
+        return f"{score:.4f}" if abs(score) <= 1 else f"{score:.5g}"
     if metric in record.not_applicable:
         return "n/a"
     return "-" if metric in record.missing else ""
+
+
+def missing_lines(table: Table) -> list[str]:
+    """Return how many clips have no score in a metric, by the three most frequent reasons of each."""
+    lines: list[str] = []
+    for metric in table.metrics:
+        without = [record for record in table if metric in record.missing]
+        reasons = Counter((metric in record.not_applicable, record.missing[metric]) for record in without)
+        for (foreign, reason), clips in reasons.most_common(3):
+            share = (
+                f"{clips} of {len(table)} clips" if clips < len(table) else "every clip" if clips > 1 else "the clip"
+            )
+            lines.append(f"- {metric.upper()} {'does not apply to' if foreign else 'missing in'} {share}: {reason}")
+    return lines
+
+
+def _remarks(table: Table) -> list[str]:
+    """Return why scores are missing, and why clips failed."""
+    failed = [(r.clip, next(filter(None, [r.error, *r.errors.values()]))) for r in table.failed]
+    more = [f"- {len(failed) - _SHOWN_FAILURES} more clips failed"] if len(failed) > _SHOWN_FAILURES else []
+    return [*missing_lines(table), *(f"- {clip} failed: {why}" for clip, why in failed[:_SHOWN_FAILURES]), *more]
 
 
 def why(record: Record, metric: str) -> str:

@@ -1,10 +1,11 @@
-"""From what a user hands in (paths, arrays) to the tasks of a run."""
+"""From what a user hands in (paths, arrays, data sets) to the tasks of a run."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from vmmetrics.errors import ClipError
 from vmmetrics.scoring.work import Task
 from vmmetrics.video import Source, discover, read_batch
 from vmmetrics.video.prompts import Prompts
+from vmmetrics.video.rows import dataset_clips
 from vmmetrics.video.subject import subject_of_phrase
 
 
@@ -23,6 +25,10 @@ def tasks_of_paths(
     prompts: str | os.PathLike[str] | None = None,
     subject: str | None = None,
     follow_links: bool = True,
+    remarks: list[str] | None = None,
+    found: Callable[[int], None] | None = None,
+    limit: int | None = None,
+    listing: bool = False,
 ) -> tuple[list[Task], list[str]]:
     """The clips under some files and folders, each with its prompt and subject.
 
@@ -31,7 +37,12 @@ def tasks_of_paths(
         metrics: What to score.
         prompts: Prompt list, or None to look beside the clips.
         subject: What every clip is about, or None.
-        follow_links: Whether symlinks may lead out of the folder they lie in; those that do are errors otherwise.
+        follow_links: Whether symlinks may lead out of the folder they lie in; those that do are errors otherwise,
+            or, where they are folders, passed over.
+        remarks: Takes what the user may not expect of the paths, in words.
+        found: Is called with the number of clips found so far in a folder.
+        limit: Clips to fetch of each data set of the Hub, the first; None for all.
+        listing: Whether to list the clips of such data sets without fetching them.
 
     Returns:
         A task per clip, and the clips that the prompt list names and that are not there.
@@ -39,7 +50,7 @@ def tasks_of_paths(
     Raises:
         SetupError: A path does not exist, or the prompt list cannot be read.
     """
-    sources = discover(paths)
+    sources = discover(paths, follow_links=follow_links, remarks=remarks, found=found, limit=limit, listing=listing)
     root = next((source.root for source in sources if source.root is not None), None)
     known = Prompts(prompts, root, subject=subject)
     tasks = [_task(source, metrics, known, follow_links) for source in sources]
@@ -50,10 +61,55 @@ def _task(source: Source, metrics: tuple[str, ...], prompts: Prompts, follow_lin
     path = Path(os.path.abspath(source.path))  # noqa: PTH100  (symlinks are kept: the name is the user's)
     task = Task(source.name, source.model, path, metrics, root=None if follow_links else source.root)
     try:
-        prompt, subject, prompt_source, tags = prompts.lookup(source)
+        prompt, subject, prompt_source, tags, model = prompts.lookup(source)
     except ClipError as error:
         return replace(task, broken=str(error))
-    return replace(task, prompt=prompt, subject=subject, prompt_source=prompt_source, tags=dict(tags))
+    return replace(task, model=model, prompt=prompt, subject=subject, prompt_source=prompt_source, tags=dict(tags))
+
+
+def prompts_found(tasks: Sequence[Task]) -> str:
+    """Say in one line how many clips have a prompt, where from, and how the others get theirs."""
+    sources = Counter(_source_in_words(task.prompt_source) for task in tasks if task.prompt is not None)
+    cut = sum("(cut)" in (task.prompt_source or "") for task in tasks)
+    without = sum(task.prompt is None and task.subject is None for task in tasks)
+    parts = [", ".join(f"{number} from {source}" for source, number in sources.most_common())] if sources else []
+    if cut:
+        parts.append(f"{cut} cut short by the script that named the clip")
+    if without:
+        parts.append(
+            f"none for {without} of {len(tasks)} clips, give them with --prompts LIST or as a.txt beside a.mp4"
+        )
+    return f"prompts: {'; '.join(parts)}" if parts else ""
+
+
+def _source_in_words(source: str | None) -> str:
+    kind, _, pattern = (source or "").removesuffix(" (cut)").partition(":")
+    told = {"list": "a list", "dataset": "the data set", "sidecar": "files beside the clips"}
+    return f"names ({pattern})" if kind == "name" else told.get(kind, "the clips")
+
+
+def tasks_of_dataset(
+    dataset: Any,
+    metrics: tuple[str, ...],
+    prompts: str | os.PathLike[str] | None = None,
+    subject: str | None = None,
+) -> list[Task]:
+    """The rows of a ``datasets.Dataset`` as tasks; the clips are read when their turn comes.
+
+    Raises:
+        SetupError: It has no column of clips, or is a stream or a set of splits; or the prompt list cannot be read.
+    """
+    known = Prompts(prompts, subject=subject)
+    tasks = []
+    for clip in dataset_clips(dataset):
+        task = Task(clip.name, clip.model, clip.path, metrics, frames=clip.held)
+        try:
+            prompt, about, source, tags, _ = known.lookup_row(clip.name, clip.prompt)
+        except ClipError as error:
+            tasks.append(replace(task, broken=str(error)))
+        else:
+            tasks.append(replace(task, prompt=prompt, subject=about, prompt_source=source, tags=dict(tags)))
+    return tasks
 
 
 def tasks_of_arrays(
@@ -75,9 +131,7 @@ def tasks_of_arrays(
         name = f"clip-{number:04d}"
         batch = [array] if isinstance(array, Clip) else read_batch(array, name=name, **reading)
         clips += batch if len(batch) > 1 or batch[0] is array else [replace(batch[0], name=name)]
-    about = None
-    if subject is not None:
-        about = subject_of_phrase(subject, "option") or Subject(subject, subject, "option")
+    about = _about(subject)
     return [
         Task(
             clip.name,
@@ -91,6 +145,11 @@ def tasks_of_arrays(
         )
         for clip in _distinct(clips)
     ]
+
+
+def _about(subject: str | None) -> Subject | None:
+    """The subject that was given for every clip."""
+    return None if subject is None else subject_of_phrase(subject, "option") or Subject(subject, subject, "option")
 
 
 def shard(tasks: Sequence[Task], index: int, count: int) -> list[Task]:

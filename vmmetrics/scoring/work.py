@@ -18,6 +18,8 @@ from vmmetrics.scoring.settings import Scoring, Settings
 from vmmetrics.types import Tags
 from vmmetrics.video import read_clip
 from vmmetrics.video.discover import array_fingerprint, fingerprint, state
+from vmmetrics.video.rows import HeldClip
+from vmmetrics.video.shards import spilled
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,7 @@ class Task:
         prompt_source: Where the prompt was found, or None.
         subject: Who or what it is about, or None.
         tags: What the prompt list says of the motion asked for.
-        frames: The clip itself where it was handed in as an array.
+        frames: The clip itself where it was handed in as an array, or its bytes where it is in a data set.
         root: Folder that symlinks must not lead out of, or None.
         broken: Why it cannot be scored, where that is known before it is read.
     """
@@ -46,7 +48,7 @@ class Task:
     prompt_source: str | None = None
     subject: Subject | None = None
     tags: Tags = field(default_factory=dict)
-    frames: Clip | None = None
+    frames: Clip | HeldClip | None = None
     root: Path | None = None
     broken: str | None = None
 
@@ -170,10 +172,11 @@ class Scorer:
             return None
 
     def _read(self, task: Task) -> Clip:
-        if task.frames is not None:
+        if isinstance(task.frames, Clip):
             return task.frames
         about: dict[str, Any] = {"prompt": task.prompt, "subject": task.subject, "tags": task.tags}
-        return read_clip(task.path, name=task.clip, root=task.root, **about, **dict(self._settings.reading))
+        with contextlib.nullcontext(task.path) if task.frames is None else spilled(task.frames.content) as path:
+            return read_clip(path, name=task.clip, root=task.root, **about, **dict(self._settings.reading))
 
 
 def identify(task: Task) -> str:
@@ -185,4 +188,6 @@ def identify(task: Task) -> str:
     if task.path is not None:
         return fingerprint(task.path)
     assert task.frames is not None  # noqa: S101  (a task has a path or frames)
+    if isinstance(task.frames, HeldClip):
+        return task.frames.sha256
     return array_fingerprint(task.frames)

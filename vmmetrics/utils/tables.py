@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from vmmetrics.errors import SetupError, cannot
+from vmmetrics.errors import SetupError, cannot, os_reason
 from vmmetrics.utils.schema import parse_json
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 SEPARATORS: Final[Mapping[str, str]] = {".csv": ",", ".tsv": "\t"}
 LARGEST_CELL: Final = 2**27
 """Characters of a cell in a table; the csv module's own bound is 128 KiB."""
+_BATCH: Final = 1024  # rows of a Parquet file read at once
 
 
 def csv_rows(lines: Iterable[str], delimiter: str, *, strict: bool = True) -> Reader:
@@ -34,8 +35,12 @@ def csv_rows(lines: Iterable[str], delimiter: str, *, strict: bool = True) -> Re
 
 
 @contextmanager
-def open_parquet(path: Path) -> Iterator[Any]:
+def open_parquet(path: Path, *, streamed: bool = False) -> Iterator[Any]:
     """Open a Parquet file as a ``pyarrow.parquet.ParquetFile``.
+
+    Args:
+        path: The file.
+        streamed: Whether columns are read piece by piece, for cells too large to be held together.
 
     Raises:
         SetupError: pyarrow is missing, or it cannot read the file, now or meanwhile.
@@ -45,10 +50,47 @@ def open_parquet(path: Path) -> Iterator[Any]:
         import pyarrow.parquet as pq
     except ImportError as error:
         raise SetupError(f"{path} needs pyarrow: pip install 'vmmetrics[parquet]'") from error
+    failures = (OSError, pa.ArrowException)  # still known when Python ends and a file is open
     try:
-        yield pq.ParquetFile(path)
-    except (OSError, pa.ArrowException) as error:
-        raise SetupError(f"{path}: not readable as Parquet: {error}") from error
+        yield pq.ParquetFile(path, buffer_size=2**20, pre_buffer=False) if streamed else pq.ParquetFile(path)
+    except failures as error:
+        raise SetupError(f"{path}: not readable as Parquet: {os_reason(error)}") from error
+
+
+def parquet_rows(
+    table: Any, path: Path, columns: list[str] | None, most_rows: int, most_bytes: int
+) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a Parquet file, however small the file is that states many or long ones.
+
+    Args:
+        table: The file, open (:func:`open_parquet`).
+        path: Its path, for messages.
+        columns: Which, ``"struct.field"`` for a part of one; None for all.
+        most_rows: Rows that are read.
+        most_bytes: Bytes of the cells, unpacked.
+
+    Raises:
+        SetupError: There are more.
+    """
+    metadata = table.metadata
+    if metadata.num_rows > most_rows:
+        raise SetupError(f"{path}: {metadata.num_rows:,} rows, more than the {most_rows:,} that are read; split it")
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    chunks = (group.column(number) for group in groups for number in range(group.num_columns))
+    wanted = None if columns is None else tuple(f"{column}." for column in columns)
+    largest = max(
+        (c.total_uncompressed_size for c in chunks if wanted is None or f"{c.path_in_schema}.".startswith(wanted)),
+        default=0,
+    )  # no cell is larger; one that many rows share stands in the file once
+    step = max(1, min(_BATCH, most_bytes // (4 * max(1, largest))))
+    shared = any("dictionary" in str(field.type) for field in table.schema_arrow)  # whose size is not that of its cells
+    size = 0
+    for batch in table.iter_batches(step, columns=columns):
+        rows = batch.to_pylist()
+        size += sum(len(str(row)) for row in rows) if shared else batch.nbytes
+        if size > most_bytes:
+            raise SetupError(f"{path}: more than {most_bytes // 2**20} MiB, unpacked; split it")
+        yield from rows
 
 
 def read_rows(path: Path, problems: Counter[str] | None = None) -> list[Any]:

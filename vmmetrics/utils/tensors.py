@@ -1,14 +1,39 @@
-"""Files that ``torch.save`` wrote, read without running any code in them."""
+"""Files that ``torch.save`` wrote, read without running any code in them; transformers, without its talk."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from vmmetrics.errors import SetupError
+from vmmetrics.errors import SetupError, os_reason
+
+DEVICE_VARIABLE = "VMMETRICS_DEVICE"
+"""Environment variable with the device of this process and of its workers; without it a GPU where there is one."""
+
+
+def default_device() -> str:
+    """Return where models run that were given no device."""
+    if chosen := os.environ.get(DEVICE_VARIABLE):
+        return chosen
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def devices() -> list[str]:
+    """Return the names of the devices that models can run on here; without torch the CPU alone."""
+    try:
+        import torch
+    except ImportError:
+        return ["cpu"]
+    cards = [f"cuda:{number}" for number in range(torch.cuda.device_count())] if torch.cuda.is_available() else []
+    mps = ["mps"] if torch.backends.mps.is_available() else []
+    return ["cpu", *(["cuda"] if cards else []), *cards, *mps]
+
 
 LEAST_TORCH = (2, 6)
 """First version of torch whose ``weights_only=True`` cannot be made to run code (CVE-2025-32434)."""
@@ -43,7 +68,27 @@ def reading(problem: str) -> Iterator[None]:
     except SetupError:
         raise
     except Exception as error:
-        raise SetupError(f"{problem}: {error}") from error
+        raise SetupError(f"{problem}: {os_reason(error)}") from error
+
+
+@contextmanager
+def quiet_transformers() -> Iterator[None]:
+    """Hide the warnings and progress bars of transformers while a model is loaded; what matters of them is checked.
+
+    Its errors are exceptions. ``TRANSFORMERS_VERBOSITY`` in the environment brings the warnings back.
+    """
+    from transformers.utils import logging
+
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    if "TRANSFORMERS_VERBOSITY" not in os.environ:
+        logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
 
 
 def load_tensors(path: Path, device: Any = "cpu", *, mapped: bool = False) -> Any:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -15,15 +15,16 @@ import numpy as np
 from vmmetrics.clip import Clip
 from vmmetrics.errors import SetupError
 from vmmetrics.video.containers import open_regular
+from vmmetrics.video.folders import CLIP_SUFFIXES as CLIP_SUFFIXES
 from vmmetrics.video.folders import FRAME_SUFFIXES, frame_files, natural_key
+from vmmetrics.video.names import is_prompt_folder
+from vmmetrics.video.places import Location, locate
+from vmmetrics.video.prompt_lists import ListEntry, PromptList
+from vmmetrics.video.search import Search, is_still_webp, printable, some
+from vmmetrics.video.shards import PackedClip, clip_names, packed_clips, row_number, row_of, sha256_of_row
 
-CLIP_SUFFIXES = frozenset(
-    {".mp4", ".m4v", ".webm", ".mov", ".avi", ".mkv", ".mpg", ".mpeg", ".ts", ".m2ts", ".flv", ".wmv", ".ogv", ".3gp"}
-    | {".gif", ".apng", ".webp", ".npy", ".pt"}
-)
-"""Files in a folder that are taken for clips, whole or not; everything else in it is left alone."""
-
-_NUMBER = re.compile(r"[0-9]+(?=[^0-9]*$)")
+_SAID = 3  # names in a remark
+_LOOKED_AT = 10_000  # files of a folder without clips
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,100 +32,180 @@ class Source:
     """A clip that has been found and not yet read.
 
     Attributes:
-        path: Where it is: a file, or a folder of frames.
+        path: Where it is: a file, a folder of frames, or a row of a Parquet file (``a.parquet#12``).
         name: Posix path relative to the root given; unique within one discovery.
-        model: Which model made it, where clips lie in one folder per model; else None.
+        model: Which model made it, where clips lie in one folder per model or a Parquet file says so; else None.
         root: Folder that was searched, or None for a file the user named.
+        prompt: What the Parquet file states, or None.
     """
 
     path: Path
     name: str
     model: str | None = None
     root: Path | None = None
+    prompt: str | None = None
 
 
-def discover(paths: Iterable[str | os.PathLike[str]]) -> list[Source]:
+def discover(
+    paths: Iterable[str | os.PathLike[str]],
+    *,
+    follow_links: bool = True,
+    remarks: list[str] | None = None,
+    found: Callable[[int], None] | None = None,
+    limit: int | None = None,
+    listing: bool = False,
+) -> list[Source]:
     """Find the clips in files and folders, folders searched through.
 
-    A folder of numbered pictures is one clip. Hidden files and symlinks to folders are passed over; a symlink to a
-    file is listed under its own name. A file named outright is always a clip.
+    A folder of numbered pictures is one clip. Hidden files are passed over; a symlink to a file is listed under its own
+    name, and one to a folder is searched once. A file named outright is always a clip.
 
     Args:
-        paths: Files and folders. With one folder, names are relative to it; where names from several would be equal,
-            the folder's own name comes first.
+        paths: Files, folders, patterns (``"out/*.mp4"``) and data sets (``"hf://datasets/ORG/NAME"``); a path that
+            exists comes first. With one folder, names are relative to it; where names from several would be equal, the
+            folder's own name comes first.
+        follow_links: Whether symlinks to folders outside those given are searched.
+        remarks: Takes what the user may not expect, in words: links passed over, clips beside the folders of models.
+        found: Is called with the number of clips found so far in a folder.
+        limit: Clips to fetch of each data set of the Hub, the first; None for all.
+        listing: Whether to list the clips of such data sets without fetching them; a Parquet file then counts as one.
 
     Returns:
         The clips in natural order of their names, per path given; each path once.
 
     Raises:
-        SetupError: A path does not exist.
+        SetupError: A path does not exist, a pattern matches nothing, or a data set cannot be fetched.
     """
+    said = [] if remarks is None else remarks
     groups: list[list[Source]] = []
     for given in paths:
-        path = Path(given)
-        if path.is_dir():
-            groups.append(_in_folder(path))
-        elif path.exists() or path.is_symlink():
-            groups.append([Source(path, _printable(path.name))])
+        place = locate(given, limit, listing=listing)
+        if place.matches is not None:
+            groups.append(_matched(place, Search(place.path, follow_links, said, found)))
+        elif place.path.is_dir():
+            groups.append(_in_folder(place.path, Search(place.path, follow_links, said, found)))
+        elif place.path.suffix.lower() == ".parquet":
+            groups.append(_in_shards([place.path], place.path.parent, said))
         else:
-            raise SetupError(f"No such file or folder: {path}")
+            groups.append([Source(place.path, printable(place.path.name))])
     roots = {source.root.resolve() for group in groups for source in group if source.root is not None}
     if len(roots) > 1 and not any(source.model for group in groups for source in group):
         for group in groups:
             root = group[0].root if group else None
             if root is not None and group[0].path != root:
-                group[:] = [replace(source, model=_printable(root.resolve().name)) for source in group]
+                group[:] = [replace(source, model=printable(root.resolve().name)) for source in group]
     return _unique(groups)
 
 
-def _in_folder(root: Path) -> list[Source]:
-    found = sorted(_walk(root), key=lambda p: natural_key(p.relative_to(root).as_posix()))
-    if not found and frame_files(root):
-        found = [root]  # pictures without numbers, but named outright
-    if found == [root]:
-        return [Source(root, _printable(root.resolve().name), None, root)]
-    parts = [path.relative_to(root).parts for path in found]
-    per_model = all(len(part) > 1 for part in parts)
-    return [
-        Source(path, _printable(path.relative_to(root).as_posix()), _printable(part[0]) if per_model else None, root)
-        for path, part in zip(found, parts, strict=True)
+def no_clips(paths: Iterable[str | os.PathLike[str]]) -> str:
+    """Say that there is no clip in some paths, what is there, and what a clip would be."""
+    given = [Path(path) for path in paths]
+    suffixes = Counter(
+        file.suffix.lower() or "no suffix"
+        for folder in given
+        if folder.is_dir()
+        for file in islice(folder.rglob("*"), _LOOKED_AT)
+        if file.is_file()
+    )
+    there = ", ".join(f"{number} {suffix}" for suffix, number in suffixes.most_common(_SAID))
+    where = ", ".join(map(str, given))
+    return (
+        f"no clips in {where}" + (f", only files with {there}" if there else "") + "; clips are files with "
+        f"{', '.join(sorted(CLIP_SUFFIXES))}, folders of numbered pictures, and Parquet files with a column of videos"
+    )
+
+
+def _in_folder(root: Path, search: Search) -> list[Source]:
+    search.walk(root)
+    if not search.clips and not search.shards and frame_files(root):
+        search.clips = [root]  # pictures without numbers, but named outright
+    if search.clips == [root]:
+        return [Source(root, printable(root.resolve().name), None, root)]
+    return _named(root, search)
+
+
+def _matched(place: Location, search: Search) -> list[Source]:
+    for path in place.matches or ():
+        if path.is_dir():
+            search.walk(path)
+        elif path.suffix.lower() == ".parquet" and path.is_file():
+            search.shards.append(path)
+        elif place.suffixed or (path.suffix.lower() in CLIP_SUFFIXES and not is_still_webp(path)):
+            search.clips.append(path)
+    search.clips = list(dict.fromkeys(search.clips))
+    search.shards = list(dict.fromkeys(search.shards))
+    return _named(place.path, search)
+
+
+def _named(root: Path, search: Search) -> list[Source]:
+    """Name what was found in a folder: clips by their path in it, with the first folder for the model."""
+    clips = sorted(search.clips, key=lambda path: natural_key(path.relative_to(root).as_posix()))
+    parts = [path.relative_to(root).parts for path in clips]
+    models = [part[0] if len(part) > 1 and not is_prompt_folder(part) else None for part in parts]
+    named = list(dict.fromkeys(model for model in models if model is not None))
+    stray = ["/".join(part) for part, model in zip(parts, models, strict=True) if model is None]
+    if named and stray:
+        search.remarks.append(
+            f"{some(stray, 'clip')} beside the {some(named, 'model folder')}: without a model, the others keep theirs"
+        )
+    sources = [
+        Source(path, printable("/".join(part)), None if model is None else printable(model), root)
+        for path, part, model in zip(clips, parts, models, strict=True)
+    ]
+    return _in_shards(search.shards, root, search.remarks, sources)
+
+
+def _in_shards(files: Sequence[Path], root: Path, remarks: list[str], beside: Sequence[Source] = ()) -> list[Source]:
+    """Name the clips of Parquet files, and take what rows without bytes say of the clips beside them.
+
+    Args:
+        files: The files.
+        root: Folder that was searched.
+        remarks: Takes what was passed over, in words.
+        beside: Other clips that were found: where there are any, a file that cannot be read is passed over, and one
+            with nothing but paths is a list of them.
+
+    Returns:
+        The other clips, then those of the files.
+
+    Raises:
+        SetupError: A file cannot be read.
+    """
+    packed: list[tuple[Path, PackedClip]] = []
+    others = list(beside)
+    for file in sorted(files, key=lambda file: natural_key(file.as_posix())):
+        try:
+            clips = packed_clips(file)
+        except SetupError as error:
+            if not beside:
+                raise
+            remarks.append(f"passed over: {error}")
+            continue
+        if beside and clips and clips[0].stated_only:
+            others = _joined(others, clips, file, remarks)
+        else:
+            packed += [(file, clip) for clip in clips]
+    numbered = [f"{file.relative_to(root).with_suffix('').as_posix()}/{row_number(clip.path)}" for file, clip in packed]
+    names = clip_names([(clip.name, clip.model) for _, clip in packed], numbered)
+    return others + [
+        Source(clip.path, printable(name), clip.model and printable(clip.model), root, clip.prompt)
+        for name, (_, clip) in zip(names, packed, strict=True)
     ]
 
 
-def _walk(folder: Path) -> Iterator[Path]:
-    """Clips under ``folder``, in no particular order."""
-    try:
-        entries = sorted(folder.iterdir())
-    except OSError:
-        yield folder  # so that its reading fails with the reason
-        return
-    visible = [entry for entry in entries if not entry.name.startswith(".")]
-    folders = [entry for entry in visible if entry.is_dir()]
-    stills = {entry for entry in visible if entry.suffix.lower() == ".webp" and _is_still_webp(entry)}
-    clips = [e for e in visible if e.suffix.lower() in CLIP_SUFFIXES and e not in folders and e not in stills]
-    if not clips:
-        stems = [path.stem for path in frame_files(folder)]
-        patterns = Counter(_NUMBER.sub("#", stem) for stem in stems if _NUMBER.search(stem))
-        if patterns and max(patterns.values()) * 2 > len(stems):  # most pictures differ in nothing but one number
-            yield folder
-            return
-    yield from clips
-    if folder.suffix.lower() in CLIP_SUFFIXES and not clips and not folders:
-        yield folder  # a folder that is named like a clip and holds none: the user will want to know
-    for entry in folders:
-        if not entry.is_symlink():
-            yield from _walk(entry)
-
-
-def _is_still_webp(path: Path) -> bool:
-    try:
-        with open_regular(path) as file:
-            head = file.read(21)
-    except OSError:
-        return False
-    if len(head) < 21 or head[:4] != b"RIFF" or head[8:12] != b"WEBP":
-        return False
-    return head[12:16] != b"VP8X" or not head[20] & 0x02  # the animation flag, RFC 9649 section 2.7
+def _joined(sources: Sequence[Source], rows: Sequence[PackedClip], file: Path, remarks: list[str]) -> list[Source]:
+    """Give clips the prompts and models of the rows that name them, the first row on each."""
+    rows = list({row.name: row for row in reversed(rows) if row.name}.values())[::-1]
+    listed = PromptList([ListEntry(row.name or "", row.prompt, None, file.name, model=row.model) for row in rows])
+    matches = [listed.find(source.name) for source in sources]
+    if missing := [row.name or "" for position, row in enumerate(rows) if position not in matches]:
+        remarks.append(f"{file.name}: no clip for {some(missing, 'row')}")
+    return [
+        source
+        if match is None
+        else replace(source, prompt=rows[match].prompt or source.prompt, model=rows[match].model or source.model)
+        for source, match in zip(sources, matches, strict=True)
+    ]
 
 
 def _unique(groups: list[list[Source]]) -> list[Source]:
@@ -141,19 +222,15 @@ def _unique(groups: list[list[Source]]) -> list[Source]:
         lambda source: source.path.absolute().as_posix(),
     ):
         taken = Counter(source.name for source in sources)
-        sources = [replace(s, name=_printable(rename(s))) if taken[s.name] > 1 else s for s in sources]
+        sources = [replace(s, name=printable(rename(s))) if taken[s.name] > 1 else s for s in sources]
     return sources
-
-
-def _printable(name: str) -> str:
-    """``name`` with bytes that are no UTF-8 escaped, so that it can be written to a record."""
-    return name.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 # SHA-256 (hex) of the content of a clip: what makes a record valid for a file, whatever it is called.
 #
 # A file: SHA-256 of its bytes. A folder of frames: SHA-256 of the lines ``name NUL sha256 LF`` of its files, sorted by
-# name; names that begin with a dot and symlinks that are no frames are left out. An array: SHA-256 of
+# name; names that begin with a dot and symlinks that are no frames are left out. A row of a Parquet file: SHA-256 of
+# the bytes in it, as of the file they came from. An array: SHA-256 of
 # ``shape dtype LF`` and its bytes in C order, the timestamps behind them likewise.
 
 
@@ -163,12 +240,21 @@ def fingerprint(path: Path) -> str:
     Raises:
         OSError: The file or folder cannot be read.
     """
+    packed = row_of(path)
+    if packed is not None:
+        return sha256_of_row(*packed)
     if not path.is_dir():
         return _file_sha256(path)
     whole = hashlib.sha256()
     for file in _files(path):
         whole.update(os.fsencode(file.name) + b"\0" + _file_sha256(file).encode() + b"\n")
     return whole.hexdigest()
+
+
+def is_there(path: Path) -> bool:
+    """Tell whether a clip's file, folder, or the Parquet file it is in, exists."""
+    packed = row_of(path)
+    return path.is_file() or path.is_dir() or (packed is not None and packed[0].is_file())
 
 
 def array_fingerprint(clip: Clip) -> str:
@@ -186,7 +272,8 @@ def state(path: Path) -> tuple[tuple[str, int, int], ...]:
     Raises:
         OSError: The file or folder cannot be read.
     """
-    files = _files(path) if path.is_dir() else [path]
+    packed = row_of(path)
+    files = _files(path) if path.is_dir() else [path if packed is None else packed[0]]
     stats = [(file.name, file.stat()) for file in files]
     return tuple((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats)
 

@@ -208,6 +208,11 @@ def _opened(path: Path, name: str) -> Iterator[Image.Image]:
             yield picture
 
 
+CLIP_SUFFIXES = frozenset(
+    {".mp4", ".m4v", ".webm", ".mov", ".avi", ".mkv", ".mpg", ".mpeg", ".ts", ".m2ts", ".flv", ".wmv", ".ogv", ".3gp"}
+    | {".gif", ".apng", ".webp", ".npy", ".pt"}
+)
+"""Files in a folder that are taken for clips, whole or not; everything else in it is left alone."""
 FRAME_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp", ".ppm", ".pgm"})
 """Pictures that can be frames."""
 

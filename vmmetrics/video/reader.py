@@ -21,6 +21,7 @@ from vmmetrics.video.budget import DEFAULT_MAX_MEMORY, SizePlan, check_size
 from vmmetrics.video.containers import open_regular, opened, packets_of
 from vmmetrics.video.files import Decoder, Index, Plan, check_index, decode, index_of, read_video, stated_rate
 from vmmetrics.video.pixels import Decoded, Limits, Sampling
+from vmmetrics.video.shards import at_hand
 from vmmetrics.video.subject import find_subject, subject_of_phrase
 from vmmetrics.video.timing import Timing, check_fps, without_gaps
 
@@ -180,8 +181,9 @@ def read_clip(
     """Read one clip.
 
     Args:
-        source: Path of a video, GIF, APNG, WebP, ``.npy`` or ``.pt`` file or of a folder of frames; or a numpy array,
-            torch tensor (any device), DLPack object, or sequence of frames.
+        source: Path of a video, GIF, APNG, WebP, ``.npy`` or ``.pt`` file, of a folder of frames or of a row of a
+            Parquet file (``a.parquet#12``); or a numpy array, torch tensor (any device), DLPack object, or sequence of
+            frames.
         fps: Frames per second, whatever the source states.
         assume_fps: Frames per second where the source states none.
         layout: Axes of an array: T, H, W, C and B in any order, C and B optional (``"TCHW"``). Guessed where None.
@@ -278,7 +280,7 @@ def check_header(path: Path, root: Path | None = None) -> None:
     Raises:
         ClipError: It is no clip; the text says why.
     """
-    with _reasons():
+    with _reasons(), at_hand(path, root) as (path, root):
         kind = _kind(path, root)
         if kind == "folder":
             for file in folders.frames_of(path, root):
@@ -290,7 +292,7 @@ def check_header(path: Path, root: Path | None = None) -> None:
 
 
 def _read_path(path: Path, layout: str | None, limits: Limits, root: Path | None) -> Decoded:
-    with _reasons():
+    with _reasons(), at_hand(path, root) as (path, root):
         kind = _kind(path, root)
         if kind == "video":
             return read_video(path, limits) if limits.sampling is None else read_sampled(path, limits, limits.sampling)

@@ -28,22 +28,22 @@ RELEASED = {
 CASES = [
     *cases_of("align", {
         "shipped": (DEV, [f"{TABLES} --exclude-model real --out study"]),
-        "shipped-all": (DEV, [f"{TABLES} {FEW} --against ssim --out study"]),
+        "shipped-all": (DEV, [f"{TABLES} {FEW} --reference ssim --out study"]),
         "shipped-options": (DEV, [
-            f"{TABLES} {FEW} --metric mss --metric cas --dimension static_quality --seed 3",
-            f"{TABLES} {FEW} --lower brisque --metric brisque --out lower",
-            f"{TABLES} {FEW} --face mss=temporal_quality,static_quality --metric mss --scale 1 5",
+            f"{TABLES} {FEW} --metrics mss --metrics cas --dimension static_quality --seed 3",
+            f"{TABLES} {FEW} --lower-is-better brisque --metrics brisque --out lower",
+            f"{TABLES} {FEW} --pair mss=temporal_quality,static_quality --metrics mss --scale 1 5",
             f"{TABLES} {FEW} --scale 2 4",
-            f"{TABLES} --metric nothing",
+            f"{TABLES} --metrics nothing",
             f"{TABLES} --dimension nothing",
-            f"{TABLES} --format nothing",
+            f"{TABLES} --ratings-format nothing",
             f"{TABLES} --clip-column source",
             "align in/fetv-dev/scores.csv in/nowhere.csv",
             "align in/fetv-dev/scores.csv",
         ]),
         "several": ((*DEV, made.scores("other.csv"), made.long()), [
-            f"align in/fetv-dev/scores.csv in/other.csv in/fetv-dev/ratings.csv {FEW} --metric mss",
-            f"align a=in/other.csv b=in/other.csv in/long.csv {FEW} --metric mss --out two",
+            f"align in/fetv-dev/scores.csv in/other.csv in/fetv-dev/ratings.csv {FEW} --metrics mss",
+            f"align a=in/other.csv b=in/other.csv in/long.csv {FEW} --metrics mss --out two",
         ]),
         "vmbench": ((made.by_model(), *DEV, made.scores()), [
             f"align in/models.csv vmbench {FEW}", f"align in/scores.csv vmbench {FEW}",
@@ -52,21 +52,22 @@ CASES = [
         "video-bench": ((made.videobench_scores(), shared("ratings-tables/videobench_motion_effects.json",
                                                           "ratings-tables/videobench_temporal_consistency.json")), [
             f"align in/videobench-scores.csv in/videobench_motion_effects.json {FEW} --out study",
-            f"align in/videobench-scores.csv in/videobench_temporal_consistency.json {FEW} --format video-bench",
+            f"align in/videobench-scores.csv in/videobench_temporal_consistency.json {FEW}"
+            " --ratings-format video-bench",
         ]),
         "motion-pairs": ((made.motion_scores(), shared("motion-pairs/pairs.csv")), [
             f"align in/motion-scores.csv in/pairs.csv {FEW} --out study",
         ]),
         **{name: ((made.scores(), place), [
             f"align in/scores.csv in/{FILES[name]} {FEW} --out study",
-            f"align in/scores.csv in/{FILES[name]} {FEW} --exclude-model gamma --against mss",
+            f"align in/scores.csv in/{FILES[name]} {FEW} --exclude-model gamma --reference mss",
         ]) for name, place in MADE.items()},
         **{name: ((place, made.scores(clips=[(NUMBERED[form].format(n),) for n in range(12)])), [
             f"align in/scores.csv {rated} {FEW} --out study-{number}" for number, rated in enumerate(ratings)
         ]) for name, (place, form, ratings) in RELEASED.items()},
         "fetv": ((made.fetv_form(), made.scores(clips=made.FETV_CLIPS)), [
             f"align in/scores.csv in/manual_eval_results {FEW} --out study",
-            f"align in/scores.csv in/manual_eval_results {FEW} --format fetv",
+            f"align in/scores.csv in/manual_eval_results {FEW} --ratings-format fetv",
         ]),
         "wrong": ((made.scores(), text("empty.csv", ""), text("words.csv", "clip,smoothness\nalpha/0.mp4,good\n"),
                    text("none.csv", "clip,smoothness\nother/1.mp4,3\n"), text("few.csv", "clip,s\nalpha/0.mp4,3\n"),
@@ -79,7 +80,7 @@ CASES = [
             "cogvideo/cars-drive-fast.mp4,2,3", "cogvideo/woman-walks-and-sits.mp4,2,1", "",
         ]))), [
             "score in/samples --metrics mss,pas --out run",
-            "baselines in/samples --only ssim,frame_difference --out base",
+            "baselines in/samples --metrics ssim,frame_difference --out base",
             f"align run base in/r.csv {FEW} --out study",
         ]),
         "plan": ((), [

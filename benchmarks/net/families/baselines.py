@@ -7,7 +7,7 @@ from benchmarks.net.inputs import fetv, film, real, samples, text
 
 TWO = (samples("zeroscope"), film("small.mp4", 3))
 OWN = "import numpy\n\ndef score(clip):\n    return float(numpy.asarray(clip.frames).mean() / 255)\n"
-PROBE = "probe in/real/mmpose_dog.mp4 --seconds 1 --short-side 96 --most-fps 10"
+PROBE = "probe in/real/mmpose_dog.mp4 --seconds 1 --short-side 96 --max-fps 10"
 
 CASES = [
     *cases_of("baselines", {
@@ -15,11 +15,12 @@ CASES = [
             "baselines in --out run", "baselines in --out run", "leaderboard run", "merge run --out merged",
         ]),
         "some": (TWO, [
-            "baselines in --only niqe --out run", "baselines in --only niqe,ssim --out run",
-            "baselines in --only nonsense", "baselines in --only raft",
+            "baselines in --metrics niqe --out run", "baselines in --metrics niqe,ssim --out run",
+            "baselines in --metrics nonsense", "baselines in --metrics raft",
             "baselines in --weights raft=nowhere.pth --out x",
-            "baselines in --only ssim --shard 1/2 --out part", "baselines in/nowhere", "baselines in --judge nowhere",
-            "baselines in/samples --only ssim", "show run small.mp4 --out x.png",
+            "baselines in --metrics ssim --shard 1/2 --out part", "baselines in/nowhere",
+            "baselines in --judge nowhere",
+            "baselines in/samples --metrics ssim", "show run small.mp4 --out x.png",
         ]),
         "probe": ((real(12, 5, 6), text("own.py", OWN)), [
             f"{PROBE} --metrics mss,pas,ssim --defects blur,noise,reversal,freeze_jump --strengths 0.5,1 --out probe"
@@ -32,8 +33,8 @@ CASES = [
     }),
     *cases_of("baselines", {
         "judge": (TWO, [
-            "baselines in --judge net --judge-url {url} --only vlm_judge --out run --judge-frames 3",
-            "baselines in --judge net --judge-url {url} --only vlm_judge --out run --judge-frames 4",
+            "baselines in --judge net --judge-url {url} --metrics vlm_judge --out run --judge-frames 3",
+            "baselines in --judge net --judge-url {url} --metrics vlm_judge --out run --judge-frames 4",
         ]),
     }, endpoint=True),
 ]  # fmt: skip

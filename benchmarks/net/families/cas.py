@@ -32,7 +32,8 @@ WRONG = {
 CASES = [
     *cases_of("cas", {
         "samples": (SAMPLES, [
-            f"{LABEL} --out labels.jsonl", f"{LABEL} --out kept.jsonl --ties rao-kupper --repeats keep --cut normal",
+            f"{LABEL} --out labels.jsonl",
+            f"{LABEL} --out kept.jsonl --ties rao-kupper --repeat-votes keep --cut normal",
             f"{LABEL} --ask 5 --pairs-out next.jsonl --seed 2", f"{LABEL} --ask 4 --pairs-out x.jsonl --across-prompts",
             "cas label --clips in/prompts.csv --ask 3 --pairs-out first.jsonl",
             "cas eval embedded in/samples labels.jsonl --out eval.json",

@@ -67,21 +67,21 @@ PROGRAM = "generate-clips --out clips --command 'python in/make.py {prompt} {see
 CASES = [
     *cases_of("prompts", {
         "stats": ((LIST,), [
-            f"{P} stats mini --picture out/mini.png --json out/mini.json",
-            f"{P} stats in/list.json --json out/list.json --no-parse --no-embedding",
+            f"{P} stats mini --picture out/mini.png --format json",
+            f"{P} stats in/list.json --format json --no-parse --no-embedding",
             f"{P} stats in/list.json --picture out/list.svg", f"{P} stats in/nowhere.json",
         ]),
-        "stats-library": ((), [f"{P} stats library --json out/library.json --no-parse"]),
+        "stats-library": ((), [f"{P} stats library --format json --no-parse"]),
         "select": ((LIST,), [
-            f"{P} select mini --size 12 --seed 3 --out out/twelve.json --json out/twelve-figures.json --random 50",
-            f"{P} select library --size 30 --out out/thirty.jsonl --random 20 --no-balance",
-            f"{P} select in/list.json --size 4 --out out/four.json",
-            f"{P} select in/list.json --size 40 --out out/x.json",
-            f"{P} select mini --size 5 --out out/five.txt", f"{P} select mini --size 6 --embedding --out out/e.json",
+            f"{P} select mini --count 12 --seed 3 --out out/twelve.json --format json --draws 50",
+            f"{P} select library --count 30 --out out/thirty.jsonl --draws 20 --no-balance",
+            f"{P} select in/list.json --count 4 --out out/four.json",
+            f"{P} select in/list.json --count 40 --out out/x.json",
+            f"{P} select mini --count 5 --out out/five.txt", f"{P} select mini --count 6 --embedding --out out/e.json",
         ]),
         "compare": ((LIST,), [
-            f"{P} compare mini in/list.json --json out/both.json --picture out/both.png --draws 20",
-            f"{P} compare mini mini --draws 5 --size 10",
+            f"{P} compare mini in/list.json --format json --picture out/both.png --draws 20",
+            f"{P} compare mini mini --draws 5 --subset-size 10",
         ]),
         "extract": ((text("captions.txt", "\n".join(CAPTIONS)), text("places.txt", PLACES), data("more/coco.json", {
             "annotations": [{"image_id": n, "caption": c} for n, c in enumerate(CAPTIONS[:5])]}),
@@ -98,8 +98,8 @@ CASES = [
             f"{P} generate --count 15 --candidates 2 --seed 7 --out made",
             f"{P} generate --count 5 --seed 8 --out made",
             f"{P} generate --count 6 --pattern fluid-dynamics --camera-share 0.5 --out fluid",
-            f"{P} filter made/candidates.jsonl --openings 1 --out kept.jsonl --json out/kept.json",
-            f"{P} generate --pattern nonsense --out none", f"{P} stats made/candidates.jsonl --json out/stats.json",
+            f"{P} filter made/candidates.jsonl --openings 1 --out kept.jsonl --format json",
+            f"{P} generate --pattern nonsense --out none", f"{P} stats made/candidates.jsonl --format json",
         ]),
         "filter": ((LIST, data("vmbench.json", [
             {"index": n, "prompt": row["prompt"], "subject": row["subject"], "place": "x", "action": row["action"]}
@@ -122,9 +122,9 @@ CASES = [
             f"{PROGRAM} --prompts in/list.json --samples 2 --seed 3",
             f"{PROGRAM} --prompts in/list.json --samples 2 --seed 3",
             f"{PROGRAM} --prompts in/list.json --seed 4",
-            f"{PROGRAM.replace('--out clips', '--out mini')} --prompts mini --only skeleton=person --limit 2",
+            f"{PROGRAM.replace('--out clips', '--out mini')} --prompts mini --where skeleton=person --limit 2",
             "score clips --metrics pas,mss --out run", "generate-clips --prompts mini --out none",
-            "generate-clips --prompts mini --out none --command 'python x.py {prompt} {out}' --only nonsense=1",
+            "generate-clips --prompts mini --out none --command 'python x.py {prompt} {out}' --where nonsense=1",
             "generate-clips --prompts mini --out none --command 'nothing-there {prompt} {out}' --limit 1",
             "generate-clips --prompts mini --out none --pipeline nowhere --fps 8",
         ]),
@@ -137,7 +137,7 @@ CASES = [
             f"{P} generate --count 6 --candidates 2 --out made --url {{url}} --model net --yes --threads 1",
             f"{P} generate --count 6 --candidates 2 --out made --url {{url}} --model net --yes --threads 1",
             f"{P} filter in/list.json --out kept.json --url {{url}} --model net --yes --threads 1",
-            f"{P} filter in/few.jsonl --out few.json --url {{url}} --model net --yes --max-cost 1e-4 --prices 1 1",
+            f"{P} filter in/few.jsonl -o few.json --url {{url}} --model n -y --max-cost 1e-4 --price-per-million 1 1",
         ]),
     }, endpoint=True),
 ]  # fmt: skip

@@ -8,7 +8,7 @@ from benchmarks.net.inputs import data, fetv, film, real, samples, shipped, text
 WALKS, CARS = "zeroscope/woman-walks-and-sits.mp4", "text2video-zero/cars-drive-fast.mp4"
 SOME = (samples("cogvideo"), samples("zeroscope"))
 FLUID = {"prompt": "water pours", "subject": "water", "pattern": "fluid dynamics", "tags": {"skeleton": "none"}}
-OUTPUTS = "--csv out/board.csv --markdown out/board.md --latex out/board.tex"
+OUTPUTS = "--format csv"
 
 CASES = [
     *cases_of("scores", {
@@ -17,7 +17,7 @@ CASES = [
             "score in/samples --out run",
             "score in/samples --out bench --protocol vmbench",
             f"leaderboard run bench {OUTPUTS}",
-            "leaderboard run --by cas --no-published",
+            "leaderboard run --sort-by cas --no-published",
             f"show run {WALKS} --out show.png",
             f"show bench {CARS} --out bench.png",
             "show run text2video-zero/woman-walks-and-sits.gif --out show.mp4",
@@ -28,7 +28,7 @@ CASES = [
             "score in/samples --metrics pas,mss --shard 1/2 --out a",
             "score in/samples --metrics pas,mss --shard 2/2 --out b",
             "merge a b --out merged",
-            f"leaderboard merged first=a second=b --by pas {OUTPUTS}",
+            f"leaderboard merged first=a second=b --sort-by pas {OUTPUTS}",
             "merge a b --out merged",
             "merge a nowhere --out other",
         ]),

@@ -8,7 +8,7 @@ from benchmarks.net.inputs import data, lines, table, text
 
 U = "understand"
 MODELS = ("random", "random:7", "majority")
-OUT = "--csv out/board.csv --markdown out/board.md --latex out/board.tex --picture out/board.png"
+OUT = "--format csv --picture out/board.png"
 
 
 def asked(name: str, folder: str, *files: str, more: str = "") -> list[str]:
@@ -30,7 +30,7 @@ def asked(name: str, folder: str, *files: str, more: str = "") -> list[str]:
         f"{run} --model majority --out run0",
         f"{U} score run0 --protocol upstream",
         f"{U} score run3 --protocol upstream",
-        f"{U} compare run0 run2 --json out/differences.json",
+        f"{U} compare run0 run2 --format json",
         f"{U} compare run0 run3 --protocol upstream",
         f"{U} leaderboard run0 run1 run2 run3 {OUT}",
         f"{U} leaderboard run0 run3 --protocol upstream",
@@ -95,7 +95,7 @@ CASES = [
             f"{U} run favor-caption --model recorded:in/said/own.json --data in/favor --out own",
             f"{U} run favor-caption --model random --data in/favor --out random",
             f"{U} score run --protocol upstream", f"{U} score own --protocol upstream",
-            f"{U} compare run own --json out/differences.json", f"{U} leaderboard run own {OUT}",
+            f"{U} compare run own --format json", f"{U} leaderboard run own {OUT}",
             f"{U} submission run --out out/handed-in.json",
         ]),
         "tuna-cap": (TUNA_CAP, [
@@ -104,19 +104,20 @@ CASES = [
             f"{U} score run --judge in/nowhere.json", f"{U} submission run --out out/handed-in.json",
         ]),
         "synthetic": ((), [
-            f"{U} synthetic --out suite --n 8 --seed 1",
+            f"{U} synthetic --out suite --count 8 --seed 1",
             f"{U} run synthetic --data suite --model frame-reader --out reader",
             f"{U} run synthetic --data suite --model frame-reader --out reader30 --frames '30 fps'",
             *(f"{U} run synthetic --data suite --model {model} --out {model}" for model in ("random", "majority")),
-            f"{U} compare random majority", f"{U} leaderboard reader reader30 random majority --by minFPS {OUT}",
-            f"{U} minfps synthetic --data suite --by frame-reader --out rates --picture out/minfps.png",
-            f"{U} submission random --out out/handed-in.json", f"{U} synthetic --out suite --n 8 --seed 1",
+            f"{U} compare random majority", f"{U} leaderboard reader reader30 random majority --group-by minFPS {OUT}",
+            f"{U} minfps synthetic --data suite --annotator frame-reader --out rates --picture out/minfps.png",
+            f"{U} submission random --out out/handed-in.json", f"{U} synthetic --out suite --count 8 --seed 1",
         ]),
         "minfps": ((*CUSTOM, text("answers.txt", "n\ny\nn\n" * 20)), [
-            f"{U} minfps custom --data in/custom --by person:Ann --out rates --limit 3 < in/answers.txt",
-            f"{U} minfps custom --data in/custom --by person:Bob --out rates --limit 3 --group kind < in/answers.txt",
-            f"{U} minfps custom --data in/custom --by random --out rates",
-            f"{U} minfps custom --data in/custom --by nonsense --out rates",
+            f"{U} minfps custom --data in/custom --annotator person:Ann --out rates --limit 3 < in/answers.txt",
+            f"{U} minfps custom --data in/custom --annotator person:Bob --out rates --limit 3 --group-by kind"
+            " < in/answers.txt",
+            f"{U} minfps custom --data in/custom --annotator random --out rates",
+            f"{U} minfps custom --data in/custom --annotator nonsense --out rates",
         ]),
         "wrong": (CUSTOM, [
             f"{U} run nothing --data in/custom --model random", f"{U} run custom --data in/nowhere --model random",
@@ -136,16 +137,16 @@ CASES = [
             f"{U} build fpsbench in/questions.jsonl --out made", f"{U} run custom --data made --model random --out run",
             f"{U} build fpsbench in/questions.jsonl --out reviewed --answers in/people.csv",
             f"{U} build fpsbench in/questions.jsonl --out made --seed 4",
-            f"{U} build fpsbench in/questions.jsonl --out made --apply made/review.jsonl",
+            f"{U} build fpsbench in/questions.jsonl --out made --decisions made/review.jsonl",
         ]),
     }),
     *cases_of("understand", {
         "endpoint": (CUSTOM, [
-            f"{ASK} --out run --yes --prices 2 8",
-            f"{ASK} --out run --yes --prices 2 8",
-            f"{ASK} --out film --yes --form video --side 32",
-            f"{ASK} --out cheap --yes --prices 1 1 --max-cost 1e-4",
-            f"{U} minfps custom --data in/custom --by endpoint:net@{{url}} --out rates --limit 3 --yes --asks 2",
+            f"{ASK} --out run --yes --price-per-million 2 8",
+            f"{ASK} --out run --yes --price-per-million 2 8",
+            f"{ASK} --out film --yes --video-format video --max-size 32",
+            f"{ASK} --out cheap --yes --price-per-million 1 1 --max-cost 1e-4",
+            f"{U} minfps custom --data in/custom --annotator endpoint:net@{{url}} -o rates --limit 3 -y --repeats 2",
             f"{U} compare run film",
         ]),
         "endpoint-captions": ((*FAVOR_CAP, *TUNA_CAP[:-1]), [
@@ -161,7 +162,10 @@ CASES = [
                 ("motionbench in/captions.jsonl", "--model net --filter-model a --filter-model b"),
                 ("favor in/favor.jsonl", "--model net --filter-model a"),
                 ("tuna in/captions.jsonl", "--model net --video-model v --filter-model a"),
-                ("fpsbench in/questions.jsonl", "--model net --filter-model a --reviewer r --reviewer s --reviewer t"),
+                (
+                    "fpsbench in/questions.jsonl",
+                    "--model net --filter-model a --review-model r --review-model s --review-model t",
+                ),
                 ("motionbench in/captions.jsonl", "--model net --filter-model a --filter-model b"),
             )
         ]),

@@ -12,8 +12,8 @@ CASES = [
         "verify": ((), ["weights verify", "weights verify one-align"]),
         "fetch": ((text("copies/one-align/config.json", "{}"), text("copies/rtmpose.pth", "x")), [
             "weights fetch one-align --offline", "weights fetch vmbench --offline --accept-licence",
-            "weights fetch cotracker3-offline --offline", "weights fetch one-align --from in/copies",
-            "weights fetch nonsense", "weights fetch rtmpose-m-body7 --from in/nowhere",
+            "weights fetch cotracker3-offline --offline", "weights fetch one-align --from-folder in/copies",
+            "weights fetch nonsense", "weights fetch rtmpose-m-body7 --from-folder in/nowhere",
         ]),
         "doctor": ((), ["doctor"]),
     }),

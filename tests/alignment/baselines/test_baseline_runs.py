@@ -119,7 +119,7 @@ def test_killed_outright_it_goes_on(tmp_path, translated):
     for number in range(5):
         np.save(folder / f"{number}.npy", np.tile(translated(4, (number, 1)), (2, 1, 2, 1)))
     run = tmp_path / "run"
-    command = [sys.executable, "-m", "vmmetrics", "baselines", str(folder), "--out", str(run), "--only", "ssim,niqe"]
+    command = [sys.executable, "-m", "vmmetrics", "baselines", str(folder), "--out", str(run), "--metrics", "ssim,niqe"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     process = subprocess.Popen(
         command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True

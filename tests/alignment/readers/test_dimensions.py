@@ -40,7 +40,7 @@ def test_dimensions_about_motion_in_general_or_other_things() -> None:
 def test_one_dimension_about_motion_is_faced_by_all() -> None:
     facing, notes = faces([*METRICS, "ssim"], ["temporal_quality", "static_quality"])
     assert facing == dict.fromkeys((*METRICS, "ssim"), ("temporal_quality",))
-    assert any("static_quality" in note and "faced by no score" in note for note in notes)
+    assert any("static_quality" in note and "compared with no score" in note for note in notes)
     assert faces(["cas"], ["alignment"])[0] == {"cas": ("alignment",)}
 
 
@@ -69,7 +69,7 @@ def test_what_is_given_is_taken_and_the_rest_guessed() -> None:
     dimensions = ["smoothness", "integrity", "static_quality"]
     facing, notes = faces(["mss", "ois"], dimensions, {"MSS": "static quality"})
     assert facing == {"mss": ("static_quality",), "ois": ("integrity",)}
-    assert notes[0] == "Guessed from names: ois held against integrity"
+    assert notes[0] == "Guessed from names: ois compared with integrity"
     both, _ = faces(["a:mss", "b:mss"], dimensions, {"mss": ["integrity", "smoothness"]})
     assert both == dict.fromkeys(("a:mss", "b:mss"), ("integrity", "smoothness"))
     asked, _ = faces(["ssim"], ["static_quality", "alignment"], asked=["static_quality", "alignment"])
@@ -86,5 +86,11 @@ def test_unknown_names(given: dict[str, str], message: str) -> None:
 
 
 def test_nothing_to_face() -> None:
-    with pytest.raises(SetupError, match="No score faces any of the dimensions"):
+    with pytest.raises(SetupError, match="No score is compared with any of the dimensions"):
         faces(["mss"], ["static_quality", "alignment"])
+
+
+def test_a_dimension_that_no_score_measures_is_said() -> None:
+    _, notes = faces(["mss"], ["smoothness", "naturalness", "static_quality"])
+    assert any(note.startswith("No score measures naturalness: not compared") for note in notes)
+    assert any(note.endswith("compared with no score: static_quality") for note in notes)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vmmetrics.alignment.readers.names import match_names
+from vmmetrics.alignment.readers.names import groups_from_names, match_names
 from vmmetrics.errors import SetupError
 
 
@@ -41,6 +41,15 @@ def test_the_strictest_way_wins() -> None:
 def test_folders_that_told_clips_apart_are_not_ignored_afterwards() -> None:
     # b/1 and c/1 share a file name, and taking one for the other would be a guess
     assert matched(["a/1.mp4", "b/1.mp4"], ["a/1.mp4", "c/1.mp4"]) == {"a/1.mp4": "a/1.mp4"}
+
+
+def test_folders_inside_a_models_folder_may_be_on_one_side_alone() -> None:
+    ours = ["out/wan/smooth/a.mp4", "out/mochi/smooth/a.mp4", "out/wan/large/b.mp4", "out/mochi/large/b.mp4"]
+    theirs = ["wan/a.mp4", "mochi/a.mp4", "wan/b.mp4", "mochi/b.mp4"]
+    assert matched(ours, theirs) == dict(zip(ours, theirs, strict=True))
+    assert groups_from_names(ours)[1] == ["out/wan", "out/mochi"] * 2
+    with pytest.raises(SetupError, match="Which clip is which"):  # a.mp4 of wan could be either
+        match_names(["out/wan/smooth/a.mp4", "out/wan/large/a.mp4"], ["wan/a.mp4"])
 
 
 def test_a_name_that_could_be_two_clips_is_an_error_that_names_them() -> None:

@@ -119,6 +119,19 @@ def test_clips_of_one_name_by_several_models() -> None:
     assert found.models == ("m", "n", "m", "n")
 
 
+def test_what_each_column_was_read_as() -> None:
+    long = {"clip": ["a", "b"], "rater": ["x", "y"], "prompt": ["p", "q"], "model": ["m", "n"], "smooth": [1, 2],
+            "lead_time": [1, 2], "comment": ["fine", "hm"]}  # fmt: skip
+    assert dict(read(long).columns) == {
+        "clip": "clip", "rater": "rater", "prompt": "prompt", "model": "model", "smooth": "rating of smooth",
+        "lead_time": "bookkeeping, not read", "comment": "not numeric, not read",
+    }  # fmt: skip
+    wide = read({"clip": ["a", "b"], "q_1": [1, 2], "q_2": [3, 4], "q_mean": [2, 3]}).columns
+    assert (wide["q_1"], wide["q_mean"]) == ("rating of q by 1", "mean of ratings, not read")
+    cells = read({"clip": ["a"], "aspect": ["q"], "score": [1]}).columns
+    assert dict(cells) == {"clip": "clip", "aspect": "dimension", "score": "rating"}
+
+
 def test_rows_about_models() -> None:
     found = read({"model": ["m", "n"], "q": [1, 2]})
     assert found.of_models
@@ -144,10 +157,22 @@ def test_bookkeeping_is_no_rating_unless_asked_for(name: str) -> None:
         read({"clip": ["a", "b"], name: [7, 9]})
 
 
+def test_a_comment_in_words_of_a_scale_is_no_rating_unless_asked_for() -> None:
+    table = {"clip": ["a", "b"], "smooth": [4, 2], "comment": ["good", "bad"]}
+    assert read(table).dimensions == ("smooth",)
+    assert read(table, dimensions=["comment"]).ratings["comment"].tolist() == [[4], [1]]
+
+
 def test_bookkeeping_by_each_rater_is_no_rating() -> None:
     table = {"clip": ["a", "b"], "q_1": [1, 2], "q_2": [3, 4], "lead_time_1": [7, 8], "lead_time_2": [8, 9]}
     assert read(table).dimensions == ("q",)
     assert set(read(table, dimensions=["lead_time"]).dimensions) == {"q", "lead_time"}
+
+
+def test_names_of_the_video_quality_field() -> None:
+    found = read({"stimulus": ["a", "a"], "observer": ["x", "y"], "score": [1, 2]})
+    assert found.raters["score"] == ("x", "y")
+    assert read({"PVS": ["a", "b"], "O1": [1, 2], "O2": [3, 4]}).ratings["rating"].tolist() == [[1, 3], [2, 4]]
 
 
 def test_a_worker_is_a_rater() -> None:
@@ -164,8 +189,13 @@ def test_bookkeeping_is_no_preference() -> None:
 @pytest.mark.parametrize(
     ("source", "options", "message"),
     [
-        ({"shot": ["a"], "q": [1]}, {}, "expected a column that names clips"),
-        ({"clip": ["a"], "words": ["good"]}, {}, "no column holds ratings"),
+        (
+            {"shot": ["a"], "q": [1]},
+            {},
+            r"expected a column that names clips .* got shot, q; its first row: shot 'a', q '1'; .*--clip-column",
+        ),
+        ({"clip": ["a"], "q": [1]}, {"scale": (5, 1)}, "lowest rating first"),
+        ({"clip": ["a"], "words": ["wow"]}, {}, "no column holds ratings"),
         ({"clip": ["a", "b", "c"], "q": [1, 2, "fine"]}, {}, "row 3: expected a number in q but got 'fine'"),
         ({"clip": ["a"], "q": [7]}, {"scale": (1, 5)}, "q of a: expected a rating from 1 to 5 but got 7"),
         ({"clip": ["a"], "q": [1]}, {"form": "long"}, "expected a column rater"),
@@ -176,3 +206,18 @@ def test_bookkeeping_is_no_preference() -> None:
 def test_what_cannot_be_read(source: Any, options: dict[str, Any], message: str) -> None:
     with pytest.raises(SetupError, match=message):
         read(source, **options)
+
+
+@pytest.mark.parametrize("text", ["a" + " " * 20_000 + "x", "7" + " " * 20_000 + "(", "a" * 50_000, "[" * 50_000])
+def test_long_texts_are_read_at_once(text: str) -> None:
+    """Each of these took minutes, as a header or as a cell, with patterns that try every way to split it."""
+    table = {
+        "clip": ["1.mp4", "2.mp4"],
+        "Timestamp": ["1", "2"],
+        "said": [text, text],
+        text: ["good", "bad"],
+        "q": [1, 2],
+    }
+    assert read(table).ratings["q"].tolist() == [[1], [2]]
+    with pytest.raises(SetupError, match="row 1: expected left, right, tie"):
+        read({"left": ["p"], "right": ["q"], "outcome": [text]})

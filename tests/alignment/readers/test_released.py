@@ -42,6 +42,12 @@ def write_fetv(root: Path) -> Path:
          "001_real.gif"],
         ["cogvideo/0.mp4", "cogvideo/1.mp4", "damo-text2video/0.mp4", "damo-text2video/1.mp4", "ground-truth/0.mp4",
          "ground-truth/1.mp4"],
+        ["cogvideo/0", "cogvideo/1", "modelscope-t2v/0", "modelscope-t2v/1", "ground-truth/0", "ground-truth/1"],
+        ["cogvideo/0", "cogvideo/1", "damo-text2video/0", "damo-text2video/1", "real/0", "real/1"],
+        ["cogvideo/videos/0.gif", "cogvideo/videos/1.gif", "damo-text2video/videos/0.gif",
+         "damo-text2video/videos/1.gif", "ground-truth/video90.mp4", "ground-truth/video91.mp4"],
+        ["000_cogvideo.gif", "001_cogvideo.gif", "000_damo-text2video.gif", "001_modelscope-t2v.gif",
+         "000_ground-truth.gif", "001_real.gif"],
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("format_name", [None, "fetv"])
@@ -54,6 +60,13 @@ def test_fetv(tmp_path: Path, clips: list[str], format_name: str | None) -> None
     np.testing.assert_array_equal(study.ratings["temporal_quality"], [[2, 1], [1, 0], [3, 2], [4, 3], [5, 4], [5, 4]])
     assert set(study.ratings) == {"static_quality", "temporal_quality", "alignment"}
     assert study.facing["mss"] == ("temporal_quality",)
+
+
+def test_fetv_clips_of_another_model_are_not_taken_for_those_that_are_left(tmp_path: Path) -> None:
+    study = read_study(
+        {"clip": ["cogvideo/0", "cogvideo/1", "other/0", "video91.mp4"], "mss": range(4)}, write_fetv(tmp_path)
+    )
+    assert study.clips == ("cogvideo/0", "cogvideo/1")
 
 
 def test_fetv_as_one_table(tmp_path: Path) -> None:

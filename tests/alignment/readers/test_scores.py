@@ -104,6 +104,19 @@ def test_sources_of_other_clips_go_below(tmp_path: Path) -> None:
     assert scores.clips == ("a/1.mp4", "a/2.mp4", "b/3.mp4")
 
 
+def test_clips_of_other_models_are_other_clips() -> None:
+    def source(model: str, **scores: list[float]) -> dict[str, list[Any]]:
+        return {"clip": [f"{model}/1.mp4", f"{model}/2.mp4"], "model": [model, model], **scores}
+
+    wan, mochi = source("wan", mss=[1, 2]), source("mochi", mss=[3, 4])
+    below = read_scores([wan, mochi])
+    np.testing.assert_array_equal(below.values["mss"], [1, 2, 3, 4])
+    beside = read_scores([wan, mochi, source("Wan", ssim=[5, 6])])
+    np.testing.assert_array_equal(beside.values["ssim"], [5, 6, np.nan, np.nan])
+    # other metrics under a model that is called differently are of the same clips
+    np.testing.assert_array_equal(read_scores([wan, source("Wan2.1", ssim=[5, 6])]).values["ssim"], [5, 6])
+
+
 def test_named_sources(tmp_path: Path) -> None:
     for folder in ("p", "q"):
         (tmp_path / folder).mkdir()

@@ -51,6 +51,20 @@ def test_parquet_gives_the_same_rows(tmp_path: Path) -> None:
         read_table(tmp_path / "t.parquet", "x")
 
 
+@pytest.mark.parametrize("schema", [True, False])
+def test_a_parquet_that_unfolds_is_refused(tmp_path: Path, schema: bool) -> None:
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    file = tmp_path / "t.parquet"
+    clips = pyarrow.DictionaryArray.from_arrays([0] * 2000, ["a" * 2**20])
+    parquet.write_table(pyarrow.table({"clip": clips}), file, dictionary_pagesize_limit=2**24, store_schema=schema)
+    assert file.stat().st_size < 2**18  # 2 GB unfolded
+    with pytest.raises(SetupError, match=r"t\.parquet: larger than 512 MiB"):
+        read_table(file, "x")
+    parquet.write_table(pyarrow.table({"clip": pyarrow.nulls(1_000_001, pyarrow.string())}), file)
+    with pytest.raises(SetupError, match=r"t\.parquet: 1,000,001 rows; at most 1,000,000"):
+        read_table(file, "x")
+
+
 def test_data_frames_give_the_same_rows() -> None:
     frame = pytest.importorskip("pandas").DataFrame(ROWS)
     for source in (frame, frame.set_index("clip"), frame.set_index("clip").rename_axis(None)):
@@ -90,10 +104,11 @@ def test_byte_order_marks_and_other_encodings(tmp_path: Path) -> None:
         ("t.csv", 'clip,mss\n"a,1\n', "not readable as a table"),
         ("t.json", "{", "not readable as JSON"),
         ("t.json", "[" * 100_000, "not readable as JSON"),
-        ("t.json", '["a", "b"]', "expected rows"),
+        ("t.json", '["a", "b"]', r"expected rows \(objects\) or columns \(lists\) but got \['a', 'b'\]"),
         ("t.json", '{"clip": ["a"], "mss": [1, 2]}', "differ in length"),
         ("t.md", "no table here", "no Markdown table"),
         ("t.pkl", "anything", "expected a table in"),
+        ("t.xlsx", "anything", "save the sheet as CSV"),
     ],
 )
 def test_what_is_no_table(tmp_path: Path, name: str, content: str, message: str) -> None:
@@ -113,6 +128,22 @@ def test_parquet_without_pyarrow_names_the_extra(tmp_path: Path, monkeypatch: py
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(SetupError, match=r"vmmetrics\[parquet\]"):
         read_table(tmp_path / "t.parquet", "x")
+
+
+def test_decimal_commas_of_a_table_with_semicolons(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("clip;mss;prompt\na.mp4;0,5;1,2,3\nb.mp4;-1;4\n")
+    table = read_table(tmp_path / "t.csv", "x")
+    assert table.columns["mss"] == ["0.5", "-1"]
+    assert table.columns["prompt"] == ["1,2,3", "4"]
+    assert table.notes == ("t.csv: numbers with a decimal comma: mss",)
+
+
+@pytest.mark.parametrize("cell", ["4,5", "1,250"])
+def test_a_comma_in_a_cell_of_a_table_with_commas_is_no_decimal_comma(tmp_path: Path, cell: str) -> None:
+    (tmp_path / "t.csv").write_text(f'clip,mss\na.mp4,"{cell}"\nb.mp4,3\nc.mp4,4\n')
+    table = read_table(tmp_path / "t.csv", "x")
+    with pytest.raises(SetupError, match=f"row 1: expected a number in mss but got '{cell}'"):
+        numbers(table, "mss")
 
 
 def test_numbers() -> None:

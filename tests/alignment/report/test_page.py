@@ -138,12 +138,15 @@ def test_colours_follow_the_page(html: str) -> None:
 def test_hostile_names_stay_text() -> None:
     study = make_study(metrics=(ATTACK,), models=("good", f"model {ATTACK}"), dimensions=(f"dimension {ATTACK}",))
     study = replace(study, clips=tuple(f"{clip}{ATTACK}" for clip in study.clips))
+    read = {f"source {ATTACK}": {f"column {ATTACK}": f"score {ATTACK}"}}
+    study = replace(study, matching=replace(study.matching, columns=read))
     report = replace(make_report(study), claims=(ATTACK,), problems=(ATTACK,), matching=(ATTACK,))
     page = Page(to_html(study, report))
     assert page.open == []
     assert [tag for tag, _ in page.tags if tag in ("script", "img", "iframe", "link")] == ["script"]
     assert not any(name.startswith("on") for _, attributes in page.tags for name in attributes)
-    assert ATTACK in "".join(page.said)
+    said = "".join(page.said)
+    assert all(f"{what}{ATTACK}" in said for what in ("", "Columns of source ", "column ", "score "))
     assert all(not reference.startswith("http") for reference in page.references())
 
 

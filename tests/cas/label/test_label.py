@@ -52,7 +52,7 @@ def comparisons(tmp_path: Path) -> Path:
 
 def test_labels_and_their_record(comparisons: Path, tmp_path: Path) -> None:
     out = tmp_path / "labels.jsonl"
-    result = run(comparisons, "--out", out, "--repeats", "keep")
+    result = run(comparisons, "--out", out, "--repeat-votes", "keep")
     assert result.exit_code == 0, result.output
     rows = read_lines(out)
     assert len(rows) == 10

@@ -177,19 +177,19 @@ def test_processes_share_a_batch_and_the_command_line_prints(
     start.initialise(5)
     torch.save({"model": start.state_dict(), "architecture": asdict(TINY)}, tmp_path / "start.pt")
     command = ["cas", "train", material.clips, material.labels, "--from", tmp_path / "start.pt", "--epochs", 1,
-               "--rate", 1, "--mixup", 0, "--drop-path", 0, "--workers", 0, "--device", "cpu",
+               "--stride", 1, "--mixup", 0, "--drop-path", 0, "--jobs", 0, "--device", "cpu",
                "--lr", 1e-2]  # fmt: skip
     command = [str(part) for part in command]
     root = Path(__file__).resolve().parents[3]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(root)}
     together = subprocess.run(
         [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "vmmetrics",
-         *command, "--batch", "3", "--out", str(tmp_path / "two")],
+         *command, "--batch-size", "3", "--out", str(tmp_path / "two")],
         env=environment, capture_output=True, text=True, timeout=120,
     )  # fmt: skip
     assert together.returncode == 0, together.stderr
     assert together.stdout.count("Spearman") == 2  # once the table, once what it says of groups
-    call(*command, "--batch", "6", "--out", tmp_path / "one")
+    call(*command, "--batch-size", "6", "--out", tmp_path / "one")
     assert "of 1 kept, on prompts held out" in capsys.readouterr().out
     one, two = weights(tmp_path / "one/last.pt"), weights(tmp_path / "two/last.pt")
     moved = max(float((one[key] - start.state_dict()[key]).abs().max()) for key in one)

@@ -304,8 +304,8 @@ def test_wrong_usage_is_told(tmp_path: Path, prompts: Path, program: str, genera
     base = ("--prompts", prompts, "--out", "clips")
     for wrong in (
         (), ("--command", program, "--pipeline", "x"), ("--command", program, "--fps", 8), ("--pipeline", "x"),
-        ("--command", "no-such-program {prompt} {out}"), ("--command", program, "--only", "colour=red"),
-        ("--command", program, "--only", "index=9999"),
+        ("--command", "no-such-program {prompt} {out}"), ("--command", program, "--where", "colour=red"),
+        ("--command", program, "--where", "index=9999"),
     ):  # fmt: skip
         assert generate_clips(*base, *wrong).returncode == 2
     assert not list(tmp_path.rglob("*.mp4"))

@@ -205,7 +205,7 @@ def test_the_command_prints_what_it_found_and_what_it_dropped(
     corpus: Path, lexicon: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("spacy")
-    arguments = ["prompts", "extract", str(corpus), "--out", str(tmp_path / "out"), "--lexicon", str(lexicon)]
+    arguments = ["prompts", "extract", str(corpus), "--out", str(tmp_path / "out"), "--metadata", str(lexicon)]
     with pytest.raises(SystemExit) as ended:
         main([*arguments, "--no-infer"])
     assert ended.value.code in (0, None)

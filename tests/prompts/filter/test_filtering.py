@@ -191,18 +191,18 @@ def test_command(tmp_path: Path) -> None:
     source = write_list(tmp_path / "in.json", entries(*texts))
     out = tmp_path / "kept.json"
     done = CliRunner().invoke(
-        app, ["prompts", "filter", str(source), "--out", str(out), "--no-embedding", "--json", str(tmp_path / "s.json")]
+        app, ["prompts", "filter", str(source), "--out", str(out), "--no-embedding", "--format", "json"]
     )
     assert done.exit_code == 0, done.output
-    assert "7 prompts: 5 kept, 2 dropped, 0 undecided" in done.output
     assert [e.prompt for e in read_entries(out)] == GOOD
     lines = [json.loads(line) for line in (tmp_path / "kept.decisions.jsonl").read_text().splitlines()]
     assert [line["index"] for line in lines] == [f"{n:04d}" for n in range(1, 8)]
     assert [line["decision"] for line in lines] == ["kept"] * 5 + ["dropped"] * 2
-    summary = json.loads((tmp_path / "s.json").read_text())
+    summary = json.loads(done.stdout)
     assert summary["kept"] == 5 and summary["dropped_for"] == {"n-grams": 1, "length": 1}
     first = out.read_bytes(), (tmp_path / "kept.decisions.jsonl").read_bytes()
-    CliRunner().invoke(app, ["prompts", "filter", str(source), "--out", str(out), "--no-embedding"])
+    again = CliRunner().invoke(app, ["prompts", "filter", str(source), "--out", str(out), "--no-embedding"])
+    assert "7 prompts: 5 kept, 2 dropped, 0 undecided" in again.output
     assert first == (out.read_bytes(), (tmp_path / "kept.decisions.jsonl").read_bytes())
 
 
@@ -236,10 +236,9 @@ def test_wrong_usage(tmp_path: Path, arguments: list[str], says: str) -> None:
     [
         ("--out", "in.json"),
         ("--out", "o.json", "--decisions", "in.json"),
-        ("--out", "o.json", "--json", "in.json"),
         ("--out", "other.json", "--against", "other.json"),
         ("--out", "o.json", "--decisions", "o.json"),
-        ("--out", "o.json", "--json", "./o.decisions.jsonl"),
+        ("--out", "o.decisions.jsonl", "--decisions", "./o.decisions.jsonl"),
     ],
 )
 def test_no_list_nor_output_is_written_over(

@@ -201,7 +201,7 @@ def test_command_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.Mo
         "--model",
         "second",
     ]
-    arguments += ["--prices", "1", "2"]
+    arguments += ["--price-per-million", "1", "2"]
     try:
         declined = CliRunner().invoke(app, arguments, input="n\n")
         assert declined.exit_code == 130 and not script.requests and not out.exists()

@@ -24,7 +24,7 @@ KEY, honest, lines, model, reviews, run, server = (
 
 
 def test_candidates_are_written_looked_over_and_kept(run):
-    code, script, shown = run(honest, "--count", 12, "--candidates", 2, "--prices", 1, 4)
+    code, script, shown = run(honest, "--count", 12, "--candidates", 2, "--price-per-million", 1, 4)
     assert code == 0
     entries = read_entries("out/candidates.jsonl")
     assert len(entries) == 24 == len({e.index for e in entries})

@@ -45,7 +45,7 @@ def test_an_endpoint_that_comes_and_goes(run):
 
 def test_the_cost_stays_under_its_bound_and_more_money_goes_on(run):
     address, script = run.address(honest)
-    options = ("--count", 10, "--tokens", 500, "--prices", 1, 1)
+    options = ("--count", 10, "--max-tokens", 500, "--price-per-million", 1, 1)
     code, _, shown = run(honest, *options, "--max-cost", "0.013", url=address)
     assert code == 2 and "bound of 0.013" in shown
     assert len(script.requests) * 1300 / 1e6 <= 0.013

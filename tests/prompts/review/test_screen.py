@@ -62,10 +62,10 @@ def test_lines_from_a_pipe_do_everything(tmp_path: Path) -> None:
      ("keep\n\ndrop\n", "line 3: drop: expected a reason; 1 line before it was done, none after it"),
      ("edit\n", "expected the new text; 0 lines before it were done"), ("set speed\n", "a field and its value"),
      ("find zebra\n", "nothing found"), ("go 77\n", "no entry has the index"), ("undo 77\n", "no entry has the index"),
-     ("keep\nkeep\n", "line 2: keep: the entry it would fall on was not shown"),
-     ("keep 1\nedit A river runs.\n", "was not shown"), ("set 1 place x\nskip\n", "was not shown"),
-     ("undo\nkeep\n", "was not shown"), ("keep it\n", "expected an index or nothing but got 'it'"),
-     ("keep\nnext\nkeep\nnext\nkeep\n", "no entry is shown")],
+     ("keep 1\nkeep\n", "line 2: keep: after a line that named its entry it could fall on another one"),
+     ("keep 1\nedit A river runs.\n", "named its entry"), ("set 1 place x\nskip\n", "named its entry"),
+     ("undo\nkeep\n", "named its entry"), ("keep it\n", "expected an index or nothing but got 'it'"),
+     ("keep\nkeep\nkeep\n", "line 3: keep: every entry of the list is decided")],
 )  # fmt: skip
 def test_a_line_that_cannot_be_done_stops_a_script(tmp_path: Path, script: str, says: str) -> None:
     write_entries(tmp_path / "list.json", entries(2))
@@ -84,6 +84,17 @@ def piped(folder: Path, script: str, count: int = 8) -> list[str]:
     assert done.returncode == 0, done.stderr
     first = done.stdout.index("\nwords ")
     return done.stdout[first + 1 :].splitlines()[1:] + done.stderr.splitlines()
+
+
+def test_decisions_line_after_line_fall_on_one_entry_after_the_other(tmp_path: Path) -> None:
+    write_entries(tmp_path / "list.json", entries(4))
+    done = command(tmp_path, "keep\ndrop unclear\nskip\nquit\n", "list.json", *ANNA)
+    assert done.returncode == 0, done.stderr
+    with DecisionFile(tmp_path / "other.jsonl") as file:
+        order = [entry.index for entry in Review(entries(4), file, "anna").entries]
+    told = [(line["index"], line["decision"]) for line in lines(tmp_path / "d.jsonl")]
+    assert told == list(zip(order, ["keep", "drop", "skip"], strict=False))
+    assert "2 of 4 decided: 1 kept, 0 edited, 1 dropped" in done.stderr
 
 
 def test_each_decision_of_a_script_is_answered_by_a_line_and_screens_only_where_asked_for(tmp_path: Path) -> None:

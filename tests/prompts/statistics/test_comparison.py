@@ -102,18 +102,20 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     ours, theirs = tmp_path / "ours.json", tmp_path / "theirs.jsonl"
     write_entries(ours, BY_HAND)
     write_entries(theirs, random_list(12, 0))
-    for picture in (tmp_path / "both.png", tmp_path / "both.svg"):
+    said = {}
+    for form, picture in (("text", tmp_path / "both.png"), ("json", tmp_path / "both.svg")):
         with pytest.raises(SystemExit) as stop:
             main(["prompts", "compare", str(ours), str(theirs), "--draws", "5", "--no-parse",
-                  "--picture", str(picture), "--json", str(tmp_path / "both.json")])  # fmt: skip
+                  "--picture", str(picture), "--format", form])  # fmt: skip
         assert stop.value.code == 0
         assert picture.stat().st_size > 10_000
-    found = json.loads((tmp_path / "both.json").read_text())
+        said[form] = capsys.readouterr().out
+    found = json.loads(said["json"])
     assert found["at_equal_size"]["size"] == 4
     assert found["second"]["prompts"] == 12
     assert {"distance", "self_bleu"} <= found["at_equal_size"]["figures"].keys()
     assert "theirs has no tags" in (tmp_path / "both.svg").read_text()
-    shown = capsys.readouterr().out
+    shown = said["text"]
     assert "variety at equal size: 4 prompts" in shown
     assert "cannot be known" in shown
 
@@ -125,6 +127,6 @@ def test_lists_of_one_name_are_told_apart(tmp_path: Path, capsys: pytest.Capture
         write_entries(tmp_path / folder / "list.json", BY_HAND)
     with pytest.raises(SystemExit):
         main(["prompts", "compare", str(tmp_path / "a/list.json"), str(tmp_path / "b/list.json"), "--no-parse",
-              "--no-embedding", "--json", str(tmp_path / "both.json")])  # fmt: skip
-    found = json.loads((tmp_path / "both.json").read_text())
+              "--no-embedding", "--format", "json"])  # fmt: skip
+    found = json.loads(capsys.readouterr().out)
     assert found["first"]["name"] != found["second"]["name"]

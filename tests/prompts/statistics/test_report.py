@@ -143,19 +143,21 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     from vmmetrics.cli.main import main
 
     without_model(monkeypatch)
-    source, figures = tmp_path / "four.json", tmp_path / "figures.json"
+    source = tmp_path / "four.json"
     write_entries(source, BY_HAND)
-    for picture in (tmp_path / "four.png", tmp_path / "four.svg"):
+    said = {}
+    for form, picture in (("text", tmp_path / "four.png"), ("json", tmp_path / "four.svg")):
         with pytest.raises(SystemExit) as stop:
-            main(["prompts", "stats", str(source), "--picture", str(picture), "--json", str(figures)])
+            main(["prompts", "stats", str(source), "--picture", str(picture), "--format", form])
         assert stop.value.code == 0
         assert picture.stat().st_size > 10_000
+        said[form] = capsys.readouterr().out
     assert (tmp_path / "four.png").read_bytes().startswith(b"\x89PNG")
     assert "biological motion" in (tmp_path / "four.svg").read_text()
-    found = json.loads(figures.read_text())
+    found = json.loads(said["json"])
     assert found["figures"]["actions"] == 3
     assert found["plausibility"]["judged"]["noun"] == 4
-    shown = capsys.readouterr().out
+    shown = said["text"]
     assert "four: 4 prompts" in shown
     assert all(figure.title in shown for figure in FIGURES)
 

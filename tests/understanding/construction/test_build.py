@@ -27,8 +27,9 @@ run, out, summary, requests = models.run, models.out, models.summary, models.req
 
 def test_motionbench_end_to_end(run: Run) -> None:
     code, script, shown = run(
-        models.honest, "motionbench", "captions.jsonl", "--filter-model", "a", "--filter-model", "b", "--prices", 1, 4
-    )
+        models.honest, "motionbench", "captions.jsonl", "--filter-model", "a", "--filter-model", "b",
+        "--price-per-million", 1, 4,
+    )  # fmt: skip
     assert code == 0, shown
     assert requests(script) == {("motionbench", "w"): 3, ("view", "a"): 18, ("view", "b"): 18}
     assert all(models.pictures(body) == 1 for _, body in script.requests if models.kind(body) == "view")
@@ -246,8 +247,8 @@ def test_other_settings_are_refused(run: Run) -> None:
 
 def test_the_bound_on_the_cost_counts_all_models_together(run: Run) -> None:
     code, script, shown = run(
-        models.honest, "motionbench", "captions.jsonl", "--filter-model", "a", "--prices", 1, 1, "--max-cost", 0.0115,
-        "--threads", 1,
+        models.honest, "motionbench", "captions.jsonl", "--filter-model", "a", "--price-per-million", 1, 1,
+        "--max-cost", 0.0115, "--threads", 1,
     )  # fmt: skip
     assert code == 2 and "Stopped before the bound of 0.0115" in shown
     assert 0 < len(script.requests) * 600 / 1e6 < 0.0115
@@ -272,7 +273,7 @@ def test_people_drop_what_they_drop(run: Run) -> None:
     review.write_text("".join(json.dumps(row) + "\n" for row in rows))
     code, script, shown = run(*command)  # not applied: what they wrote stays
     assert models.lines(review)[0]["note"] == "unclear" and len(out("questions.jsonl")) == 18
-    code, script, shown = run(*command, "--apply", "out/review.jsonl")
+    code, script, shown = run(*command, "--decisions", "out/review.jsonl")
     assert code == 0 and script.requests == []
     assert "16 of the questions were not reviewed; 0 decisions are about others" in shown
     assert rows[0]["id"] not in {q["id"] for q in out("questions.jsonl")} and len(out("questions.jsonl")) == 17
@@ -287,7 +288,7 @@ def test_people_drop_what_they_drop(run: Run) -> None:
     assert [row["note"] for row in models.lines(review) if row["decision"] == "drop"] == ["unclear"]
     rows[2]["decision"] = "perhaps"
     review.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert "expected keep or drop but got 'perhaps'" in run(*command, "--apply", "out/review.jsonl")[2]
+    assert "expected keep or drop but got 'perhaps'" in run(*command, "--decisions", "out/review.jsonl")[2]
 
 
 @pytest.mark.parametrize(
@@ -295,7 +296,7 @@ def test_people_drop_what_they_drop(run: Run) -> None:
     [
         ("other", (), "Expected one of motionbench"),
         ("motionbench", ("--require-multi", 16), "for tuna"),
-        ("motionbench", ("--reviewer", "a"), "for fpsbench"),
+        ("motionbench", ("--review-model", "a"), "for fpsbench"),
         ("motionbench", ("--max-cost", 1), "needs prices"),
         ("motionbench", ("--filter-model", "recorded:x.jsonl"), "not made yet"),
         ("tuna", ("--require-multi", 16), "needs a model that filters"),

@@ -287,7 +287,7 @@ def test_reviewers_gate_flags_what_all_three_miss(run: Run) -> None:
     ]  # fmt: skip
     Path("people.jsonl").write_text("".join(json.dumps(row) + "\n" for row in answers))
     code, script, shown = run(
-        models.honest, "fpsbench", "asked.jsonl", "--reviewer", "a", "--answers", "people.jsonl", model=None
+        models.honest, "fpsbench", "asked.jsonl", "--review-model", "a", "--answers", "people.jsonl", model=None
     )
     assert code == 0, shown
     assert len(script.requests) == 4 and models.pictures(script.requests[0][1]) == 4  # 2 fps of 2 s
@@ -330,7 +330,7 @@ def test_questions_that_exist_may_be_alike(run: Run) -> None:
     rows = out("review.jsonl")
     assert len(out("questions.jsonl")) == 4 and len({row["key"] for row in rows}) == 4
     Path("out/review.jsonl").write_text("".join(json.dumps(row | {"decision": "drop"}) + "\n" for row in rows[:1]))
-    run(models.honest, "fpsbench", "asked.jsonl", "--apply", "out/review.jsonl", model=None)
+    run(models.honest, "fpsbench", "asked.jsonl", "--decisions", "out/review.jsonl", model=None)
     assert [q["id"] for q in out("questions.jsonl")] == ["q1", "q2", "q3"]
 
 

@@ -93,18 +93,23 @@ def test_rates_that_were_shown_become_a_curve(board: RunBoard) -> None:
 
 def test_every_file_says_the_same(understand: Callable[..., int], board: RunBoard, capsys: Any) -> None:
     capsys.readouterr()
-    files = ("--csv", "a.csv", "--markdown", "a.md", "--latex", "a.tex", "--picture", "a.svg", "--by", "half")
-    assert understand("leaderboard", "poor", "good", "fair", *files) == 0
-    printed = capsys.readouterr().out
+    said = {}
+    for form in ("text", "csv", "json", "markdown", "latex"):
+        options = ("--format", form, "--picture", "a.svg", "--group-by", "half")
+        assert understand("leaderboard", "poor", "good", "fair", *options) == 0
+        said[form] = capsys.readouterr().out
+    printed = said["text"]
     assert printed.index("good.json") < printed.index("fair.json") < printed.index("poor.json")
-    with Path("a.csv").open() as file:
-        rows = list(csv.DictReader(file))
+    rows = list(csv.DictReader(said["csv"].splitlines()))
+    written = json.loads(said["json"])["figures"]
+    assert [{name: "" if value is None else str(value) for name, value in row.items()} for row in written] == rows
+    assert all(isinstance(row[name], str) for row in written for name in ("model", "group", "name"))
     of_poor = {(row["group"], row["name"]): row["value"] for row in rows if row["model"] == "recorded: poor.json"}
     assert {key: float(value) for key, value in of_poor.items()} == pytest.approx(
         {("all", "all"): 0.25, ("half", "first"): 2 / 6, ("half", "last"): 1 / 6}
     )
-    assert "| recorded: poor.json |" in Path("a.md").read_text() and "0.250" in Path("a.md").read_text()
-    table = [line for line in Path("a.tex").read_text().splitlines() if line.endswith(r"\\")]
+    assert "| recorded: poor.json |" in said["markdown"] and "0.250" in said["markdown"]
+    table = [line for line in said["latex"].splitlines() if line.endswith(r"\\")]
     assert {line.count(" & ") for line in table} == {6}
     assert "poor.json" in Path("a.svg").read_text()
 
@@ -127,7 +132,7 @@ def test_runs_that_were_asked_different_questions_say_so(understand: Callable[..
     [
         (["good", "nowhere"], "holds no run"),
         (["good", "--protocol", "upstream"], "is not scored"),
-        (["good", "--by", "colour"], "it has task, half"),
+        (["good", "--group-by", "colour"], "it has task, half"),
         (["good", "--picture", "a.bmp"], ".png"),
     ],
 )

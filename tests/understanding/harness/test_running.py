@@ -85,7 +85,9 @@ def test_a_model_behind_an_endpoint_from_clips_to_table(
     understand: Any, served: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model, script = served(answer=seeing)
-    assert understand("run", "tiny", "--model", model, "--data", "data", "--out", "r", "--yes", "--prices", 1, 2) == 0
+    assert (
+        understand("run", "tiny", "--model", model, "--data", "data", "-o", "r", "-y", "--price-per-million", 1, 2) == 0
+    )
     assert len(script.requests) == 12
     out, messages = capsys.readouterr()
     assert "tiny: eyes, frames 4 uniform" in out
@@ -170,8 +172,8 @@ def test_times_are_told_and_recorded_and_runs_without_them_are_told_apart(
     said = " ".join(capsys.readouterr().out.split())
     assert "not every model was told the times of its frames" in said
     assert "eyes, 4 uniform, times not told (second) minus eyes, 4 uniform (first)" in said
-    assert understand("leaderboard", "told", "untold", "--markdown", "board.md") == 0
-    page = Path("board.md").read_text()
+    assert understand("leaderboard", "told", "untold", "--format", "markdown") == 0
+    page = capsys.readouterr().out
     assert "4 uniform, times not told" in page
     assert "not every model was told" in page
     capsys.readouterr()
@@ -198,7 +200,7 @@ def test_thoughts_that_were_cut_off_are_counted(
         return seeing(body)
 
     model, script = served(answer=thinking)
-    common = ("run", "tiny", "--model", model, "--data", "data", "--out", "r", "--yes", "--tokens", 50)
+    common = ("run", "tiny", "--model", model, "--data", "data", "--out", "r", "--yes", "--max-tokens", 50)
     assert understand(*common, "--reasoning-effort", "low", "--extra-body", '{"top_k": 1}') == 0
     assert len(script.requests) == 12 + 4
     assert all(body["reasoning_effort"] == "low" and body["top_k"] == 1 for _, body in script.requests)
@@ -247,7 +249,9 @@ def test_an_endpoint_that_is_gone_stops_the_run_and_keeps_what_was_answered(
     assert len(rows("r", "answers.jsonl")) == 12
 
 
-def test_what_the_endpoint_does_not_take_is_an_error_of_that_question(understand: Any, served: Any) -> None:
+def test_what_the_endpoint_does_not_take_is_an_error_of_that_question(
+    understand: Any, served: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
     def answer(body: dict[str, Any]) -> Any:
         if "(q3_" in str(body["messages"][-1]["content"]):
             return 400, {}, b"maximum context length is 10 tokens"
@@ -261,8 +265,10 @@ def test_what_the_endpoint_does_not_take_is_an_error_of_that_question(understand
     assert all("context length" in row["error"] for row in errors)
     assert figures("r")[OVERALL]["answered"] == pytest.approx(10 / 12)
     script.answer = seeing
-    assert understand(*common) == 3  # they are answers, until they are asked for again
-    assert understand(*common, "--again") == 0
+    capsys.readouterr()
+    assert understand(*common, "--quiet") == 3  # they are answers, until they are asked for again
+    assert capsys.readouterr().err.startswith("2 questions got no answer; ")
+    assert understand(*common, "--retry-errors") == 0
 
 
 def test_videos_that_are_missing_or_broken_are_counted(
@@ -371,9 +377,10 @@ def test_two_runs_are_compared_video_by_video(understand: Any, capsys: pytest.Ca
         common = ("--data", "data", "--out", name)
         assert understand("run", "tiny", "--model", f"recorded:{name}.json", *common) == (3 if name == "none" else 0)
     capsys.readouterr()
-    assert understand("compare", "none", "all", "--json", "c.json") == 0
+    assert understand("compare", "none", "all") == 0
     assert "recorded: all.json (second) minus recorded: none.json (first)" in capsys.readouterr().out
-    first, *tasks = json.loads(Path("c.json").read_text())["differences"]
+    assert understand("compare", "none", "all", "--format", "json") == 0
+    first, *tasks = json.loads(capsys.readouterr().out)["differences"]
     assert (first["difference"], first["n"], first["clusters"], first["only_second"]) == (1.0, 12, 6, 12)
     assert first["p"] == pytest.approx(2 / 2**6)  # six videos, all one way
     assert [(row["name"], row["p_holm"]) for row in tasks] == [("X", 0.0625), ("Y", 0.0625)]
@@ -392,10 +399,10 @@ def test_two_runs_are_compared_video_by_video(understand: Any, capsys: pytest.Ca
 
 def test_nothing_is_sent_before_the_cost_is_agreed_on(understand: Any, served: Any) -> None:
     model, script = served(answer=seeing)
-    common = ("run", "tiny", "--model", model, "--data", "data", "--out", "r", "--tokens", 512)
-    assert understand(*common, "--prices", 1, 1) == 130  # nobody there to say yes
+    common = ("run", "tiny", "--model", model, "--data", "data", "--out", "r", "--max-tokens", 512)
+    assert understand(*common, "--price-per-million", 1, 1) == 130  # nobody there to say yes
     assert script.requests == []
-    assert understand(*common, "--prices", 1000, 1000, "--max-cost", 4, "--yes", "--threads", 1) == 2
+    assert understand(*common, "--price-per-million", 1000, 1000, "--max-cost", 4, "--yes", "--threads", 1) == 2
     assert 0 < len(rows("r", "answers.jsonl")) < 12
     assert understand(*common, "--max-cost", 4) == 2  # a bound without prices
 

@@ -279,17 +279,17 @@ CUSTOM_LINE = {"id": "q", "video": "v", "text": "What?", "options": ["rises", "f
 
 def test_the_command_asks_two_annotators_and_goes_on(command: Callable[..., Any], tmp_path: Path) -> None:
     picture = tmp_path / "p.png"
-    stopped = command("--by", "person:Ann", said="n\n")
+    stopped = command("--annotator", "person:Ann", said="n\n")
     assert stopped.exit_code == 130
-    person = command("--by", "person:Ann", "--picture", str(picture), said="n\ny\n")
+    person = command("--annotator", "person:Ann", "--picture", str(picture), said="n\ny\n")
     assert person.exit_code == 0 and "as stated by the benchmark: 1 of 1" in person.output
     assert "shows 2 frames a second" in person.output and "A. rises" in person.output
     assert picture.stat().st_size > 10_000
-    assert command("--by", "person:Bob", said="y\nn\n").exit_code == 0
+    assert command("--annotator", "person:Bob", said="y\nn\n").exit_code == 0
     (found,) = json.loads((tmp_path / "out" / "minfps.json").read_text())["questions"]
     assert found["by"] == {"Ann": 3.0, "Bob": 1.0} and found["min_fps"] == 1.0
-    assert command("--by", "nobody").exit_code == 2
-    assert command("--by", "random", "--page").exit_code == 2
+    assert command("--annotator", "nobody").exit_code == 2
+    assert command("--annotator", "random", "--page").exit_code == 2
 
 
 def test_an_endpoint_is_asked_once_its_cost_is_agreed_to(
@@ -300,7 +300,7 @@ def test_an_endpoint_is_asked_once_its_cost_is_agreed_to(
     usage = {"prompt_tokens": 500, "completion_tokens": 1}
     script = server.Script(answer=lambda _: server.completion("The one that falls", usage=usage))
     url, stop = server.serve(script)
-    options = ("--by", f"endpoint:m@{url}", "--prices", "1", "1", "--max-cost", "0.05")
+    options = ("--annotator", f"endpoint:m@{url}", "--price-per-million", "1", "1", "--max-cost", "0.05")
     declined = command(*options, said="n\n")
     assert declined.exit_code == 130 and script.requests == []
     # rates 1 to 10 of two seconds: 2 + 4 + ... + 20 frames in 10 requests

@@ -197,7 +197,7 @@ def test_killed_it_goes_on_at_the_terminal_with_what_was_said(tmp_path: Path) ->
     write_video(tmp_path / "v.mp4", np.tile(levels[:, None, None, None], (1, 32, 48, 3)))
     line = {"id": "q", "video": "v", "text": "What?", "options": ["rises", "falls"], "answer": "B"}
     (tmp_path / "questions.jsonl").write_text(json.dumps(line) + "\n")
-    command = ["minfps", "custom", "--data", str(tmp_path), "--out", str(tmp_path / "out"), "--by", "person:Ann"]
+    command = ["minfps", "custom", "--data", str(tmp_path), "--out", str(tmp_path / "out"), "--annotator", "person:Ann"]
     code = "import sys; from vmmetrics.cli.main import main; main(sys.argv[1:])"
     process = subprocess.Popen(
         [sys.executable, "-c", code, "understand", *command, "--page"], stderr=subprocess.PIPE, text=True

@@ -275,7 +275,7 @@ def test_what_is_no_suite_is_said_to_be_none(suite: Path, tmp_path: Path) -> Non
 
 def test_the_commands_render_a_suite_and_put_it_to_a_model(tmp_path: Path) -> None:
     runner = CliRunner()
-    made = runner.invoke(app, ["synthetic", "--out", str(tmp_path / "s"), "--n", "2", "--seed", "1"])
+    made = runner.invoke(app, ["synthetic", "--out", str(tmp_path / "s"), "--count", "2", "--seed", "1"])
     assert made.exit_code == 0, made.output
     assert "repetition count 1, instance count 1" in made.output
     command = [

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from vmmetrics.errors import SetupError
-from vmmetrics.utils.storage.job_folder import SoleFolder
+from vmmetrics.utils.storage.job_folder import SoleFolder, check_folder
 from vmmetrics.utils.storage.journal import Journal
 
 
@@ -33,6 +33,29 @@ def test_a_folder_is_gone_on_with_as_it_was_begun(tmp_path: Path) -> None:
         Things(tmp_path / "new", {"a": 3})
     with Things(tmp_path / "new", {"a": [1, 2]}):  # whoever is refused leaves no lock behind
         pass
+
+
+def test_a_folder_is_tried_and_nothing_is_left_of_it(tmp_path: Path) -> None:
+    Things.check(tmp_path / "a" / "b")
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "there").mkdir()
+    Things.check(tmp_path / "there")
+    assert list((tmp_path / "there").iterdir()) == []
+    (tmp_path / "file").write_text("")
+    for wrong in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(SetupError, match=r"^Cannot write things to .*: Not a directory$"):
+            Things.check(wrong)
+    (tmp_path / "there" / "theirs.txt").write_text("")
+    with pytest.raises(SetupError, match="holds other files and no things"):
+        Things.check(tmp_path / "there")
+    check_folder(tmp_path / "there")  # where other files may lie
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")
+def test_a_full_disk_is_said_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.TemporaryFile", lambda **_: Path("/dev/full").open("wb"))  # noqa: SIM115
+    with pytest.raises(SetupError, match=r"^Cannot write things to .*: No space left on device$"):
+        Things.check(tmp_path)
 
 
 @pytest.mark.parametrize("text", ["", "[1]", "{}", '{"format": 1}', '{"format": 1, "configuration": 3}'])

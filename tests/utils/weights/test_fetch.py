@@ -122,10 +122,10 @@ def test_offline_never_asks_and_says_everything(
             with pytest.raises(SetupError) as found:
                 fetch(["small"], heard.listener, offline=not setting)
         said = str(found.value)
-        for part in (f"{server.url}/m.bin", "https://huggingface.co/org/repo/tree/abc", "--from"):
+        for part in (f"{server.url}/m.bin", "https://huggingface.co/org/repo/tree/abc", "--from-folder"):
             assert part in said
-        for name in ("one/m.bin", "two/a.bin", "two/*.json"):
-            assert str(home / name) in said
+        for line in (f"into {home / 'one'}: m.bin", f"into {home / 'two'}: *.json, a.bin"):
+            assert line in [text.strip() for text in said.splitlines()]
     assert not server.asked
     assert not heard.notices
 

@@ -11,7 +11,7 @@ from typing import Any
 from vmmetrics.errors import SetupError
 from vmmetrics.utils.storage.provenance import version_of
 from vmmetrics.utils.tables import sha256_of
-from vmmetrics.utils.tensors import load_tensors, reading
+from vmmetrics.utils.tensors import default_device, load_tensors, quiet_transformers, reading
 from vmmetrics.utils.weights.folder import fault_of, weights_home
 
 _LOADED = (".json", ".safetensors", ".bin", ".txt", ".model", ".jinja")  # of a folder, what transformers reads
@@ -103,7 +103,8 @@ def model_from_folder(kind: Any, path: Path, types: tuple[str, ...] = (), **opti
         config = AutoConfig.from_pretrained(path, **safe)
         if types and config.model_type not in types:
             raise SetupError(f"{path} holds a model of type {config.model_type!r}, not {types[0]!r}")
-        model, found = kind.from_pretrained(path, output_loading_info=True, **safe, **options)
+        with quiet_transformers():
+            model, found = kind.from_pretrained(path, output_loading_info=True, **safe, **options)
     if found["missing_keys"]:
         raise SetupError(f"{path} lacks weights: {', '.join(sorted(found['missing_keys'])[:4])}")
     return model.eval()
@@ -115,4 +116,4 @@ def prepare_device(threads: int | None) -> Any:
 
     if threads is not None:
         torch.set_num_threads(threads)
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    return torch.device(default_device())

@@ -22,7 +22,7 @@ from vmmetrics.utils.endpoint.asking import converse, object_shape, objects_in, 
 from vmmetrics.utils.endpoint.client import ReplyCache, default_folder, key_of
 from vmmetrics.utils.endpoint.messages import EndpointSettings, NoAnswerError, Reply, Turn
 from vmmetrics.utils.endpoint.wire import Endpoint
-from vmmetrics.utils.tensors import reading
+from vmmetrics.utils.tensors import quiet_transformers, reading
 
 VERSION = 1
 """Changes with any change of what is asked: answers to other questions are other answers."""
@@ -275,7 +275,7 @@ class LocalJudge:
         path = find("vlm_judge", settings.model, "judge", "a folder with an image-text-to-text model of transformers")
         self._device = prepare_device(threads)
         self._tokens = settings.tokens
-        with reading(f"{path}: not readable as a processor of transformers"):
+        with reading(f"{path}: not readable as a processor of transformers"), quiet_transformers():
             self._processor = AutoProcessor.from_pretrained(path, local_files_only=True, trust_remote_code=False)
         self._model = model_from_folder(AutoModelForImageTextToText, path, dtype="auto").to(self._device)
         self.identity: Mapping[str, Any] = {**identity(path, "torch", "transformers"), "greedy": True}

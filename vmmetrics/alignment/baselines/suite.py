@@ -189,4 +189,5 @@ def measure(
         metrics=chosen(only, tuple(given or ())), reading=tuple(reading.items()), given=tuple((given or {}).items())
     )
     tasks = tasks_of(clips, settings, prompts, fps=fps, layout=layout, follow_links=follow_links)
-    return run(prepare(settings), shard_of(tasks, *shard), jobs, None if out is None else Path(out), listener)
+    part, directory = None if shard[1] == 1 else shard, None if out is None else Path(out)
+    return run(prepare(settings), shard_of(tasks, *shard), jobs, directory, listener, shard=part)

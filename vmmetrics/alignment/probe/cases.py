@@ -312,7 +312,7 @@ def _read(key: _Key, plan: Plan) -> Clip:
     task = key.task
     if task.broken is not None:
         raise ClipError(task.broken)
-    if task.frames is not None:
+    if isinstance(task.frames, Clip):
         return window(task.frames, plan)
     clip = read_clip(
         task.path, name=task.clip, prompt=task.prompt, subject=task.subject, root=task.root, **reading_options()

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from vmmetrics.alignment.baselines.catalogue import chosen
 from vmmetrics.alignment.baselines.suite import BaselineSettings
 from vmmetrics.alignment.probe import cases
-from vmmetrics.alignment.probe.analysis import analyse
+from vmmetrics.alignment.probe.analysis import LEAST_CLIPS, analyse
 from vmmetrics.alignment.probe.cases import CLEAN, Function, Plan, Source, Work, answer, key_of
 from vmmetrics.alignment.probe.results import ProbeReport, Tolerance
 from vmmetrics.engines.pool import Note, Pool, checked_timeout
@@ -76,6 +76,9 @@ LINES = "cases.jsonl"
 class ProbeListener(Protocol):
     """Is told how a probe goes."""
 
+    def warn(self, warnings: Sequence[str]) -> None:
+        """What the probe will not be able to tell, before it begins."""
+
     def begin(self, total: int, settled: int) -> None:
         """So many cases there are, and so many were done before."""
 
@@ -122,6 +125,13 @@ def _work_on(tasks: Sequence[Task], plan: Plan) -> tuple[list[Work], list[CaseLi
     return work, broken
 
 
+def _too_few(clips: int) -> list[str]:
+    if not 0 < clips < LEAST_CLIPS:
+        return []
+    there = "1 clip" if clips == 1 else f"{clips} clips"
+    return [f"{there}: no interval can be given, and every verdict will be '?'; it takes {LEAST_CLIPS} clips"]
+
+
 # Probing from Python: good clips in, what every metric notices out.
 
 ALL_BASELINES = "baselines"
@@ -144,6 +154,7 @@ def probe(
     subject: str | None = None,
     plugins: Sequence[str | os.PathLike[str]] = (),
     listener: ProbeListener | None = None,
+    limit: int | None = None,
 ) -> ProbeReport:
     """Inject defects and harmless changes into good clips, and report what metrics make of them.
 
@@ -157,14 +168,14 @@ def probe(
         out: Directory to keep the cases in and to resume from; None keeps nothing.
         jobs: Worker processes; 0 works in this process. Workers are spawned, so a script that asks for them needs
             ``if __name__ == "__main__":``, and functions must be importable.
-        timeout: Seconds that a worker may spend on a case (a clip with one change); None is 3,600. Needs ``jobs`` of 1
-            or more: a timeout needs a worker process to end.
+        timeout: Seconds that a worker may spend on a case, a clip with one change; None is 3,600. Needs ``jobs``.
         fps: Frames per second of arrays.
         layout: Axes of arrays, such as ``"TCHW"``.
         prompts: Prompt list for clips on disk; None looks beside them.
         subject: What every clip is about.
         plugins: Python files that register metrics of one's own (:func:`vmmetrics.metrics.register`).
         listener: Is told of every case.
+        limit: Probe only so many clips, the first.
 
     Raises:
         ValueError: An unknown metric or preset, or a timeout without workers, not above 0 or not finite.
@@ -182,13 +193,11 @@ def probe(
     """
     bound = checked_timeout(timeout, jobs)
     plan = plan or Plan()
+    if out is not None:
+        _Folder.check(Path(out))
     sources = sources_of(metric, preset, [os.path.abspath(path) for path in plugins])  # noqa: PTH100
-    items = list(clips) if isinstance(clips, list | tuple) else [clips]
-    if all(isinstance(item, str | os.PathLike) for item in items):
-        tasks = tasks_of_paths(items, (), prompts, subject)[0]
-    else:
-        tasks = tasks_of_arrays(items, (), subject, fps=fps, layout=layout)
-    wanted, broken = _work_on(tasks, plan)
+    tasks = _tasks_of(clips, prompts, subject, fps, layout)
+    wanted, broken = _work_on(tasks[:limit], plan)
     settings = {**plan.configuration([cases.describe(source) for source in sources]), "versions": decisive_versions()}
     with nullcontext() if out is None else _Folder(Path(out), settings) as folder:
         # Errors are tried again: a full disk or too little memory may be mended by now.
@@ -197,6 +206,7 @@ def probe(
         lines = [line for key, line in kept.items() if key in places]
         todo = [work for work in wanted if key_of(work.head) not in kept]
         if listener is not None:
+            listener.warn(_too_few(len({work.task.key for work in wanted})))
             listener.begin(len(wanted), len(lines))
         for line in _answers(todo, sources, plan, jobs, bound):
             lines.append(line)
@@ -206,6 +216,15 @@ def probe(
                 listener.advance(line)
     lines.sort(key=lambda line: places[key_of(line)])
     return analyse([*broken, *lines], tolerance or Tolerance(), settings)
+
+
+def _tasks_of(
+    clips: Any, prompts: str | os.PathLike[str] | None, subject: str | None, fps: float | None, layout: str | None
+) -> list[Task]:
+    items = list(clips) if isinstance(clips, list | tuple) else [clips]
+    if all(isinstance(item, str | os.PathLike) for item in items):
+        return tasks_of_paths(items, (), prompts, subject)[0]
+    return tasks_of_arrays(items, (), subject, fps=fps, layout=layout)
 
 
 def sources_of(

@@ -3,35 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import PurePosixPath
 from typing import Any
-from urllib.parse import unquote
 
 from vmmetrics.errors import SetupError
 from vmmetrics.metrics.registry import find, registered
-from vmmetrics.utils.schema import parse_json
+from vmmetrics.video.discover import CLIP_SUFFIXES
 
 # The first that a table has counts. Compared without case, with "_" for whatever is no letter or digit.
 CLIP = (
     "clip", "clip_name", "clip_path", "video", "video_name", "video_path", "file", "filename", "file_name", "path",
     "filepath", "file_path", "name", "video_file", "video_id", "clip_id", "id",
+    "video_url", "clip_url", "video_link", "stimulus", "pvs", "url", "clips", "videos",
 )  # fmt: skip
 RATER = ("rater", "rater_id", "annotator", "annotator_id", "worker", "worker_id", "user", "user_id", "participant",
-         "participant_id", "judge", "subject_id", "human", "annotator_email", "completed_by")  # fmt: skip
-DIMENSION = ("dimension", "aspect", "criterion", "attribute", "question")
+         "participant_id", "judge", "subject_id", "human", "annotator_email", "completed_by", "email", "email_address",
+         "e_mail", "username", "prolific_id", "prolific_pid", "observer", "observer_id", "evaluator", "voter",
+         "respondent", "viewer", "labeler", "expert")  # fmt: skip
+DIMENSION = ("dimension", "aspect", "subaspect", "criterion", "attribute", "question")
 RATING = ("rating", "score", "value", "mos", "answer", "vote")
 PROMPT = ("prompt", "caption", "text_prompt", "prompt_en", "text", "prompt_id", "prompt_index", "sent_id")
 MODEL = ("model", "generator", "model_name", "gen_model", "generator_name", "t2v_model", "system", "source")
-
-LEFT = ("left", "left_clip", "left_video", "clip_left", "video_left", "a", "clip_a", "video_a", "path_a",
-        "video_a_path", "video1", "video_1", "clip1", "clip_1", "video1_path", "video_path_1", "first")  # fmt: skip
-RIGHT = ("right", "right_clip", "right_video", "clip_right", "video_right", "b", "clip_b", "video_b", "path_b",
-         "video_b_path", "video2", "video_2", "clip2", "clip_2", "video2_path", "video_path_2", "second")  # fmt: skip
-LEFT_MODEL = ("left_model", "model_left", "model_a", "a_model", "model1", "model_1")
-RIGHT_MODEL = ("right_model", "model_right", "model_b", "b_model", "model2", "model_2")
-OUTCOME = ("outcome", "preference", "preferred", "winner", "choice", "label", "result", "verdict", "standard_answer",
-           "answer", "vote", "judgement", "judgment")  # fmt: skip
 
 # Columns that describe a clip or a row and hold neither scores nor ratings; "average" and "amplitude" are made from the
 # five metrics.
@@ -53,8 +46,13 @@ _OF_ANNOTATION = (
     "work_time_in_seconds", "elapsed", "elapsed_time", "time_taken", "watch_time", "rt", "random_seed", "batch",
     "trial_index", "position", "page", "rank", "ranking", "confidence", "agreement", "max_assignments",
     "assignment_duration_in_seconds", "auto_approval_delay_in_seconds", "lifetime_in_seconds",
-    "number_of_similar_hits",
+    "number_of_similar_hits", "tstamp", "turn", "case_id", "idx",
 )  # fmt: skip
+# Columns of free text: "good" there is no rating.
+_REMARKS = frozenset({
+    "comment", "comments", "remark", "remarks", "note", "notes", "feedback", "reason", "reasons", "explanation",
+    "justification", "rationale", "free_text", "any_comments", "additional_comments", "other_comments",
+})  # fmt: skip
 
 
 def normalised(name: str) -> str:
@@ -84,6 +82,15 @@ def is_bookkeeping(name: str) -> bool:
     return describes_clip(name) or _joined(name) in _JOINED_OF_ANNOTATION
 
 
+def is_remark(name: str) -> bool:
+    """Return whether a column by its name holds free text.
+
+    >>> is_remark("Any comments?"), is_remark("smoothness")
+    (True, False)
+    """
+    return normalised(name) in _REMARKS
+
+
 def first_column(columns: Iterable[str], names: Collection[str]) -> str | None:
     """The column that bears the first of ``names`` that any bears, or None."""
     known: dict[str, str] = {}
@@ -103,6 +110,11 @@ def _joined(name: str) -> str:
 
 
 _JOINED_OF_CLIPS, _JOINED_OF_ANNOTATION = (frozenset(map(_joined, names)) for names in (_OF_CLIPS, _OF_ANNOTATION))
+
+
+def is_clip_file(cell: Any) -> bool:
+    """Return whether a cell is the path or the address of a clip, by its suffix."""
+    return isinstance(cell, str) and PurePosixPath(cell.partition("?")[0]).suffix.lower() in CLIP_SUFFIXES
 
 
 def is_text(cells: Iterable[Any]) -> bool:
@@ -128,9 +140,10 @@ def is_text(cells: Iterable[Any]) -> bool:
 # - Where only one dimension is left, everything faces it.
 
 OTHER_THINGS = (
-    "static", "aesthetic", "imaging", "image", "visual", "technical", "alignment", "align", "text", "prompt", "color",
-    "colour", "scene", "object_class", "action", "composition", "focus", "lighting", "clear", "letters", "safety",
-    "unsafe", "detail", "refinement", "semantic", "style", "sharpness", "resolution", "camera", "audio", "background",
+    "static", "spatial", "aesthetic", "imaging", "image", "visual", "technical", "alignment", "align", "text", "prompt",
+    "color", "colour", "scene", "object_class", "action", "composition", "focus", "lighting", "clear", "letters",
+    "safety", "unsafe", "detail", "refinement", "semantic", "style", "sharpness", "resolution", "camera", "audio",
+    "background",
 )  # fmt: skip
 """Words in the names of dimensions that are not about how things move."""
 
@@ -160,19 +173,23 @@ def faces(
     facing = {m: stated.get(m) or _guess(m, about) for m in metrics}
     if not any(facing.values()):
         raise SetupError(
-            f"No score faces any of the dimensions {', '.join(dimensions)}, which are about other things than motion; "
-            "say with --face METRIC=DIMENSION or --dimension which to hold them against"
+            f"No score is compared with any of the dimensions {', '.join(dimensions)}, which are about other "
+            "things than motion; say with --pair METRIC=DIMENSION or --dimension which to compare them with"
         )
     by_dimensions: dict[tuple[str, ...], list[str]] = {}
     for metric in metrics:
         if metric not in stated:
             by_dimensions.setdefault(facing[metric], []).append(metric)
     notes = [
-        f"Guessed from names: {', '.join(alike)} held against {', '.join(faced) or 'nothing'}"
+        f"Guessed from names: {', '.join(alike)} compared with {', '.join(faced) or 'nothing'}"
         for faced, alike in by_dimensions.items()
     ]
-    if left := [d for d in dimensions if not any(d in faced for faced in facing.values())]:
-        notes.append(f"Not about motion by its name, and so faced by no score: {', '.join(left)}")
+    left = [d for d in dimensions if not any(d in faced for faced in facing.values())]
+    others = [d for d in left if about[d] == frozenset()]
+    if others:
+        notes.append(f"Not about motion by its name, and so compared with no score: {', '.join(others)}")
+    if unmeasured := [d for d in left if d not in others]:
+        notes.append(f"No score measures {', '.join(unmeasured)}: not compared (--pair METRIC=DIMENSION compares one)")
     return {m: faced for m, faced in facing.items() if faced}, tuple(notes)
 
 
@@ -218,7 +235,9 @@ def _stated(metrics: Sequence[str], dimensions: Sequence[str], given: Facing) ->
         names = [wanted] if isinstance(wanted, str) else list(wanted)
         unknown = [name for name in names if normalised(name) not in by_name]
         if not named:
-            raise SetupError(f"No metric {metric!r} to face {', '.join(names)}; the scores have {', '.join(metrics)}")
+            raise SetupError(
+                f"No metric {metric!r} to compare with {', '.join(names)}; the scores have {', '.join(metrics)}"
+            )
         if unknown:
             raise SetupError(f"No dimension {unknown[0]!r} for {metric}; the ratings have {', '.join(dimensions)}")
         for name in named:
@@ -239,116 +258,3 @@ def _guess(metric: str, about: Mapping[str, frozenset[str] | None]) -> tuple[str
         chosen = own or {d for d in motion if not _is_amount(about[d])} or motion
     namesakes = {d for d in about.keys() - motion if words <= (its := set(normalised(d).split("_"))) or its <= words}
     return tuple(d for d in about if d in chosen | namesakes)
-
-
-# Exports of Label Studio 1.x: CSV, TSV and JSON-MIN, whose cells hold results; and the full JSON, which holds tasks.
-#
-# A rating is exported as ``[{"rating": 4}]``, a number as ``[{"number": 4}]``, one choice as its text and several as
-# ``{"choices": [...]}``; in CSV and TSV these are JSON in a cell. In the full JSON they are the ``value`` of an entry
-# of ``annotations[].result``, and the name of the control (``from_name``) is the dimension.
-
-_KINDS = ("rating", "number", "choices", "selected")  # "selected" is the side that a pairwise control holds
-_UPLOAD = re.compile(r"^(?:https?://\S+?)?/data/upload/(?:\d+/)?(?P<stored>[^/?#]+)$")
-_PREFIX = re.compile(r"^[0-9a-f]{4,8}-(?=.)")  # put before the name of an uploaded file
-_LOCAL = re.compile(r"^(?:https?://\S+?)?/data/local-files/?\?d=(?P<path>[^&#]+)")
-
-
-def is_tasks(content: Any) -> bool:
-    """Return whether JSON content is Label Studio's full export: a list of tasks with ``data`` and ``annotations``."""
-    if not isinstance(content, list) or not content or not all(isinstance(task, Mapping) for task in content):
-        return False
-    return all(isinstance(t.get("data"), Mapping) and isinstance(t.get("annotations"), list) for t in content)
-
-
-def rows_of_tasks(tasks: Sequence[Mapping[str, Any]], source: str) -> tuple[list[dict[str, Any]], str]:
-    """Return a row per annotation, with its annotator, its answers and the task's data, and a note of what was read.
-
-    Predictions and numbers among the data are no one's ratings and left out, as are annotations that were skipped.
-
-    Raises:
-        SetupError: No task is annotated.
-    """
-    cells: defaultdict[str, list[Any]] = defaultdict(list)
-    for name, value in (item for task in tasks for item in task["data"].items()):
-        cells[str(name)].append(value)
-    # what says which clip it is and what it shows: texts, and what is so called
-    described = {*CLIP, *MODEL, *PROMPT}
-    kept = {name for name, values in cells.items() if normalised(name) in described or is_text(values)}
-    rows, skipped = [], 0
-    for task in tasks:
-        data = {name: value for name, value in task["data"].items() if name in kept}
-        for annotation in filter(lambda entry: isinstance(entry, Mapping), task["annotations"]):
-            if annotation.get("was_cancelled") or annotation.get("skipped"):
-                skipped += 1
-                continue
-            person = annotation.get("completed_by")
-            if isinstance(person, Mapping):
-                person = person.get("email") or person.get("id")
-            annotator = {} if person is None else {"annotator": str(person)}
-            results = annotation.get("result")
-            answers: defaultdict[str, list[Any]] = defaultdict(list)
-            for result in results if isinstance(results, list) else ():
-                if isinstance(result, Mapping) and result.get("from_name"):
-                    answers[str(result["from_name"])].append(result.get("value"))
-            rows.append({**data, **annotator, **{name: answer(values) for name, values in answers.items()}})
-    if not rows:
-        raise SetupError(f"{source}: the Label Studio export holds no annotation; annotate its tasks and export again")
-    note = f"Label Studio: {len(rows)} annotations of {len(tasks)} tasks"
-    return rows, note + (f"; {skipped} skipped ones were left out" if skipped else "")
-
-
-def answer(cell: Any) -> Any:
-    """Return the answer that an exported result holds; any other cell as it is.
-
-    >>> answer('[{"rating": 4}]'), answer({"choices": ["4"]}), answer("a cat")
-    (4, '4', 'a cat')
-    """
-    value = cell
-    if isinstance(cell, str):
-        if not cell.startswith(("[{", '{"')):
-            return cell
-        try:
-            value = parse_json(cell, gaps=True)
-        except ValueError:
-            return cell
-    results = value if isinstance(value, list) else [value]
-    answers = [_answer_of(result) for result in results]
-    return answers[0] if answers and None not in answers and len(set(answers)) == 1 else cell
-
-
-def plain_columns(columns: Mapping[str, Sequence[Any]]) -> tuple[dict[str, list[Any]], tuple[str, ...]]:
-    """Return the columns with answers instead of results and paths instead of Label Studio's addresses, and notes."""
-    read = {name: _file_names(name, [answer(cell) for cell in cells]) for name, cells in columns.items()}
-    notes = tuple(note for _, told in read.values() for note in told)
-    return {name: cells for name, (cells, _) in read.items()}, notes
-
-
-def _answer_of(result: Any) -> int | float | str | None:
-    """Return the answer of one result; None where it is none."""
-    if not isinstance(result, Mapping):
-        return None
-    kinds = set(result) - {"type", "original_width", "original_height"}
-    kind = kinds.pop() if len(kinds) == 1 else None
-    value = result[kind] if kind in _KINDS else None
-    if isinstance(value, list):
-        return ", ".join(map(str, value)) or None
-    return value if isinstance(value, int | float | str) and not isinstance(value, bool) else None
-
-
-def _file_names(column: str, cells: list[Any]) -> tuple[list[Any], list[str]]:
-    """Return cells with the path of a local file, and the name that an uploaded file had, instead of the address."""
-    addresses = {cell for cell in cells if isinstance(cell, str) and "/data/" in cell}
-    paths = {cell: unquote(match["path"]) for cell in addresses if (match := _LOCAL.match(cell))}
-    uploads = {cell: unquote(match["stored"]) for cell in addresses if (match := _UPLOAD.match(cell))}
-    names = {cell: _PREFIX.sub("", stored) for cell, stored in uploads.items()}
-    repeated = {name for name, count in Counter(names.values()).items() if count > 1}
-    paths |= {cell: uploads[cell] if name in repeated else name for cell, name in names.items()}
-    notes = []
-    if names != uploads:
-        notes.append(f"{column}: uploads are called by their names without the prefix that Label Studio adds")
-    if repeated:
-        notes.append(
-            f"{column}: several uploads are called {min(repeated)} and keep the prefix; have another column of the "
-            "task name the clip, and name it with --clip-column"
-        )
-    return [paths.get(cell, cell) if isinstance(cell, str) else cell for cell in cells] if paths else cells, notes

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from vmmetrics.alignment.readers.columns import normalised
+from vmmetrics.alignment.readers.layouts import rearranged
 from vmmetrics.alignment.readers.names import match_names
-from vmmetrics.alignment.readers.ratings import clips_of
-from vmmetrics.alignment.readers.scores import is_run
+from vmmetrics.alignment.readers.score_files import read_score_file
+from vmmetrics.alignment.readers.table_clips import clips_of
 from vmmetrics.alignment.readers.tables import SourceTable, read_table, texts
 from vmmetrics.alignment.study import Study
 from vmmetrics.errors import SetupError
@@ -39,10 +40,11 @@ def read_groups(study: Study, sources: Sequence[Any], column: str, clip_column: 
     seen: list[str] = []
     for source in sources:
         path = Path(str(source).partition("=")[2] or str(source)) if isinstance(source, str | Path) else None
-        if path is not None and (path.is_dir() or is_run(path)):
+        if path is not None and (path.is_dir() or read_score_file(path) is not None):
             continue
-        table = read_table(path or source, "table")
-        named = next((name for name in table.columns if normalised(name) == normalised(column)), None)
+        table = rearranged(read_table(path or source, "table"), study.clips)
+        names = ((name, {normalised(name), normalised(table.origins.get(name, name))}) for name in table.columns)
+        named = next((name for name, called in names if normalised(column) in called), None)
         if named is not None:
             return _values(study, table, named, clip_column)
         seen += table.columns

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -40,6 +40,7 @@ def match_names(
     second: Sequence[str],
     *,
     of_models: bool = False,
+    by_file: bool = True,
     sides: tuple[str, str] = ("scores", "ratings"),
 ) -> NameMatch:
     """Find the names that two lists share.
@@ -48,6 +49,7 @@ def match_names(
         first: Distinct names.
         second: Distinct names.
         of_models: They name models: the last comparison looks at letters and digits alone.
+        by_file: Whether the file name alone may tell a clip that has a folder.
         sides: What to call the two lists in messages.
 
     Raises:
@@ -59,13 +61,22 @@ def match_names(
     pairs: list[tuple[int, int]] = []
     how: Counter[str] = Counter()
     clashes: list[str] = []
-    for depth in dict.fromkeys((deepest, *range(min(depths), 0, -1))):
+    least = 1 if by_file else min(2, deepest)
+    for depth in dict.fromkeys((deepest, *range(min(depths), least - 1, -1))):
         told_by_folder = False
         for words, change in _WAYS if of_models else _WAYS[:-1]:
             keys = [_by_key(side, depth, change) for side in left_over]
             for key in keys[0].keys() & keys[1].keys():
                 left, right = keys[0][key], keys[1][key]
                 if len(left) > 1 or len(right) > 1:
+                    if inside := _by_folders(left, right, left_over):
+                        pairs += inside
+                        how["file name and folders, those that one side leaves out aside" + words] += len(inside)
+                        told_by_folder = True
+                        for side, rows in enumerate(zip(*inside, strict=True)):
+                            for row in rows:
+                                del left_over[side][row]
+                        continue
                     ours = listed([first[i] for i in left], _SHOWN)
                     theirs = listed([second[i] for i in right], _SHOWN)
                     clashes.append(f"{ours} ({sides[0]}) and {theirs} ({sides[1]})")
@@ -85,6 +96,25 @@ def match_names(
         if told_by_folder:
             break
     return NameMatch(tuple(sorted(pairs)), tuple(how.most_common()))
+
+
+def _by_folders(
+    left: Sequence[int], right: Sequence[int], names: Sequence[Mapping[int, Parts]]
+) -> list[tuple[int, int]]:
+    """Clips of one file name, told by their folders where one side has all folders of the other, in order, and more.
+
+    Empty where a clip could be several.
+    """
+    fits = [(i, j) for i in left for j in right if _is_within(names[0][i], names[1][j])]
+    once = all(len(set(column)) == len(column) for column in zip(*fits, strict=True))
+    return fits if once and len(fits) == min(len(left), len(right)) else []
+
+
+def _is_within(first: Parts, second: Parts) -> bool:
+    """Return whether the folders of one name are among those of the other, in order."""
+    shorter, longer = sorted((first[:-1], second[:-1]), key=len)
+    rest = iter(longer)
+    return bool(shorter) and all(folder in rest for folder in shorter)
 
 
 def _parts(name: str) -> Parts:
@@ -137,6 +167,7 @@ def _where(depth: int, deepest: int) -> str:
 # Which prompt and which model a clip belongs to, where only its name can say.
 
 _PATTERNS = (
+    (re.compile(r"^(?P<model>.+)/[^/]+/(?P<prompt>[^/]+)$"), "a folder per model, with folders in it"),
     (re.compile(r"^(?P<model>.+)/(?P<prompt>[^/]+)$"), "a folder per model"),
     (re.compile(r"^(?:.*/)?(?P<prompt>\d+)[_-](?P<model>[^/]*[^\d/][^/]*)$"), "names of the form PROMPT_MODEL"),
     (re.compile(r"^(?:.*/)?(?P<model>[^/]*[^\d/][^/]*?)[_-](?P<prompt>\d+)$"), "names of the form MODEL_PROMPT"),
@@ -146,7 +177,8 @@ _PATTERNS = (
 def groups_from_names(clips: Sequence[str]) -> tuple[list[str | None], list[str | None], str | None]:
     """Prompts and models told from names, if the whole set follows one pattern.
 
-    The patterns are a folder per model with clips of the same names in each, ``PPP_model.mp4`` and ``model_PPP.mp4``.
+    The patterns are a folder per model with clips of the same names in each, in folders of it or not, ``PPP_model.mp4``
+    and ``model_PPP.mp4``.
     A pattern counts only if no two clips share prompt and model and most prompts have clips of several models.
 
     Args:

@@ -12,11 +12,14 @@ from typing import Any
 import numpy as np
 
 from vmmetrics.alignment.readers.columns import Facing, faces
-from vmmetrics.alignment.readers.judgements import Judgements, RatingScale, judgements_of_dimensions
-from vmmetrics.alignment.readers.names import NameMatch, groups_from_names, match_names
+from vmmetrics.alignment.readers.judgements import Judgements, RatingScale, battles_of_models, judgements_of_dimensions
+from vmmetrics.alignment.readers.layouts import rearranged
+from vmmetrics.alignment.readers.matching import knows_prompts, matched
+from vmmetrics.alignment.readers.names import NameMatch, groups_from_names
 from vmmetrics.alignment.readers.ratings import FORMS, read_ratings
 from vmmetrics.alignment.readers.released import RELEASED, read_released
-from vmmetrics.alignment.readers.scores import SourceScores, is_run, read_scores
+from vmmetrics.alignment.readers.score_tables import SourceScores
+from vmmetrics.alignment.readers.scores import is_run, read_scores
 from vmmetrics.alignment.readers.tables import read_table
 from vmmetrics.alignment.study import Matching, Study
 from vmmetrics.errors import SetupError
@@ -25,7 +28,6 @@ from vmmetrics.utils.statistics.bootstrap import mean_of_defined
 
 FORMATS = (*FORMS, *RELEASED)
 """What ``format`` may be."""
-_EXAMPLES = 3  # names of each side in the message that none match
 
 
 def read_study(
@@ -68,25 +70,89 @@ def read_study(
         >>> study.clips, study.facing["mss"]
         (('1.mp4', '2.mp4'), ('smoothness',))
     """
+    found, judged = read_sides(
+        scores,
+        ratings,
+        facing=facing,
+        format=format,
+        metrics=metrics,
+        dimensions=dimensions,
+        lower=lower,
+        clip_column=clip_column,
+        scale=scale,
+    )
+    return matched_study(found, judged, facing, dimensions)
+
+
+def read_sides(
+    scores: Any,
+    ratings: Any,
+    *,
+    facing: Facing | None = None,
+    format: str | None = None,  # noqa: A002
+    metrics: Sequence[str] = (),
+    dimensions: Sequence[str] = (),
+    lower: Sequence[str] = (),
+    clip_column: str | None = None,
+    scale: RatingScale = None,
+) -> tuple[SourceScores, Judgements]:
+    """Read scores and ratings, and match nothing yet; arguments as of :func:`read_study`.
+
+    Raises:
+        SetupError: Something cannot be read.
+    """
     if format is not None and format not in FORMATS:
         raise SetupError(f"Expected one of {', '.join(FORMATS)} as format but got {format!r}")
     if isinstance(ratings, str | Path) and is_run(Path(ratings)):
         raise SetupError(f"{ratings} is a run directory; scores come first and ratings last")
-    found = read_scores(scores, metrics=metrics, lower=lower, clip_column=clip_column)
+    file = Path(ratings) if isinstance(ratings, str | Path) and Path(ratings).is_file() else None
+    found = read_scores(scores, metrics=metrics, lower=lower, clip_column=clip_column, besides=file)
     faced = [name for names in (facing or {}).values() for name in ([names] if isinstance(names, str) else names)]
-    judged = _read_judgements(ratings, format, clip_column, scale, [*dimensions, *faced])
+    judged = _read_judgements(ratings, found.clips, format, clip_column, scale, [*dimensions, *faced])
     if dimensions:
         judged = judgements_of_dimensions(judged, dimensions)
     if not judged.dimensions:
-        raise SetupError("The ratings hold no dimension")
-    found, judged, averaged = _to_one_level(found, judged)
-    match = _matched(found, judged)
+        raise SetupError("; ".join(("The ratings hold no rating and no preference", *judged.notes)))
+    return found, judged
+
+
+def columns_read(scores: SourceScores, judged: Judgements) -> dict[str, Mapping[str, str]]:
+    """Return how each column of each source was read, those of the ratings under "ratings"."""
+    of_scores = {("scores in ratings" if name == "ratings" else name): of for name, of in scores.columns.items()}
+    return {**of_scores, "ratings": judged.columns}
+
+
+def matched_study(
+    scores: SourceScores, judged: Judgements, facing: Facing | None = None, dimensions: Sequence[str] = ()
+) -> Study:
+    """Match the clips of scores and judgements.
+
+    Args:
+        scores: The scores.
+        judged: The judgements.
+        facing: Metric to the dimensions it is compared with; metrics that are not named are guessed.
+        dimensions: Dimensions that were asked for by name.
+
+    Raises:
+        SetupError: No clip is in both, or names do not tell which clip is which.
+    """
+    columns = columns_read(scores, judged)
+    if judged.by_prompt and judged.pairs and not knows_prompts(scores, judged):
+        judged = battles_of_models(judged)
+    found, judged, averaged = _to_one_level(scores, judged)
+    match = matched(found, judged)
     told, guessed = faces(list(found.values), judged.dimensions, facing, dimensions)
-    return _study(found, judged, match, told, [*found.notes, *judged.notes, *averaged, *guessed])
+    study = _study(found, judged, match, told, [*found.notes, *judged.notes, *averaged, *guessed])
+    return replace(study, matching=replace(study.matching, columns=columns))
 
 
 def _read_judgements(
-    ratings: Any, form: str | None, clip_column: str | None, scale: RatingScale, dimensions: Sequence[str]
+    ratings: Any,
+    clips: Sequence[str],
+    form: str | None,
+    clip_column: str | None,
+    scale: RatingScale,
+    dimensions: Sequence[str],
 ) -> Judgements:
     name = form if form in RELEASED else None
     if isinstance(ratings, str | Path):
@@ -99,35 +165,11 @@ def _read_judgements(
             )
     elif name is not None:
         raise SetupError(f"The format {name} is one of files but the ratings are no path")
-    table = read_table(ratings, "ratings")
-    column = clip_column if clip_column in table.columns else None
-    return read_ratings(table, form=None if name else form, clip_column=column, scale=scale, dimensions=dimensions)
-
-
-def _matched(scores: SourceScores, judged: Judgements) -> NameMatch:
-    """Which clip of the scores is which of the judgements, under the names that match best.
-
-    Raises:
-        SetupError: No clip is in both, or names do not tell which is which.
-    """
-    best = NameMatch((), ())
-    trouble: SetupError | None = None
-    for names in (judged.clips, *judged.other_names):
-        try:
-            match = match_names(scores.clips, names, of_models=scores.of_models)
-        except SetupError as error:
-            trouble = trouble or error
-            continue
-        best = max(best, match, key=lambda found: len(found.pairs))
-    if not best.pairs:
-        raise trouble or SetupError(
-            f"No clip is in both: the scores have {_examples(scores.clips)}; the ratings have {_examples(judged.clips)}"
-        )
-    return best
-
-
-def _examples(names: Sequence[str]) -> str:
-    return ", ".join(repr(name) for name in names[:_EXAMPLES]) + (", ..." if len(names) > _EXAMPLES else "")
+    table = rearranged(read_table(ratings, "ratings"), clips)
+    named = (column for column in table.columns if clip_column in {column, table.origins.get(column, column)})
+    return read_ratings(
+        table, form=None if name else form, clip_column=next(named, None), scale=scale, dimensions=dimensions
+    )
 
 
 def _to_one_level(scores: SourceScores, judged: Judgements) -> tuple[SourceScores, Judgements, tuple[str, ...]]:
@@ -135,7 +177,9 @@ def _to_one_level(scores: SourceScores, judged: Judgements) -> tuple[SourceScore
     if scores.of_models == judged.of_models:
         return scores, judged, ()
     if judged.pairs and not judged.of_models:
-        raise SetupError("The scores are of models and the ratings are preferences between clips")
+        if not any(judged.models):
+            raise SetupError("The scores are of models and the ratings are preferences between clips of unknown models")
+        return scores, battles_of_models(judged), ()
     what, side = ("scores", scores) if judged.of_models else ("ratings", judged)
     rows: defaultdict[str, list[int]] = defaultdict(list)
     for row, model in enumerate(side.models if any(side.models) else groups_from_names(side.clips)[1]):
@@ -149,7 +193,7 @@ def _to_one_level(scores: SourceScores, judged: Judgements) -> tuple[SourceScore
         return {n: np.stack([mean_of_defined(c[group], axis=0) for group in groups]) for n, c in columns.items()}
 
     models: dict[str, Any] = {"clips": tuple(rows), "models": tuple(rows), "prompts": (None,) * len(rows)}
-    note = f"The {what} of a model's clips were averaged, since the other side is about models"
+    note = f"The {what} of a model's clips were averaged, since the other side is about models: a clip below is a model"
     if judged.of_models:
         return replace(scores, values=means(scores.values), of_models=True, **models), judged, (note,)
     judged = replace(judged, ratings=means(judged.ratings), other_names=(), of_models=True, **models)

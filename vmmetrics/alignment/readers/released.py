@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 from vmmetrics.alignment.readers import judgements
 from vmmetrics.alignment.readers.columns import first_column, normalised
-from vmmetrics.alignment.readers.judgements import AVERAGED, Judgements, RatedClip, RatingScale, looks_like_pairs
+from vmmetrics.alignment.readers.judgements import AVERAGED, Judgements, RatedClip, RatingScale
+from vmmetrics.alignment.readers.pairs import looks_like_pairs, read_pairs
 from vmmetrics.alignment.readers.tables import SourceTable, numbers, read_json_or_lines, read_table, texts, to_number
 from vmmetrics.errors import SetupError
 from vmmetrics.metrics import METRICS
@@ -32,6 +33,8 @@ _VIDEOFEEDBACK = (
     *("text_to_video_alignment", "factual_consistency"),
 )
 _PUBLISHED = "vmbench"
+_PROMPT, _MODEL = ("text_prompt", "prompt", "caption"), ("model", "gen_model", "generator", "model_name")
+_LINK = ("video_url", "video_link")
 
 
 class ReleasedSet(NamedTuple):
@@ -46,6 +49,7 @@ class ReleasedSet(NamedTuple):
         rated: What a file holds, clip by clip, where it is no such table.
         files: Patterns of its files in a folder.
         expected: What a folder without any lacks.
+        fields: How its fields are read, where it is no such table.
     """
 
     title: str
@@ -56,6 +60,7 @@ class ReleasedSet(NamedTuple):
     rated: Callable[[Path], Iterable[RatedClip]] | None = None
     files: tuple[str, ...] = ("**/*.parquet", "*.json", "*.jsonl")
     expected: str = "a file or a folder of Parquet or JSON files"
+    fields: Mapping[str, str] = MappingProxyType({})
 
 
 def read_released(path: Path, name: str | None, scale: RatingScale) -> Judgements | None:
@@ -83,11 +88,38 @@ def read_released(path: Path, name: str | None, scale: RatingScale) -> Judgement
     if name == "visionreward" and (pairs := [table for table in map(_table, files) if looks_like_pairs(table)]):
         if len(files) > 1:
             raise SetupError(f"{path} holds ratings and preferences; give one file of them")
-        return judgements.read_pairs(pairs[0])
-    rated = (released.rated(f) if released.rated is not None else _of_table(_table(f), released) for f in files)
+        return read_pairs(pairs[0])
+    columns = dict(released.fields)
+    rated: list[Iterable[RatedClip]] = []
+    for file in files:
+        if released.rated is not None:
+            rated.append(released.rated(file))
+            continue
+        table = _table(file)
+        rated.append(_of_table(table, released))
+        columns |= _roles(table, released)
     note = released.note.format(count=len(files), names=", ".join(file.stem for file in files))
     notes = [f"Released format {released.title}: {note}"]
-    return judgements.gathered(chain.from_iterable(rated), notes, scale=scale, of_models=released.of_models)
+    everything = chain.from_iterable(rated)
+    return judgements.gathered(everything, notes, scale=scale, of_models=released.of_models, columns=columns)
+
+
+def _roles(table: SourceTable, released: ReleasedSet) -> dict[str, str]:
+    """Column to how it is read."""
+    named = dict.fromkeys([first_column(table.columns, released.clip)], "model" if released.of_models else "clip")
+    others = (("prompt", _PROMPT), ("model", _MODEL), ("name of the clip", _LINK))
+    told = {first_column(table.columns, names): role for role, names in others}
+    rated = {column: f"rating of {dimension}" for column, dimension in _rated(table, released).items()}
+    found = {column: role for column, role in (told | named).items() if column is not None}
+    return dict.fromkeys(table.columns, "not read") | rated | found
+
+
+def _rated(table: SourceTable, released: ReleasedSet) -> dict[str, str]:
+    """Column of ratings to its dimension."""
+    named = {first_column(table.columns, names): dimension for dimension, names in released.dimensions.items()}
+    if not released.dimensions:
+        named = {name: normalised(name) for name in table.columns if normalised(name) not in _VISIONREWARD_OTHERS}
+    return {name: named[name] for name in table.columns if name in named}
 
 
 def _is_published(path: Path) -> bool:
@@ -142,8 +174,9 @@ def _fetv(file: Path) -> Iterator[RatedClip]:
             where, name = f"{file}, {sentence}", str(sentence)
             ratings = [(d, _rating(said.get(d), where), file.parent.name) for d in _FETV_DIMENSIONS]
             video = said.get("video_id") if folder == "real" else f"videos/{name}"
-            others = (f"{folder}/{video}", f"{folder}/{name}", f"{name.zfill(3)}_{folder}")
-            yield RatedClip(f"{model}/{name}", ratings, f"sentence {name}", model, others)
+            others = [f"{of}/{clip}" for of in (folder, model) for clip in (video, name)]
+            others += [f"{name.zfill(3)}_{of}" for of in (folder, model)]
+            yield RatedClip(f"{model}/{name}", ratings, f"sentence {name}", model, tuple(others))
 
 
 def _video_bench(file: Path) -> Iterator[RatedClip]:
@@ -174,10 +207,7 @@ def _rating(value: Any, where: str) -> float:
 
 def _of_table(table: SourceTable, released: ReleasedSet) -> Iterator[RatedClip]:
     clip, strict = first_column(table.columns, released.clip), bool(released.dimensions)
-    named = {first_column(table.columns, names): dimension for dimension, names in released.dimensions.items()}
-    if not strict:
-        named = {name: normalised(name) for name in table.columns if normalised(name) not in _VISIONREWARD_OTHERS}
-    rated = {name: named[name] for name in table.columns if name in named}
+    rated = _rated(table, released)
     if clip is None or not rated:
         columns = ", ".join((*released.clip[:1], *(names[0] for names in released.dimensions.values())))
         raise SetupError(f"{table.source}: expected {released.title}'s columns {columns} but got {table.heading}")
@@ -185,9 +215,9 @@ def _of_table(table: SourceTable, released: ReleasedSet) -> Iterator[RatedClip]:
     prompts, models, links = (
         texts(table, first_column(table.columns, names))
         for names in (
-            ("text_prompt", "prompt", "caption"),
-            released.clip if released.of_models else ("model", "gen_model", "generator", "model_name"),
-            ("video_url", "video_link"),
+            _PROMPT,
+            released.clip if released.of_models else _MODEL,
+            _LINK,
         )
     )
     values = {name: found for name in rated if (found := numbers(table, name, wanted=strict)) is not None}
@@ -222,6 +252,14 @@ RELEASED: Mapping[str, ReleasedSet] = {
         rated=_fetv,
         files=("**/manual_eval_results_*.json",),
         expected="files manual_eval_results_<model>.json, in a folder per rater",
+        fields={
+            "folder": "rater",
+            "file": "model",
+            "sentence": "clip and prompt",
+            "video_id": "clip",
+            **{dimension: f"rating of {dimension}" for dimension in _FETV_DIMENSIONS},
+            "fine-grained_alignment": "not read",
+        },
     ),
     "video-bench": ReleasedSet(
         "Video-Bench",
@@ -229,6 +267,13 @@ RELEASED: Mapping[str, ReleasedSet] = {
         rated=_video_bench,
         files=("*.json",),
         expected="a JSON file per dimension",
+        fields={
+            "file": "dimension",
+            "prompt_en": "prompt",
+            "videos": "model and clip",
+            "human_anno": "ratings by their place",
+            "grid_view": "not read",
+        },
     ),
     "videofeedback": ReleasedSet(
         "VideoFeedback", _AVERAGES, ("id", "video_id", "video_name"), {name: (name,) for name in _VIDEOFEEDBACK}

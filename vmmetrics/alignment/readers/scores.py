@@ -5,53 +5,38 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain, combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from vmmetrics.alignment.readers import columns as called
 from vmmetrics.alignment.readers.columns import normalised
 from vmmetrics.alignment.readers.names import NameMatch, match_names
-from vmmetrics.alignment.readers.ratings import clips_of
-from vmmetrics.alignment.readers.tables import SourceTable, numbers, read_table
+from vmmetrics.alignment.readers.score_files import ScoreFile, read_score_file
+from vmmetrics.alignment.readers.score_folders import read_score_files, read_score_folder
+from vmmetrics.alignment.readers.score_levels import nested_scores
+from vmmetrics.alignment.readers.score_tables import SourceScores, scores_of_table
+from vmmetrics.alignment.readers.tables import SourceTable, read_table
 from vmmetrics.errors import SetupError
-from vmmetrics.metrics import METRICS
 from vmmetrics.types import FloatArray
 from vmmetrics.utils.display.markup import listed
 
 _NAMED = re.compile(r"^(?P<name>[^=/\\]+)=(?P<path>.+)$", re.DOTALL)
-_SHOWN = 5  # names in a note
-_TABLES = ("scores.csv", "scores.parquet")  # of a run, which do not say of which metrics lower is better
-
-
-@dataclass(frozen=True, slots=True)
-class SourceScores:
-    """Scores of some clips (or of models, where that is what was scored).
-
-    Attributes:
-        name: What the source is called, for prefixes.
-        clips: (N,) names.
-        prompts: (N,) prompt, None where it is not known.
-        models: (N,) model, None where it is not known.
-        values: Metric to (N,) float64, higher is better, NaN where there is none.
-        notes: What was assumed.
-        of_models: Whether the rows are models.
-    """
-
-    name: str
-    clips: tuple[str, ...]
-    prompts: tuple[str | None, ...]
-    models: tuple[str | None, ...]
-    values: Mapping[str, FloatArray]
-    notes: tuple[str, ...] = ()
-    of_models: bool = False
+_SHOWN = 5  # notes of how sources were put together
+_PUT = "Scores of "  # how each of them begins
+_TABLES = ("scores.csv", "scores.parquet")  # of a run
 
 
 def read_scores(
-    sources: Any, *, metrics: Sequence[str] = (), lower: Sequence[str] = (), clip_column: str | None = None
+    sources: Any,
+    *,
+    metrics: Sequence[str] = (),
+    lower: Sequence[str] = (),
+    clip_column: str | None = None,
+    besides: Path | None = None,
 ) -> SourceScores:
     """Read scores from one or several sources and put them side by side.
 
@@ -61,19 +46,34 @@ def read_scores(
         metrics: Take these alone; empty takes every column of numbers that does not describe the clip.
         lower: Metrics of which lower is better; their sign is turned.
         clip_column: Which column names the clip.
+        besides: A file in a folder of scores that holds none, such as the ratings.
 
     Raises:
         SetupError: A source cannot be read, holds no scores, or names a clip twice with different scores.
     """
-    found = [_read(source, f"scores {n}", metrics, clip_column) for n, source in enumerate(as_sources(sources), 1)]
+    asked = _Asked(metrics, clip_column, besides)
+    given = as_sources(sources)
+    paths = [Path(source) for source in given if isinstance(source, str | Path)]
+    if len(paths) == len(given) and (together := read_score_files(paths)) is not None:
+        found = [_of_files(together, f"{len(paths)} files", together.form.partition(", ")[2], metrics)]
+    else:
+        found = [_read(source, f"scores {n}", asked) for n, source in enumerate(given, 1)]
     joined, *others = _told_apart(found)
+    how = Counter[str]()
     for other in others:
-        joined = _joined(joined, other)
+        joined = _joined(joined, other, how)
     if metrics:
         kept = _named(joined, metrics, "in the scores; they have")
         joined = replace(joined, values={metric: joined.values[metric] for metric in kept})
     if not joined.values:
-        raise SetupError(f"{joined.name}: no column holds scores")
+        read = (f"{column} ({role})" for roles in joined.columns.values() for column, role in roles.items())
+        raise SetupError(
+            f"{joined.name}: no column holds scores: {listed(list(read), 12)}; "
+            "--metrics NAME reads a column all the same"
+        )
+    if len(others) > _SHOWN:
+        note = f"{len(found)} sources were put together: {', '.join(f'{count} {name}' for name, count in how.items())}"
+        joined = replace(joined, notes=(*(n for n in joined.notes if not n.startswith(_PUT)), note))
     return _turned(joined, lower)
 
 
@@ -94,40 +94,68 @@ def is_run(path: Path) -> bool:
     return (path / "run.json").is_file()
 
 
-def _read(source: Any, name: str, metrics: Sequence[str], clip_column: str | None) -> SourceScores:
-    run: Path | None = None  # says of which metrics lower is better
+class _Asked(NamedTuple):
+    """Options of reading; see :func:`read_scores`."""
+
+    metrics: Sequence[str]
+    clip_column: str | None
+    besides: Path | None
+
+
+def _read(source: Any, name: str, asked: _Asked) -> SourceScores:
     if isinstance(source, str | Path):
         match, path = _NAMED.match(str(source)), Path(source)
         if match and not path.exists():
             name, path = match["name"], Path(match["path"])
         else:
             name = path.resolve().name if path.is_dir() else path.stem
-        if path.name == "scores.jsonl" and is_run(path.parent):
-            path = path.parent
-        if path.is_dir() or not path.exists():
-            run, table, clip_column = path, _of_run(path), None
-        else:
-            table = read_table(path, name)
-            run = path.parent if path.name in _TABLES and is_run(path.parent) else None
-    elif hasattr(source, "records") and hasattr(source, "rows"):
+        return _of_path(path, name, asked)
+    if hasattr(source, "records") and hasattr(source, "rows"):
         table = SourceTable(name, _record_columns(source.records))
+    elif isinstance(source, Mapping) and source and all(isinstance(value, Mapping) for value in source.values()):
+        nested = nested_scores(source)
+        if nested is not None and not nested.is_table:
+            file = ScoreFile(f"scores as {nested.shape}", nested.entries, dict(nested.roles))
+            return _of_files(file, name, name, asked.metrics)
+        table = read_table(source, name)
     else:
         table = read_table(source, name)
-    scores = _of_table(table, name, metrics, clip_column)
-    if run is None:
-        return scores
+    return scores_of_table(table, name, asked.metrics, asked.clip_column)
+
+
+def _of_path(path: Path, name: str, asked: _Asked) -> SourceScores:
+    """The scores of a run directory, of a folder or file that another program wrote, or of a table."""
+    if path.name == "scores.jsonl" and is_run(path.parent):
+        path = path.parent
+    if not path.exists():
+        raise SetupError(f"{path}: there is no such file or run directory")
+    if is_run(path):
+        run, scores = path, scores_of_table(_of_run(path), name, asked.metrics)
+    elif (read := read_score_folder(path, asked.besides) if path.is_dir() else read_score_file(path)) is not None:
+        return _of_files(read, str(path), name, asked.metrics)
+    else:
+        run, scores = path.parent, scores_of_table(read_table(path, name), name, asked.metrics, asked.clip_column)
+        if path.name not in _TABLES or not is_run(run):
+            return scores
     from vmmetrics.scoring.directory import read_run_json
 
-    lower = set(read_run_json(run).get("lower_is_better", ()))
+    lower = set(read_run_json(run).get("lower_is_better", ()))  # a table of a run does not say of which
     return _turned(scores, [metric for metric in scores.values if metric in lower])
+
+
+def _of_files(read: ScoreFile, source: str, name: str, metrics: Sequence[str]) -> SourceScores:
+    """The scores of files that another program wrote; a metric without a name is called after its file."""
+    read.entries = [entry._replace(metric=entry.metric or name) for entry in read.entries]
+    scores = scores_of_table(read.table(source), name, metrics)
+    passed = {column: role for column, role in scores.columns[name].items() if role.startswith("passed over")}
+    scores = replace(scores, columns={name: {**read.roles, **passed}})
+    return _turned(scores, [metric for metric in scores.values if metric in read.lower])
 
 
 def _of_run(path: Path) -> SourceTable:
     """The newest records of a run directory."""
     from vmmetrics.scoring.directory import read_records
 
-    if not path.exists():
-        raise SetupError(f"{path}: there is no such file or run directory")
     warnings: list[str] = []
     records = read_records(path, warnings)
     if not records:
@@ -151,42 +179,6 @@ def _record_columns(records: Sequence[Any]) -> dict[str, list[Any]]:
     return columns | ({"motion_index": index} if any(i is not None for i in index) else {})
 
 
-def _of_table(table: SourceTable, name: str, metrics: Sequence[str], clip_column: str | None) -> SourceScores:
-    """The scores of the first row of every clip.
-
-    Raises:
-        SetupError: Two rows of a clip have different scores.
-    """
-    rows = clips_of(table, clip_column if clip_column in table.columns else None)
-    wanted = {normalised(metric.rpartition(":")[2]) for metric in metrics}
-    values: dict[str, FloatArray] = {}
-    for column in table.columns:
-        asked = normalised(column) in wanted
-        if column not in rows.used and (asked or not called.describes_clip(column)):
-            found = numbers(table, column, wanted=asked or column in METRICS)
-            if found is not None:
-                values[column] = found
-    first: dict[str, int] = {}
-    again: list[str] = []
-    for row, clip in enumerate(rows.clips):
-        if clip is None or first.setdefault(clip, row) == row:
-            continue
-        before = first[clip]
-        if not all(np.array_equal(c[row], c[before], equal_nan=True) for c in values.values()):
-            raise SetupError(
-                f"{table.source}: rows {before + 1} and {row + 1} give {clip} different scores; keep one of them"
-            )
-        again.append(clip)
-    nameless = rows.clips.count(None)
-    notes = [f"{table.source}: {len(again)} rows are there twice: {listed(again, _SHOWN)}"] if again else []
-    notes += [f"{table.source}: {nameless} rows name no clip and were left out"] if nameless else []
-    kept = list(first.values())
-    prompts, models = (tuple(of_rows[row] for row in kept) for of_rows in (rows.prompts, rows.models))
-    values = {metric: column[kept] for metric, column in values.items()}
-    told = (*table.notes, *rows.notes, *notes)
-    return SourceScores(name, tuple(first), prompts, models, values, told, rows.of_models)
-
-
 def _told_apart(sources: Sequence[SourceScores]) -> list[SourceScores]:
     """The sources with their name before metrics that another source gives for the same clips."""
     shared: list[set[str]] = [set() for _ in sources]
@@ -199,17 +191,33 @@ def _told_apart(sources: Sequence[SourceScores]) -> list[SourceScores]:
     found = []
     for number, (source, metrics) in enumerate(zip(sources, shared, strict=True), 1):
         name = f"{source.name} {number}" if repeats[source.name] > 1 else source.name
-        values = {f"{name}:{m}" if m in metrics else m: column for m, column in source.values.items()}
-        found.append(replace(source, values=values))
+        called_now = {m: f"{name}:{m}" if m in metrics else m for m in source.values}
+        values = {called_now[m]: column for m, column in source.values.items()}
+        lower = frozenset(called_now[m] for m in source.lower)
+        columns = {name: next(iter(source.columns.values()), {})}
+        found.append(replace(source, values=values, lower=lower, columns=columns))
     return found
 
 
 def _match(one: SourceScores, other: SourceScores) -> NameMatch:
-    return match_names(one.clips, other.clips, of_models=one.of_models, sides=(one.name, other.name))
+    """Which clip of one source is which of the other; where both know all models, clips of other models are none.
+
+    Sources without a model in common may call one differently: other metrics of the same clips are told by their names.
+    """
+    sides = [list(range(len(scores.clips))) for scores in (one, other)]
+    if not one.of_models and all(one.models) and all(other.models):
+        plain = [[normalised(model or "") for model in scores.models] for scores in (one, other)]
+        shared = set(plain[0]) & set(plain[1])
+        if not shared and not one.values.keys() & other.values.keys():
+            shared = set(plain[0]) | set(plain[1])
+        sides = [[row for row in rows if models[row] in shared] for rows, models in zip(sides, plain, strict=True)]
+    names = ([scores.clips[row] for row in rows] for scores, rows in zip((one, other), sides, strict=True))
+    found = match_names(*names, of_models=one.of_models, sides=(one.name, other.name))
+    return NameMatch(tuple((sides[0][a], sides[1][b]) for a, b in found.pairs), found.how)
 
 
-def _joined(first: SourceScores, second: SourceScores) -> SourceScores:
-    """Two sources side by side, or one below the other where they share no clip."""
+def _joined(first: SourceScores, second: SourceScores, how: Counter[str]) -> SourceScores:
+    """Two sources side by side, or one below the other where they share no clip; how is counted."""
     if first.of_models is not second.of_models:
         raise SetupError(f"{first.name} and {second.name}: one scores clips and the other models")
     match = _match(first, second)
@@ -226,18 +234,23 @@ def _joined(first: SourceScores, second: SourceScores) -> SourceScores:
     for scores, rows in ((first, list(range(len(first.clips)))), (second, place)):
         for metric, column in scores.values.items():
             values.setdefault(metric, np.full(len(prompts), np.nan))[rows] = column
-    how = f"side by side ({len(match.pairs)} clips in common)" if match.pairs else "one below the other"
-    notes = (*first.notes, *second.notes, f"Scores of {first.name} and {second.name} were put {how}")
+    put = "side by side" if match.pairs else "one below the other"
+    how[put] += 1
+    common = f" ({len(match.pairs)} clips in common)" if match.pairs else ""
+    notes = (*first.notes, *second.notes, f"{_PUT}{first.name} and {second.name} were put {put}{common}")
     clips = (*first.clips, *(second.clips[number] for number in added))
-    return SourceScores(first.name, clips, tuple(prompts), tuple(models), values, notes, first.of_models)
+    columns, lower = {**first.columns, **second.columns}, first.lower | second.lower
+    return SourceScores(
+        first.name, clips, tuple(prompts), tuple(models), values, notes, first.of_models, columns, lower
+    )
 
 
 def _turned(scores: SourceScores, lower: Sequence[str]) -> SourceScores:
-    """The same with the sign of some metrics turned, so that higher is better throughout."""
-    turned = _named(scores, lower, "to turn; the scores have")
+    """The same with the sign of some metrics turned, so that higher is better throughout; each is turned once."""
+    turned = set(_named(scores, lower, "to turn; the scores have")) - scores.lower
     values = {metric: -column if metric in turned else column for metric, column in scores.values.items()}
-    note = (f"Lower is better, sign turned: {', '.join(lower)}",) if lower else ()
-    return replace(scores, values=values, notes=(*scores.notes, *note))
+    note = (f"Lower is better, sign turned: {', '.join(m for m in scores.values if m in turned)}",) if turned else ()
+    return replace(scores, values=values, notes=(*scores.notes, *note), lower=scores.lower | turned)
 
 
 def _named(scores: SourceScores, names: Sequence[str], what: str) -> list[str]:

@@ -6,25 +6,36 @@ import contextlib
 import csv
 import io
 import math
+import re
+import reprlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import dropwhile, takewhile
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from vmmetrics.alignment.readers.columns import answer, is_tasks, normalised, plain_columns, rows_of_tasks
+from vmmetrics.alignment.readers.columns import is_clip_file, normalised
+from vmmetrics.alignment.readers.contents import rows_of
+from vmmetrics.alignment.readers.label_studio import answer, plain_columns
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.types import FloatArray
 from vmmetrics.utils.display.markup import is_ours, listed, without_guard
 from vmmetrics.utils.schema import parse_json
 from vmmetrics.utils.tables import csv_rows, open_parquet
 
-TABLE_SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".md")
+TABLE_SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".md", ".txt")
+_SHEETS = frozenset({".xlsx", ".xls", ".xlsm", ".ods", ".numbers"})
 _BLANKS = frozenset({"", "nan", "na", "n/a", "none", "null", "-", "–", "missing", "failed", "?"})
+# Names of the columns of a file without a header: "1.mp4|a cat|3.5", as T2VQA-DB has it.
+_HEADLESS = {2: ["clip", "rating"], 3: ["clip", "prompt", "rating"]}
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+(?:,\d+)?")
+_MOST_ROWS, _ROWS_AT_ONCE, _LARGEST = 1_000_000, 32, 512 * 2**20  # rows of a Parquet file; its bytes in memory
 _SHOWN = 12  # columns named in a message
+_CELL = 30  # letters of a cell in a message
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +46,15 @@ class SourceTable:
         source: Where it came from, for messages.
         columns: Name to cells.
         notes: What had to be assumed when reading.
+        origins: Column to the file's own name of it, where a layout was rearranged; "" for a column that was made.
+        used: The file's own columns that rearranging it used up, and as what.
     """
 
     source: str
     columns: Mapping[str, Sequence[Any]]
     notes: tuple[str, ...] = ()
+    origins: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    used: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), ()))
@@ -48,6 +63,20 @@ class SourceTable:
     def heading(self) -> str:
         """Its columns, for messages."""
         return listed([str(name) for name in self.columns], _SHOWN)
+
+    @property
+    def first_row(self) -> str:
+        """Its first row as "; its first row: ...", cells cut short, for messages."""
+        cells = [f"{name} {str(column[0])[:_CELL]!r}" for name, column in self.columns.items() if len(column)]
+        return f"; its first row: {listed(cells, _SHOWN)}" if cells else ""
+
+    def roles(self, found: Mapping[str, str]) -> dict[str, str]:
+        """How the file's own columns were read, from how this table's were."""
+        named: dict[str, list[str]] = {}
+        for column, role in found.items():
+            named.setdefault(self.origins.get(column, column), []).append(role)
+        read = {name: [role for role in roles if not role.endswith("not read")] for name, roles in named.items()}
+        return {**self.used, **{name: ", ".join(read[name]) or roles[0] for name, roles in named.items() if name}}
 
 
 def read_table(source: Any, name: str) -> SourceTable:
@@ -64,7 +93,7 @@ def read_table(source: Any, name: str) -> SourceTable:
     if not len(table):
         raise SetupError(f"{table.source}: expected a header and rows but there are no rows")
     columns, notes = plain_columns(table.columns)
-    return SourceTable(table.source, columns, (*table.notes, *notes))
+    return replace(table, columns=columns, notes=(*table.notes, *notes))
 
 
 def read_json_or_lines(path: Path) -> tuple[Any, tuple[str, ...]]:
@@ -102,6 +131,12 @@ def to_number(cell: Any) -> float | None:
         return float(cell)
     except (ValueError, OverflowError):
         return None
+
+
+def is_blank(cell: Any) -> bool:
+    """Whether a cell is empty or says that there is nothing."""
+    value = to_number(cell)
+    return value is not None and math.isnan(value)
 
 
 def numbers(table: SourceTable, column: str, *, wanted: bool = False) -> FloatArray | None:
@@ -156,19 +191,48 @@ def _as_text(cell: Any) -> str | None:
 def _of_file(path: Path) -> SourceTable:
     suffix = path.suffix.lower()
     if suffix not in TABLE_SUFFIXES:
-        raise SetupError(f"{path}: expected a table in {', '.join(TABLE_SUFFIXES)}")
+        how = "; save the sheet as CSV" if suffix in _SHEETS else ""
+        raise SetupError(f"{path}: expected a table in {', '.join(TABLE_SUFFIXES)}{how}")
     if suffix == ".parquet":
-        with open_parquet(path) as file:
-            read = file.read()
-        from pyarrow.types import is_list
-
-        return _of_content(read.select([f.name for f in read.schema if not is_list(f.type)]).to_pylist(), str(path))
+        return _of_content(_of_parquet(path), str(path))
     if suffix in {".json", ".jsonl", ".ndjson"}:
         content, notes = read_json_or_lines(path)
         return _of_content(content, str(path), notes)
     text, notes = _text(path)
-    names, rows = _of_markdown(text, path) if suffix == ".md" else _of_lines(text, suffix, path)
-    return SourceTable(str(path), {name: [row[index] for row in rows] for index, name in enumerate(names)}, notes)
+    delimiter = "" if suffix == ".md" else _delimiter(text, suffix)
+    names, rows = _of_lines(text, delimiter, path) if delimiter else _of_markdown(text, path)
+    if (header := _HEADLESS.get(len(names))) and is_clip_file(names[0]) and to_number(names[-1]) is not None:
+        names, rows = header, [names, *rows]
+        notes = (*notes, f"{path.name}: no header; its columns are taken for {', '.join(header)}")
+    columns = {name: [row[index] for row in rows] for index, name in enumerate(names)}
+    commas = {name: cells for name, cells in columns.items() if delimiter in {";", "\t"} and _has_decimal_commas(cells)}
+    columns |= {name: [cell.replace(",", ".") for cell in cells] for name, cells in commas.items()}
+    notes = (*notes, f"{path.name}: numbers with a decimal comma: {listed(list(commas), _SHOWN)}") if commas else notes
+    return SourceTable(str(path), columns, notes)
+
+
+def _of_parquet(path: Path) -> list[Any]:
+    """Rows of a Parquet file without columns of lists; a small file may unfold to many or to large ones."""
+    rows: list[Any] = []
+    with open_parquet(path) as file:
+        from pyarrow.types import is_dictionary, is_list
+
+        if file.metadata.num_rows > _MOST_ROWS:
+            raise SetupError(f"{path}: {file.metadata.num_rows:,} rows; at most {_MOST_ROWS:,} are read")
+        columns, size = [of.name for of in file.schema_arrow if not is_list(of.type)], 0
+        for batch in file.iter_batches(_ROWS_AT_ONCE, columns=columns):
+            plain = [c.dictionary_decode() if is_dictionary(c.type) else c for c in batch.columns]
+            size += sum(column.nbytes for column in plain)
+            if size > _LARGEST:
+                raise SetupError(f"{path}: larger than {_LARGEST // 2**20} MiB when read; keep the columns that count")
+            rows += batch.to_pylist()
+    return rows
+
+
+def _has_decimal_commas(cells: Sequence[str]) -> bool:
+    """Whether a column holds numbers as "3,5" and nothing else, as tables with semicolons do."""
+    said = [cell.strip() for cell in cells if not is_blank(cell)]
+    return any("," in cell for cell in said) and all(_DECIMAL_COMMA.fullmatch(cell) for cell in said)
 
 
 def _text(path: Path) -> tuple[str, tuple[str, ...]]:
@@ -192,9 +256,13 @@ def _text(path: Path) -> tuple[str, tuple[str, ...]]:
         return "\n".join(lines), (f"{path.name}: {odd} lines are not UTF-8 and were read as Latin 1",)
 
 
-def _of_lines(text: str, suffix: str, path: Path) -> tuple[list[str], list[list[str]]]:
+def _delimiter(text: str, suffix: str) -> str:
+    first = text.lstrip("\r\n").split("\n", 1)[0]
+    return "\t" if suffix == ".tsv" else "|" if suffix == ".txt" and "|" in first else max(",;\t", key=first.count)
+
+
+def _of_lines(text: str, delimiter: str, path: Path) -> tuple[list[str], list[list[str]]]:
     text = text.lstrip("\r\n")
-    delimiter = "\t" if suffix == ".tsv" else max(",;\t", key=text.split("\n", 1)[0].count)
     try:
         reader = csv_rows(io.StringIO(text, newline=""), delimiter)
         names = [name.strip() for name in next(reader)]
@@ -251,10 +319,10 @@ def _of_python(source: Any, name: str) -> SourceTable:
 
 
 def _of_content(content: Any, name: str, notes: tuple[str, ...] = ()) -> SourceTable:
-    """A table from rows, from columns, from clip → values, or from the tasks of a Label Studio export."""
-    if is_tasks(content):
-        content, note = rows_of_tasks(content, name)
-        notes = (*notes, note)
+    """A table from rows, from columns, from clip → values, or from one of the layouts of other tools."""
+    if (found := rows_of(content, name)) is not None:
+        content, note = found
+        notes = (*notes, note) if note else notes
     if isinstance(content, Mapping):
         values = list(content.values())
         if values and all(_is_column(value) for value in values):
@@ -264,7 +332,7 @@ def _of_content(content: Any, name: str, notes: tuple[str, ...] = ()) -> SourceT
         nested = all(isinstance(value, Mapping) for value in values)
         content = [{"clip": key, **(value if nested else {"score": value})} for key, value in content.items()]
     if not _is_column(content) or not all(isinstance(row, Mapping) for row in content):
-        raise SetupError(f"{name}: expected rows (objects) or columns (lists)")
+        raise SetupError(f"{name}: expected rows (objects) or columns (lists) but got {reprlib.repr(content)}")
     rows = [_flat(row) for row in content]
     columns = dict.fromkeys(column for row in rows for column in row)
     return SourceTable(name, {column: [row.get(column) for row in rows] for column in columns}, notes)
@@ -279,10 +347,28 @@ def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
     plain: dict[str, Any] = {}
     for name, value in row.items():
         if isinstance(value, Mapping) and normalised(name) in _NESTED:
-            plain.update({str(inner): cell for inner, cell in value.items() if inner not in row or inner == name})
-        elif not isinstance(cell := answer(value), Mapping):
+            for inner, cell in value.items():
+                plain |= _by_place(str(inner), cell) if inner not in row or inner == name else {}
+        elif normalised(name) in _BY_PLACE:
+            plain |= _by_place(str(name), answer(value))
+        elif not isinstance(cell := answer(_path_of(value)), Mapping):
             plain[str(name)] = cell
     return plain
 
 
+def _path_of(value: Any) -> Any:
+    """The path of a file that the datasets library keeps as its path and bytes; anything else as it is."""
+    if isinstance(value, Mapping) and "path" in value and value.keys() <= {"path", "bytes"}:
+        return value["path"]
+    return value
+
+
+def _by_place(name: str, value: Any) -> dict[str, Any]:
+    """A list of numbers as a column per place, ``ratings_1``, ``ratings_2``, for raters told by it; else as it is."""
+    if isinstance(value, list) and value and all(isinstance(to_number(cell), float) for cell in value):
+        return {f"{name}_{place}": cell for place, cell in enumerate(value, 1)}
+    return {name: value}
+
+
+_BY_PLACE = frozenset({"ratings", "rating", "annotations", "annotation", "human_ratings", "human_scores"})
 _NESTED = frozenset({"scores", "metrics", "ratings", "rating", "results", "annotation", "annotations"})

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from vmmetrics.alignment.report import tables as parts
 from vmmetrics.alignment.report.charts import draw_charts
 from vmmetrics.alignment.report.comparisons import comparison_parts, differences_part, parted_table
+from vmmetrics.alignment.report.reading import column_tables
 from vmmetrics.alignment.results import Agreement, StudyReport
 from vmmetrics.alignment.study import Study
 from vmmetrics.utils.display import tables
@@ -143,7 +144,7 @@ def to_html(study: Study, report: StudyReport) -> str:
             f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             f"<title>{TITLE}</title>\n<style>{CSS}</style>\n</head>\n<body>",
-            *chain(_opening(report), dimensions, _overview(report, charts), _closing(report)),
+            *chain(_opening(report), dimensions, _overview(report, charts), _closing(study, report)),
             f"<script>{JS}</script>\n</body>\n</html>\n",
         ]
     )
@@ -211,9 +212,10 @@ def _overview(report: StudyReport, charts: dict[str, Figure]) -> Iterator[str]:
     yield "</section>"
 
 
-def _closing(report: StudyReport) -> Iterator[str]:
+def _closing(study: Study, report: StudyReport) -> Iterator[str]:
     yield "<section><h2>To repeat this study</h2>"
     yield tables.to_html(parts.matching_lines(report))
+    yield from (_folded(read, tables.to_html(read)) for read in column_tables(study.matching.columns))
     table = DisplayTable("settings", "", "", heads("setting", "value", texts=2))
     for name, setting in parts.flat_settings(report):
         table.add(name, str(setting))

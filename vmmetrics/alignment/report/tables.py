@@ -69,9 +69,10 @@ _BRIEF_METRICS = 12
 def brief_parts(report: StudyReport) -> list[display.Part]:
     """What a terminal shows: what the data support, then one table of a line per metric for each dimension."""
     matched = matching_lines(report)
-    shown = matched.lines[:_MATCHING_SHOWN]
+    told = (line for line in matched.lines if _WORDS_READ in line)
+    shown = tuple(dict.fromkeys([*matched.lines[:_MATCHING_SHOWN], *told]))
     if more := len(matched.lines) - len(shown):
-        shown += (f"and {more} more lines in the written report",)
+        shown += (f"and {_of(more, 'more line')} in the written report",)
     parts: list[display.Part] = [replace(matched, lines=shown)]
     if report.claims:
         claims = widest_claims(report, brief=True)
@@ -82,6 +83,7 @@ def brief_parts(report: StudyReport) -> list[display.Part]:
 
 
 _MATCHING_SHOWN = 6
+_WORDS_READ = "words read as"  # which the figures depend on, so that it is on every screen
 _BRIEF = ("n", "ρ all clips", "ρ within model", "ρ both out", "τb", "τc")
 
 
@@ -145,7 +147,7 @@ def matching_lines(report: StudyReport) -> display.Lines:
         clean(f"{', '.join(metrics)} → {', '.join(dimensions) or 'nothing'}")
         for dimensions, metrics in by_dimensions.items()
     )
-    lines = [head, *([f"held against: {faces}"] if faces else [])]
+    lines = [head, *([f"compared with: {faces}"] if faces else [])]
     lines += map(clean, (*report.matching, *report.settings.get("averages", ())))
     return display.Lines("matching", "Matched", tuple(lines))
 

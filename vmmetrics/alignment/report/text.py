@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,18 +21,19 @@ if TYPE_CHECKING:
     from vmmetrics.alignment.results import Ablation, StudyReport
 
 
-def print_report(report: StudyReport, console: Console) -> None:
+def print_report(report: StudyReport, console: Console, more: Sequence[tables.DisplayTable] = ()) -> None:
     """Print the short form of a report: what was matched, what the data support, a line per metric, what is missing.
 
     Args:
         report: The report.
         console: Where; the tables fit 120 columns.
+        more: Tables to print after it.
     """
     tables.print_parts(brief_parts(report), console)
     if report.problems:
         lacking = f"{len(report.problems)} line{'s' * (len(report.problems) != 1)} of what could not be computed"
         console.print(f"{lacking}: in the written report", style="dim")
-    console.print("--out DIR writes all tables, claims and pictures", style="dim")
+    tables.print_parts(more, console)
 
 
 def to_markdown(report: StudyReport) -> str:

@@ -232,6 +232,8 @@ def load_judge(name: str, device: str | None = None, precision: str | None = Non
             return scene.probabilities
 
         return LoadedClassifier(classify)
+    if not Path(name).is_file():
+        raise SetupError(f"No such file: {name}")
     from vmmetrics.perception.vmbench.adapters.plausibility import VideoMAEPlausibility
     from vmmetrics.perception.vmbench.checkpoints import read_checkpoint
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from vmmetrics.errors import SetupError
+from vmmetrics.errors import SetupError, os_reason
 from vmmetrics.utils.statistics.bradley_terry import Outcome, PairJudgement
 from vmmetrics.utils.tables import SEPARATORS, csv_rows
 
@@ -106,7 +106,7 @@ def read_lines(paths: Iterable[str | Path], make: Callable[[Mapping[str, Any], s
         try:
             text = path.read_bytes().decode("utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
-            raise SetupError(f"Cannot read {path}: {error}") from error
+            raise SetupError(f"Cannot read {path}: {os_reason(error)}") from error
         as_table = suffix in {".csv", ".tsv"}
         rows = _table_rows(path, text, suffix, problems) if as_table else _json_lines(path, text, problems)
         for where, fields in rows:

@@ -26,6 +26,7 @@ from vmmetrics.clip import Clip
 from vmmetrics.errors import ClipError, SetupError
 from vmmetrics.utils.statistics.ties import RaoKupper
 from vmmetrics.utils.storage.journal import Journal
+from vmmetrics.utils.tensors import quiet_transformers
 from vmmetrics.video import Source, read_clip
 from vmmetrics.video.discover import fingerprint
 from vmmetrics.video.prompts import Prompts
@@ -101,9 +102,10 @@ class VideoReward:
             except (OSError, ValueError, KeyError) as error:
                 raise SetupError(f"{base} has no chat template, neither in its tokenizer nor beside it") from error
         tokenizer.add_tokens(list(REWARD_TOKENS), special_tokens=True)
-        whole, report = transformers.Qwen2VLForConditionalGeneration.from_pretrained(
-            base, dtype=torch.float32, attn_implementation="sdpa", output_loading_info=True, **options
-        )
+        with quiet_transformers():
+            whole, report = transformers.Qwen2VLForConditionalGeneration.from_pretrained(
+                base, dtype=torch.float32, attn_implementation="sdpa", output_loading_info=True, **options
+            )
         missing = sorted(name for name in report["missing_keys"] if name != "lm_head.weight")
         if missing or report["mismatched_keys"]:
             raise SetupError(f"{base} does not fit its config; missing: {', '.join(missing[:5]) or 'none'}")

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vmmetrics.errors import SetupError
+from vmmetrics.errors import SetupError, os_reason
 from vmmetrics.utils.tables import sha256_of
 from vmmetrics.utils.tensors import load_tensors, reading
 
@@ -75,7 +75,7 @@ def read_settings(folder: Path) -> RewardSettings:
     try:
         config = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
-        raise SetupError(f"Cannot read {path}, which every VideoReward checkpoint has: {error}") from error
+        raise SetupError(f"Cannot read {path}, which every VideoReward checkpoint has: {os_reason(error)}") from error
     try:
         data, model, lora = config["data_config"], config["model_config"], config["peft_lora_config"]
         kind = (model["output_dim"], model["use_special_tokens"], list(data["eval_dim"]), data["sample_type"])

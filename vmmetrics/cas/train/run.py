@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from vmmetrics.errors import SetupError, cannot
+from vmmetrics.errors import SetupError
 
 try:
     import torch
@@ -24,6 +24,7 @@ from vmmetrics.cas.train.trainer import Trainer
 from vmmetrics.functional.cas import LEVELS
 from vmmetrics.perception.vmbench.checkpoints import architecture_of, load_encoder, read_checkpoint
 from vmmetrics.perception.vmbench.ported.videomae import SIZES, Architecture, VideoMAE
+from vmmetrics.utils.storage.job_folder import check_folder
 
 
 def train(
@@ -56,10 +57,8 @@ def train(
     """
     with join(device) as team:
         watcher = watcher if watcher is not None and team.leads else Nobody()
-        try:
-            out.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise cannot("write", out, error) from error
+        check_folder(out, holds="checkpoints")
+        out.mkdir(parents=True, exist_ok=True)
         tried = team.gather(try_clips(data.clips[team.rank :: team.size], watcher.reading))
         failed = dict(sorted((name, reason) for part in tried for name, reason in part.items()))
         for name, reason in failed.items():

@@ -14,9 +14,8 @@ from torch import distributed
 
 from vmmetrics.cas.train.settings import Epoch
 from vmmetrics.errors import SetupError, cannot
-from vmmetrics.perception.vmbench.runtime import default_device
 from vmmetrics.utils.storage.provenance import differences
-from vmmetrics.utils.tensors import load_tensors, reading
+from vmmetrics.utils.tensors import default_device, load_tensors, reading
 
 # The processes that train together, as torchrun starts them; one process is a team of one.
 

@@ -20,7 +20,7 @@ from vmmetrics.errors import SetupError
 from vmmetrics.perception.vmbench.ported.videomae import SIZES, Architecture, VideoMAE
 from vmmetrics.perception.vmbench.runtime import needed
 from vmmetrics.utils.tables import sha256_of
-from vmmetrics.utils.tensors import load_tensors, require_safe_torch
+from vmmetrics.utils.tensors import load_tensors, quiet_transformers, require_safe_torch
 
 # Weights out of files that ``torch.save`` wrote, whatever else their trainers put beside them.
 
@@ -175,23 +175,18 @@ def load_hub(kind: str, folder: Path, name: str, **options: Any) -> Any:
     with needed():
         import transformers
     mend = f"; fetch it with: vmmetrics weights fetch {name}"
-    logging = transformers.utils.logging
-    progress = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
     try:
-        net, report = getattr(transformers, kind).from_pretrained(
-            str(folder),
-            local_files_only=True,
-            output_loading_info=True,
-            ignore_mismatched_sizes=True,  # they are told below, by name
-            dtype=torch.float32,
-            **options,
-        )
+        with quiet_transformers():
+            net, report = getattr(transformers, kind).from_pretrained(
+                str(folder),
+                local_files_only=True,
+                output_loading_info=True,
+                ignore_mismatched_sizes=True,  # they are told below, by name
+                dtype=torch.float32,
+                **options,
+            )
     except Exception as error:  # transformers and safetensors fail in many ways on what is no such network
         raise SetupError(f"{folder}: no folder that transformers can load{mend}. The cause: {error}") from error
-    finally:
-        if progress:
-            logging.enable_progress_bar()
     told = misfit(report["missing_keys"], report["unexpected_keys"], report["mismatched_keys"])
     if told:
         raise SetupError(f"{folder}: the weights do not fit: {told}{mend}")

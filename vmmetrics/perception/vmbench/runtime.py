@@ -17,6 +17,7 @@ from torch import nn
 
 from vmmetrics.errors import SetupError
 from vmmetrics.utils.loading import loading
+from vmmetrics.utils.tensors import default_device
 
 Net = TypeVar("Net")
 Item = TypeVar("Item")
@@ -27,11 +28,6 @@ DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 
 HEADROOM = 1.25
 """Of a model's weights, what must be free before it loads; what its activations take is found by trying."""
-
-
-def default_device() -> str:
-    """Return "cuda" where there is a GPU, else "cpu"."""
-    return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 @dataclass

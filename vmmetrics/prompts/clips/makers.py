@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from vmmetrics.errors import ClipError, SetupError
+from vmmetrics.errors import ClipError, SetupError, os_reason
 from vmmetrics.prompts.clips.folder import Job
 from vmmetrics.utils.storage.provenance import version_of
 from vmmetrics.video import read_clip
@@ -90,7 +90,7 @@ class CommandMaker:
                     arguments, stdin=subprocess.DEVNULL, stdout=file, stderr=file, start_new_session=True
                 )
             except (OSError, ValueError) as error:  # no such program; a NUL in the prompt
-                raise ClipError(f"The command cannot be run: {error}") from error
+                raise ClipError(f"The command cannot be run: {os_reason(error)}") from error
             try:
                 code = process.wait(self._timeout)
             except subprocess.TimeoutExpired:
@@ -311,7 +311,7 @@ def _refuse_code(folder: Path) -> None:
     try:
         name = json.loads((folder / "model_index.json").read_text("utf-8"))["_class_name"]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise SetupError(f"{folder}/model_index.json cannot be read: {error}") from error
+        raise SetupError(f"{folder}/model_index.json cannot be read: {os_reason(error)}") from error
     if not isinstance(name, str):
         raise SetupError(f"{folder} names a pipeline of its own code ({name}), which is not run here")
 

@@ -1,13 +1,8 @@
-"""What a chosen subset is worth, on the terminal."""
+"""Prompt lists as tables: one in figures, two side by side, and what a chosen subset is worth."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Column, Table
-from rich.text import Text
 
 from vmmetrics.prompts.checks import LONGEST, SHORTEST
 from vmmetrics.prompts.plausibility import CHECKS, Plausibility
@@ -15,8 +10,7 @@ from vmmetrics.prompts.selection import AgainstRandom, Selection
 from vmmetrics.prompts.statistics.measures import FIGURES, DiversityFigure, LemmaSource
 from vmmetrics.prompts.statistics.report import ListComparison, ListStatistics, Spread
 from vmmetrics.utils.display.markup import clean
-
-# Prompt lists on the terminal: one in figures, or two side by side.
+from vmmetrics.utils.display.tables import DisplayTable, Lines, Part, heads
 
 _EXAMPLES = 3
 """Flags shown of each check; the JSON has them all."""
@@ -31,47 +25,53 @@ _ACTIONS: Mapping[LemmaSource, str] = {
 _QUANTILES = ("shortest", "25th percentile", "median", "75th percentile", "longest")
 
 
-def print_statistics(found: ListStatistics, console: Console) -> None:
-    """Print a list's figures."""
-    console.print(_grid(f"{clean(found.name)}: {found.prompts:,} prompts", ("pattern", "prompts"), _patterns([found])))
+def statistics_parts(found: ListStatistics) -> list[Part]:
+    """Return a list's figures."""
+    parts: list[Part] = [
+        _grid("patterns", f"{clean(found.name)}: {found.prompts:,} prompts", ("pattern", "prompts"), _patterns([found]))
+    ]
     if found.tags:
         rows = [
             (name, "  ".join(f"{value} {number} ({number / found.prompts:.0%})" for value, number in counts.items()))
             for name, counts in found.tags.items()
         ]
-        console.print(_grid("tags", ("tag", "values"), rows, left=2))
+        parts.append(_grid("tags", "tags", ("tag", "values"), rows, left=2))
     rows = [(figure.title, shown(figure, found.figures.get(figure.key))) for figure in FIGURES]
     rows.append(("prompts with another's very text", str(found.repeats)))
-    console.print(_grid(f"variety (actions by {_ACTIONS[found.actions]})", ("", "value"), rows))
-    console.print(_grid("words of a prompt", ("", "words"), _lengths([found])))
+    parts.append(_grid("variety", f"variety (actions by {_ACTIONS[found.actions]})", ("figure", "value"), rows))
+    parts.append(_grid("lengths", "words of a prompt", ("length", "words"), _lengths([found])))
     if found.plausibility is not None:
         rows = [(words, _flagged(found.plausibility, check)) for check, words in CHECKS.items()]
-        console.print(_grid("against the metadata", ("what is wrong", "of those that can be judged"), rows))
-        for check in CHECKS:
-            for flag in [flag for flag in found.plausibility.flags if flag.check == check][:_EXAMPLES]:
-                console.print(Text(f"  {clean(flag.index)} {check}: {clean(flag.reason)}", "dim"), soft_wrap=True)
-    _print_notes(_notes(found), console)
+        names = ("what is wrong", "of those that can be judged")
+        parts.append(_grid("plausibility", "against the metadata", names, rows))
+        flags = [
+            f"{clean(flag.index)} {check}: {clean(flag.reason)}"
+            for check in CHECKS
+            for flag in [flag for flag in found.plausibility.flags if flag.check == check][:_EXAMPLES]
+        ]
+        parts += [Lines("flags", "Examples", tuple(flags))] if flags else []
+    return parts + _notes_part(_notes(found))
 
 
-def print_comparison(found: ListComparison, console: Console) -> None:
-    """Print two lists side by side, then their figures at equal size."""
+def comparison_parts(found: ListComparison) -> list[Part]:
+    """Return two lists side by side, then their figures at equal size."""
     both = (found.first, found.second)
     names = [clean(one.name) for one in both]
     rows = [("prompts", *(f"{one.prompts:,}" for one in both)), *_patterns(both), *_lengths(both)]
     rows += [(words, *(_flagged(one.plausibility, check) for one in both)) for check, words in CHECKS.items()]
-    console.print(_grid("all prompts", ("", *names), rows))
+    parts: list[Part] = [_grid("prompts", "all prompts", ("", *names), rows)]
     figures = [figure for figure in FIGURES if any(figure.key in one.figures for one in both)]
     rows = [(figure.title, *(shown(figure, one.figures.get(figure.key)) for one in both)) for figure in figures]
-    console.print(_grid("variety of all prompts", ("", *names), rows))
+    parts.append(_grid("variety", "variety of all prompts", ("", *names), rows))
     rows = [
         (figure.title, _spread(figure, pair.first), _spread(figure, pair.second), f"{pair.more_varied:.0%}")
         for figure in FIGURES
         if (pair := found.figures.get(figure.key)) is not None
     ]
     title = f"variety at equal size: {found.size:,} prompts, mean and 95 % of random subsets"
-    console.print(_grid(title, ("", *names, f"{names[0]} more varied"), rows))
+    parts.append(_grid("equal-size", title, ("", *names, f"{names[0]} more varied"), rows))
     notes = [f"{clean(one.name)}: {note}" for one in both for note in _notes(one)]
-    _print_notes([*found.notes, *notes], console)
+    return parts + _notes_part([*found.notes, *notes])
 
 
 def shown(figure: DiversityFigure, value: float | None) -> str:
@@ -129,43 +129,39 @@ def _notes(found: ListStatistics) -> list[str]:
     return notes
 
 
-def _print_notes(notes: Iterable[str], console: Console) -> None:
-    for note in notes:
-        console.print(Text(f"note: {note}", "dim"), soft_wrap=True)
+def _notes_part(notes: Iterable[str]) -> list[Part]:
+    lines = tuple(notes)
+    return [Lines("notes", "Notes", lines)] if lines else []
 
 
-def _grid(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> Table:
-    columns = (Column(Text(head), justify="left" if place < left else "right") for place, head in enumerate(heads))
-    grid = Table(*columns, title=title, title_justify="left", box=SIMPLE_HEAD)
+def _grid(key: str, title: str, names: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> DisplayTable:
+    table = DisplayTable(key, title, "", heads(*names, texts=left))
     for row in rows:
-        grid.add_row(*map(Text, row))
-    return grid
+        table.add(*row)
+    return table
 
 
-def print_selection(found: Selection, prompts: int, console: Console) -> None:
-    """Print a subset's figures beside those of random subsets of the same size and balance.
+def selection_parts(found: Selection, prompts: int) -> list[Part]:
+    """Return a subset's figures beside those of random subsets of the same size and balance.
 
     Args:
         found: The subset.
         prompts: Of the list it was chosen from.
-        console: Where.
     """
     patterns = ", ".join(f"{pattern} {number}" for pattern, number in found.patterns.items())
-    console.print(Text(f"{len(found.places):,} of {prompts:,} prompts: {patterns or 'no patterns'}"), soft_wrap=True)
-    heads = ("chosen", f"{found.random:,} random", "their 95 %", "of them better")
-    grid = _grid("objective: higher is better", ("term", *heads), [("objective", *_cells(found.objective))])
-    grid.add_section()
-    for name, value in found.parts.items():
-        grid.add_row(name, *_cells(value))
-    console.print(grid)
+    said = f"{len(found.places):,} of {prompts:,} prompts: {patterns or 'no patterns'}"
+    names = ("chosen", f"{found.random:,} random", "their 95 %", "of them better")
+    rows = [("objective", *_cells(found.objective)), *((name, *_cells(value)) for name, value in found.parts.items())]
+    parts: list[Part] = [
+        Lines("chosen", "Chosen", (said,)),
+        _grid("objective", "objective: higher is better", ("term", *names), rows),
+    ]
     if found.mean_distance is None:
-        console.print(Text("no tags, so no proportions to hold against the list's", "dim"))
-        return
+        return [*parts, *_notes_part(["no tags, so no proportions to compare with the list's"])]
     title = "distance to the list's proportions (total variation, 0 to 1): lower is better"
-    grid = _grid(title, ("tag", *heads), [(name, *_cells(value)) for name, value in found.distances.items()])
-    grid.add_section()
-    grid.add_row("mean over tags", *_cells(found.mean_distance))
-    console.print(grid)
+    rows = [(name, *_cells(value)) for name, value in found.distances.items()]
+    rows.append(("mean over tags", *_cells(found.mean_distance)))
+    return [*parts, _grid("distances", title, ("tag", *names), rows)]
 
 
 def _cells(value: AgainstRandom) -> tuple[str, ...]:

@@ -167,6 +167,7 @@ class LineReview:
         self._reader = reader
 
         self._seen = False  # whether the entry that a decision without an index would fall on was asked for
+        self._named = False  # whether the last line named its entry, or came back to it: the next one's is not plain
         self._due = False  # whether it is still to be printed, unless the next line decides
         self._reasons_told = False
         self.done = 0
@@ -260,7 +261,7 @@ class LineReview:
 
     def _undo(self, index: str) -> None:
         taken = self._review.undo(self._position(index) if index else None)
-        self._seen = False
+        self._seen, self._named = False, True
         self._tell("nothing to take back" if taken is None else f"{taken.index}  taken back: {decision_text(taken)}")
 
     def _find(self, words: str) -> None:
@@ -297,11 +298,15 @@ class LineReview:
 
     def _position(self, index: str) -> int:
         """Position of the entry with an index; without one of that shown, if it was asked for."""
-        if not index and not self._seen:
-            raise ValueError("the entry it would fall on was not shown; name its index, or say go INDEX or next before")
+        if not index and not self._seen and self._named:
+            raise ValueError(
+                "after a line that named its entry it could fall on another one; name its index, or say go INDEX or "
+                "next before"
+            )
         position = self._review.at_index(index) if index else self._review.current
         if position is None:
-            raise ValueError(f"no entry has the index {index}" if index else "no entry is shown")
+            raise ValueError(f"no entry has the index {index}" if index else "every entry of the list is decided")
+        self._named = bool(index)
         return position
 
     def _parted(self, words: str) -> tuple[str, str]:

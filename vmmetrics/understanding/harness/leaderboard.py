@@ -267,11 +267,12 @@ def _step_text(step: ModelDifference | None, better: str, worse: str) -> str:
     )
 
 
-def to_csv(boards: Sequence[RunBoard]) -> str:
-    """A line for each figure, with everything that is known of it (UTF-8)."""
-    rows: list[list[object]] = [
-        ["benchmark", "protocol", "source", "model", "frames", "rate", "measure", "group", "name", "value", *ENDS]
-    ]
+_COLUMNS = ("benchmark", "protocol", "source", "model", "frames", "rate", "measure", "group", "name", "value", *ENDS)
+
+
+def board_records(boards: Sequence[RunBoard]) -> list[dict[str, object]]:
+    """Return a row for each figure, with everything that is known of it; None where nothing is."""
+    rows: list[list[object]] = []
     for board in boards:
         about = [board.benchmark, board.protocol]
         for row in board.rows:
@@ -283,4 +284,9 @@ def to_csv(boards: Sequence[RunBoard]) -> str:
         for reference in board.references:
             shown = ["published", reference.model, None, None]
             rows += ([*about, *shown, *key, value, None, None, None, None] for key, value in reference.figures.items())
-    return csv_text(rows)
+    return [dict(zip(_COLUMNS, row, strict=True)) for row in rows]
+
+
+def to_csv(boards: Sequence[RunBoard]) -> str:
+    """Return :func:`board_records` as CSV."""
+    return csv_text([_COLUMNS, *(row.values() for row in board_records(boards))])

@@ -151,6 +151,6 @@ def open_model(
         from vmmetrics.understanding.synthetic.reader import FrameReader
 
         return FrameReader()
-    from vmmetrics.models.recorded import MajorityModel, RandomModel
+    from vmmetrics.models.guessing import MajorityModel, RandomModel
 
     return MajorityModel(questions) if kind == "majority" else RandomModel(int(rest or 0))

@@ -76,6 +76,16 @@ class ClusteredMean:
         return f"rough interval: under {FEW_VIDEOS} videos" if 0 < self.clusters < FEW_VIDEOS else ""
 
 
+def too_few_videos(questions: Iterable[Question]) -> list[str]:
+    """Return what so few videos cannot tell, known before a question is asked."""
+    videos = len({question.video for question in questions})
+    if not 0 < videos < FEW_VIDEOS:
+        return []
+    if videos == 1:
+        return ["all questions are about one video: no interval can be given"]
+    return [f"the questions are about {videos} videos: intervals will be rough below {FEW_VIDEOS}"]
+
+
 def clustered_mean(
     values: Sequence[float], clusters: Sequence[str], resamples: int = bootstrap.RESAMPLES, seed: int = bootstrap.SEED
 ) -> ClusteredMean:

@@ -31,6 +31,34 @@ def clean(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in shown)
 
 
+_SPELLED = {
+    "ρ": "rho", "α": "alpha", "τ": "tau", "κ": "kappa", "Δ": "Delta", "σ": "sigma", "−": "-", "–": "-", "—": "-",
+    "×": "x", "±": "+-", "≤": "<=", "≥": ">=", "≈": "~", "→": "->", "…": "...", "•": "*", "·": ".", "’": "'", "“": '"',
+    "”": '"', "²": "^2", "³": "^3", "¹": "^1", "⁴": "^4", "⁵": "^5", "⁶": "^6", "⁷": "^7", "⁸": "^8", "⁹": "^9",
+    "⁰": "^0", "─": "-", "━": "-", "│": "|",
+}  # fmt: skip
+"""Characters of ours that code pages lack, in ASCII."""
+
+
+def spelled(text: str, encoding: str | None) -> str:
+    r"""Return text with what an encoding lacks spelled in ASCII, or escaped where it has no spelling.
+
+    >>> spelled("ρ −0.5 × 猫", "ascii")
+    'rho -0.5 x \\u732b'
+    """
+    if encoding is None or encoding.lower().startswith("utf"):
+        return text
+    found = "".join(c if _has(encoding, c) else _SPELLED.get(c, c) for c in text)
+    return found.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def _has(encoding: str, character: str) -> bool:
+    try:
+        return bool(character.encode(encoding))
+    except UnicodeEncodeError:
+        return False
+
+
 def shortened(text: str, length: int) -> str:
     """Text of at most ``length`` characters, cut in the middle, where names of files differ least.
 

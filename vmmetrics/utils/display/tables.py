@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Literal
 
-from vmmetrics.utils.display.markup import clean, markdown, tex, tex_comment
+from vmmetrics.utils.display.markup import clean, markdown, spelled, tex, tex_comment
 from vmmetrics.utils.statistics.bootstrap import Estimate
 
 if TYPE_CHECKING:
@@ -37,11 +38,17 @@ class DisplayCell:
         text: What it says.
         below: Said smaller, in one line or more: an interval, or which model.
         mark: Number of its footnote, 0 for none.
+        value: What programs read in its place: a number in full. None is what the text says.
+        interval: Ends of the interval that is said below, in full.
+        why: Reason that there is no value.
     """
 
     text: str = ""
     below: str = ""
     mark: int = 0
+    value: float | str | None = None
+    interval: tuple[float, float] | None = None
+    why: str = ""
 
     @property
     def beside(self) -> str:
@@ -116,7 +123,13 @@ class DisplayTable:
         """Return the cell of a statistic with its interval, or a dash; either with the reason as footnote."""
         below = bounds(estimate.low, estimate.high) if interval and estimate.value is not None else ""
         note = estimate.note if interval or estimate.value is None else None
-        return DisplayCell(number(estimate.value), below, self.mark(note))
+        ends = (estimate.low, estimate.high) if below else None
+        return DisplayCell(number(estimate.value), below, self.mark(note), estimate.value, ends, estimate.note or "")  # type: ignore[arg-type]
+
+
+def figure(value: float | None, text: str | None = None, why: str = "") -> DisplayCell:
+    """Return the cell of a number, which programs read in full; as people read it unless a text is given."""
+    return DisplayCell(number(value) if text is None else text, value=value, why=why)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +198,8 @@ def print_parts(parts: Iterable[Part], console: Console) -> None:
     """Print tables and lists; a table takes the most spacious layout that fits the console."""
     from rich.text import Text
 
-    for part in parts:
+    for original in parts:
+        part = _spelled(original, console.encoding)
         if isinstance(part, DisplayTable):
             _print_table(part, console)
             continue
@@ -194,6 +208,22 @@ def print_parts(parts: Iterable[Part], console: Console) -> None:
             shown = line if len(line) <= _LINE_LENGTH else line[: _LINE_LENGTH - 1] + "…"
             console.print(Text(f"- {shown}"), soft_wrap=True)
         console.print()
+
+
+def _spelled(part: Part, encoding: str) -> Part:
+    """A part with no character that the encoding lacks: before columns get their widths, since spellings are longer."""
+    if encoding.startswith("utf"):
+        return part
+    write = partial(spelled, encoding=encoding)
+    if isinstance(part, Lines):
+        return replace(part, title=write(part.title), lines=tuple(map(write, part.lines)))
+    rows = [
+        replace(row, cells=tuple(replace(c, text=write(c.text), below=write(c.below)) for c in row.cells))
+        for row in part.rows
+    ]
+    columns = tuple(replace(column, name=write(column.name)) for column in part.columns)
+    notes = [write(note) for note in part.notes]
+    return DisplayTable(part.key, write(part.title), write(part.caption), columns, rows, notes)
 
 
 def _print_table(part: DisplayTable, console: Console) -> None:
@@ -207,7 +237,7 @@ def _print_table(part: DisplayTable, console: Console) -> None:
     for column, width in zip(part.columns, widths, strict=True):
         justify: Literal["left", "right"] = "right" if column.number else "left"
         grid.add_column(Text(column.name), justify=justify, overflow="fold", width=width)
-    for row, after in zip(part.rows, [*part.rows[1:], None], strict=True):
+    for row, after in zip(part.rows, [*part.rows, None][1:], strict=True):
         shown = [_shown(cell, one_line) for cell in row.cells]
         grid.add_row(*shown, end_section=after is not None and after.reference and not row.reference)
     console.print(grid)
@@ -225,13 +255,22 @@ def _layout(part: DisplayTable, room: int) -> tuple[bool, list[int]]:
         for place, column in enumerate(part.columns):
             cells = [line for row in part.rows for line in _shown(row.cells[place], one_line).plain.split("\n")]
             head = len(column.name) if whole_heads else max(map(len, column.name.split()))
-            widest = max(map(len, cells), default=0)
-            if not column.number and not whole_names:
-                widest = min(widest, _NAME_WIDTH)
-            widths.append(max(head, widest))
+            widths.append(max(head, *map(len, cells), 0))
+        if not whole_names:
+            _shorten(part, widths, room)
         if sum(widths) + _GAP * len(widths) <= room:
             break
     return one_line, widths
+
+
+def _shorten(part: DisplayTable, widths: list[int], room: int) -> None:
+    """Make the widest columns of names narrower until the table fits, or none has more than it keeps."""
+    names = [place for place, column in enumerate(part.columns) if not column.number]
+    while names and sum(widths) + _GAP * len(widths) > room:
+        widest = max(names, key=widths.__getitem__)
+        if widths[widest] <= _NAME_WIDTH:
+            return
+        widths[widest] -= 1
 
 
 def _raised(mark: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,6 +61,11 @@ class SoleFolder(Locked):
         except BaseException:
             self.close()
             raise
+
+    @classmethod
+    def check(cls, path: Path) -> None:
+        """Refuse a folder that could not be opened, before what takes long; see :func:`check_folder`."""
+        check_folder(path, cls.RECORD, (cls.LOCK, "replies"), cls.HOLDS)
 
     def _joined(self, configuration: Mapping[str, Any]) -> dict[str, Any]:
         now = json.loads(json.dumps(configuration))
@@ -137,11 +143,42 @@ def prepare(path: Path, record: str, early: Collection[str], holds: str) -> None
     """
     try:
         path.mkdir(parents=True, exist_ok=True)
-        others = [file for file in path.iterdir() if file.name not in early and not file.name.startswith(".")]
-        if others and not (path / record).exists():
-            raise SetupError(f"{path} holds other files and no {holds}; choose an empty or new folder for --out")
+        _refuse_others(path, record, early, holds)
     except OSError as error:
         raise _unwritable(path, holds, error) from error
+
+
+def check_folder(path: Path, record: str = "", early: Collection[str] = (), holds: str = "files") -> None:
+    """Refuse, before models are loaded, a folder that :func:`prepare` would refuse or that takes no file.
+
+    Nothing is left there: a folder that is absent is not made, but one that is there or will hold it is written to.
+
+    Args:
+        path: The folder.
+        record: As for :func:`prepare`; empty where other files may lie there.
+        early: As for :func:`prepare`.
+        holds: What it is to hold, in words.
+
+    Raises:
+        SetupError: It holds other files, or cannot be written.
+    """
+    try:
+        if record and path.exists():
+            _refuse_others(path, record, early, holds)
+        place = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
+        with tempfile.TemporaryFile(dir=place, prefix=".vmmetrics-") as file:  # hidden, should it stay after a kill
+            file.write(bytes(_TRIAL_BYTES))
+    except OSError as error:
+        raise _unwritable(path, holds, error) from error
+
+
+_TRIAL_BYTES = 4096  # a block: less may find room where nothing else does
+
+
+def _refuse_others(path: Path, record: str, early: Collection[str], holds: str) -> None:
+    others = [file for file in path.iterdir() if file.name not in early and not file.name.startswith(".")]
+    if others and not (path / record).exists():
+        raise SetupError(f"{path} holds other files and no {holds}; choose an empty or new folder for --out")
 
 
 def _unwritable(path: Path, holds: str, error: OSError) -> SetupError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib import metadata
@@ -71,6 +72,20 @@ def machine() -> dict[str, Any]:
         "cpus": os.cpu_count(),
         "memory_gb": _memory_gb(),
     }
+
+
+_config: dict[str, Any] | None = None  # of this process: one command has one
+
+
+def note_config(config: dict[str, Any] | None) -> None:
+    """Note the file that the values of options came from: its path, and its content as it was read."""
+    global _config
+    _config = config
+
+
+def invocation() -> dict[str, Any]:
+    """Return how this process was started: command, folder, and the file of options where there is one."""
+    return {"command": sys.argv, "folder": str(Path.cwd()), **({"config": _config} if _config else {})}
 
 
 def now() -> str:

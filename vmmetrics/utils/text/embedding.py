@@ -23,7 +23,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from vmmetrics.errors import SetupError
+from vmmetrics.errors import SetupError, os_reason
 from vmmetrics.utils.schema import check, read_json
 from vmmetrics.utils.tables import read_text, sha256_of
 from vmmetrics.utils.text.encoder import Encoder
@@ -53,7 +53,7 @@ def read_tensors(path: Path) -> dict[str, NDArray[Any]]:
             raise SetupError(f"{path}: not a safetensors file, or cut off inside its header")
         data = np.memmap(path, np.uint8, "r")[_LENGTH_BYTES + length :]
     except (OSError, ValueError) as error:
-        raise SetupError(f"Cannot read {path}: {error}") from error
+        raise SetupError(f"Cannot read {path}: {os_reason(error)}") from error
     try:
         header = json.loads(text)
         return {name: _tensor(data, entry) for name, entry in header.items() if name != "__metadata__"}

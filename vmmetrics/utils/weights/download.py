@@ -48,7 +48,7 @@ class _TooLargeError(Exception):
 
 _TOO_LARGE = (
     "the server sends more than the {} bytes that were expected at most. Nothing was kept; take another mirror, or "
-    "copies with --from"
+    "copies with --from-folder"
 )
 
 

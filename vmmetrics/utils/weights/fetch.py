@@ -90,8 +90,8 @@ def directions(lacking: Iterable[Inspection]) -> list[str]:
     for found in lacking:
         entry = found.entry
         lines += [f"  {entry.name}, from {', '.join(addresses(entry))}"]
-        lines += [f"    {found.folder / name}" for name in [*found.missing, *found.faults]]
-    lines.append("Or, with copies in a folder: vmmetrics weights fetch NAME --from FOLDER")
+        lines += [f"    into {found.folder}: {', '.join([*found.missing, *found.faults])}"]
+    lines.append("Or, with copies in a folder: vmmetrics weights fetch NAME --from-folder FOLDER")
     return lines
 
 

@@ -13,6 +13,7 @@ import cv2
 import numpy as np
 
 from vmmetrics.clip import Clip
+from vmmetrics.perception.embedded.litert import open_network
 from vmmetrics.types import FloatArray, UInt8Array
 from vmmetrics.utils.weights.manifest import weight_path
 
@@ -133,8 +134,4 @@ class Backbone:
 
     @cached_property
     def _network(self) -> Any:
-        from ai_edge_litert.interpreter import Interpreter
-
-        network = Interpreter(model_path=str(self._path or weight_path(WEIGHTS)), num_threads=self._threads)
-        network.allocate_tensors()
-        return network
+        return open_network(self._path or weight_path(WEIGHTS), self._threads)

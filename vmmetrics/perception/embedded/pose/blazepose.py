@@ -15,6 +15,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from vmmetrics.perception.embedded.litert import open_network
 from vmmetrics.types import FloatArray, UInt8Array
 
 Image = NDArray[Any]
@@ -156,12 +157,7 @@ class BlazePoseNetworks:
 
     @cached_property
     def _networks(self) -> list[Any]:
-        from ai_edge_litert.interpreter import Interpreter
-
-        networks = [Interpreter(str(path), num_threads=self._threads) for path in self._paths]
-        for network in networks:
-            network.allocate_tensors()
-        return networks
+        return [open_network(path, self._threads) for path in self._paths]
 
     def detect(self, frame: Pyramid, region: Region, threshold: float) -> Detections:
         """Find people in the (unrotated or rotated) square ``region`` of ``frame``."""

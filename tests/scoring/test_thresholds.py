@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from vmmetrics.scoring.record import Record
+from vmmetrics.scoring.table import Table
+from vmmetrics.scoring.thresholds import Threshold, judge, read_threshold
+
+
+def clip(name: str, scores: Mapping[str, float], **found: Any) -> Record:
+    model = name.partition("/")[0] if "/" in name else None
+    return Record(name, model, f"/x/{name}", "00", "embedded", "vmmetrics", scores, **found)
+
+
+def test_every_model_must_pass_and_only_scored_clips_count() -> None:
+    table = Table(
+        [
+            clip("a/1.mp4", {"mss": 0.9}),
+            clip("a/2.mp4", {"mss": 0.7}),
+            clip("a/3.mp4", {}, missing={"mss": "one frame"}),
+            clip("b/1.mp4", {"mss": 0.3}),
+            clip("b/2.mp4", {}, error="The file is empty"),
+            clip("c/1.mp4", {}, missing={"mss": "one frame"}),
+        ]
+    )
+    passed, failed, empty = judge(table, [Threshold("mss", 0.8)])
+    assert (passed.passed, failed.passed, empty.passed) == (True, False, False)  # 0.8 is not under 0.8
+    assert str(passed) == "passed: MSS of a 0.8000 [0.7000, 0.9000] over 2 of 3 clips, 0.0000 above 0.8"
+    assert str(failed) == "failed: MSS of b 0.3000 over 1 of 2 clips, 0.5000 under 0.8"
+    assert str(empty) == "failed: MSS of c: the clip has no score, and 0.8 is wanted"
+
+
+def test_one_model_is_judged_as_a_whole_and_clips_of_none_are_not_passed_over() -> None:
+    (all_of_it,) = judge(Table([clip("1.mp4", {"cas": 0.512, "mss": 1.0})]), [Threshold("motion_index", 0.64 - 1e-9)])
+    assert all_of_it.passed
+    assert all_of_it.model is None
+    mixed = Table([clip("a/1.mp4", {"mss": 0.9}), clip("b/1.mp4", {"mss": 0.9}), clip("stray.mp4", {"mss": 0.1})])
+    assert [verdict.passed for verdict in judge(mixed, [Threshold("mss", 0.5)])] == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("text", "metrics", "said"),
+    [
+        ("mss", ("mss",), "METRIC=NUMBER"),
+        ("mss=", ("mss",), "METRIC=NUMBER"),
+        ("mss=nan", ("mss",), "METRIC=NUMBER"),
+        ("mss=0.5x", ("mss",), "METRIC=NUMBER"),
+        ("cas=0.5", ("mss",), "expected one of mss, which are scored"),
+        ("index=0.5", ("mss",), "INDEX needs cas and mss"),
+    ],
+)
+def test_what_cannot_be_tested_is_said(text: str, metrics: tuple[str, ...], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        read_threshold(text, metrics)
+
+
+def test_a_threshold_is_read_whatever_its_case() -> None:
+    assert read_threshold(" MSS = 0.5", ("mss", "pas")) == Threshold("mss", 0.5)
+    assert read_threshold("motion_index=1e-1", ("cas", "mss")) == Threshold("motion_index", 0.1)
+
+
+def test_less_that_is_better_cannot_fail_under(monkeypatch: pytest.MonkeyPatch) -> None:
+    from types import SimpleNamespace
+
+    import vmmetrics.scoring.thresholds as module
+
+    monkeypatch.setattr(module, "find", lambda key: SimpleNamespace(higher_is_better=key != "jerk"))
+    assert read_threshold("mss=0.5", ("mss",)).metric == "mss"
+    with pytest.raises(ValueError, match="less of jerk is better"):
+        read_threshold("jerk=0.5", ("jerk",))
+
+
+def test_the_released_definition_has_no_index() -> None:
+    with pytest.raises(ValueError, match="no INDEX under protocol vmbench"):
+        read_threshold("INDEX=0.5", ("cas", "mss"), "vmbench")

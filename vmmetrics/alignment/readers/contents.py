@@ -1,0 +1,184 @@
+"""JSON in which other tools write judgements, to rows: Label Studio, arena logs, UVE-Bench, lists of ratings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import PurePath
+from typing import Any
+
+from vmmetrics.alignment.readers.columns import is_clip_file, normalised
+from vmmetrics.alignment.readers.label_studio import is_tasks, rows_of_tasks
+from vmmetrics.errors import SetupError
+
+Rows = tuple[Any, str]
+"""Rows, or columns, and a note of what was read; "" where nothing had to be assumed."""
+
+_VOTES = frozenset({"leftvote", "rightvote", "tievote", "bothbad_vote"})
+_UVE = frozenset({"video_a", "video_b", "preference", "subaspects"})
+_AROUND_ROWS = frozenset({"data", "annotations", "results", "items", "samples", "rows", "videos", "ratings", "records"})
+# FETV's clips of four models as LGVQ's authors list them, in the order in which their script writes them.
+_FETV_MODELS, _FETV_PROMPTS = ("cogvideo", "text2video-zero", "modelscope-t2v", "zeroscope"), 619
+_ASPECTS = {"spa": "spatial_quality", "tem": "temporal_quality", "ali": "alignment"}
+
+
+def rows_of(content: Any, source: str) -> Rows | None:
+    """Rows of the first layout that the content has; None where it has none of them.
+
+    Raises:
+        SetupError: It has one, and what is in it cannot be read.
+    """
+    for layout in LAYOUTS:
+        if (found := layout(content, source)) is not None:
+            return found
+    return None
+
+
+def _label_studio(content: Any, source: str) -> Rows | None:
+    return rows_of_tasks(content, source) if is_tasks(content) else None
+
+
+def _arena(content: Any, _: str) -> Rows | None:
+    """Votes in the log of an arena (FastChat, GenAI-Arena): ``{"type": "leftvote", "models": [...]}`` a line."""
+    if not _is_rows(content):
+        return None
+    votes = [row for row in content if str(row.get("type")) in _VOTES and _models_of(row)]
+    if not votes:
+        return None
+    rows = []
+    for row in votes:
+        one, other = _models_of(row)
+        rows.append({"model_a": one, "model_b": other, "winner": row["type"]})
+    rest = len(content) - len(votes)
+    return rows, f"Arena log: {len(votes)} votes" + (f"; {rest} lines are no votes and were left out" if rest else "")
+
+
+def _models_of(row: Mapping[str, Any]) -> list[str]:
+    """The two models of a line; where they were hidden from the voter the states of the conversations name them."""
+    models, states = row.get("models"), row.get("states")
+    if not isinstance(models, list) or len(models) != 2 or not all(models):
+        models = [s.get("model_name") for s in states if isinstance(s, Mapping)] if isinstance(states, list) else []
+    return [str(name) for name in models] if len(models) == 2 and all(models) else []
+
+
+def _uve(content: Any, _: str) -> Rows | None:
+    """UVE-Bench's annotations: a preference between two videos, for each of the aspects named beside it."""
+    entries = list(content.values()) if isinstance(content, Mapping) else content
+    if not _is_rows(entries) or not all(entry.keys() >= _UVE for entry in entries):
+        return None
+    rows = []
+    for entry in entries:
+        models = {f"model_{side}": _folder(entry[f"video_{side}"]) for side in "ab"}
+        aspects = entry["subaspects"] if isinstance(entry["subaspects"], list) else [entry["subaspects"]]
+        plain = {name: value for name, value in entry.items() if name != "subaspects"}
+        rows += [{**plain, **models, "dimension": str(aspect)} for aspect in aspects]
+    return rows, f"UVE-Bench: {len(entries)} pairs, a preference for each of their aspects"
+
+
+def _folder(path: Any) -> str | None:
+    """The first folder of a video, which is its model's."""
+    first, slash, _ = str(path).partition("/")
+    return first if slash else None
+
+
+def _wrapped(content: Any, _: str) -> Rows | None:
+    """Rows under a key such as ``data``; LGVQ's call a model ``code``."""
+    if not isinstance(content, Mapping):
+        return None
+    inside = [value for key, value in content.items() if normalised(str(key)) in _AROUND_ROWS and _is_rows(value)]
+    nested = [value for value in content.values() if isinstance(value, Mapping) or _is_rows(value)]
+    if len(inside) != 1 or len(nested) > 1:
+        return None
+    rows = inside[0]
+    if all("code" in row and "filename" in row and "model" not in row for row in rows):
+        rows = [{("model" if name == "code" else name): value for name, value in row.items()} for row in rows]
+    return rows, ""
+
+
+def _ratings_inside(content: Any, _: str) -> Rows | None:
+    """Rows of clips with a list of what each person said: ``{"video": "1.mp4", "ratings": [{"rater": "x", ...}]}``."""
+    if not _is_rows(content):
+        return None
+    keys = {
+        key for row in content for key, value in row.items() if normalised(str(key)) in _AROUND_ROWS and _is_rows(value)
+    }
+    if len(keys) != 1:
+        return None
+    key = keys.pop()
+    rows = []
+    for row in content:
+        shared = {name: value for name, value in row.items() if name != key}
+        listed = row.get(key)
+        rows += [{**shared, **said} for said in (listed if _is_rows(listed) else ())]
+    return rows, f"{key}: a row for each of what is listed there"
+
+
+def _by_model(content: Any, _: str) -> Rows | None:
+    """``{"MODEL": {"1.mp4": 4, ...}, ...}``, the inner names those of files or numbers."""
+    if (
+        not isinstance(content, Mapping)
+        or not content
+        or not all(isinstance(v, Mapping) and v for v in content.values())
+    ):
+        return None
+    inner = [str(name) for values in content.values() for name in values]
+    if any(map(is_clip_file, content)) or not (all(map(is_clip_file, inner)) or all(map(str.isdigit, inner))):
+        return None
+    rows = []
+    for model, values in content.items():
+        for name, value in values.items():
+            clip = str(name) if str(name).startswith(f"{model}/") else f"{model}/{name}"
+            said = value if isinstance(value, Mapping) else {"score": value}
+            rows.append({"clip": clip, "model": str(model), **said})
+    return rows, f"Clips by model: {', '.join(map(str, list(content)[:8]))}"
+
+
+def _lists(content: Any, source: str) -> Rows | None:
+    """A list of ratings for each model, in the order of prompts, as LGVQ's authors keep FETV's.
+
+    Raises:
+        SetupError: The lists are not those, so that nothing says which model each is of.
+    """
+    if not isinstance(content, list) or not content or not all(map(_is_numbers, content)):
+        return None
+    if (
+        len({len(ratings) for ratings in content}) == 1
+        and len(content) == len(_FETV_MODELS)
+        and len(content[0]) == _FETV_PROMPTS
+    ):
+        name = PurePath(source).stem
+        dimension = next((aspect for start, aspect in _ASPECTS.items() if name.casefold().startswith(start)), "rating")
+        rows = [
+            {"clip": f"{model}/{prompt}", "model": model, "prompt": f"sentence {prompt}", dimension: rating}
+            for model, ratings in zip(_FETV_MODELS, content, strict=True)
+            for prompt, rating in enumerate(ratings)
+        ]
+        return rows, f"Lists of {_FETV_PROMPTS} ratings: FETV's sentences by {', '.join(_FETV_MODELS)}, in this order"
+    raise SetupError(
+        f"{source}: lists of {', '.join(str(len(ratings)) for ratings in content[:8])} numbers, which do not say whose "
+        'they are; write {"MODEL": [the ratings of its clips in the order of their numbers], ...}'
+    )
+
+
+def _is_rows(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(row, Mapping) for row in value)
+
+
+def _is_numbers(value: Any) -> bool:
+    return (
+        isinstance(value, Sequence)
+        and not isinstance(value, str)
+        and len(value) > 0
+        and all(value is None or (isinstance(value, int | float) and not isinstance(value, bool)) for value in value)
+    )
+
+
+LAYOUTS: tuple[Callable[[Any, str], Rows | None], ...] = (
+    _label_studio,
+    _arena,
+    _uve,
+    _wrapped,
+    _ratings_inside,
+    _by_model,
+    _lists,
+)
+"""Told one after the other; each gives None for what is not its own."""

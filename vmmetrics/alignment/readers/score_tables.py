@@ -1,0 +1,139 @@
+"""Scores of clips from a table: which column is which, a row per clip."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from vmmetrics.alignment.readers import columns as called
+from vmmetrics.alignment.readers.columns import normalised
+from vmmetrics.alignment.readers.table_clips import TableClips, clips_of
+from vmmetrics.alignment.readers.tables import SourceTable, numbers, to_number
+from vmmetrics.errors import SetupError
+from vmmetrics.metrics import METRICS
+from vmmetrics.types import FloatArray
+from vmmetrics.utils.display.markup import listed
+
+_SHOWN = 5  # names in a note
+_FLAGS: Mapping[str, float] = {"true": 1.0, "false": 0.0}
+
+
+@dataclass(frozen=True, slots=True)
+class SourceScores:
+    """Scores of some clips (or of models, where that is what was scored).
+
+    Attributes:
+        name: What the source is called, for prefixes.
+        clips: (N,) names.
+        prompts: (N,) prompt, None where it is not known.
+        models: (N,) model, None where it is not known.
+        values: Metric to (N,) float64, higher is better, NaN where there is none.
+        notes: What was assumed.
+        of_models: Whether the rows are models.
+        columns: Source to its columns (of a file of nested scores, its keys) and how each was read.
+        lower: Metrics whose sign is turned, since lower is better in the source.
+    """
+
+    name: str
+    clips: tuple[str, ...]
+    prompts: tuple[str | None, ...]
+    models: tuple[str | None, ...]
+    values: Mapping[str, FloatArray]
+    notes: tuple[str, ...] = ()
+    of_models: bool = False
+    columns: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: MappingProxyType({}))
+    lower: frozenset[str] = frozenset()
+
+
+def to_score(cell: Any) -> float | None:
+    """Return a cell as a score, true and false as 1 and 0; NaN where there is none, None where it is something else.
+
+    >>> to_score(True), to_score("False"), to_score("0.5"), to_score("odd")
+    (1.0, 0.0, 0.5, None)
+    """
+    if isinstance(cell, bool | np.bool_):
+        return float(cell)
+    flag = _FLAGS.get(cell.strip().casefold()) if isinstance(cell, str) else None
+    return to_number(cell) if flag is None else flag
+
+
+def scores_of_table(
+    table: SourceTable, name: str, metrics: Sequence[str] = (), clip_column: str | None = None
+) -> SourceScores:
+    """Return the scores of the first row of every clip.
+
+    Args:
+        table: The table.
+        name: What the source is called.
+        metrics: Columns to read although their names are those of bookkeeping.
+        clip_column: Which column names the clip, if the table has it.
+
+    Raises:
+        SetupError: No column names clips, or two rows of a clip have different scores.
+    """
+    rows = clips_of(table, clip_column if clip_column in table.columns else None)
+    wanted = {normalised(metric.rpartition(":")[2]) for metric in metrics}
+    values: dict[str, FloatArray] = {}
+    roles = _roles_of_clips(rows)
+    for column in table.columns:
+        asked = normalised(column) in wanted
+        if column in rows.used:
+            continue
+        if called.describes_clip(column) and not asked:
+            roles[column] = "passed over: it describes the clip (--metrics NAME reads it)"
+        elif (found := _score_column(table, column, wanted=asked or column in METRICS)) is not None:
+            values[column], roles[column] = found
+        else:
+            roles[column] = "passed over: not numbers"
+    first, notes = _first_rows(table, rows, values)
+    kept = list(first.values())
+    prompts, models = (tuple(of_rows[row] for row in kept) for of_rows in (rows.prompts, rows.models))
+    values = {metric: column[kept] for metric, column in values.items()}
+    told = (*table.notes, *rows.notes, *notes)
+    return SourceScores(name, tuple(first), prompts, models, values, told, rows.of_models, {name: roles})
+
+
+def _roles_of_clips(rows: TableClips) -> dict[str, str]:
+    """Columns that say which clip a row is about."""
+    roles = {rows.model: "model"} if rows.model is not None else {}
+    roles |= {rows.prompt: "prompt"} if rows.prompt is not None else {}
+    return roles if rows.by_prompt else {rows.column: "model" if rows.of_models else "clip", **roles}
+
+
+def _score_column(table: SourceTable, column: str, *, wanted: bool) -> tuple[FloatArray, str] | None:
+    """A column of scores and how it was read; None where it is none."""
+    cells = table.columns[column]
+    flags = [_FLAGS.get(str(cell).strip().casefold()) for cell in cells]
+    if any(flag is not None for flag in flags) and all(to_score(cell) is not None for cell in cells):
+        return np.array([to_score(cell) for cell in cells], np.float64), "score; true and false are 1 and 0"
+    found = numbers(table, column, wanted=wanted)
+    return None if found is None else (found, "score")
+
+
+def _first_rows(
+    table: SourceTable, rows: TableClips, values: Mapping[str, FloatArray]
+) -> tuple[dict[str, int], list[str]]:
+    """Clip to its first row, and what was left out.
+
+    Raises:
+        SetupError: Two rows of a clip have different scores.
+    """
+    first: dict[str, int] = {}
+    again: list[str] = []
+    for row, clip in enumerate(rows.clips):
+        if clip is None or first.setdefault(clip, row) == row:
+            continue
+        before = first[clip]
+        if not all(np.array_equal(c[row], c[before], equal_nan=True) for c in values.values()):
+            raise SetupError(
+                f"{table.source}: rows {before + 1} and {row + 1} give {clip} different scores; keep one of them"
+            )
+        again.append(clip)
+    nameless = rows.clips.count(None)
+    notes = [f"{table.source}: {len(again)} rows are there twice: {listed(again, _SHOWN)}"] if again else []
+    notes += [f"{table.source}: {nameless} rows name no clip and were left out"] if nameless else []
+    return first, notes

@@ -1,0 +1,45 @@
+"""``vmmetrics diff``: what changed from one run to another, and whether that is worse."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vmmetrics.cli.formats import print_result
+from vmmetrics.cli.options import Format, argument, option
+from vmmetrics.cli.terminal import EXIT_WORSE, error, open_consoles, usage
+
+
+def diff(
+    before: Annotated[Path, argument("Run directory to compare with.")],
+    after: Annotated[Path, argument("Run directory, scored with the same preset, protocol and weights.")],
+    fail_if_worse: Annotated[
+        str | None,
+        option("Exit with 4 if this is significantly worse: INDEX, a metric, or any.", metavar="METRIC"),
+    ] = None,
+    form: Format = "text",
+) -> None:
+    """Compare two runs clip by clip: what the means moved by, and which clips changed most.
+
+    Clips are paired by name, else by content or prompt. With several models --fail-if-worse tests each of
+    them. Exit codes: 0 compared, 2 the runs cannot be compared, 4 worse.
+    """
+    from vmmetrics.scoring.diff import diff as compare
+    from vmmetrics.scoring.diff_text import diff_parts, verdict
+    from vmmetrics.scoring.leaderboard import INDEX
+
+    output, messages = open_consoles()
+    found = compare(before, after)
+    print_result(form, diff_parts(found), output)
+    if fail_if_worse is None:
+        return
+    metric = fail_if_worse.strip().lower()
+    with usage("--fail-if-worse"):
+        passed, said = verdict(found, INDEX if metric == "index" else metric)
+    if passed:
+        messages.print(said, soft_wrap=True)
+    else:
+        error(messages, said, "bold red")
+        raise typer.Exit(EXIT_WORSE)

@@ -1,0 +1,83 @@
+"""What a command would do, for ``--dry-run``: nothing is computed or written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from vmmetrics.cli.formats import print_result
+from vmmetrics.cli.terminal import count
+from vmmetrics.errors import SetupError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from vmmetrics.scoring.settings import Settings
+    from vmmetrics.scoring.work import Task
+    from vmmetrics.utils.display.tables import DisplayTable, Part
+
+SHOWN_CLIPS = 20
+"""Rows on the screen; every other form has all."""
+
+
+def show_run(
+    tasks: Sequence[Task], settings: Settings, clips: Sequence[Path], out: Path | None, form: str, output: Console
+) -> None:
+    """Print the clips of a run with their prompts, its models and weights, and where results would go.
+
+    Raises:
+        typer.Exit: With 2 where something that the run needs is not here, else with 0.
+    """
+    from vmmetrics.scoring.local import default_directory, prepare
+    from vmmetrics.scoring.tasks import prompts_found
+    from vmmetrics.utils.display.tables import DisplayTable, Lines, heads
+
+    lines = [f"{count(len(tasks), 'clip')}; metrics: {', '.join(settings.metrics)}", prompts_found(tasks)]
+    models = DisplayTable("models", "Models", "", heads("for", "model", texts=2))
+    weights = DisplayTable("weights", "Weights, all here", "", heads("file", "SHA-256", texts=2))
+    lacking = False
+    try:
+        setup = prepare(settings)
+    except SetupError as error:
+        lacking = True
+        lines += ["this cannot run yet:", *map(str, error.args)]
+        place = out
+    else:
+        lines.append(setup.label)
+        unused = getattr(setup.scorer.suite(settings.metrics), "unused", ())  # baselines load what they need alone
+        for table, part in ((models, "models"), (weights, "weights")):
+            for name, shown in setup.configuration.get(part, {}).items():
+                if name not in unused:
+                    table.add(str(name), str(shown))
+        place = default_directory(setup, clips) if out is None else out
+    if place is not None:
+        lines.append(f"results: {place}, {_there(place, tasks)}")
+    parts: list[Part] = [Lines("plan", "Would be run", tuple(filter(None, lines))), clip_table(tasks, form)]
+    parts += [table for table in (models, weights) if table.rows]
+    print_result(form, parts, output)
+    raise typer.Exit(2 if lacking else 0)
+
+
+def clip_table(tasks: Sequence[Task], form: str) -> DisplayTable:
+    """Return clips with their models and prompts, and where the prompts are from; the first of them as text."""
+    from vmmetrics.utils.display.tables import DisplayTable, heads
+
+    shown = tasks[:SHOWN_CLIPS] if form == "text" else tasks
+    more = f"and {len(tasks) - len(shown)} more" if len(shown) < len(tasks) else ""
+    table = DisplayTable("clips", "Clips", more, heads("clip", "model", "prompt", "prompt from", texts=4))
+    for task in shown:
+        table.add(task.clip, task.model or "", task.prompt or "", task.prompt_source or "")
+    return table
+
+
+def _there(place: Path, tasks: Sequence[Task]) -> str:
+    from vmmetrics.scoring.directory import read_records
+
+    if not (place / "run.json").exists():
+        return "new"
+    keys = {task.key for task in tasks}
+    done = sum((record.path or record.clip) in keys and not record.failed for record in read_records(place))
+    return f"which has {done} of these clips"

@@ -1,0 +1,76 @@
+"""Answers that need no model: at random, and the letter that is right most often."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from vmmetrics.errors import SetupError
+from vmmetrics.models.frames import Frames
+from vmmetrics.models.protocol import OneByOne, Said
+from vmmetrics.models.questions import LETTERS, Question
+from vmmetrics.utils.endpoint.messages import Turn
+
+
+class RandomModel(OneByOne):
+    """Chooses an option at random; a question's own key and the seed decide, not the order of the questions.
+
+    Args:
+        seed: Of the choices.
+    """
+
+    sees = False
+    name = "random"
+
+    def __init__(self, seed: int = 0) -> None:
+        self.identity: Mapping[str, Any] = {"random": seed}
+        self._seed = seed
+
+    def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> Said:  # noqa: ARG002
+        """An option, in the words that the question asks for.
+
+        Raises:
+            SetupError: The question has no options.
+        """
+        drawn = hashlib.sha256(f"{self._seed}\0{question.id}".encode("utf-8", "backslashreplace")).digest()
+        return _choice(question, turns, int.from_bytes(drawn[:8], "big") % max(1, len(question.options)))
+
+
+class MajorityModel(OneByOne):
+    """Always answers the letter that is right most often in the key: what a model gains that knows only that.
+
+    Args:
+        questions: All questions of the benchmark.
+
+    Raises:
+        SetupError: None of them has a key.
+    """
+
+    sees = False
+    name = "majority letter"
+
+    def __init__(self, questions: Sequence[Question]) -> None:
+        counts = Counter(question.answer for question in questions if question.answer is not None)
+        if not counts:
+            raise SetupError("The majority letter needs questions with options and a key; there are none")
+        self._places = [place for place, _ in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))]
+        self.identity: Mapping[str, Any] = {"majority": "".join(LETTERS[place] for place in self._places)}
+
+    def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> Said:  # noqa: ARG002
+        """The most frequent letter that the question has.
+
+        Raises:
+            SetupError: The question has no options.
+        """
+        return _choice(question, turns, next((p for p in self._places if p < len(question.options)), 0))
+
+
+def _choice(question: Question, turns: Sequence[Turn], place: int) -> Said:
+    if not question.options:
+        raise SetupError(f"Question {question.id!r} has no options, so there is nothing to guess")
+    letter = LETTERS[place]
+    lettered = any(re.search(rf"^\W{{0,2}}{letter}\W", turn.text, re.MULTILINE) for turn in turns)
+    return Said(letter if lettered else question.options[place])

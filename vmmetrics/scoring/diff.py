@@ -1,0 +1,311 @@
+"""Two runs side by side, clip by clip: what changed from one to the other, and whether chance would do as much.
+
+The prompt is the unit, as on a leaderboard: differences of the clips of one prompt are averaged first.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vmmetrics.errors import SetupError
+from vmmetrics.metrics.registry import in_order, label
+from vmmetrics.scoring.directory import read_records, read_run_json
+from vmmetrics.scoring.leaderboard import DECISIVE, INDEX, name_in_model, score_of
+from vmmetrics.scoring.record import Record
+from vmmetrics.types import FloatArray
+from vmmetrics.utils.statistics.bootstrap import percentile_interval
+from vmmetrics.utils.statistics.paired import contributions, holm, resampled_means, sign_flip_p
+from vmmetrics.utils.storage import provenance
+
+LEVEL = 0.05
+"""A p below which a difference counts as shown."""
+_TOLD_ELSEWHERE = (*DECISIVE, "label", "comparable", "motion_index")  # the index is made anew from the scores
+
+
+@dataclass(frozen=True, slots=True)
+class MeanDifference:
+    """How far the mean of a metric moved, on the clips that have a score in both runs.
+
+    Attributes:
+        model: The model; None for all clips.
+        metric: Key of the metric, or ``"motion_index"``.
+        clips: Clips with a score in both runs.
+        prompts: Their prompts.
+        before: Mean in the first run, over prompts; None without such clips.
+        after: Mean in the second run.
+        difference: ``after`` less ``before``.
+        low: Lower end of its 95 % interval, prompts drawn; None for fewer than two prompts.
+        high: Upper end.
+        p: Two-sided, of a sign-flip test over prompts; None without such clips.
+        p_holm: The same, raised for all metrics of this model (Holm).
+        lost: Clips with a score in the first run alone.
+        gained: Clips with a score in the second run alone.
+        lower_is_better: Whether a fall is an improvement.
+    """
+
+    model: str | None
+    metric: str
+    clips: int
+    prompts: int
+    before: float | None
+    after: float | None
+    difference: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    p_holm: float | None
+    lost: int
+    gained: int
+    lower_is_better: bool
+
+    @property
+    def worsened(self) -> bool:
+        """Whether the second mean is the worse one, by chance or not."""
+        return self.difference is not None and (self.difference > 0 if self.lower_is_better else self.difference < 0)
+
+
+@dataclass(frozen=True, slots=True)
+class ClipPair:
+    """A clip of the first run and its counterpart in the second."""
+
+    before: Record
+    after: Record
+
+    def difference(self, metric: str) -> float | None:
+        """Return the second score less the first; None where one is missing."""
+        first, second = score_of(self.before, metric), score_of(self.after, metric)
+        return None if first is None or second is None else second - first
+
+
+@dataclass(frozen=True, slots=True)
+class RunDifference:
+    """What changed from one run to another.
+
+    Attributes:
+        label: Preset, protocol, and what the scores may be compared with.
+        metrics: The metrics of both runs, and ``"motion_index"`` first where there is one.
+        pairs: The clips that both runs have.
+        paired_by: How many of them were paired by what.
+        gone: Clips of the first run alone.
+        new: Clips of the second run alone.
+        failed: Clips that failed in the second run and not in the first, with the reason.
+        differences: All clips first, then every model where there are several; metrics in their order.
+        notes: What a reader has to know.
+    """
+
+    label: str
+    metrics: tuple[str, ...]
+    pairs: tuple[ClipPair, ...]
+    paired_by: Mapping[str, int]
+    gone: tuple[str, ...]
+    new: tuple[str, ...]
+    failed: Mapping[str, str]
+    differences: tuple[MeanDifference, ...]
+    notes: tuple[str, ...]
+
+    def tested(self, metric: str) -> list[MeanDifference]:
+        """Return the differences of a metric, or of ``"any"``, of every model, or of all clips where there is one.
+
+        Their ``p_holm`` is raised for all that are returned.
+
+        Raises:
+            ValueError: The runs do not both have the metric.
+        """
+        if metric not in ("any", *self.metrics):
+            raise ValueError(
+                f"expected any or one of {', '.join(self.metrics)}, which both runs have, but got {metric!r}"
+            )
+        several = any(found.model is not None for found in self.differences)
+        rows = [d for d in self.differences if (d.model is not None) == several and metric in ("any", d.metric)]
+        return _raised(rows)
+
+    def worse(self, metric: str = INDEX) -> list[MeanDifference]:
+        """Return those of :meth:`tested` that fell by more than chance does (p below 0.05 after Holm)."""
+        return [d for d in self.tested(metric) if d.worsened and d.p_holm is not None and d.p_holm < LEVEL]
+
+    def most_changed(self, count: int) -> list[ClipPair]:
+        """Return the clips whose first metric changed most, largest change first; unchanged ones are left out."""
+        changes = [(abs(change), pair) for pair in self.pairs if (change := pair.difference(self.metrics[0]))]
+        return [pair for _, pair in sorted(changes, key=lambda found: -found[0])[:count]]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything as plain values: the differences, and a line per clip."""
+        clips = [
+            {
+                "clip": pair.after.clip,
+                "before": {m: score_of(pair.before, m) for m in self.metrics},
+                "after": {m: score_of(pair.after, m) for m in self.metrics},
+            }
+            for pair in self.pairs
+        ]
+        fields = ("label", "metrics", "paired_by", "gone", "new", "failed", "notes")
+        plain = {name: getattr(self, name) for name in fields}
+        return {**plain, "differences": [asdict(found) for found in self.differences], "clips": clips}
+
+
+def diff(before: str | os.PathLike[str], after: str | os.PathLike[str]) -> RunDifference:
+    """Compare two runs clip by clip.
+
+    Clips are paired by their name, else by their content, their name without its ending, their name within the model
+    where each run has one model, or their prompt, whichever is the first that both runs have just once.
+
+    Args:
+        before: Run directory.
+        after: Another, scored with the same preset, protocol, models and weights.
+
+    Raises:
+        SetupError: One is no run, the runs were not scored alike, or they have no clip or no metric in common.
+    """
+    paths = (Path(before), Path(after))
+    headers = [read_run_json(path) for path in paths]
+    warnings: list[str] = []
+    records = [read_records(path, warnings) for path in paths]
+    metrics, lower, notes = _common(headers, paths)
+    pairs, how, gone, new = _paired(*records)
+    if not pairs:
+        raise SetupError(f"No clip of {paths[1]} is in {paths[0]}, by name, content or prompt: nothing to compare")
+    if any(pair.difference(INDEX) is not None for pair in pairs):
+        metrics = (INDEX, *metrics)
+    failed = {p.after.clip: _why(p.after) for p in pairs if p.after.failed and not p.before.failed}
+    failed |= {record.clip: _why(record) for record in new if record.failed}
+    models = sorted({pair.after.model for pair in pairs if pair.after.model is not None})
+    groups: list[tuple[str | None, list[ClipPair]]] = [(None, pairs)]
+    if len(models) > 1:
+        groups += [(model, [pair for pair in pairs if pair.after.model == model]) for model in models]
+    return RunDifference(
+        label=str(headers[1]["configuration"].get("label", "")),
+        metrics=metrics,
+        pairs=tuple(pairs),
+        paired_by=how,
+        gone=tuple(record.clip for record in gone),
+        new=tuple(record.clip for record in new),
+        failed=failed,
+        differences=tuple(d for model, found in groups for d in _differences(model, found, metrics, lower)),
+        notes=(*notes, *warnings),
+    )
+
+
+def _common(
+    headers: Sequence[Mapping[str, Any]], paths: tuple[Path, Path]
+) -> tuple[tuple[str, ...], frozenset[str], list[str]]:
+    """The metrics that both runs have, those of which less is better, and what else differs; refused where it decides.
+
+    Raises:
+        SetupError: The runs were not scored alike, or have no metric in common.
+    """
+    names = (str(paths[0]), str(paths[1]))
+    first, second = (header["configuration"] for header in headers)
+    found, wanted = ({name: part.get(name) for name in DECISIVE} for part in (first, second))
+    if different := provenance.differences(found, wanted, names=names):
+        lines = (f"  {line}" for line in different)
+        raise SetupError("The runs were not scored alike, so their scores cannot be compared:", *lines)
+    found, wanted = ({n: value for n, value in part.items() if n not in _TOLD_ELSEWHERE} for part in (first, second))
+    notes = [f"The runs were not made alike: {line}" for line in provenance.differences(found, wanted, names=names)]
+    parts = [header.get("parts", {}) for header in headers]
+    odd = {name for name in parts[0].keys() & parts[1].keys() if parts[0][name] != parts[1][name]}
+    notes += [f"{name} is left out: the runs define it differently" for name in sorted(odd)]
+    both = in_order({*headers[0]["metrics"]} & {*headers[1]["metrics"]} - odd)
+    if not both:
+        raise SetupError(f"{paths[0]} and {paths[1]} have no metric in common")
+    single = in_order({*headers[0]["metrics"]} ^ {*headers[1]["metrics"]})
+    notes += [f"In one run alone: {', '.join(map(label, single))}"] if single else []
+    return both, frozenset(headers[1].get("lower_is_better", ())), notes
+
+
+def _paired(
+    before: Sequence[Record], after: Sequence[Record]
+) -> tuple[list[ClipPair], dict[str, int], list[Record], list[Record]]:
+    """The clips of both runs, how many were paired by what, and what is left of each."""
+    alone = all(len({record.model for record in records}) == 1 for records in (before, after))
+    rules: list[tuple[str, Callable[[Record], Hashable]]] = [
+        ("name", lambda record: record.clip),
+        ("content", lambda record: record.sha256),
+        ("name without its ending", lambda record: (record.model, name_in_model(record))),
+    ]
+    if alone:
+        rules.append(("name within its model", name_in_model))
+    rules.append(("prompt", lambda record: record.prompt and (alone or record.model, " ".join(record.prompt.split()))))
+    pairs: list[ClipPair] = []
+    how: dict[str, int] = {}
+    left, right = list(before), list(after)
+    for name, key in rules:
+        first, second = _once(left, key), _once(right, key)
+        matched = [ClipPair(first[value], record) for value, record in second.items() if value in first]
+        if matched:
+            how[name] = len(matched)
+            pairs += matched
+            taken = {id(record) for pair in matched for record in (pair.before, pair.after)}
+            left, right = ([r for r in side if id(r) not in taken] for side in (left, right))
+    return sorted(pairs, key=lambda pair: pair.after.clip), how, left, right
+
+
+def _once(records: Iterable[Record], key: Callable[[Record], Hashable]) -> dict[Hashable, Record]:
+    """The records by their key, where only one has it."""
+    keyed = [(value, record) for record in records if (value := key(record))]
+    times = Counter(value for value, _ in keyed)
+    return {value: record for value, record in keyed if times[value] == 1}
+
+
+def _why(record: Record) -> str:
+    return record.error or "; ".join(f"{label(metric)}: {text}" for metric, text in record.errors.items())
+
+
+def _differences(
+    model: str | None, pairs: Sequence[ClipPair], metrics: Sequence[str], lower: frozenset[str]
+) -> list[MeanDifference]:
+    """The differences of one group of clips; the same prompts are drawn for every metric."""
+    prompts: dict[str, list[ClipPair]] = {}
+    for pair in pairs:
+        prompt = pair.after.prompt or pair.before.prompt
+        prompts.setdefault(" ".join(prompt.split()) if prompt else f"\0{pair.after.clip}", []).append(pair)
+    shape = (len(prompts), len(metrics))
+    first, second = np.full(shape, np.nan), np.full(shape, np.nan)
+    for row, clips in enumerate(prompts.values()):
+        for column, metric in enumerate(metrics):
+            found = [(score_of(clip.before, metric), score_of(clip.after, metric)) for clip in clips]
+            both = [(a, b) for a, b in found if a is not None and b is not None]
+            if both:
+                first[row, column], second[row, column] = np.mean(both, axis=0)
+    samples = resampled_means((second - first)[None])[:, 0]
+    rows = [
+        _one(model, metric, pairs, first[:, k], second[:, k], samples[:, k], metric in lower)
+        for k, metric in enumerate(metrics)
+    ]
+    return _raised(rows)
+
+
+def _one(
+    model: str | None,
+    metric: str,
+    pairs: Sequence[ClipPair],
+    first: FloatArray,
+    second: FloatArray,
+    samples: FloatArray,
+    lower: bool,
+) -> MeanDifference:
+    """One difference, from (P,) means of prompts in both runs, NaN where there are none, and (R,) of its samples."""
+    there = [(score_of(p.before, metric) is not None, score_of(p.after, metric) is not None) for p in pairs]
+    counted = Counter(there)
+    clips, lost, gained = counted[True, True], counted[True, False], counted[False, True]
+    known = ~np.isnan(first)
+    prompts = int(known.sum())
+    if not prompts:
+        return MeanDifference(model, metric, 0, 0, *(None,) * 7, lost, gained, lower)
+    low, high = percentile_interval(samples) if prompts > 1 else (None, None)
+    before, after = float(first[known].mean()), float(second[known].mean())
+    p = sign_flip_p(contributions((second - first)[known, None]))
+    moved = (before, after, after - before, low, high, p, None)
+    return MeanDifference(model, metric, clips, prompts, *moved, lost, gained, lower)
+
+
+def _raised(rows: Sequence[MeanDifference]) -> list[MeanDifference]:
+    """The rows with their p raised for all of them."""
+    raised = iter(holm([row.p for row in rows if row.p is not None]))
+    return [row if row.p is None else replace(row, p_holm=next(raised)) for row in rows]

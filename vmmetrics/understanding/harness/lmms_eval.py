@@ -1,0 +1,147 @@
+"""Questions of a benchmark as a task of lmms-eval, so that its model servers answer them.
+
+A task is a YAML file, the questions as JSON Lines, and the functions of :mod:`.lmms_task` in a file beside them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from vmmetrics.errors import SetupError
+from vmmetrics.models.frames import FramePolicy
+from vmmetrics.models.questions import LoadedBenchmark, Question
+from vmmetrics.understanding.harness import lmms_task
+from vmmetrics.understanding.harness.benchmark import Benchmark, Scoring
+from vmmetrics.utils.storage.atomic import write_text
+from vmmetrics.utils.storage.job_folder import prepare
+
+FUNCTIONS = "vmmetrics_tasks.py"
+"""The file with the functions of all tasks of a folder."""
+TOKENS = 8192
+"""Tokens of an answer at most, thinking included. Nothing else ends it: lmms-eval's blank line would end a thought."""
+_YAML = """# Written by 'vmmetrics understand lmms-eval'; {about}
+task: {task}
+dataset_path: json
+dataset_kwargs:
+  data_files:
+    test: {questions}
+test_split: test
+output_type: generate_until
+doc_to_visual: !function {module}.doc_to_visual
+doc_to_text: !function {module}.doc_to_text
+doc_to_target: !function {module}.doc_to_target
+process_results: !function {module}.process_results
+generation_kwargs:
+  max_new_tokens: {tokens}
+  temperature: 0
+  do_sample: false
+  until: []
+metric_list:
+  - metric: vmmetrics_accuracy
+    aggregation: !function {module}.mean
+    higher_is_better: true
+lmms_eval_specific_kwargs:
+  default:
+    pre_prompt: ""
+    post_prompt: ""
+metadata:
+  version: 1.0
+"""
+
+
+@dataclass(slots=True)
+class LmmsTask:
+    """A task as it was written.
+
+    Attributes:
+        name: As lmms-eval's ``--tasks`` takes it.
+        questions: How many were written.
+        left_out: Why others were not, to how many.
+        videos: Folder that all videos are in.
+    """
+
+    name: str
+    questions: int = 0
+    left_out: Counter[str] = field(default_factory=Counter)
+    videos: Path = Path()
+
+
+def write_task(
+    benchmark: Benchmark, loaded: LoadedBenchmark, folder: Path, protocol: Scoring = "vmmetrics"
+) -> LmmsTask:
+    """Write the task of a benchmark; other benchmarks' tasks in the folder stay.
+
+    Args:
+        benchmark: The benchmark.
+        loaded: Its questions.
+        folder: New, empty, or with tasks of this kind.
+        protocol: Whose words are said to the model.
+
+    Raises:
+        SetupError: No question can be asked by lmms-eval, or the folder holds other files or cannot be written.
+    """
+    written = LmmsTask(f"vmmetrics_{re.sub(r'[^0-9a-z]+', '_', benchmark.name.casefold())}")
+    asked = []
+    for question in loaded.questions:
+        reason = _why_not(benchmark, question)
+        if reason is None:
+            asked.append(question)
+        else:
+            written.left_out[reason] += 1
+    if not asked:
+        reasons = "; ".join(f"{count:,} {reason}" for reason, count in written.left_out.items())
+        raise SetupError(f"lmms-eval can ask no question of {benchmark.name}: {reasons}")
+    written.questions = len(asked)
+    # not resolved: a link of the Hub's cache has the suffix that the file behind it lacks
+    paths = [question.path.absolute() for question in asked if question.path is not None]
+    written.videos = Path(os.path.commonpath([path.parent for path in paths]))
+    prepare(folder, FUNCTIONS, (), "tasks of lmms-eval")
+    write_text(folder / FUNCTIONS, Path(lmms_task.__file__).read_text("utf-8"))
+    rows = [
+        _row(benchmark, question, path, written.videos, protocol) for question, path in zip(asked, paths, strict=True)
+    ]
+    questions = folder / f"{written.name}.jsonl"
+    write_text(questions, "".join(json.dumps(row) + "\n" for row in rows))
+    about = f"{len(rows)} questions of {benchmark.name}, protocol {protocol}"
+    text = _YAML.format(
+        about=about,
+        task=written.name,
+        questions=json.dumps(str(questions.resolve())),
+        module=Path(FUNCTIONS).stem,
+        tokens=TOKENS,
+    )
+    write_text(folder / f"{written.name}.yaml", text)
+    return written
+
+
+def _why_not(benchmark: Benchmark, question: Question) -> str | None:
+    """Why lmms-eval cannot ask a question; None where it can."""
+    policies = (benchmark.policy_for(question), benchmark.policy)
+    if question.path is None:
+        return "questions whose video is missing"
+    if question.start is not None or question.end is not None:
+        return "questions about a part of a video, which lmms-eval would show whole"
+    if question.path.is_dir():
+        return "questions about a folder of frames, which lmms-eval does not read"
+    if any(policy is not None and FramePolicy.parse(policy).slowed != 1 for policy in policies):
+        return "questions about a slowed video, which lmms-eval would show at its own speed"
+    return None
+
+
+def _row(benchmark: Benchmark, question: Question, path: Path, videos: Path, protocol: Scoring) -> dict[str, Any]:
+    """The line of a question: of one form for all, as a table of them is made."""
+    return {
+        "id": question.id,
+        "video": question.video,
+        "file": path.relative_to(videos).as_posix(),
+        "path": str(path),
+        "prompt": "\n\n".join(turn.text for turn in benchmark.turns(question, protocol)),
+        "options": list(question.options),
+        "answer": question.letter or "",
+    }

@@ -1,0 +1,245 @@
+"""Lists of prompts as people keep them: VMBench's prompts.json, JSON, JSON Lines, CSV, TSV, Parquet."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from vmmetrics.clip import Subject
+from vmmetrics.errors import SetupError, cannot
+from vmmetrics.types import Tags
+from vmmetrics.utils.display.markup import is_ours, without_guard
+from vmmetrics.utils.schema import LARGEST_NUMBER, parse_json
+from vmmetrics.utils.tables import SEPARATORS, open_parquet, parquet_rows, read_text
+from vmmetrics.video.shards import MODEL_COLUMNS, PATH_COLUMNS, PROMPT_COLUMNS
+from vmmetrics.video.subject import subject_of_phrase
+
+LIST_SUFFIXES = frozenset({".json", ".jsonl", ".csv", ".tsv", ".parquet"})
+
+MAX_LIST_BYTES = 64 * 2**20
+"""Larger lists are refused: a hundred thousand prompts take a tenth of this."""
+MAX_ENTRIES = 1_000_000
+"""Rows of a list in Parquet; a file with more is refused."""
+
+# What the columns are called, the first that is there counts. Compared in lower case, with "_" for blanks and dashes.
+_CLIP_COLUMNS = (
+    "clip", "video", "file", *PATH_COLUMNS, "video_name", "name", "index", "id", "clip_id", "video_id", "prompt_id",
+)  # fmt: skip
+_FILE_COLUMNS = ("file_name", "video_file_name")
+_SUBJECT_COLUMNS = ("subject", "subject_phrase")
+_NOUN_COLUMNS = ("subject_noun", "noun")
+_PATTERN_COLUMNS = ("pattern", "motion_pattern")
+_TAG_COLUMN = "tag_"  # what the names of a table's columns of tags begin with; JSON has them in an object "tags"
+
+
+@dataclass(frozen=True, slots=True)
+class ListEntry:
+    """One line of a prompt list.
+
+    Attributes:
+        clip: The clip it is for, as written: a path, a name, or an index.
+        prompt: The prompt, or None where the entry gives a subject alone.
+        subject: The subject the list states, or None.
+        where: Where it stands, for messages (``"prompts.csv, entry 3"``).
+        tags: What it says of the motion asked for: its pattern, and any tags.
+        model: Which model made the clip, where the list is the ``metadata`` of a data set; else None.
+    """
+
+    clip: str
+    prompt: str | None
+    subject: Subject | None
+    where: str
+    tags: Tags = field(default_factory=dict)
+    model: str | None = None
+
+
+def read_list(path: Path) -> list[ListEntry]:
+    """Read a prompt list; its form is told from the file's suffix.
+
+    Raises:
+        SetupError: The file cannot be read, or an entry names no clip, or neither prompt nor subject.
+    """
+    return [_entry(row, f"{path.name}, entry {number}") for number, row in enumerate(_rows(path), start=1)]
+
+
+def read_metadata(path: Path) -> list[ListEntry]:
+    """Read the ``metadata`` file of a data set in the ``videofolder`` layout: ``file_name``, and what is said of it.
+
+    Returns:
+        An entry per clip, of the first row on it, prompts and models where there are any; none where the file is
+        something else.
+    """
+    entries: dict[str, ListEntry] = {}
+    try:
+        rows = _rows(path)
+    except SetupError:
+        return []  # anything may be called metadata
+    for number, row in enumerate(rows, start=1):
+        where = f"{path.name}, entry {number}"
+        told = {column: value for column, value in _by_name(row).items() if isinstance(value, str | int)}
+        clip = _first(told, _FILE_COLUMNS, where)
+        if clip is not None and clip not in entries:
+            prompt, model = _first(told, PROMPT_COLUMNS, where), _first(told, MODEL_COLUMNS, where)
+            entries[clip] = ListEntry(clip, prompt, _subject_of(told, where), where, _tags(told, where), model)
+    return list(entries.values())
+
+
+def _rows(path: Path) -> list[Mapping[str, Any]]:
+    suffix = path.suffix.lower()
+    if suffix == ".parquet":
+        return _rows_of_parquet(path)
+    text = read_text(path, MAX_LIST_BYTES, "a prompt list is expected", "the prompt list ")
+    if suffix not in LIST_SUFFIXES:
+        raise SetupError(f"{path}: expected a prompt list in {', '.join(sorted(LIST_SUFFIXES))}")
+    try:
+        return _rows_of_json(text, suffix) if suffix.startswith(".json") else list(_rows_of_table(text, suffix))
+    except (ValueError, csv.Error) as error:
+        raise SetupError(f"{path}: not readable as {suffix[1:]}: {error}") from error
+
+
+def _rows_of_parquet(path: Path) -> list[Mapping[str, Any]]:
+    """Rows of a Parquet file, without columns of bytes."""
+    try:
+        if path.stat().st_size > MAX_LIST_BYTES:
+            raise SetupError(f"{path}: larger than {MAX_LIST_BYTES // 2**20} MiB; a prompt list is expected")
+    except OSError as error:
+        raise cannot("read", f"the prompt list {path}", error) from error
+    with open_parquet(path) as table:
+        columns = [field.name for field in table.schema_arrow if "binary" not in str(field.type)]
+        return list(parquet_rows(table, path, columns, MAX_ENTRIES, 4 * MAX_LIST_BYTES))  # where packed to a quarter
+
+
+def _rows_of_table(text: str, suffix: str) -> Iterator[Mapping[str, Any]]:
+    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=SEPARATORS[suffix], strict=True)
+    ours = is_ours(reader.fieldnames or ())
+    for row in reader:
+        if None in row:
+            raise ValueError(f"line {reader.line_num} has more columns than the header; quote texts that hold commas")
+        yield {name: without_guard(cell) if ours and cell is not None else cell for name, cell in row.items()}
+
+
+def _rows_of_json(text: str, suffix: str) -> list[Mapping[str, Any]]:
+    """Entries of a list, of one object per line, or of an object clip -> prompt or clip -> entry."""
+    if suffix == ".jsonl":
+        # not splitlines: it takes characters for line ends that JSON has in texts, such as U+2028
+        loaded: Any = [parse_json(line, gaps=True) for line in text.split("\n") if line.strip()]
+    else:
+        loaded = parse_json(text, gaps=True)
+    if isinstance(loaded, Mapping):
+        entries = ((key, value if isinstance(value, Mapping) else {"prompt": value}) for key, value in loaded.items())
+        loaded = [{**entry, "clip": key} for key, entry in entries]
+    if not isinstance(loaded, list) or not all(isinstance(row, Mapping) for row in loaded):
+        raise ValueError("expected a list of objects, each with clip (or index) and prompt")
+    return loaded
+
+
+def _entry(row: Mapping[str, Any], where: str) -> ListEntry:
+    named = _by_name(row)
+    clip = _first(named, _CLIP_COLUMNS, where)
+    prompt = _first(named, PROMPT_COLUMNS, where)
+    subject = _subject_of(named, where)
+    if clip is None:
+        raise SetupError(f"{where}: expected a column clip (or video, file, path, index) but got {', '.join(named)}")
+    if prompt is None and subject is None:
+        raise SetupError(f"{where}: expected a prompt or a subject for {clip} but got {', '.join(named)}")
+    return ListEntry(clip, prompt, subject, where, _tags(named, where))
+
+
+def _by_name(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {str(key).strip().lower().replace(" ", "_").replace("-", "_"): value for key, value in row.items()}
+
+
+def _subject_of(row: Mapping[str, Any], where: str) -> Subject | None:
+    phrase, noun = _first(row, _SUBJECT_COLUMNS, where), _first(row, _NOUN_COLUMNS, where)
+    if noun is not None:
+        return Subject(noun, phrase or noun, "list")
+    return None if phrase is None else subject_in(phrase, "list")
+
+
+def subject_in(phrase: str, source: str) -> Subject:
+    """Take a phrase for a subject, whole where no noun is found in it; ``source`` says who stated it."""
+    return subject_of_phrase(phrase, source) or Subject(phrase, phrase, source)
+
+
+def _tags(row: Mapping[str, Any], where: str) -> dict[str, str | float]:
+    """Pattern and tags of an entry; tags that are no object of texts and numbers are someone else's, and left alone."""
+    pattern = _first(row, _PATTERN_COLUMNS, where)
+    given = {key.removeprefix(_TAG_COLUMN): _cell(value) for key, value in row.items() if key.startswith(_TAG_COLUMN)}
+    listed = row.get("tags")
+    if isinstance(listed, Mapping):
+        given |= {str(key): value for key, value in listed.items()}
+    tags = {key: tag for key, value in given.items() if (tag := _tag(value)) is not None}
+    return ({} if pattern is None else {"pattern": pattern}) | tags
+
+
+def _cell(value: Any) -> Any:
+    """A cell of a table, which has no types: a number where it reads as one."""
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return value
+
+
+def _tag(value: Any) -> str | float | None:
+    """The value of a tag: None for a gap, which pandas writes as nan; a number that no table can hold is a text."""
+    if isinstance(value, bool) or not isinstance(value, str | float | int) or value == "" or value != value:
+        return None
+    return str(value) if not isinstance(value, str) and abs(value) > LARGEST_NUMBER else value
+
+
+def _first(row: Mapping[str, Any], columns: tuple[str, ...], where: str) -> str | None:
+    """The text of the first of ``columns`` that is there and not blank."""
+    for column in columns:
+        value = row.get(column)
+        if value is None or isinstance(value, bool) or value != value:  # NaN is a gap
+            continue
+        if not isinstance(value, (str, int)):
+            raise SetupError(f"{where}: expected text in {column} but got {type(value).__name__}")
+        if str(value).strip():
+            return str(value).strip()
+    return None
+
+
+_LONGEST_NUMBER = 100  # digits; Python refuses to read some thousands, and no clips are counted so far
+
+
+class PromptList:
+    """A prompt list with its keys: a clip is looked up by path, file name, stem, then number."""
+
+    def __init__(self, entries: Sequence[ListEntry]) -> None:
+        self.entries = entries
+        self._by_key: dict[tuple[str, str | int], int | None] = {}
+        for number, entry in enumerate(entries):
+            for key in _keys(entry.clip):
+                present = self._by_key.setdefault(key, number)
+                first = entry if present is None else entries[present]
+                if (first.prompt, first.subject, first.tags) == (entry.prompt, entry.subject, entry.tags):
+                    continue
+                if key[0] == "path":
+                    raise SetupError(f"{entry.where}: {entry.clip} has another prompt in {first.where}")
+                self._by_key[key] = None  # two folders with equal file names: the path must tell them apart
+
+    def find(self, name: str) -> int | None:
+        """Position of the entry for the clip called ``name``, or None."""
+        return next((number for key in _keys(name) if (number := self._by_key.get(key)) is not None), None)
+
+
+def _keys(clip: str) -> list[tuple[str, str | int]]:
+    """The ways to match a clip, the most telling first. Every tail of its path counts as a path."""
+    path = PurePosixPath(clip.replace("\\", "/") if "/" not in clip else clip)
+    parts = [part for part in path.parts if part not in ("/", ".", "..")]
+    if not parts:
+        return []
+    tails = [("path", "/".join(parts))]
+    tails += [("tail", "/".join(parts[start:])) for start in range(len(parts))]
+    # Only a suffix that looks like one is taken off: "0.5 speed" is a name.
+    stem = re.sub(r"\.[A-Za-z0-9]{2,4}$", "", parts[-1])
+    keys: list[tuple[str, str | int]] = [*tails, ("stem", "/".join([*parts[:-1], stem])), ("stem", stem)]
+    if stem.isdecimal() and len(stem) < _LONGEST_NUMBER:
+        keys.append(("number", int(stem)))  # VMBench: index 1 is 0001.mp4
+    return keys
