@@ -151,7 +151,7 @@ def show(
         raise typer.BadParameter(f"the folder {out.absolute().parent} does not exist")
     from vmmetrics.scoring.recall import recall
     from vmmetrics.scoring.show.film import write_film
-    from vmmetrics.scoring.show.findings import Findings, perceive
+    from vmmetrics.scoring.show.findings import Findings, explain, perceive
     from vmmetrics.scoring.show.sheet import draw_sheet
     from vmmetrics.utils.storage.atomic import temporary_of
 
@@ -159,7 +159,8 @@ def show(
     output, messages = open_consoles()
     for warning in found.warnings:
         messages.print(f"warning: {warning}", soft_wrap=True)
-    findings = Findings(found.record.clip, found.label, found.results, found.record.errors, found.record.prompt)
+    results = found.results if found.warnings else explain(found.scene, found.results)  # by the models that scored it
+    findings = Findings(found.record.clip, found.label, results, found.record.errors, found.record.prompt)
     perceived = perceive(found.scene, findings)
     building = temporary_of(out)
     try:

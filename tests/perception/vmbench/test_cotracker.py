@@ -148,9 +148,9 @@ def test_nowhere_to_put_points(frames: np.ndarray):
 def test_a_clip_is_let_go(frames: np.ndarray):
     tracker, own = adapter(), frames[:1].copy()
     tracker.grid(own, 2, 0, None)
-    clip = tracker._held.get().clip
+    loaded = tracker._held.get()
     del own
-    assert clip.frames() is None
+    assert loaded.frames() is None
 
 
 @needs_cotracker

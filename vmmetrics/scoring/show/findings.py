@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from vmmetrics.errors import VMMetricsError
+from vmmetrics.metrics.cas import explained
 from vmmetrics.metrics.registry import find
 from vmmetrics.perception.points import object_tracks
 from vmmetrics.perception.scene import Objects, PointTracks, Poses, Scene
@@ -72,6 +73,16 @@ class Perceived:
     objects: Objects | None = None
     tracks: Mapping[int, PointTracks] = field(default_factory=dict)
     poses: Poses | None = None
+
+
+def explain(scene: Scene, results: Mapping[str, MetricResult]) -> Mapping[str, MetricResult]:
+    """Return the results with CAS explained where scoring left that out, because the clip scored well enough."""
+    result = results.get("cas")
+    if result is None or not result.events or getattr(result, "looks", ()):
+        return results
+    with suppress(VMMetricsError):
+        return {**results, "cas": explained(scene, result)}
+    return results
 
 
 def perceive(scene: Scene, findings: Findings) -> Perceived:
