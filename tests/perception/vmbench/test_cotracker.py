@@ -123,7 +123,7 @@ def test_features_are_computed_once_and_change_nothing(frames: np.ndarray, mask:
     both = [tracker.grid(frames, 3, query, m) for query, m in ((0, mask), (2, other), (0, other))]
     assert seen == [LENGTH]
     for shared, (query, m) in zip(both, ((0, mask), (2, other), (0, other)), strict=True):
-        tracker._held.get().clip = None
+        tracker._held.get().forget()
         own = tracker.grid(frames, 3, query, m)
         np.testing.assert_array_equal(shared.xy, own.xy)
         np.testing.assert_array_equal(shared.visible, own.visible)

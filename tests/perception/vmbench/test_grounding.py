@@ -147,6 +147,30 @@ def test_boxes_are_the_queries_above_the_threshold_in_their_order(monkeypatch: p
     assert np.allclose(found, boxes.numpy()[best > threshold], atol=1e-6)
 
 
+def test_frames_in_a_batch_do_not_mix(monkeypatch: pytest.MonkeyPatch, dino: GroundingDINO):
+    monkeypatch.setattr(grounding, "SHORT_SIDE", 48)
+    monkeypatch.setattr(grounding, "BOX_THRESHOLD", 0.0)  # every query, so that any difference shows
+    frames = [np.ascontiguousarray(random_picture(48, 72)[::way]) for way in (1, -1)]
+    alone = [dino.boxes(frame, "A horse") for frame in frames]
+    monkeypatch.setattr(dino._held, "at_once", lambda most: 2)
+    sizes: list[int] = []
+    queries = dino.queries
+    monkeypatch.setattr(dino, "queries", lambda pixels, text: sizes.append(len(pixels)) or queries(pixels, text))
+    together = dino.boxes_in(frames, "A horse")
+    assert sizes == [2]
+    assert not np.allclose(alone[0], alone[1], atol=1e-3)
+    for one, other in zip(alone, together, strict=True):
+        np.testing.assert_allclose(one, other, atol=TOLERANCE["boxes"])
+
+
+def test_pixels_are_normalised_to_the_last_bit(monkeypatch: pytest.MonkeyPatch):
+    image = random_picture(33, 47)
+    values = (image.astype(np.float32) / np.float32(255) - np.float32(grounding.PIXEL_MEAN)) / np.float32(
+        grounding.PIXEL_STD
+    )
+    assert np.array_equal(prepared(image[None].copy(), CPU.device)[0].numpy(), values.transpose(2, 0, 1))
+
+
 def test_the_threshold_itself_is_not_above_it(monkeypatch: pytest.MonkeyPatch):
     logits = torch.full((3, 256), -torch.inf)
     logits[:, 1] = torch.tensor([-5.0, 0.0, 5.0])

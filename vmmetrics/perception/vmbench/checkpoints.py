@@ -7,7 +7,7 @@ plausible numbers.
 from __future__ import annotations
 
 import argparse
-from collections import defaultdict
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,12 +39,19 @@ class _LeftOut:
         return self
 
 
-CONTAINERS: Mapping[str, Any] = {"collections.defaultdict": defaultdict, "argparse.Namespace": argparse.Namespace}
-"""Classes, beside those torch knows, that are what they are named."""
+def _as_dict(*_: object) -> OrderedDict[Any, Any]:
+    return OrderedDict()
+
+
+CONTAINERS: Mapping[str, Any] = {
+    "collections.defaultdict": _as_dict,  # torch fills no other dict than this
+    "argparse.Namespace": argparse.Namespace,
+}
+"""What stands for containers that torch does not know by itself."""
 
 
 def _loaded(path: Path) -> Any:
-    """Load tensors and plain values; of what else is named, known containers come back and the rest is left out.
+    """Load tensors and plain values; of what else is named, :data:`CONTAINERS` come back and the rest is left out.
 
     Nothing in the file is executed: a class or function that is not among torch's own or :data:`CONTAINERS` is never
     imported, :class:`_LeftOut` stands in its place.
