@@ -3,8 +3,9 @@
     python -m benchmarks.vmbench_flops [--protocol vmmetrics] [--metrics cas ois]
 
 The adapters and metrics run as they are, on a clip of 49 frames of 720 x 480 with one subject, then with two (1.5 on
-average). Behind them stand the published networks at their true size on torch's meta device: each call runs there under
-:mod:`torch.utils.flop_counter`'s formulas and answers zeros; what is in the clip is said by :mod:`benchmarks.vmbench_speed`.
+average). Behind them stand the published networks at their true size on torch's meta device: each call runs there, is
+counted by the formulas of :mod:`torch.utils.flop_counter`, and answers zeros; :mod:`benchmarks.vmbench_speed` says what
+is in the clip.
 CoTracker's code is not ours to ship: its calls are counted by a formula, fitted to counts of its own network (12.37
 TFLOP at 936 points, 4.49 at 136, 28.14 at 2,536). Only matrix products, convolutions and attention count.
 
@@ -26,8 +27,8 @@ import numpy as np
 import torch
 import transformers
 from torch import Tensor
-from torch.utils._pytree import tree_flatten, tree_map_only, tree_unflatten
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_flatten, tree_map_only, tree_unflatten
 from torch.utils.flop_counter import flop_registry
 from transformers.models.grounding_dino import modeling_grounding_dino
 
@@ -138,14 +139,17 @@ def explanation(meter: Meter) -> Callable[[Any, Any], Any]:
     return lambda _, pixels: counted(torch.from_numpy(pixels)[None])[0, 0].numpy()
 
 
+QALIGN_ANSWER = qalign_network.answer
+"""As it is before it is replaced."""
+
+
 def qalign(meter: Meter) -> Any:
     sizes = qalign_network.Sizes()
     net: Any = on_meta(lambda: qalign_network.Network(sizes))
     prompt = qalign_network.Prompt(before=(1, *range(3, 17)), after=tuple(range(17, 29)), levels=tuple(range(30, 35)))
     with torch.inference_mode():
         question = qalign_network.pose(net, prompt, 3)
-    real = qalign_network.answer
-    answer = meter.metered("Q-Align, windows", lambda windows: real(net, question, windows))
+    answer = meter.metered("Q-Align, windows", lambda windows: QALIGN_ANSWER(net, question, windows))
     seen = SimpleNamespace(sizes=sizes, see=meter.metered("Q-Align, frames", net.see), answer=answer)
     return SimpleNamespace(network=seen, question=None, table=qalign_vision.shades())
 
@@ -164,7 +168,9 @@ def dino(meter: Meter) -> Any:
     counted = meter.metered("Grounding DINO", find)
 
     def model(pixel_values: Tensor, input_ids: Tensor) -> Any:
-        logits, boxes = zip(*(counted(one[None], ids[None]) for one, ids in zip(pixel_values, input_ids, strict=True)))
+        logits, boxes = zip(
+            *(counted(one[None], ids[None]) for one, ids in zip(pixel_values, input_ids, strict=True)), strict=True
+        )
         return SimpleNamespace(logits=torch.cat(logits), pred_boxes=torch.cat(boxes))
 
     class Tokens(dict[str, Tensor]):
@@ -176,10 +182,12 @@ def dino(meter: Meter) -> Any:
 
 def sam(meter: Meter) -> Any:
     kind = publishers.SAM.kind
-    net: Any = on_meta(lambda: getattr(transformers, kind)(getattr(transformers, kind).config_class(**publishers.SAM.options)))
+    net: Any = on_meta(
+        lambda: getattr(transformers, kind)(getattr(transformers, kind).config_class(**publishers.SAM.options))
+    )
     decode = meter.metered("SAM, boxes", lambda **given: net(**given, multimask_output=False).pred_masks)
 
-    def masks(*, multimask_output: bool, **given: Any) -> Any:
+    def masks(*, multimask_output: bool, **given: Any) -> Any:  # noqa: ARG001 - never more than one, as asked
         return SimpleNamespace(pred_masks=decode(**given))
 
     masks.config = net.config  # type: ignore[attr-defined]
@@ -193,7 +201,9 @@ SAM2_PARTS = ("encode", "decode_boxes", "decode_objects", "remember", "recall")
 def sam2(meter: Meter) -> tuple[Any, dict[str, Callable[..., Any]]]:
     """Return what stands for the network, and for the functions of :mod:`sam2_net` that run it."""
     kind = publishers.SAM2.kind
-    net: Any = on_meta(lambda: getattr(transformers, kind)(getattr(transformers, kind).config_class(**publishers.SAM2.options)))
+    net: Any = on_meta(
+        lambda: getattr(transformers, kind)(getattr(transformers, kind).config_class(**publishers.SAM2.options))
+    )
     small = ("no_object_pointer", "memory_temporal_positional_encoding")
     held = {name: torch.zeros(getattr(net, name).shape) for name in small}
     layers = ("mask_downsample", "temporal_positional_encoding_projection_layer")
@@ -252,7 +262,7 @@ def counted_models(meter: Meter) -> tuple[Models, dict[str, Callable[..., Any]]]
 
 def made_clip() -> Clip:
     """Return a clip in which :func:`benchmarks.vmbench_speed.there` sees all subjects throughout."""
-    frames = np.random.default_rng(0).integers(0, 255, SIZE[:1] + (60, 90, 3), dtype=np.uint8)
+    frames = np.random.default_rng(0).integers(0, 255, (SIZE[0], 60, 90, 3), dtype=np.uint8)
     frames = np.ascontiguousarray(frames.repeat(8, axis=1).repeat(8, axis=2))
     frames[:, : speed.MARK, : speed.MARK] = 0
     return Clip(frames, np.arange(SIZE[0]) / speed.FPS, float(speed.FPS), subject=Subject("horse", "a horse", "option"))
@@ -274,10 +284,15 @@ def count(metrics: list[str], protocol: Protocol, subjects: int, *, vanish: bool
         for meter.metric in metrics:
             result = wanted[meter.metric](scene)
             assert result.score is not None, (meter.metric, result.missing)
-        if "cas" in metrics:
-            meter.metric = "cas, explanation"
-            models.plausibility.looked(scene)  # type: ignore[union-attr]
     return meter
+
+
+def count_explanation() -> float:
+    """TFLOP of CAS's explanation of a clip, which comes on top where it scores below Fair."""
+    meter = Meter("explanation")
+    judge: Any = counted_models(meter)[0].plausibility
+    judge.looked(SimpleNamespace(clip=made_clip(), probabilities=np.full((30, 5), 0.2)))
+    return meter.of("explanation")
 
 
 def main() -> int:
@@ -296,9 +311,10 @@ def main() -> int:
         if options.protocol == "vmbench" and flops > LIMITS[metric]:
             over.append(metric)
     total = sum(meter.of(metric) for meter in counted for metric in options.metrics) / 2
-    print(f"{'all':8}{total:8.2f}{sum(LIMITS[m] for m in options.metrics):8.2f}{sum(LEAN[m] for m in options.metrics):8.2f}")
+    limit, lean = (sum(table[metric] for metric in options.metrics) for table in (LIMITS, LEAN))
+    print(f"{'all':8}{total:8.2f}{limit:8.2f}{lean:8.2f}")
     if "cas" in options.metrics:
-        print(f"explanation of a clip that scores below Fair: {counted[1].of('cas, explanation'):.2f}")
+        print(f"explanation of a clip that scores below Fair: {count_explanation():.2f}")
     if "tcs" in options.metrics:
         gone = count(["tcs"], options.protocol, 2, vanish=True)
         print(f"TCS of two subjects of which one vanishes: {gone.of('tcs'):.2f}, both stay: {counted[1].of('tcs'):.2f}")

@@ -264,7 +264,8 @@ def plain(models: Models, *, small: bool) -> Models:
     raw: Any = models.released
     points = SteeredPoints(PlainPoints(raw.points), SMALL_GRID if small else None)
     released = replace(
-        ours, grounder=SteeredGrounder(raw.grounder, one_by_one=True), sam2=Steered(raw.sam2, fresh=True), points=points,
+        ours, grounder=SteeredGrounder(raw.grounder, one_by_one=True), sam2=Steered(raw.sam2, fresh=True),
+        points=points,
         people=PlainPeople(ours.people), keypoints=PlainKeypoints(ours.keypoints),
     )  # fmt: skip
     return replace(models, released=released, quality=PlainQuality(models.quality))

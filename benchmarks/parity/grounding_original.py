@@ -6,8 +6,8 @@ the differences measured) and is no faster; the other needs no second package.
 
 from __future__ import annotations
 
-from importlib import import_module
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from vmmetrics.functional import commonsense_adherence_score
 from vmmetrics.perception.scene import ExplainingModel, Scene
-from vmmetrics.types import Box, Event, FloatArray, Look, MetricResult, Protocol
+from vmmetrics.types import Box, Event, FloatArray, Look, MetricResult, PlausibilityResult, Protocol
 
 LEAST_GAIN = 0.05
 """Gain of a part that is worth naming: less changes no score by more than half of the last digit that tables show."""
@@ -35,7 +35,7 @@ def measure(scene: Scene, protocol: Protocol = "vmmetrics") -> MetricResult:  # 
     return explained(scene, result) if wanted else result
 
 
-def explained(scene: Scene, result: MetricResult) -> MetricResult:
+def explained(scene: Scene, result: PlausibilityResult) -> PlausibilityResult:
     """Return a clip's result with where the model looked, and the part that cost most as an event."""
     model = scene.models.plausibility
     looks = model.looked(scene) if isinstance(model, ExplainingModel) else ()

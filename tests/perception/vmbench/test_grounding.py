@@ -120,7 +120,12 @@ def test_a_fault_shows(fault: Any, hub: Path):
 
 @pytest.mark.parametrize("index", range(len(FRAMES)))
 def test_frames_are_prepared_as_upstream_does(index: int):
-    assert np.abs(sampled(prepared(shrunk(random_picture(*FRAMES[index]))[None], CPU.device)[0]) - UPSTREAM[f"frame{index}"]).max() < 1e-6
+    assert (
+        np.abs(
+            sampled(prepared(shrunk(random_picture(*FRAMES[index]))[None], CPU.device)[0]) - UPSTREAM[f"frame{index}"]
+        ).max()
+        < 1e-6
+    )
 
 
 def test_sizes():

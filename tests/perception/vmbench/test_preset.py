@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -165,6 +166,16 @@ def test_files_are_told_by_their_hashes(monkeypatch: pytest.MonkeyPatch, tmp_pat
     }
 
 
+@pytest.fixture
+def precision() -> Iterator[Any]:
+    import torch
+
+    before = torch.get_float32_matmul_precision()
+    yield torch.get_float32_matmul_precision
+    torch.set_float32_matmul_precision(before)
+
+
+@pytest.mark.usefixtures("precision")
 def test_tf32_is_asked_for_and_on_record(fakes: FakeModels, monkeypatch: pytest.MonkeyPatch):
     asked: list[Wanted] = []
     load = suite_module.load_preset
@@ -178,16 +189,12 @@ def test_tf32_is_asked_for_and_on_record(fakes: FakeModels, monkeypatch: pytest.
     assert described[1]["label"] == "preset vmbench, protocol vmbench, TF32"
 
 
-def test_tf32_is_set_in_the_process_that_scores(monkeypatch: pytest.MonkeyPatch):
+def test_tf32_is_set_in_the_process_that_scores(precision: Any, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(module, "locate", lambda *_: {})
     monkeypatch.setattr(module, "hashes", lambda *_: {})
-    before = torch.get_float32_matmul_precision()
-    try:
-        load_preset("vmbench", Wanted())
-        assert torch.get_float32_matmul_precision() == "highest"
-        load_preset("vmbench", Wanted(tf32=True))
-        assert torch.get_float32_matmul_precision() == "high"
-    finally:
-        torch.set_float32_matmul_precision(before)
+    load_preset("vmbench", Wanted())
+    assert precision() == "highest"
+    load_preset("vmbench", Wanted(tf32=True))
+    assert precision() == "high"
     with pytest.raises(ValueError, match="preset embedded runs on the CPU"):
         load_preset("embedded", Wanted(tf32=True))

@@ -151,7 +151,11 @@ def test_the_layout_of_transformers_5_is_understood(tmp_path: Path):
         ((), {"model_type": "llama"}, "expected model_type mplug_owl2 but got llama"),
         ((), {"num_key_value_heads": 2}, r"num_key_value_heads 2 \(only 4\)"),
         ((), {"rope_scaling": {"type": "linear", "factor": 2.0}}, "rope_scaling"),
-        ((), {"rope_parameters": {"rope_type": "linear", "factor": 2.0}}, r"rope_type linear .*rope_parameters .*factor"),
+        (
+            (),
+            {"rope_parameters": {"rope_type": "linear", "factor": 2.0}},
+            r"rope_type linear .*rope_parameters .*factor",
+        ),
         ((), {"rope_theta": 5e5, "rope_parameters": {"rope_theta": 1e4}}, r"rope_theta 10000.0 \(only 500000.0\)"),
         ((), {"rope_parameters": 3}, "not understood"),
         ((), {"attention_bias": True}, "attention_bias True"),

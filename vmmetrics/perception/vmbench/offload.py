@@ -1,9 +1,9 @@
 """Weights of an evicted network in host memory, from which they come back without their checkpoint being read.
 
-Weights never change, so they are copied off the GPU once; from then on an eviction frees memory and copies nothing. On a
-24 GB card what goes back and forth is at most 25 GB a clip: 1 s at the 25 GB/s of PCIe 4 x16 from pinned memory, where
-reading and building Q-Align alone (16.4 GB) takes an estimated 5 to 10 s. The alternative, one model over many clips,
-would save that second and cost the design that a clip is scored, written and done with by itself.
+Weights never change, so they are copied off the GPU once; from then on an eviction frees memory and copies nothing. On
+a 24 GB card at most 25 GB come back in a clip: 1 s at the 25 GB/s of PCIe 4 x16 from pinned memory, where reading and
+building Q-Align alone (16.4 GB) takes an estimated 5 to 10 s. The alternative, one model over many clips, would save
+that second and cost the design that a clip is scored, written and done with by itself.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class HostWeights:
 
 def fits_host(net: nn.Module) -> bool:
     """Whether a copy of a network's weights fits into the host memory that is free."""
-    needed = sum(tensor.nbytes for tensor in itertools.chain(net.parameters(), net.buffers()))
+    needed: int = sum(tensor.nbytes for tensor in itertools.chain(net.parameters(), net.buffers()))
     return free_host_memory() >= needed + HOST_RESERVE
 
 

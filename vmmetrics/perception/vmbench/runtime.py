@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from threading import RLock
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar, cast
 
 import numpy as np
 import torch
@@ -156,8 +156,7 @@ class Held(Generic[Net]):
             elif activations is not None or self.shelf.latest() is not self:
                 self.shelf.make_room(beside, keep=self)
             self.shelf.used(self)
-            assert self._net is not None
-            return self._net
+            return cast(Net, self._net)
 
     def _bring(self) -> None:
         with loading(), torch.inference_mode(False):  # weights made in that mode could never explain an answer

@@ -11,7 +11,7 @@ from vmmetrics.metrics.cas import explained
 from vmmetrics.metrics.registry import find
 from vmmetrics.perception.points import object_tracks
 from vmmetrics.perception.scene import Objects, PointTracks, Poses, Scene
-from vmmetrics.types import Event, MetricResult
+from vmmetrics.types import Event, MetricResult, PlausibilityResult
 
 LEAST_CHARGE = 0.01
 """Of the score: what unsteadiness takes off is told from here on."""
@@ -78,7 +78,7 @@ class Perceived:
 def explain(scene: Scene, results: Mapping[str, MetricResult]) -> Mapping[str, MetricResult]:
     """Return the results with CAS explained where scoring left that out, because the clip scored well enough."""
     result = results.get("cas")
-    if result is None or not result.events or getattr(result, "looks", ()):
+    if not isinstance(result, PlausibilityResult) or not result.events or result.looks:
         return results
     with suppress(VMMetricsError):
         return {**results, "cas": explained(scene, result)}

@@ -182,7 +182,8 @@ class _Loaded:
     def forget(self) -> torch.nn.Module:
         """Forget the last clip; return the module that holds all weights."""
         self.frames, self.video, self.features, self.shared.features = None, torch.zeros(0), {}, torch.zeros(0)
-        return self.predictor  # type: ignore[no-any-return]
+        module: torch.nn.Module = self.predictor
+        return module
 
     def ask(self, frames: UInt8Array, asked: dict[str, Any], *, half: bool) -> tuple[FloatArray, Any]:
         """Return (T, N, 2) float64 clip pixels and (T, N) bool."""

@@ -42,9 +42,9 @@ GRADIENT_MEMORY = 6 * 2**30
 """Bytes that those of all blocks may take behind looked(); beyond, they are computed once more on the way back."""
 
 EXPLAINED_BELOW = 0.5
-"""Score below which looked() is asked for: below Fair. At the published size it costs 11.1 TFLOP, the score of a clip of
-49 frames 15.3. Its pass forward cannot be the score's own: which view is worst is known afterwards, and a view that can
-be gone back through takes 3.9 GB."""
+"""Score below which looked() is asked for: below Fair. At the published size it costs 11.1 TFLOP, the score of a clip
+of 49 frames 15.3. Its pass forward cannot be the score's own: which view is worst is known afterwards, and a view that
+can be gone back through takes 3.9 GB."""
 
 PUBLISHED = SIZES["giant"]
 """Size of VMBench's classifier."""
@@ -111,7 +111,6 @@ class VideoMAEPlausibility:
         Raises:
             SetupError: Then, if the file does not hold such a classifier.
         """
-
         precision = _released_precision(shelf.device)
 
         def load() -> Any:

@@ -122,7 +122,7 @@ class MaskSession:
             yield from ((frame, self._full(one)) for frame, one in zip(frames, coarse, strict=True))
 
     def masks(self, frame: int, boxes: FloatArray, ahead: Sequence[int] = ()) -> BoolArray:
-        """Return (N, H, W) bool, one mask per box in a frame taken as a still, from the features that the session keeps.
+        """Return (N, H, W) bool, one mask per box in a frame taken as a still; features are the session's.
 
         Args:
             frame: Its index.
@@ -248,7 +248,7 @@ class MaskSession:
         known = [frame - n * step for n in range(1, limit) if frame - n * step in first.since]
         pointers = [torch.stack([one.given.pointer for one in objects])]
         pointers += [torch.stack([one.since[t].pointer for one in objects]) for t in known]
-        # All frames since the given one are remembered, so the ages are 1, 2, ...; a list would be copied, and waited for.
+        # All frames since the given one are remembered: ages are 1, 2, ...; a list would be copied, and waited for.
         count_up = torch.arange(len(self._frames), device=self._device)
         ages = torch.cat([count_up[abs(frame - start)][None], count_up[1 : len(known) + 1]])
         channels = pointers[0].shape[1]
