@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from vmmetrics.perception.vmbench.adapters.grounding import caption, prepared
+from vmmetrics.perception.vmbench.adapters.grounding import caption, prepared, shrunk
 
 FIXTURE = Path(__file__).resolve().parents[1] / "tests" / "data" / "vmbench" / "grounding_parity.npz"
 
@@ -236,7 +236,7 @@ def main() -> None:
     kept = {f"frame{i}": sampled(_upstream_prepared(random_picture(*size))) for i, size in enumerate(FRAMES)}
     for size in FRAMES:
         frame = random_picture(*size)
-        there, here = _upstream_prepared(frame), prepared(frame)
+        there, here = _upstream_prepared(frame), prepared(shrunk(frame)[None], torch.device("cpu"))[0]
         same = there.shape == here.shape
         print(f"{size} to {tuple(here.shape)}: " + (f"{(there - here).abs().max():.1e}" if same else f"{there.shape}"))
     if arguments.write:

@@ -91,13 +91,23 @@ class Steered:
     """Runs a model and says what is in the clip instead of what it says."""
 
     model: Any
+    fresh: bool = False
 
-    def masks(self, frame: np.ndarray, boxes: np.ndarray) -> np.ndarray:
+    def masks(self, frame: np.ndarray | int, boxes: np.ndarray, *ahead: Any) -> np.ndarray:
+        if isinstance(frame, int):
+            self.model.session().masks(frame, boxes, *ahead)
+            return rectangles(*self.model.frames.shape[1:3])[: len(boxes)]
         self.model.masks(frame, boxes)
         return rectangles(*frame.shape[:2])[: len(boxes)]
 
+    def masks_in(self, frames: list[np.ndarray], boxes: list[np.ndarray]) -> list[np.ndarray]:
+        if self.fresh:  # the released way: frame by frame
+            return [self.masks(*asked) for asked in zip(frames, boxes, strict=True)]
+        self.model.masks_in(frames, boxes)
+        return [rectangles(*frames[0].shape[:2])[: len(of_frame)] for of_frame in boxes]
+
     def open(self, frames: np.ndarray) -> Steered:
-        return Steered(_Session(self.model, frames))
+        return Steered(_Session(self.model, frames, self.fresh))
 
     def propagate(self, *asked: Any, **how: Any) -> Iterator[tuple[int, dict[int, np.ndarray]]]:
         truth = rectangles(*self.model.frames.shape[1:3])
@@ -116,6 +126,13 @@ class SteeredGrounder:
     """Grounding DINO that finds the objects."""
 
     model: Any
+    one_by_one: bool = False
+
+    def boxes_in(self, frames: list[np.ndarray], text: str) -> list[np.ndarray]:
+        if self.one_by_one:
+            return [self.boxes(frame, text) for frame in frames]
+        self.model.boxes_in(frames, text)
+        return [BOXES[: there(frame)] for frame in frames]
 
     def boxes(self, frame: np.ndarray, text: str) -> np.ndarray:
         self.model.boxes(frame, text)
@@ -172,16 +189,6 @@ class SteeredPoints:
 
 def still(length: int, xy: np.ndarray, when: np.ndarray) -> PointTracks:
     return PointTracks(np.repeat(xy[None], length, axis=0), np.ones((length, len(xy)), bool), when)
-
-
-@dataclass
-class PlainSegmenter:
-    """SAM 2 that forgets its features from chunk to chunk."""
-
-    model: Any
-
-    def open(self, frames: np.ndarray) -> Steered:
-        return Steered(_Session(self.model, frames, fresh=True))
 
 
 @dataclass
@@ -243,10 +250,9 @@ def steered(models: Models, *, small: bool) -> Models:
     points = SteeredPoints(given.points, SMALL_GRID if small else None)
     people, keypoints = SteeredPeople(given.people), Steered(given.keypoints)
     released = replace(
-        given, grounder=grounder, sam=Steered(given.sam), sam2=sam2, video=sam2, points=points, people=people,
-        keypoints=keypoints,
-    )  # fmt: skip
-    segmenter = replace(models.segmenter, grounder=grounder, stills=sam2, video=sam2)  # type: ignore[type-var]
+        given, grounder=grounder, sam=Steered(given.sam), sam2=sam2, points=points, people=people, keypoints=keypoints
+    )
+    segmenter = replace(models.segmenter, grounder=grounder, sam2=sam2)  # type: ignore[type-var]
     pose = type(models.pose)(people, keypoints)  # type: ignore[call-arg]
     tracker = replace(models.tracker, points=points)  # type: ignore[type-var]
     return replace(models, released=released, segmenter=segmenter, tracker=tracker, pose=pose)
@@ -258,10 +264,11 @@ def plain(models: Models, *, small: bool) -> Models:
     raw: Any = models.released
     points = SteeredPoints(PlainPoints(raw.points), SMALL_GRID if small else None)
     released = replace(
-        ours, video=PlainSegmenter(raw.sam2), points=points,
+        ours, grounder=SteeredGrounder(raw.grounder, one_by_one=True), sam2=Steered(raw.sam2, fresh=True),
+        points=points,
         people=PlainPeople(ours.people), keypoints=PlainKeypoints(ours.keypoints),
     )  # fmt: skip
-    return replace(models, released=released, quality=PlainQuality(models.quality.rater))  # type: ignore[attr-defined]
+    return replace(models, released=released, quality=PlainQuality(models.quality))
 
 
 def all_views(scene: Scene) -> MetricResult:

@@ -6,6 +6,7 @@ the differences measured) and is no faster; the other needs no second package.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import torch
 
 from benchmarks.parity.publishers import TOKENIZER_NAME, TRAINING_ONLY, bert_beside, grounding_weights
 from vmmetrics.errors import SetupError
-from vmmetrics.perception.vmbench.adapters.grounding import BOX_THRESHOLD, caption, prepared
+from vmmetrics.perception.vmbench.adapters.grounding import BOX_THRESHOLD, caption, prepared, shrunk
 from vmmetrics.perception.vmbench.runtime import Held, Shelf, shelf_on
 from vmmetrics.types import FloatArray, UInt8Array
 
@@ -57,10 +58,14 @@ class OriginalGroundingDINO:
         """
         model = self._held.get()
         with torch.inference_mode():
-            answer = model(prepared(frame)[None].to(self._device), captions=[caption(text)])
+            answer = model(prepared(shrunk(frame)[None], self._device), captions=[caption(text)])
         best = answer["pred_logits"][0].sigmoid().amax(dim=-1)
         found: FloatArray = answer["pred_boxes"][0][best > BOX_THRESHOLD].float().cpu().numpy()
         return found
+
+    def boxes_in(self, frames: Sequence[UInt8Array], text: str) -> list[FloatArray]:
+        """Do :meth:`boxes` for several frames."""
+        return [self.boxes(frame, text) for frame in frames]
 
     def _load(self) -> Any:
         weights = {key.removeprefix("module."): value for key, value in grounding_weights(self._source).items()}

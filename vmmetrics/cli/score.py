@@ -41,6 +41,9 @@ def score(
     follow_links: options.FollowLinks = True,
     allow_failures: options.AllowFailures = False,
     device: options.Device = None,
+    tf32: Annotated[
+        bool, option("Let a GPU round float32 products to TF32: faster, scores differ a little.", "--tf32")
+    ] = False,
     limit: options.Limit = None,
     dry_run: options.DryRun = False,
     form: options.Format = "text",
@@ -57,6 +60,8 @@ def score(
     part = parse_shard(shard)
     if device is not None and device != "cpu" and preset in (None, "embedded") and cas_model is None:
         raise typer.BadParameter("preset embedded runs on the CPU; --device is for --preset vmbench and --cas-model")
+    if tf32 and preset in (None, "embedded"):
+        raise typer.BadParameter("preset embedded runs on the CPU; --tf32 is for --preset vmbench")
     plugins = tuple(str(path.absolute()) for path in plugin or ())
     choice = {
         "preset": preset,
@@ -65,6 +70,7 @@ def score(
         "reading": reading_of(assume_fps, max_memory),
         "cas_model": None if cas_model is None else str(cas_model.absolute()),
         "plugins": plugins,
+        "tf32": tf32,
     }
     from vmmetrics.cli.results import print_results
     from vmmetrics.scoring.settings import Settings
@@ -148,7 +154,7 @@ def show(
         raise typer.BadParameter(f"the folder {out.absolute().parent} does not exist")
     from vmmetrics.scoring.recall import recall
     from vmmetrics.scoring.show.film import write_film
-    from vmmetrics.scoring.show.findings import Findings, perceive
+    from vmmetrics.scoring.show.findings import Findings, explain, perceive
     from vmmetrics.scoring.show.sheet import draw_sheet
     from vmmetrics.utils.storage.atomic import temporary_of
 
@@ -156,7 +162,8 @@ def show(
     output, messages = open_consoles()
     for warning in found.warnings:
         messages.print(f"warning: {warning}", soft_wrap=True)
-    findings = Findings(found.record.clip, found.label, found.results, found.record.errors, found.record.prompt)
+    results = found.results if found.warnings else explain(found.scene, found.results)  # by the models that scored it
+    findings = Findings(found.record.clip, found.label, results, found.record.errors, found.record.prompt)
     perceived = perceive(found.scene, findings)
     building = temporary_of(out)
     try:

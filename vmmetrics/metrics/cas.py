@@ -10,7 +10,7 @@ import numpy as np
 
 from vmmetrics.functional import commonsense_adherence_score
 from vmmetrics.perception.scene import ExplainingModel, Scene
-from vmmetrics.types import Box, Event, FloatArray, Look, MetricResult, Protocol
+from vmmetrics.types import Box, Event, FloatArray, Look, MetricResult, PlausibilityResult, Protocol
 
 LEAST_GAIN = 0.05
 """Gain of a part that is worth naming: less changes no score by more than half of the last digit that tables show."""
@@ -26,16 +26,22 @@ def measure(scene: Scene, protocol: Protocol = "vmmetrics") -> MetricResult:  # 
         return MetricResult(None, f"{len(scene.clip)} frame{'s' * (len(scene.clip) != 1)}: too few to judge motion by")
     result = commonsense_adherence_score(scene.probabilities)
     over_time = score_over_time(result.view_scores, views, len(scene.clip))
-    looks = model.looked(scene) if isinstance(model, ExplainingModel) else ()
-    # A perfect clip has nothing to point at; else the part that cost most follows the verdict on the whole.
-    where = worst_part(looks, (scene.clip.width, scene.clip.height)) if result.events else None
-    return replace(
+    result = replace(
         result,
-        events=(*result.events, *([where] if where else [])),
-        looks=looks,
         view_frames=tuple((view[0], view[-1]) for view in views),
         series=MappingProxyType({"plausibility": over_time}),
     )
+    wanted = isinstance(model, ExplainingModel) and result.score is not None and result.score < model.explained_below
+    return explained(scene, result) if wanted else result
+
+
+def explained(scene: Scene, result: PlausibilityResult) -> PlausibilityResult:
+    """Return a clip's result with where the model looked, and the part that cost most as an event."""
+    model = scene.models.plausibility
+    looks = model.looked(scene) if isinstance(model, ExplainingModel) else ()
+    # A perfect clip has nothing to point at; else the part that cost most follows the verdict on the whole.
+    where = worst_part(looks, (scene.clip.width, scene.clip.height)) if result.events else None
+    return replace(result, events=(*result.events, *([where] if where else [])), looks=looks)
 
 
 def score_over_time(scores: Sequence[float], views: Sequence[tuple[int, ...]], num_frames: int) -> FloatArray:

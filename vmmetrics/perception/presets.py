@@ -20,11 +20,13 @@ class Wanted:
         abilities: What is wanted of it (:data:`vmmetrics.metrics.registry.ABILITIES`), and need be there; None is all.
         protocol: Which definition.
         threads: Threads for the neural models; None leaves it to them.
+        tf32: Whether a GPU may round the factors of float32 matrix products to TF32; it changes scores a little.
     """
 
     abilities: Collection[str] | None = None
     protocol: Protocol = "vmmetrics"
     threads: int | None = None
+    tf32: bool = False
 
 
 @dataclass(frozen=True)
@@ -119,6 +121,8 @@ def _vmbench(wanted: Wanted) -> Preset:
 
     if wanted.threads is not None:
         torch.set_num_threads(wanted.threads)
+    if wanted.tf32:
+        torch.set_float32_matmul_precision("high")  # of this process: a worker scores with one suite
     places = preset.locate(wanted.abilities, wanted.protocol)
     cas = tuple(name for name in places if name == preset.VIDEOMAE)
     hashes = preset.hashes(tuple(places))
@@ -153,6 +157,8 @@ def load_preset(name: str, wanted: Wanted | None = None) -> Preset:
     """
     if name not in _PRESETS:
         raise ValueError(f"Expected preset to be one of {', '.join(preset_names())} but got {name!r}")
+    if wanted is not None and wanted.tf32 and name == "embedded":
+        raise ValueError("preset embedded runs on the CPU; TF32 is for the matrix products of preset vmbench on a GPU")
     return _PRESETS[name](wanted or Wanted())
 
 

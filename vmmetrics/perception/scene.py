@@ -240,7 +240,13 @@ class PlausibilityModel(Protocol):
 
 @runtime_checkable
 class ExplainingModel(Protocol):
-    """A plausibility model that can say what its score was made from."""
+    """A plausibility model that can say what its score was made from.
+
+    Attributes:
+        explained_below: Clips that score less are explained when they are scored, others when they are shown.
+    """
+
+    explained_below: float
 
     def looked(self, scene: Scene) -> tuple[Look, ...]:
         """Return where it looked in the view that it found worst."""

@@ -62,6 +62,7 @@ class Settings:
         threads: Threads per process for the neural models; never changes a score.
         suite: Class that scores, as ``module:name``.
         plugins: Python files that register metrics of one's own; every worker runs them.
+        tf32: Whether a GPU may round float32 matrix products to TF32.
 
     Raises:
         ValueError: No metric, or an unknown one.
@@ -75,6 +76,7 @@ class Settings:
     threads: int | None = None
     suite: str = field(default_factory=lambda: SUITE)
     plugins: tuple[str, ...] = ()
+    tf32: bool = False
 
     def __post_init__(self) -> None:
         load_plugins(self.plugins)
@@ -100,7 +102,8 @@ class Settings:
         module, _, name = self.suite.partition(":")
         make: Callable[..., Scoring] = getattr(import_module(module), name)
         chosen = self.metrics if metrics is None else metrics
-        return make(self.preset, self.protocol, chosen, cas_model=self.cas_model, threads=self.threads)
+        options = {"tf32": True} if self.tf32 else {}  # baselines and others' suites have no such option
+        return make(self.preset, self.protocol, chosen, cas_model=self.cas_model, threads=self.threads, **options)
 
     def configuration(self, suite: Scoring) -> dict[str, Any]:
         """Everything a score depends on besides the clip: what two sessions of one run must share."""

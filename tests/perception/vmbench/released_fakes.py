@@ -7,7 +7,7 @@ and out of sight.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import cv2
@@ -62,6 +62,12 @@ class FakeModels:
         sizes = rng.uniform(0.3, 0.36, (int(keep.sum()), 2))
         return np.concatenate([centres, sizes], axis=1).astype(np.float32)
 
+    def boxes_in(self, frames: list[np.ndarray], text: str) -> list[np.ndarray]:
+        return [self.boxes(frame, text) for frame in frames]
+
+    def masks_in(self, frames: list[np.ndarray], boxes: list[np.ndarray]) -> list[np.ndarray]:
+        return [self.masks(*asked) for asked in zip(frames, boxes, strict=True)]
+
     def masks(self, frame: np.ndarray, boxes: np.ndarray) -> np.ndarray:
         assert boxes.dtype == np.float32
         rng = drawn_from(self.seed, frame, boxes)
@@ -75,12 +81,15 @@ class FakeModels:
 
     def open(self, frames: np.ndarray) -> FakeModels._Session:
         self.asked.append(("open", zlib.crc32(frames.tobytes())))
-        return FakeModels._Session(self, len(frames))
+        return FakeModels._Session(self, frames)
 
     @dataclass
     class _Session:
         models: FakeModels
-        length: int
+        frames: np.ndarray
+
+        def masks(self, frame: int, boxes: np.ndarray, ahead: Sequence[int] = ()) -> np.ndarray:
+            return self.models.masks(self.frames[frame], boxes)
 
         def propagate(
             self, start: int, masks: Mapping[int, np.ndarray], steps: int, *, reverse: bool = False
@@ -90,7 +99,7 @@ class FakeModels:
                 ("propagate", start, steps, reverse, tuple(given), *(m.sum() for m in given.values()))
             )
             way = -1 if reverse else 1
-            last = max(start - steps, 0) if reverse else min(start + steps, self.length - 1)
+            last = max(start - steps, 0) if reverse else min(start + steps, len(self.frames) - 1)
             for frame in range(start, last + way, way):
                 rng = drawn_from(self.models.seed, "drift", frame)
                 moved = {}

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import asdict
+from datetime import datetime
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -95,6 +98,19 @@ def test_what_does_not_fit_is_named(
         load_videomae(tmp_path / "c.pt", 5, TINY)
 
 
+def test_what_trainers_leave_beside_the_weights(weights: Weights, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    beside = {
+        "best": np.float64(0.7), "seen": np.arange(3), "counts": defaultdict(int, a=1), "folder": Path("runs"),
+        "when": datetime(2025, 1, 2), "own": Harmful(), "rate": 2, "architecture": asdict(TINY),
+    }  # fmt: skip
+    torch.save({"model": defaultdict(float, weights), **beside}, tmp_path / "c.pt")
+    read = read_checkpoint(tmp_path / "c.pt")
+    assert all(torch.equal(read.weights[name], weight) for name, weight in weights.items())
+    assert (read.meta["rate"], read.meta["architecture"]) == (2, asdict(TINY))
+    assert load_videomae(tmp_path / "c.pt", 5).net == TINY
+    assert "must not run" not in capsys.readouterr().out
+
+
 class Harmful:
     def __reduce__(self) -> tuple[object, tuple[str]]:
         return (print, ("this must not run",))
@@ -102,7 +118,7 @@ class Harmful:
 
 def test_nothing_in_a_file_is_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     torch.save({"model": {"head.weight": Harmful()}}, tmp_path / "c.pt")
-    with pytest.raises(SetupError, match="more than weights and plain values"):
+    with pytest.raises(SetupError, match=r"tensors only but found head\.weight"):
         read_checkpoint(tmp_path / "c.pt")
     assert "must not run" not in capsys.readouterr().out
 

@@ -123,7 +123,7 @@ def test_features_are_computed_once_and_change_nothing(frames: np.ndarray, mask:
     both = [tracker.grid(frames, 3, query, m) for query, m in ((0, mask), (2, other), (0, other))]
     assert seen == [LENGTH]
     for shared, (query, m) in zip(both, ((0, mask), (2, other), (0, other)), strict=True):
-        tracker._held.get().clip = None
+        tracker._held.get().forget()
         own = tracker.grid(frames, 3, query, m)
         np.testing.assert_array_equal(shared.xy, own.xy)
         np.testing.assert_array_equal(shared.visible, own.visible)
@@ -148,9 +148,9 @@ def test_nowhere_to_put_points(frames: np.ndarray):
 def test_a_clip_is_let_go(frames: np.ndarray):
     tracker, own = adapter(), frames[:1].copy()
     tracker.grid(own, 2, 0, None)
-    clip = tracker._held.get().clip
+    loaded = tracker._held.get()
     del own
-    assert clip.frames() is None
+    assert loaded.frames() is None
 
 
 @needs_cotracker

@@ -32,7 +32,13 @@ from benchmarks.grounding_parity import (  # noqa: E402
 from benchmarks.parity import publishers  # noqa: E402
 from vmmetrics.errors import SetupError  # noqa: E402
 from vmmetrics.perception.vmbench.adapters import grounding  # noqa: E402
-from vmmetrics.perception.vmbench.adapters.grounding import GroundingDINO, caption, load_grounding_dino, prepared  # noqa: E402
+from vmmetrics.perception.vmbench.adapters.grounding import (  # noqa: E402
+    GroundingDINO,
+    caption,
+    load_grounding_dino,
+    prepared,
+    shrunk,
+)
 from vmmetrics.perception.vmbench.runtime import Shelf  # noqa: E402
 
 CPU = Shelf(torch.device("cpu"))
@@ -74,7 +80,7 @@ def test_every_stage_equals_upstream(file: Path, hub: Path):
 
 
 def test_queries_equal_upstream_as_a_set(dino: GroundingDINO):
-    logits, boxes = dino.queries(network_input(), caption(TEXT))
+    logits, boxes = (answer[0] for answer in dino.queries(network_input()[None], caption(TEXT)))
     expected = np.column_stack([UPSTREAM["logits"], UPSTREAM["boxes"]])
     words = UPSTREAM["logits"].shape[1]
     assert logits.shape == (QUERIES, 256)
@@ -114,7 +120,12 @@ def test_a_fault_shows(fault: Any, hub: Path):
 
 @pytest.mark.parametrize("index", range(len(FRAMES)))
 def test_frames_are_prepared_as_upstream_does(index: int):
-    assert np.abs(sampled(prepared(random_picture(*FRAMES[index]))) - UPSTREAM[f"frame{index}"]).max() < 1e-6
+    assert (
+        np.abs(
+            sampled(prepared(shrunk(random_picture(*FRAMES[index]))[None], CPU.device)[0]) - UPSTREAM[f"frame{index}"]
+        ).max()
+        < 1e-6
+    )
 
 
 def test_sizes():
@@ -131,7 +142,7 @@ def test_boxes_are_the_queries_above_the_threshold_in_their_order(monkeypatch: p
     monkeypatch.setattr(grounding, "SHORT_SIDE", 96)
     frame = random_picture(48, 72)
     dino = GroundingDINO(hub, CPU)
-    logits, boxes = dino.queries(prepared(frame), "a horse.")
+    logits, boxes = (answer[0] for answer in dino.queries(prepared(shrunk(frame)[None], CPU.device), "a horse."))
     best = 1 / (1 + np.exp(-logits.numpy().max(axis=1).astype(np.float64)))
     threshold = float(np.median(best))  # of this picture, so that half are left out
     monkeypatch.setattr(grounding, "BOX_THRESHOLD", threshold)
@@ -141,18 +152,42 @@ def test_boxes_are_the_queries_above_the_threshold_in_their_order(monkeypatch: p
     assert np.allclose(found, boxes.numpy()[best > threshold], atol=1e-6)
 
 
+def test_frames_in_a_batch_do_not_mix(monkeypatch: pytest.MonkeyPatch, dino: GroundingDINO):
+    monkeypatch.setattr(grounding, "SHORT_SIDE", 48)
+    monkeypatch.setattr(grounding, "BOX_THRESHOLD", 0.0)  # every query, so that any difference shows
+    frames = [np.ascontiguousarray(random_picture(48, 72)[::way]) for way in (1, -1)]
+    alone = [dino.boxes(frame, "A horse") for frame in frames]
+    monkeypatch.setattr(dino._held, "at_once", lambda most: 2)
+    sizes: list[int] = []
+    queries = dino.queries
+    monkeypatch.setattr(dino, "queries", lambda pixels, text: sizes.append(len(pixels)) or queries(pixels, text))
+    together = dino.boxes_in(frames, "A horse")
+    assert sizes == [2]
+    assert not np.allclose(alone[0], alone[1], atol=1e-3)
+    for one, other in zip(alone, together, strict=True):
+        np.testing.assert_allclose(one, other, atol=TOLERANCE["boxes"])
+
+
+def test_pixels_are_normalised_to_the_last_bit(monkeypatch: pytest.MonkeyPatch):
+    image = random_picture(33, 47)
+    values = (image.astype(np.float32) / np.float32(255) - np.float32(grounding.PIXEL_MEAN)) / np.float32(
+        grounding.PIXEL_STD
+    )
+    assert np.array_equal(prepared(image[None].copy(), CPU.device)[0].numpy(), values.transpose(2, 0, 1))
+
+
 def test_the_threshold_itself_is_not_above_it(monkeypatch: pytest.MonkeyPatch):
     logits = torch.full((3, 256), -torch.inf)
     logits[:, 1] = torch.tensor([-5.0, 0.0, 5.0])
     monkeypatch.setattr(grounding, "BOX_THRESHOLD", 0.5)
     dino = GroundingDINO(Path("nowhere"), CPU)
-    monkeypatch.setattr(dino, "queries", lambda *_: (logits, torch.eye(4)[:3]))
+    monkeypatch.setattr(dino, "queries", lambda *_: (logits[None], torch.eye(4)[None, :3]))
     assert np.array_equal(dino.boxes(random_picture(8, 8), "x"), np.eye(4, dtype=np.float32)[[2]])
 
 
 def test_half_precision_stays_near(dino: GroundingDINO, hub: Path):
     half = GroundingDINO(hub, CPU, "bf16")
-    whole, rough = (model.queries(network_input(), "a horse.")[0][:, :4].numpy() for model in (dino, half))
+    whole, rough = (model.queries(network_input()[None], "a horse.")[0][0, :, :4].numpy() for model in (dino, half))
     assert 0 < np.median(np.abs(whole - rough)) < 0.05 * np.abs(whole).max()
 
 
@@ -162,8 +197,8 @@ def test_loads_once_and_only_when_asked(monkeypatch: pytest.MonkeyPatch, hub: Pa
     monkeypatch.setattr(grounding, "load_grounding_dino", lambda *a: calls.append(a) or real(*a))
     dino = GroundingDINO(hub, CPU)
     assert not calls
-    dino.queries(network_input(), "a.")
-    dino.queries(network_input(), "a.")
+    dino.queries(network_input()[None], "a.")
+    dino.queries(network_input()[None], "a.")
     assert len(calls) == 1
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -56,7 +56,10 @@ class World:
         size = corners[:, 2:] - corners[:, :2]
         return np.concatenate([corners[:, :2] + size / 2, size], axis=1) / np.array([WIDTH, HEIGHT] * 2, np.float32)
 
-    def masks(self, frame: np.ndarray, boxes: np.ndarray) -> np.ndarray:
+    def boxes_in(self, frames: Sequence[np.ndarray], text: str) -> list[np.ndarray]:
+        return [self.boxes(frame, text) for frame in frames]
+
+    def masks(self, frame: int, boxes: np.ndarray, ahead: Sequence[int] = ()) -> np.ndarray:
         return np.stack([rectangle(np.round(box).astype(int)) for box in boxes])
 
     def open(self, frames: np.ndarray) -> World:

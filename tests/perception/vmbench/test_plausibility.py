@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +20,8 @@ from vmmetrics.perception.views import Viewer, ViewPlan  # noqa: E402
 from vmmetrics.perception.vmbench.adapters import plausibility as module  # noqa: E402
 from vmmetrics.perception.vmbench.adapters.plausibility import VideoMAEPlausibility  # noqa: E402
 from vmmetrics.perception.vmbench.ported.videomae import Architecture, VideoMAE  # noqa: E402
+from vmmetrics.perception.vmbench.runtime import DTYPES  # noqa: E402
+from vmmetrics.scoring.show.findings import explain  # noqa: E402
 from vmmetrics.scoring.suite import Suite  # noqa: E402
 
 TINY = Architecture(width=24, depth=2, heads=2, mlp_width=48, patch=8, image=16, frames=4)
@@ -146,4 +149,35 @@ def test_a_checkpoint_takes_the_place_of_the_embedded_classifier(model: VideoMAE
     result = own.score_clip(FRAMES, fps=8).results["cas"]
     expected = VideoMAEPlausibility.load(file).probabilities(FRAMES).mean(0) @ np.linspace(0, 1, 5)
     assert result.score == pytest.approx(expected, abs=1e-9)
-    assert len(result.looks) == 4
+    assert 0.5 < result.score < 0.95  # from which on it is explained when it is shown
+    assert result.looks == ()
+    shown = explain(own.scene(Clip(FRAMES, np.arange(30) / 8, 8.0)), {"cas": result})["cas"]
+    assert len(shown.looks) == 4
+    assert shown.events[: len(result.events)] == result.events
+    assert explain(own.scene(Clip(FRAMES, np.arange(30) / 8, 8.0)), {"cas": shown})["cas"] is shown
+
+
+def test_a_clip_below_fair_is_explained_when_it_is_scored(model: VideoMAE, monkeypatch: pytest.MonkeyPatch):
+    judge = VideoMAEPlausibility(model, PLAN)
+    passes: list[int] = []
+    looked = judge.looked
+    monkeypatch.setattr(judge, "looked", lambda scene: passes.append(1) or looked(scene))
+    score = cas.measure(scene(FRAMES, judge)).score
+    assert score is not None
+    for limit, count in ((score, 0), (score + 1e-9, 4)):
+        judge.explained_below = limit
+        result = cas.measure(scene(FRAMES, judge))
+        assert result.score == score
+        assert len(result.looks) == count
+    assert passes == [1]
+
+
+@pytest.mark.parametrize("precision", ["fp16", "bf16"])
+def test_weights_kept_in_half_give_the_same(model: VideoMAE, precision: Any, tmp_path: Path):
+    torch.save({"model": model.state_dict(), "architecture": asdict(TINY), "rate": 2}, tmp_path / "c.pt")
+    kept = VideoMAEPlausibility.load(tmp_path / "c.pt", "cpu", precision)
+    assert kept._held.get().blocks[0].mlp.fc1.weight.dtype == DTYPES[precision]
+    assert kept._held.get().fc_norm.weight.dtype == torch.float32
+    cast = VideoMAEPlausibility(model, PLAN, "cpu", precision)
+    assert cast._held.get().blocks[0].mlp.fc1.weight.dtype == torch.float32
+    assert np.array_equal(kept.probabilities(FRAMES), cast.probabilities(FRAMES))

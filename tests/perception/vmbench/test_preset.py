@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ from vmmetrics.perception.presets import Wanted, load_preset
 from vmmetrics.perception.scene import Scene
 from vmmetrics.perception.views import ViewPlan
 from vmmetrics.perception.vmbench import preset as module
+from vmmetrics.scoring import suite as suite_module
+from vmmetrics.scoring.settings import Settings
 from vmmetrics.scoring.suite import Suite
 
 
@@ -161,3 +164,37 @@ def test_files_are_told_by_their_hashes(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert found == {
         "videomae-vmbench/vit_g_vmbench.pt": hashlib.sha256((place / "vit_g_vmbench.pt").read_bytes()).hexdigest()
     }
+
+
+@pytest.fixture
+def precision() -> Iterator[Any]:
+    import torch
+
+    before = torch.get_float32_matmul_precision()
+    yield torch.get_float32_matmul_precision
+    torch.set_float32_matmul_precision(before)
+
+
+@pytest.mark.usefixtures("precision")
+def test_tf32_is_asked_for_and_on_record(fakes: FakeModels, monkeypatch: pytest.MonkeyPatch):
+    asked: list[Wanted] = []
+    load = suite_module.load_preset
+    monkeypatch.setattr(suite_module, "load_preset", lambda name, wanted: asked.append(wanted) or load(name, wanted))
+    plain = Settings("vmbench", "vmbench")
+    fast = Settings("vmbench", "vmbench", tf32=True)
+    described = [settings.configuration(settings.build()) for settings in (plain, fast)]
+    assert [wanted.tf32 for wanted in asked] == [False, True]
+    assert "tf32" not in described[0]  # as in runs from before the option
+    assert described[1]["tf32"] is True
+    assert described[1]["label"] == "preset vmbench, protocol vmbench, TF32"
+
+
+def test_tf32_is_set_in_the_process_that_scores(precision: Any, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(module, "locate", lambda *_: {})
+    monkeypatch.setattr(module, "hashes", lambda *_: {})
+    load_preset("vmbench", Wanted())
+    assert precision() == "highest"
+    load_preset("vmbench", Wanted(tf32=True))
+    assert precision() == "high"
+    with pytest.raises(ValueError, match="preset embedded runs on the CPU"):
+        load_preset("embedded", Wanted(tf32=True))

@@ -137,12 +137,27 @@ def test_sizes_are_upstream_s_where_nothing_is_said(tmp_path: Path):
     assert (language.vocab_size, language.intermediate_size, language.rms_norm_eps) == (32000, 11008, 1e-5)
 
 
+def test_the_layout_of_transformers_5_is_understood(tmp_path: Path):
+    config = json.loads(str(UPSTREAM["config"]))
+    config.pop("rope_theta", None)
+    config["rope_parameters"] = {"rope_theta": 5e5, "rope_type": "default"}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    assert read_sizes(tmp_path).language.rope_theta == 5e5
+
+
 @pytest.mark.parametrize(
     ("part", "entry", "message"),
     [
         ((), {"model_type": "llama"}, "expected model_type mplug_owl2 but got llama"),
         ((), {"num_key_value_heads": 2}, r"num_key_value_heads 2 \(only 4\)"),
         ((), {"rope_scaling": {"type": "linear", "factor": 2.0}}, "rope_scaling"),
+        (
+            (),
+            {"rope_parameters": {"rope_type": "linear", "factor": 2.0}},
+            r"rope_type linear .*rope_parameters .*factor",
+        ),
+        ((), {"rope_theta": 5e5, "rope_parameters": {"rope_theta": 1e4}}, r"rope_theta 10000.0 \(only 500000.0\)"),
+        ((), {"rope_parameters": 3}, "not understood"),
         ((), {"attention_bias": True}, "attention_bias True"),
         ((), {"visual_config": 3}, "not understood"),
         ((), {"hidden_size": 50}, "hidden_size 50 .*4 heads"),

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 torch = pytest.importorskip("torch")
 
-from vmmetrics.perception.vmbench.runtime import Held, Shelf, in_batches  # noqa: E402
+from vmmetrics.perception.vmbench import offload  # noqa: E402
+from vmmetrics.perception.vmbench.offload import HostWeights  # noqa: E402
+from vmmetrics.perception.vmbench.preset import build_models  # noqa: E402
+from vmmetrics.perception.vmbench.runtime import ACTIVATIONS, Held, Shelf, in_batches  # noqa: E402
 
 
 @pytest.fixture
@@ -41,18 +47,115 @@ def test_others_are_put_away(shelf: Shelf):
     assert first.get() is not gone
 
 
-def test_the_one_unused_for_longest_goes_first(shelf: Shelf, monkeypatch: pytest.MonkeyPatch):
-    free = iter([1, 1, 100])
-    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (next(free), 0))
-    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
-    models = [Held(str(i), object, 1, shelf) for i in range(3)]
-    nets = [model.get() for model in models]
-    models[0].get()  # used again
-    shelf.device = torch.device("cuda")
-    shelf.make_room(10)
-    assert models[0]._net is nets[0]
-    assert models[1]._net is None
-    assert models[2]._net is None
+GIGA = 10**9
+
+
+class Card:
+    """A pretended GPU: what is free is what models and the allocator's spare blocks leave."""
+
+    def __init__(self, total: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.total, self.spare = total, 0
+        self.shelf = Shelf(torch.device("cpu"))
+        self.models: list[Held[Any]] = []
+        monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (self.free, total))
+        monkeypatch.setattr(torch.cuda, "empty_cache", self._emptied)
+        monkeypatch.setattr(HostWeights, "restore", lambda weights, device: weights.evict())  # there is no such device
+        monkeypatch.setattr(offload, "free_host_memory", lambda: 10**12)
+
+    @property
+    def free(self) -> int:
+        return self.total - self.spare - sum(model._size for model in self.models if self.holds(model))
+
+    def _emptied(self) -> None:
+        self.spare = 0
+
+    def holds(self, model: Held[Any]) -> bool:
+        return model._net is not None and not model._evicted
+
+    def add(self, name: str, size: int) -> Held[Any]:
+        self.shelf.device = torch.device("cuda")
+        self.models.append(Held(name, lambda: torch.nn.Linear(3, 2).requires_grad_(False), size, self.shelf))
+        return self.models[-1]
+
+
+def test_the_one_unused_for_longest_goes_first(monkeypatch: pytest.MonkeyPatch):
+    card = Card(24 * GIGA, monkeypatch)
+    first, second, third = (card.add(str(i), 7 * GIGA) for i in range(3))
+    for model in (first, second, third, first):
+        model.get()
+    card.add("fourth", 8 * GIGA).get()
+    assert [card.holds(model) for model in card.models] == [True, False, True, True]
+    assert card.shelf.notes == ["1: moved to host memory and back, for want of memory on the GPU"]
+
+
+def test_activations_are_made_room_for(monkeypatch: pytest.MonkeyPatch):
+    card = Card(24 * GIGA, monkeypatch)
+    dino, rater = card.add("Grounding DINO", GIGA), card.add("Q-Align", 16_400_000_000)
+    dino.get()
+    rater.get()
+    assert card.holds(dino)  # 24 - 17.4 is more than Q-Align's batches take
+    card.spare = 5 * GIGA  # what it left in the allocator is no reason to evict it
+    dino.get()
+    assert card.holds(rater)
+    assert card.spare == 0
+    dino.get(activations=8 * GIGA)
+    assert not card.holds(rater)
+
+
+def test_every_model_has_its_activations_planned():
+    models = build_models({}, "cpu")
+    released: Any = models.released
+    held = [released.grounder._held, released.sam.held, released.sam2.held, released.points._held]
+    held += [released.people._held, released.keypoints._held, models.quality._held, models.plausibility._held]  # type: ignore[attr-defined,union-attr]
+    assert {model.name for model in held} == set(ACTIVATIONS)
+
+
+def test_weights_wait_in_host_memory_and_come_back_the_same(shelf: Shelf, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(offload, "CHUNK", 4096)  # several buffers
+    loads: list[int] = []
+
+    def load() -> torch.nn.Module:
+        loads.append(1)
+        torch.manual_seed(0)
+        net = torch.nn.Sequential(torch.nn.Linear(30, 20), torch.nn.BatchNorm1d(20), torch.nn.Linear(20, 4).half())
+        net[0].weight.data = net[0].weight.data.t().contiguous().t()  # laid out column by column
+        return net.eval().requires_grad_(False)
+
+    held = Held("net", load, 1, shelf)
+    net = held.get()
+    before = {name: value.clone() for name, value in net.state_dict().items()}
+    monkeypatch.setattr(offload, "free_host_memory", lambda: 10**12)
+    for _ in range(2):
+        held.put_away()
+        assert held._evicted
+        with torch.inference_mode():  # as an adapter asks for it
+            assert held.get() is net
+        assert {name: value.dtype for name, value in net.state_dict().items()} == {
+            name: value.dtype for name, value in before.items()
+        }
+        assert all(torch.equal(value, before[name]) for name, value in net.state_dict().items())
+        assert not any(weight.is_inference() for weight in net.parameters())
+    assert loads == [1]
+
+
+def test_what_the_host_has_no_room_for_is_loaded_again(shelf: Shelf, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(offload, "free_host_memory", lambda: 2**31)  # the reserve, and nothing beside
+    held = Held("net", lambda: torch.nn.Linear(2, 2), 1, shelf)
+    net = held.get()
+    held.put_away()
+    assert held.get() is not net
+    assert shelf.notes == ["net: loaded anew at each use, for want of memory on GPU and host"]
+
+
+def test_host_memory_is_what_the_container_leaves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "meminfo").write_text("MemTotal: 9 kB\nMemAvailable:  1000 kB\n")
+    assert offload.free_host_memory(tmp_path / "meminfo", tmp_path) == 1_024_000
+    (tmp_path / "memory.max").write_text("900000\n")
+    (tmp_path / "memory.current").write_text("500000\n")
+    assert offload.free_host_memory(tmp_path / "meminfo", tmp_path) == 400_000
+    (tmp_path / "memory.max").write_text("max\n")
+    assert offload.free_host_memory(tmp_path / "meminfo", tmp_path) == 1_024_000
+    assert offload.free_host_memory(tmp_path / "no", tmp_path) == 0
 
 
 def test_weights_loaded_in_inference_mode_can_still_explain(shelf: Shelf):
@@ -75,6 +178,44 @@ def test_batches_halve_where_memory_does_not_do(shelf: Shelf):
     assert in_batches(run, list(range(7)), 7, held) == [0, 10, 20, 30, 40, 50, 60]
     assert sizes == [7, 3, 1, 1, 1, 1, 1, 1, 1]
     assert shelf.notes[0] == "net: batches of 3, for want of memory"
+
+
+def test_out_of_memory_the_others_go_and_it_is_tried_once_more(shelf: Shelf):
+    other, held = Held("other", object, 1, shelf), Held("net", object, 1, shelf)
+    other.get()
+
+    def work() -> str:
+        if other._net is not None:
+            raise RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`")
+        return "done"
+
+    assert in_batches(lambda batch: [work() for _ in batch], [1, 2], 2, held) == ["done", "done"]
+    assert other._net is None
+    assert "net: the other models evicted, for want of memory" in shelf.notes
+
+
+def test_loading_out_of_memory_is_tried_once_more(shelf: Shelf):
+    other = Held("other", object, 1, shelf)
+    other.get()
+
+    def load() -> str:
+        if other._net is not None:
+            raise torch.OutOfMemoryError
+        return "net"
+
+    assert Held("net", load, 1, shelf).get() == "net"
+
+
+def test_other_errors_are_not_taken_for_it(shelf: Shelf):
+    calls: list[int] = []
+
+    def work() -> None:
+        calls.append(1)
+        raise RuntimeError("expected scalar type Half but found Float")
+
+    with pytest.raises(RuntimeError, match="Half"):
+        Held("net", object, 1, shelf).guarded(work)
+    assert calls == [1]
 
 
 def test_what_never_fits_is_an_error(shelf: Shelf):

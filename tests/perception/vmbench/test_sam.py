@@ -173,7 +173,7 @@ def publisher_layout(net: Any, rules: publishers.Rules) -> dict[str, list[int]]:
 def test_the_frame_is_resized_by_its_longer_side_and_padded_with_zeros():
     assert fitted(720, 1280, 1024) == (576, 1024)
     assert fitted(848, 480, 1024) == (1024, 580)  # 579.6
-    pixels = prepared(np.full((50, 100, 3), 255, np.uint8), 40)
+    pixels = prepared(np.full((50, 100, 3), 255, np.uint8), 40, torch.device("cpu"))
     assert pixels.shape == (1, 3, 40, 40)
     assert pixels[0, 0, :20].unique().tolist() == pytest.approx([(255 - 123.675) / 58.395])
     assert torch.all(pixels[..., 20:, :] == 0)

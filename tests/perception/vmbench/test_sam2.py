@@ -259,6 +259,22 @@ def test_features_of_a_frame_are_computed_once(build: Callable[[str], Sam2]):
     assert sum(encoded) == 11
 
 
+def test_stills_of_a_session_are_those_of_the_model(build: Callable[[str], Sam2]):
+    model, frames = build("calm"), made.clip()
+    boxes = [np.array(made.BOXES), np.array(made.BOXES)[:1]]
+    encoded: list[int] = []
+    model.held.get().vision_encoder.backbone.register_forward_hook(lambda _, given, __: encoded.append(len(given[0])))
+    alone = [model.masks(frames[t], of_frame) for t, of_frame in zip((2, 7), boxes, strict=True)]
+    together = model.masks_in([frames[2], frames[7]], boxes)
+    session = sam2.MaskSession(model.held, frames, "fp32", 0, frames_at_once=2)
+    kept = [session.masks(2, boxes[0], [7]), session.masks(7, boxes[1])]
+    assert encoded == [1, 1, 1, 1, 2]
+    for masks, others in ((alone, together), (alone, kept)):
+        assert all(np.array_equal(*pair) for pair in zip(masks, others, strict=True))
+    list(session.propagate(6, made.prompts()["long"][1], 2))
+    assert encoded[5:] == [2]  # frame 7 is known
+
+
 def test_batches_change_nothing(build: Callable[[str], Sam2], monkeypatch: pytest.MonkeyPatch):
     model = build("calm")
     expected = dict(follow(model, "reset"))

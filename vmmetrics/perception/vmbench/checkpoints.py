@@ -7,7 +7,7 @@ plausible numbers.
 from __future__ import annotations
 
 import argparse
-import pickle
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +39,29 @@ class _LeftOut:
         return self
 
 
+def _as_dict(*_: object) -> OrderedDict[Any, Any]:
+    return OrderedDict()
+
+
+CONTAINERS: Mapping[str, Any] = {
+    "collections.defaultdict": _as_dict,  # torch fills no other dict than this
+    "argparse.Namespace": argparse.Namespace,
+}
+"""What stands for containers that torch does not know by itself."""
+
+
+def _loaded(path: Path) -> Any:
+    """Load tensors and plain values; of what else is named, :data:`CONTAINERS` come back and the rest is left out.
+
+    Nothing in the file is executed: a class or function that is not among torch's own or :data:`CONTAINERS` is never
+    imported, :class:`_LeftOut` stands in its place.
+    """
+    require_safe_torch()
+    names = torch.serialization.get_unsafe_globals_in_checkpoint(str(path))
+    with torch.serialization.safe_globals([(CONTAINERS.get(name, _LeftOut), name) for name in names]):
+        return load_tensors(path)
+
+
 def read_weights(path: Path, entry: str, name: str) -> dict[str, Tensor]:
     """Read the weights of a checkpoint; nothing in it is executed.
 
@@ -55,11 +78,10 @@ def read_weights(path: Path, entry: str, name: str) -> dict[str, Tensor]:
     """
     if not path.is_file():
         raise SetupError(f"{path}: no such checkpoint; fetch it with: vmmetrics weights fetch {name}")
-    require_safe_torch()
     try:
-        unknown = torch.serialization.get_unsafe_globals_in_checkpoint(str(path))
-        with torch.serialization.safe_globals([(_LeftOut, name) for name in unknown]):
-            loaded: Any = load_tensors(path)
+        loaded = _loaded(path)
+    except SetupError:
+        raise
     except Exception as error:  # torch's reader fails in many ways on what is no checkpoint
         raise SetupError(
             f"{path}: not readable as a checkpoint; remove it and fetch it again with: vmmetrics weights fetch "
@@ -114,7 +136,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
     """Read a ``.safetensors`` file, or one written by ``torch.save``; nothing in it is executed.
 
     Raises:
-        SetupError: No such file, no checkpoint, or one that holds more than tensors and plain values.
+        SetupError: No such file, no checkpoint, or one with other things than tensors among its weights.
     """
     if not path.is_file():
         raise SetupError(f"{path}: no such checkpoint")
@@ -146,17 +168,12 @@ def _read_safetensors(path: Path) -> Any:
 
 
 def _read_torch(path: Path) -> Any:
-    require_safe_torch()
-    with torch.serialization.safe_globals([argparse.Namespace]):  # upstream's trainer keeps its options beside
-        try:
-            return load_tensors(path)
-        except pickle.UnpicklingError as error:
-            raise SetupError(
-                f"{path}: holds more than weights and plain values, or is damaged. If you trust it, load it with "
-                f"torch.load(..., weights_only=False) and save its weights alone. torch says: {error}"
-            ) from error
-        except Exception as error:  # torch's reader fails in many ways on what is no checkpoint
-            raise SetupError(f"{path}: not readable as a checkpoint: {error}") from error
+    try:
+        return _loaded(path)
+    except SetupError:
+        raise
+    except Exception as error:  # torch's reader fails in many ways on what is no checkpoint
+        raise SetupError(f"{path}: not readable as a checkpoint: {error}") from error
 
 
 def load_hub(kind: str, folder: Path, name: str, **options: Any) -> Any:

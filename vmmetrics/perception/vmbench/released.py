@@ -5,7 +5,7 @@ What the scores make of the answers is in :mod:`vmmetrics.functional`; each quir
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import cv2
@@ -50,21 +50,34 @@ def follow(grounder: GroundingDINO, sam2: Sam2, text: str, frames: UInt8Array, s
     starts: list[Masks] = []
     count = 0
     session: MaskSession | None = None
-    for start in range(0, len(frames), step):
-        image = recompressed(frames[start])
-        boxes = pixel_boxes(grounder.boxes(image, text), image.shape[1], image.shape[0])
+    masks_of = _detected(grounder, sam2, text, [recompressed(frame) for frame in frames[::step]])
+    for start, masks in zip(range(0, len(frames), step), masks_of, strict=True):
         wanted = tracked
-        if len(boxes):
-            wanted, count = identify(list(sam2.masks(image, boxes)), tracked, count)
+        if masks is not None:
+            wanted, count = identify(list(masks), tracked, count)
         if not wanted:
             starts.append({})
             continue
         session = sam2.open(frames) if session is None else session
-        for index, masks in session.propagate(start, wanted, step):
+        for index, seen in session.propagate(start, wanted, step):
             if index == start:
-                starts.append(masks)
-            tracked = masks
+                starts.append(seen)
+            tracked = seen
     return starts, count
+
+
+def _detected(
+    grounder: GroundingDINO, sam2: Sam2, text: str, images: Sequence[UInt8Array]
+) -> Iterator[BoolArray | None]:
+    """Yield per key frame (N, H, W) masks of what the text names; None where nothing is found.
+
+    The released code asks key frame by key frame. As no answer depends on what was tracked, all are asked together.
+    """
+    height, width = images[0].shape[:2]
+    boxes = [pixel_boxes(found, width, height) for found in grounder.boxes_in(images, text)]
+    which = [number for number, found in enumerate(boxes) if len(found)]
+    masks = iter(sam2.masks_in([images[n] for n in which], [boxes[n] for n in which]) if which else ())
+    yield from (next(masks) if len(found) else None for found in boxes)
 
 
 def identify(found: Sequence[BoolArray], tracked: Mapping[int, BoolArray], count: int) -> tuple[Masks, int]:

@@ -7,10 +7,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from vmmetrics.errors import VMMetricsError
+from vmmetrics.metrics.cas import explained
 from vmmetrics.metrics.registry import find
 from vmmetrics.perception.points import object_tracks
 from vmmetrics.perception.scene import Objects, PointTracks, Poses, Scene
-from vmmetrics.types import Event, MetricResult
+from vmmetrics.types import Event, MetricResult, PlausibilityResult
 
 LEAST_CHARGE = 0.01
 """Of the score: what unsteadiness takes off is told from here on."""
@@ -72,6 +73,16 @@ class Perceived:
     objects: Objects | None = None
     tracks: Mapping[int, PointTracks] = field(default_factory=dict)
     poses: Poses | None = None
+
+
+def explain(scene: Scene, results: Mapping[str, MetricResult]) -> Mapping[str, MetricResult]:
+    """Return the results with CAS explained where scoring left that out, because the clip scored well enough."""
+    result = results.get("cas")
+    if not isinstance(result, PlausibilityResult) or not result.events or result.looks:
+        return results
+    with suppress(VMMetricsError):
+        return {**results, "cas": explained(scene, result)}
+    return results
 
 
 def perceive(scene: Scene, findings: Findings) -> Perceived:

@@ -280,6 +280,9 @@ class LadderPlausibility:
         threads: Threads for the network; None leaves it to LiteRT. The answer does not depend on it.
     """
 
+    explained_below = float("inf")
+    """An explanation costs next to nothing."""
+
     def __init__(self, threads: int | None = None) -> None:
         self.backbone = Backbone(threads=threads)
         self.model = OrdinalModel.load(weight_path(WEIGHTS))

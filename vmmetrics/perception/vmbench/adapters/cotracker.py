@@ -29,7 +29,7 @@ from vmmetrics.errors import SetupError
 from vmmetrics.functional.pas import MIN_POINTS_AFFINE, MIN_POINTS_HOMOGRAPHY, estimate_camera, project
 from vmmetrics.perception.points import key_moments, moving_queries, object_queries, spread_queries, unsteady_objects
 from vmmetrics.perception.scene import Camera, PointTracks, Scene
-from vmmetrics.perception.vmbench.runtime import Held, Shelf
+from vmmetrics.perception.vmbench.runtime import ACTIVATIONS, Held, Shelf, on_device
 from vmmetrics.types import BoolArray, FloatArray, UInt8Array
 
 WINDOW = 60
@@ -46,6 +46,10 @@ HOW_TO_INSTALL = (
 )
 
 WEIGHT_BYTES = 25_385_700 * 4
+SUPPORT_POINTS = 36
+"""That CoTracker adds to those asked for."""
+POINT_BYTES = 3 * 49 * 128 * 4
+"""That a point takes in a frame: its correlation with 7 x 7 places in 128 channels, float32, three copies at once."""
 RESIZED_AT_ONCE = 16
 """Frames resized in one go, so that a long clip of large frames is never on the device as floats."""
 
@@ -100,7 +104,10 @@ class CoTracker:
     """
 
     def __init__(self, checkpoint: Path, shelf: Shelf, build: Callable[[Path], Any] = released_predictor) -> None:
-        self._held = Held("CoTracker3", lambda: _Loaded(build(checkpoint), shelf.device), WEIGHT_BYTES, shelf)
+        def load() -> _Loaded:
+            return _Loaded(build(checkpoint), shelf.device)
+
+        self._held = Held("CoTracker3", load, WEIGHT_BYTES, shelf, lambda loaded: loaded.forget())
         self._lock = RLock()
 
     def grid(
@@ -124,7 +131,8 @@ class CoTracker:
             if mask is not None:
                 wanted = torch.from_numpy(mask)[None, None].to(loaded.device)
                 asked["segm_mask"] = functional.interpolate(wanted, loaded.size, mode="nearest")
-            xy, visible = self._run(frames, asked, half=half)
+            share = 1.0 if mask is None else float((mask > 0).mean())
+            xy, visible = self._run(frames, asked, round(share * side**2), half=half)
             return PointTracks(xy, visible, np.full(xy.shape[1], frame, np.int64))
 
     def points(self, frames: UInt8Array, queries: FloatArray) -> PointTracks:
@@ -142,17 +150,14 @@ class CoTracker:
             (height, width), (rows, columns) = frames.shape[1:3], loaded.size
             asked[:, :, 1:] *= asked.new_tensor([(columns - 1) / (width - 1), (rows - 1) / (height - 1)])
             backward = bool((when > 0).any())
-            xy, visible = self._run(frames, {"queries": asked, "backward_tracking": backward}, half=False)
+            xy, visible = self._run(frames, {"queries": asked, "backward_tracking": backward}, len(when), half=False)
             return PointTracks(xy, visible, when)
 
-    def _run(self, frames: UInt8Array, asked: dict[str, Any], *, half: bool) -> tuple[FloatArray, Any]:
-        """Ask the predictor; where memory does not do, once more with every other model put away."""
-        try:
-            return self._held.get().ask(frames, asked, half=half)
-        except torch.OutOfMemoryError:
-            self._held.shelf.note("CoTracker3: the other models put away, for want of memory")
-        self._held.shelf.put_away_others(self._held)  # outside of the handler: its traceback keeps the tensors alive
-        return self._held.get().ask(frames, asked, half=half)
+    def _run(self, frames: UInt8Array, asked: dict[str, Any], count: int, *, half: bool) -> tuple[FloatArray, Any]:
+        """Ask the predictor about ``count`` points."""
+        needed = ACTIVATIONS[self._held.name] + len(frames) * (count + SUPPORT_POINTS) * POINT_BYTES
+        loaded = self._held.get(needed)
+        return self._held.guarded(lambda: loaded.ask(frames, asked, half=half))
 
 
 class _Loaded:
@@ -174,13 +179,19 @@ class _Loaded:
         height, width = self.predictor.interp_shape
         return int(height), int(width)
 
+    def forget(self) -> torch.nn.Module:
+        """Forget the last clip; return the module that holds all weights."""
+        self.frames, self.video, self.features, self.shared.features = None, torch.zeros(0), {}, torch.zeros(0)
+        module: torch.nn.Module = self.predictor
+        return module
+
     def ask(self, frames: UInt8Array, asked: dict[str, Any], *, half: bool) -> tuple[FloatArray, Any]:
         """Return (T, N, 2) float64 clip pixels and (T, N) bool."""
         if self.frames is None or self.frames() is not frames:
             self.frames, self.video, self.features = None, torch.zeros(0), {}  # before the next one's are made
             parts = []  # 0..255, of the size that makes the predictor's own resizing change nothing
             for start in range(0, len(frames), RESIZED_AT_ONCE):
-                part = torch.from_numpy(frames[start : start + RESIZED_AT_ONCE]).to(self.device)
+                part = on_device(frames[start : start + RESIZED_AT_ONCE], self.device)
                 pixels = part.permute(0, 3, 1, 2).float()
                 parts.append(functional.interpolate(pixels, self.size, mode="bilinear", align_corners=True))
             self.frames, self.video = weakref.ref(frames), torch.cat(parts)[None]

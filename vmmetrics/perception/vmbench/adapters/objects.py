@@ -17,7 +17,7 @@ from vmmetrics.perception.scene import Objects, Scene, SceneObject
 from vmmetrics.perception.vmbench.adapters.grounding import GroundingDINO
 from vmmetrics.perception.vmbench.adapters.sam2 import MaskSession, Sam2
 from vmmetrics.perception.vmbench.released import pixel_boxes, subject_text
-from vmmetrics.types import BoolArray, UInt8Array
+from vmmetrics.types import BoolArray
 
 KEY_SECONDS = 1.0
 """Time between the frames in which the subject is looked for; about the released code's."""
@@ -55,27 +55,27 @@ class GroundedObjects:
         if scene.clip.subject is None:
             return _as_objects([], scene)
         frames, text = scene.clip.frames, subject_text(scene)
-        session: MaskSession | None = None
         followed: list[BoolArray] = []  # (T, h, w) each
-        for key in key_frames(len(frames), scene.clip.fps):
-            masks = self._found(frames[key], text)
+        keys = key_frames(len(frames), scene.clip.fps)
+        boxes = dict(zip(keys, self.grounder.boxes_in([frames[key] for key in keys], text), strict=True))
+        session, shown = self.sam2.open(frames), [key for key in keys if len(boxes[key])]
+        for number, key in enumerate(shown):
+            places = pixel_boxes(boxes[key], scene.clip.width, scene.clip.height)
+            masks = _largest(session.masks(key, places, shown[number + 1 :]))
             fresh = [mask for mask in masks if not _is_known(_small(mask), [seen[key] for seen in followed])]
             if fresh:
-                session = self.sam2.open(frames) if session is None else session
                 for seen in follow(session, len(frames), key, fresh[:MOST_OBJECTS]):
                     _join(followed, seen, key)
         return _as_objects(followed, scene)
 
-    def _found(self, frame: UInt8Array, text: str) -> list[BoolArray]:
-        """(H, W) masks of the subject in a frame, the largest first, each once and without its parts."""
-        height, width = frame.shape[:2]
-        boxes = pixel_boxes(self.grounder.boxes(frame, text), width, height)
-        kept: list[BoolArray] = []
-        if len(boxes):
-            for mask in sorted(self.sam2.masks(frame, boxes), key=np.count_nonzero, reverse=True):
-                if mask.any() and not _is_known(mask, kept):
-                    kept.append(mask)
-        return kept
+
+def _largest(masks: BoolArray) -> list[BoolArray]:
+    """Return the (H, W) masks that are not empty, the largest first, each once and without its parts."""
+    kept: list[BoolArray] = []
+    for mask in sorted(masks, key=np.count_nonzero, reverse=True):
+        if mask.any() and not _is_known(mask, kept):
+            kept.append(mask)
+    return kept
 
 
 def key_frames(num_frames: int, fps: float) -> list[int]:

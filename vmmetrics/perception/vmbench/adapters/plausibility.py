@@ -16,7 +16,17 @@ from vmmetrics.perception.scene import Scene
 from vmmetrics.perception.views import VMBENCH_RATE, View, Viewer, ViewPlan
 from vmmetrics.perception.vmbench.checkpoints import Checkpoint, build_videomae, read_checkpoint
 from vmmetrics.perception.vmbench.ported.videomae import SIZES, Architecture, VideoMAE
-from vmmetrics.perception.vmbench.runtime import Held, Precision, Shelf, computing, in_batches, shelf_on
+from vmmetrics.perception.vmbench.runtime import (
+    DTYPES,
+    Held,
+    Precision,
+    Shelf,
+    computing,
+    in_batches,
+    lower,
+    on_device,
+    shelf_on,
+)
 from vmmetrics.types import FloatArray, Look, UInt8Array
 
 PARTS = 5
@@ -31,21 +41,29 @@ BATCH_MEMORY = 2**30
 GRADIENT_MEMORY = 6 * 2**30
 """Bytes that those of all blocks may take behind looked(); beyond, they are computed once more on the way back."""
 
+EXPLAINED_BELOW = 0.5
+"""Score below which looked() is asked for: below Fair. At the published size it costs 11.1 TFLOP, the score of a clip
+of 49 frames 15.3. Its pass forward cannot be the score's own: which view is worst is known afterwards, and a view that
+can be gone back through takes 3.9 GB."""
 
 PUBLISHED = SIZES["giant"]
 """Size of VMBench's classifier."""
-_PUBLISHED_BYTES = 1_011_617_797 * 4
+_PUBLISHED_PARAMETERS = 1_011_617_797
+
+
+def _released_precision(device: torch.device) -> Precision:
+    return "fp16" if device.type == "cuda" else "fp32"
 
 
 class VideoMAEPlausibility:
-    """A :class:`~vmmetrics.perception.scene.PlausibilityModel`.
+    """A :class:`~vmmetrics.perception.scene.PlausibilityModel`, and an explaining one.
 
     Args:
         model: The classifier, with a class per level, Bad to Perfect; or what loads it when it is needed.
         plan: How views lie over a clip.
         device: Where it runs; None takes a GPU where there is one. What loads by itself knows its own.
-        precision: What matrix products are computed in; weights and norms stay float32. The released code has fp16 on
-            a GPU. Default: that there, fp32 on a CPU.
+        precision: What matrix products are computed in; norms stay float32. The released code has fp16 on a GPU.
+            Default: that there, fp32 on a CPU.
     """
 
     def __init__(
@@ -62,7 +80,8 @@ class VideoMAEPlausibility:
             self._held = Held(_NAME, lambda: ready.to(place.device).eval(), 0, place)
         self.device = self._held.shelf.device
         self.plan = plan
-        self.precision: Precision = precision or ("fp16" if self.device.type == "cuda" else "fp32")
+        self.precision: Precision = precision or _released_precision(self.device)
+        self.explained_below = EXPLAINED_BELOW
 
     @classmethod
     def load(cls, path: Path, device: str | None = None, precision: Precision | None = None) -> VideoMAEPlausibility:
@@ -81,7 +100,9 @@ class VideoMAEPlausibility:
         model = build_videomae(checkpoint, len(LEVELS)).requires_grad_(False)
         rate = checkpoint.meta.get("rate", VMBENCH_RATE)
         plan = ViewPlan(frames=model.net.frames, rate=rate, size=model.net.image)
-        return cls(model, plan, device, precision)
+        classifier = cls(model, plan, device, precision)
+        lower(model, classifier.precision)
+        return classifier
 
     @classmethod
     def published(cls, path: Path, shelf: Shelf) -> VideoMAEPlausibility:
@@ -90,11 +111,14 @@ class VideoMAEPlausibility:
         Raises:
             SetupError: Then, if the file does not hold such a classifier.
         """
+        precision = _released_precision(shelf.device)
 
         def load() -> Any:
-            return build_videomae(read_checkpoint(path), len(LEVELS)).requires_grad_(False).to(shelf.device)
+            model = build_videomae(read_checkpoint(path), len(LEVELS)).requires_grad_(False)
+            lower(model, precision)
+            return model.to(shelf.device)
 
-        held = Held(_NAME, load, _PUBLISHED_BYTES, shelf)
+        held = Held(_NAME, load, _PUBLISHED_PARAMETERS * DTYPES[precision].itemsize, shelf)
         return cls(held, ViewPlan(frames=PUBLISHED.frames, size=PUBLISHED.image))
 
     def classify(self, scene: Scene) -> FloatArray:
@@ -151,17 +175,18 @@ class VideoMAEPlausibility:
 
     def _slopes(self, pixels: FloatArray) -> FloatArray:
         """(3, T, size, size) view to (T, size, size): the rise of its log-odds for each pixel that is hidden."""
-        model = self._held.get()
-        kept = model.net.depth * self._view_values() * (2 if self.device.type == "cuda" else 4)
+        kept = self._held.get().net.depth * self._view_values() * (2 if self.device.type == "cuda" else 4)
+        model = self._held.get(min(kept, GRADIENT_MEMORY))
         model.checkpointing = kept > GRADIENT_MEMORY
         try:
             return self._gradient(model, pixels)
         except torch.OutOfMemoryError:
             model.checkpointing = True
-        return self._gradient(model, pixels)  # outside of the handler: its traceback keeps the tensors alive
+        # outside of the handler: its traceback keeps the tensors alive
+        return self._held.guarded(lambda: self._gradient(model, pixels))
 
     def _gradient(self, model: VideoMAE, pixels: FloatArray) -> FloatArray:
-        batch = torch.from_numpy(pixels)[None].to(self.device).requires_grad_()
+        batch = on_device(pixels, self.device)[None].requires_grad_()
         scores = torch.as_tensor(LEVEL_VALUES, dtype=torch.float64, device=self.device)
         # Gradients underflow in fp16; bfloat16 will do for an explanation where float32 is ten times slower.
         autocast = torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.device.type == "cuda")
@@ -176,7 +201,7 @@ class VideoMAEPlausibility:
         return self.plan.views(*frames.shape[:3])
 
     def _logits(self, viewer: Viewer, views: Sequence[View]) -> FloatArray:
-        batch = torch.from_numpy(np.stack([viewer.cut(view) for view in views])).to(self.device)
+        batch = on_device(np.stack([viewer.cut(view) for view in views]), self.device)
         with computing(self.device, self.precision):
             logits: FloatArray = self._held.get()(batch).double().cpu().numpy()
         return logits

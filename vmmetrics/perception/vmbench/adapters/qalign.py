@@ -25,7 +25,7 @@ from vmmetrics.perception.scene import Scene
 from vmmetrics.perception.vmbench.checkpoints import check_fit, listed, misfit
 from vmmetrics.perception.vmbench.ported import qalign_network, qalign_vision
 from vmmetrics.perception.vmbench.ported.qalign_network import LanguageSize, Network, Sizes
-from vmmetrics.perception.vmbench.runtime import DTYPES, Held, Precision, Shelf, in_batches, needed
+from vmmetrics.perception.vmbench.runtime import DTYPES, Held, Precision, Shelf, in_batches, needed, on_device
 from vmmetrics.types import FloatArray, IntArray, UInt8Array
 from vmmetrics.utils.schema import convert, parse_json
 from vmmetrics.utils.tensors import load_tensors
@@ -56,6 +56,8 @@ def read_sizes(folder: Path) -> Sizes:
         raise SetupError(f"{path}: expected model_type mplug_owl2 but got {config.get('model_type')}")
     visual = config.get("visual_config") or {}
     try:
+        rope = convert(dict[str, Any], config.get("rope_parameters") or {})
+        config = {"rope_theta": rope["rope_theta"], **config} if "rope_theta" in rope else config
         eyes, abstractor = visual.get("visual_model") or {}, visual.get("visual_abstractor") or {}
         sizes = Sizes(
             vision=convert(qalign_vision.VisionSize, eyes),
@@ -117,10 +119,14 @@ def _refuse_variants(
         heads = part.num_attention_heads
         if whole % heads:
             raise SetupError(f"{path}: hidden_size {whole} is no multiple of its {heads} heads")
+    rope = config.get("rope_parameters") or {}  # as transformers 5 writes it
     only = [
         ("num_key_value_heads", config.get("num_key_value_heads"), sizes.language.num_attention_heads),
         ("hidden_act", config.get("hidden_act"), "silu"),
         ("rope_scaling", config.get("rope_scaling"), None),
+        ("rope_type", rope.get("rope_type"), "default"),
+        ("rope_theta", rope.get("rope_theta"), sizes.language.rope_theta),
+        ("rope_parameters", sorted(rope.keys() - {"rope_type", "rope_theta"}) or None, None),
         ("attention_bias", config.get("attention_bias"), False),
         ("tie_word_embeddings", config.get("tie_word_embeddings"), False),
         ("visual_model num_channels", eyes.get("num_channels"), 3),
@@ -242,7 +248,8 @@ class QAlignRater:
         self.folder = folder
         self.device = shelf.device
         self.precision: Precision = precision or ("fp16" if shelf.device.type == "cuda" else "fp32")
-        self._held = Held("Q-Align", self.load, PARAMETERS * DTYPES[self.precision].itemsize, shelf)
+        size = PARAMETERS * DTYPES[self.precision].itemsize
+        self._held = Held("Q-Align", self.load, size, shelf, lambda loaded: loaded.network)
 
     def assess(self, scene: Scene) -> FloatArray:
         """Return (T,) float64 in 0..1, 1 best: the level of the window around each frame."""
@@ -273,7 +280,7 @@ class QAlignRater:
         shown, within = np.unique(windows, return_inverse=True)
 
         def answers(rows: Sequence[IntArray]) -> list[Tensor]:
-            batch = torch.from_numpy(np.stack(rows)).to(self.device)
+            batch = on_device(np.stack(rows), self.device)
             return list(qalign_network.answer(loaded.network, loaded.question, seen[batch]))
 
         with torch.inference_mode():
@@ -286,7 +293,7 @@ class QAlignRater:
         side = loaded.network.sizes.vision.image_size
 
         def tokens(batch: Sequence[Future[UInt8Array]]) -> list[Tensor]:
-            pixels = torch.from_numpy(np.stack([frame.result() for frame in batch])).to(self.device)
+            pixels = on_device(np.stack([frame.result() for frame in batch]), self.device)
             return list(loaded.network.see(qalign_vision.normalised(pixels, loaded.table)))
 
         with ThreadPoolExecutor(THREADS) as pool:

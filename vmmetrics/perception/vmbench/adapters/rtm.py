@@ -19,7 +19,7 @@ from torch import Tensor
 
 from vmmetrics.perception.vmbench.ported import rtm_networks
 from vmmetrics.perception.vmbench.ported.rtm_networks import POSE_INPUT, STRIDES, RTMDet, RTMPose, load_rtm
-from vmmetrics.perception.vmbench.runtime import Held, Shelf, in_batches
+from vmmetrics.perception.vmbench.runtime import Held, Shelf, in_batches, on_device
 from vmmetrics.types import FloatArray, UInt8Array
 
 # What stands before and after RTMDet and RTMPose, number for number as mmdet 3.3 and mmpose 1.3 do it.
@@ -79,8 +79,7 @@ def detections(logits: Float32Array, sides: Float32Array, factors: tuple[float, 
         (N, 5) float32: x0, y0, x1, y1 in pixels of the frame and score, best first, N at most 100.
     """
     # mmdet clips to the square, not to the frame in it: boxes may lie in the padding, and do not when they matter
-    one = np.float32(1)
-    scores = one / (one + np.exp(-np.clip(logits, -80, 80)))  # beyond 80 it would overflow, and is 0 or 1 anyway
+    scores = torch.from_numpy(logits).sigmoid().numpy()  # numpy's differs in the last bit, which may swap near ties
     chosen, start = [], 0
     for stride in STRIDES:
         count = (DETECTOR_SIDE // stride) ** 2
@@ -204,7 +203,7 @@ def _places(stride: int) -> Float32Array:
 
 
 DETECTOR_BATCH, POSE_BATCH = 16, 64
-"""Frames, and boxes, at a time: enough to fill a GPU, below 2 GB of activations."""
+"""Frames, and boxes (each with its mirror image), at a time: enough to fill a GPU, below 2 GB of activations."""
 _DETECTOR_BYTES, _POSE_BYTES = 24_700_000 * 4, 13_600_000 * 4
 
 
@@ -263,7 +262,9 @@ class RTMPoseKeypoints:
     def _estimate(self, people: Sequence[tuple[UInt8Array, FloatArray]]) -> list[FloatArray]:
         pictures, centres, extents = zip(*(cut_out(frame, box) for frame, box in people), strict=True)
         pixels = _normalised(np.stack(pictures), POSE_MEAN, POSE_STD, self._held)
-        along = with_mirrored(_run(self._held, pixels), _run(self._held, pixels.flip(-1)))
+        x, y = _run(self._held, torch.cat([pixels, pixels.flip(-1)]))
+        half = len(people)
+        along = with_mirrored((x[:half], y[:half]), (x[half:], y[half:]))
         points, scores = peaks(along, np.stack(centres), np.stack(extents))
         return list(np.concatenate([points, scores[..., None]], axis=-1))
 
@@ -271,9 +272,10 @@ class RTMPoseKeypoints:
 def _normalised(pictures: UInt8Array, mean: Sequence[float], std: Sequence[float], held: Held[Any]) -> Tensor:
     """(B, H, W, 3) uint8 to (B, 3, H, W) float32 on the network's device."""
     device = held.shelf.device
-    pixels = torch.from_numpy(pictures).to(device).permute(0, 3, 1, 2).float()
+    pixels = on_device(pictures, device).permute(0, 3, 1, 2).float()
     shape = (1, 3, 1, 1)
-    return (pixels - torch.tensor(mean, device=device).view(shape)) / torch.tensor(std, device=device).view(shape)
+    less, by = (on_device(np.array(values, np.float32), device).view(shape) for values in (mean, std))
+    return (pixels - less) / by
 
 
 def _run(held: Held[Any], pixels: Tensor) -> tuple[Float32Array, Float32Array]:

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 - torch's own convention
 
 from vmmetrics.perception.vmbench.checkpoints import load_hub
-from vmmetrics.perception.vmbench.runtime import Held, Shelf, computing, in_batches
+from vmmetrics.perception.vmbench.runtime import Held, Shelf, computing, in_batches, on_device
 from vmmetrics.types import BoolArray, FloatArray, UInt8Array
 
 MEAN, STD = (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)
@@ -71,7 +71,7 @@ class Sam:
             return list(F.interpolate(inside, (height, width), mode="bilinear", align_corners=False)[:, 0])
 
         with computing(device, "fp32"):
-            embedding = net.get_image_embeddings(prepared(frame, side).to(device))
+            embedding = self.held.guarded(lambda: net.get_image_embeddings(prepared(frame, side, device)))
             return torch.stack(in_batches(decode, list(prompts), BOXES_AT_ONCE, self.held))
 
 
@@ -85,7 +85,7 @@ def fitted(height: int, width: int, side: int) -> tuple[int, int]:
     return int(height * scale + 0.5), int(width * scale + 0.5)
 
 
-def prepared(frame: UInt8Array, side: int) -> Tensor:
+def prepared(frame: UInt8Array, side: int, device: torch.device) -> Tensor:
     """Resize, normalise, and pad below and on the right.
 
     The resize is Pillow's on uint8, as upstream's, to the pixel; zeros are padded after the normalisation.
@@ -93,14 +93,16 @@ def prepared(frame: UInt8Array, side: int) -> Tensor:
     Args:
         frame: (H, W, 3) uint8 RGB.
         side: Side of the network's square input.
+        device: Where all but the resize is done.
 
     Returns:
         (1, 3, side, side) float32.
     """
     height, width = fitted(frame.shape[0], frame.shape[1], side)
     image = Image.fromarray(frame).resize((width, height), Image.Resampling.BILINEAR)
-    pixels = torch.from_numpy(np.array(image)).permute(2, 0, 1).float()
-    pixels = (pixels - torch.tensor(MEAN)[:, None, None]) / torch.tensor(STD)[:, None, None]
+    pixels = on_device(np.array(image), device).permute(2, 0, 1).float()
+    mean, std = (on_device(np.array(values, np.float32), device).view(-1, 1, 1) for values in (MEAN, STD))
+    pixels = (pixels - mean) / std
     return F.pad(pixels, (0, side - width, 0, side - height))[None]
 
 

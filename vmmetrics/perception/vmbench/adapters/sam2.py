@@ -19,7 +19,16 @@ from torch.nn import functional as F  # noqa: N812 - torch's own convention
 
 from vmmetrics.perception.vmbench.checkpoints import load_hub
 from vmmetrics.perception.vmbench.ported import sam2_net
-from vmmetrics.perception.vmbench.runtime import DTYPES, Held, Precision, Shelf, computing, in_batches, lower
+from vmmetrics.perception.vmbench.runtime import (
+    DTYPES,
+    Held,
+    Precision,
+    Shelf,
+    computing,
+    in_batches,
+    lower,
+    on_device,
+)
 from vmmetrics.types import BoolArray, FloatArray, UInt8Array
 
 # Masks followed through a clip with SAM 2.1: every object of a key frame at once, features of a frame computed once.
@@ -46,7 +55,10 @@ class Remembered(NamedTuple):
 
 
 Answer = tuple[Tensor, Remembered]
-"""Of an object in a frame: (H, W) float32 mask logits at the frame's size, and what is remembered."""
+"""Of an object in a frame: (1, S/4, S/4) float32 mask logits, holes not filled yet, and what is remembered."""
+
+FRAMES_PER_COPY = 8
+"""Frames whose masks leave the GPU together: nothing that follows depends on them, and each copy waits for the GPU."""
 
 
 @dataclass(slots=True)
@@ -97,13 +109,34 @@ class MaskSession:
         Raises:
             ValueError: No mask, one of another size than the frames, or no such frame.
         """
-        for frame, logits in self.logits(start, masks, steps, reverse=reverse):
-            yield frame, dict(zip(masks, (logits > 0).cpu().numpy(), strict=True))
+        for frames, coarse in self._followed(start, masks, steps, reverse=reverse):
+            found = torch.stack([self._full(one) > 0 for one in coarse]).cpu().numpy()
+            for frame, of_frame in zip(frames, found, strict=True):
+                yield frame, dict(zip(masks, of_frame, strict=True))
 
     def logits(
         self, start: int, masks: Mapping[int, BoolArray], steps: int, *, reverse: bool = False
     ) -> Iterator[tuple[int, Tensor]]:
         """Do :meth:`propagate` but yield, on the model's device, (N, H, W) float32 logits in the order of ``masks``."""
+        for frames, coarse in self._followed(start, masks, steps, reverse=reverse):
+            yield from ((frame, self._full(one)) for frame, one in zip(frames, coarse, strict=True))
+
+    def masks(self, frame: int, boxes: FloatArray, ahead: Sequence[int] = ()) -> BoolArray:
+        """Return (N, H, W) bool, one mask per box in a frame taken as a still; features are the session's.
+
+        Args:
+            frame: Its index.
+            boxes: (N, 4) x0, y0, x1, y1 in pixels of the frame.
+            ahead: Frames that are asked for next, which may be encoded together with it.
+        """
+        features = self._features_of(frame, [frame, *ahead])
+        logits = box_logits(self._held, features, boxes, self._frames.shape[1:3], self._precision)
+        return np.asarray((logits > 0).cpu().numpy())
+
+    def _followed(
+        self, start: int, masks: Mapping[int, BoolArray], steps: int, *, reverse: bool
+    ) -> Iterator[tuple[list[int], list[Tensor]]]:
+        """Yield some frames of the path at a time, and per frame (N, 1, S/4, S/4) logits whose holes are filled."""
         size = self._frames.shape[1:3]
         if not masks or any(np.shape(mask) != size for mask in masks.values()):
             raise ValueError(f"Expected masks of {size} but got {[np.shape(mask) for mask in masks.values()]}")
@@ -112,7 +145,8 @@ class MaskSession:
         step = -1 if reverse else 1
         path = [t for t in range(start, start + step * (steps + 1), step) if 0 <= t < len(self._frames)]
         followed: list[Followed] = []
-        for frame in path:
+        coarse: list[Tensor] = []
+        for number, frame in enumerate(path, 1):
             features = self._features_of(frame, path)
             if frame == start:
                 answers = self._in_batches(partial(self._take, features), list(masks.values()))
@@ -121,7 +155,17 @@ class MaskSession:
                 answers = self._in_batches(partial(self._follow, start, step, frame, features), followed)
                 for one, (_, remembered) in zip(followed, answers, strict=True):
                     one.since[frame] = remembered
-            yield frame, torch.stack([logits for logits, _ in answers])
+            coarse.append(torch.stack([logits for logits, _ in answers]))
+            if len(coarse) == FRAMES_PER_COPY or number == len(path):
+                with torch.inference_mode():
+                    whole = self._without_holes(torch.cat(coarse)).split(len(masks))
+                yield path[number - len(coarse) : number], list(whole)
+                coarse = []
+
+    def _full(self, coarse: Tensor) -> Tensor:
+        """Return (N, H, W) logits at the frame's size."""
+        with torch.inference_mode():
+            return F.interpolate(coarse, self._frames.shape[1:3], mode="bilinear", align_corners=False)[:, 0]
 
     def _in_batches(self, run: Callable[[Sequence[Any]], list[Answer]], items: Sequence[Any]) -> list[Answer]:
         with computing(self._device, self._precision):
@@ -135,8 +179,7 @@ class MaskSession:
             ahead = [t for t in path[path.index(frame) :] if t not in self._features][: self._frames_at_once]
 
             def run(some: Sequence[int]) -> list[sam2_net.Features]:
-                pixels = torch.cat([sam2_net.prepared(self._frames[t], side, self._device) for t in some])
-                batch = sam2_net.encode(net, pixels)
+                batch = sam2_net.encode(net, sam2_net.prepared(self._frames[list(some)], side, self._device))
                 return [batch.at(index).to(self._keeper(batch, len(some))) for index in range(len(some))]
 
             with computing(self._device, self._precision):
@@ -157,7 +200,7 @@ class MaskSession:
         """Take masks as they are given: they come back as they are remembered, at a quarter of the input's side."""
         net = self._held.get()
         side = net.config.image_size
-        given = torch.from_numpy(np.stack(masks)).to(self._device)[:, None].float()
+        given = on_device(np.stack(masks), self._device)[:, None].float()
         if given.shape[2:] != (side, side):
             given = F.interpolate(given, (side, side), mode="bilinear", align_corners=False, antialias=True)
             given = (given >= 0.5).float()
@@ -181,7 +224,7 @@ class MaskSession:
         found = sam2_net.decode_objects(net, features, sam2_net.recall(net, features, memories, places, pointers), None)
         full = F.interpolate(found.masks, (side, side), mode="bilinear", align_corners=False)
         tokens = sam2_net.remember(net, features, full.sigmoid(), found.scores > 0)
-        return self._told(self._without_holes(found.masks), tokens, found.pointers)
+        return self._told(found.masks, tokens, found.pointers)
 
     def _memories(self, start: int, step: int, frame: int, objects: Sequence[Followed]) -> tuple[Tensor, Tensor, int]:
         """What is remembered of objects when they are looked for in ``frame``.
@@ -202,10 +245,12 @@ class MaskSession:
         places = [plane + slots[-1]] + [plane + slots[back - 1] for back, _ in seen]
 
         limit = min(len(self._frames), net.config.max_object_pointers_in_encoder)
-        known = [(n, frame - n * step) for n in range(1, limit) if frame - n * step in first.since]
+        known = [frame - n * step for n in range(1, limit) if frame - n * step in first.since]
         pointers = [torch.stack([one.given.pointer for one in objects])]
-        pointers += [torch.stack([one.since[t].pointer for one in objects]) for _, t in known]
-        ages = torch.tensor([abs(frame - start), *(back for back, _ in known)], device=self._device)
+        pointers += [torch.stack([one.since[t].pointer for one in objects]) for t in known]
+        # All frames since the given one are remembered: ages are 1, 2, ...; a list would be copied, and waited for.
+        count_up = torch.arange(len(self._frames), device=self._device)
+        ages = torch.cat([count_up[abs(frame - start)][None], count_up[1 : len(known) + 1]])
         channels = pointers[0].shape[1]
         parts = channels // slots.shape[1]  # a pointer is as long as so many tokens
         split = torch.stack(pointers).unflatten(2, (parts, -1)).transpose(1, 2).flatten(0, 1)
@@ -222,9 +267,8 @@ class MaskSession:
         return torch.where(torch.from_numpy(holes).to(logits.device)[:, None], HOLE_LOGIT, logits)
 
     def _told(self, coarse: Tensor, tokens: Tensor, pointers: Tensor) -> list[Answer]:
-        full = F.interpolate(coarse, self._frames.shape[1:3], mode="bilinear", align_corners=False)
         kept = zip(tokens.to(torch.bfloat16), pointers.float(), strict=True)
-        return [(logits, Remembered(*one)) for logits, one in zip(full[:, 0], kept, strict=True)]
+        return [(logits, Remembered(*one)) for logits, one in zip(coarse, kept, strict=True)]
 
 
 def small_holes(background: BoolArray, area: int) -> BoolArray:
@@ -288,20 +332,54 @@ class Sam2:
 
     def logits(self, frame: UInt8Array, boxes: FloatArray) -> Tensor:
         """Return (N, H, W) float32 on the model's device; the masks are where it is above 0."""
-        net, device = self.held.get(), self.held.shelf.device
-        side = net.config.image_size
-        height, width = frame.shape[:2]
-        prompts = torch.as_tensor(np.asarray(boxes, np.float32)) / torch.tensor([width, height] * 2) * side
+        (features,) = self._encoded([frame])
+        return box_logits(self.held, features, boxes, frame.shape[:2], self.precision)
 
-        def decode(some: Sequence[Tensor]) -> list[Tensor]:
-            coarse = sam2_net.decode_boxes(net, features, torch.stack(list(some)))
-            return list(F.interpolate(coarse, (height, width), mode="bilinear", align_corners=False)[:, 0])
+    def masks_in(self, frames: Sequence[UInt8Array], boxes: Sequence[FloatArray]) -> list[BoolArray]:
+        """Do :meth:`masks` for several frames of one size, each with one box or more."""
+        return [
+            np.asarray((box_logits(self.held, *asked, frames[0].shape[:2], self.precision) > 0).cpu().numpy())
+            for asked in zip(self._encoded(frames), boxes, strict=True)
+        ]
 
-        with computing(device, self.precision):
-            features = sam2_net.encode(net, sam2_net.prepared(frame, side, device))
-            return torch.stack(in_batches(decode, list(prompts.to(device)), BOXES_AT_ONCE, self.held))
+    def _encoded(self, frames: Sequence[UInt8Array]) -> list[sam2_net.Features]:
+        def encode(some: Sequence[UInt8Array]) -> list[sam2_net.Features]:
+            net, device = self.held.get(), self.held.shelf.device
+            batch = sam2_net.encode(net, sam2_net.prepared(np.stack(some), net.config.image_size, device))
+            return [batch.at(index) for index in range(len(some))]
+
+        with computing(self.held.shelf.device, self.precision):
+            return in_batches(encode, frames, self._at_once, self.held)
+
+    @property
+    def _at_once(self) -> int:
+        return FRAMES_AT_ONCE if self.held.shelf.device.type == "cuda" else 1
 
     def open(self, frames: UInt8Array) -> MaskSession:
         """Begin a clip (T, H, W, 3) uint8 RGB."""
-        at_once = FRAMES_AT_ONCE if self.held.shelf.device.type == "cuda" else 1
-        return MaskSession(self.held, frames, self.precision, self.hole_area, at_once)
+        return MaskSession(self.held, frames, self.precision, self.hole_area, self._at_once)
+
+
+def box_logits(
+    held: Held[Any], features: sam2_net.Features, boxes: FloatArray, size: tuple[int, int], precision: Precision
+) -> Tensor:
+    """Return (N, H, W) float32 logits for boxes in a frame, on the model's device.
+
+    Args:
+        held: The network.
+        features: Of the frame.
+        boxes: (N, 4) x0, y0, x1, y1 in pixels of the frame.
+        size: Height and width of the frame.
+        precision: Of matrix products and convolutions.
+    """
+    net, device = held.get(), held.shelf.device
+    height, width = size
+    prompts = torch.as_tensor(np.asarray(boxes, np.float32)) / torch.tensor([width, height] * 2)
+    places = on_device((prompts * net.config.image_size).numpy(), device)
+
+    def decode(some: Sequence[Tensor]) -> list[Tensor]:
+        coarse = sam2_net.decode_boxes(net, features, torch.stack(list(some)))
+        return list(F.interpolate(coarse, (height, width), mode="bilinear", align_corners=False)[:, 0])
+
+    with computing(device, precision):
+        return torch.stack(in_batches(decode, list(places), BOXES_AT_ONCE, held))

@@ -23,6 +23,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 - torch's own convention
 
+from vmmetrics.perception.vmbench.runtime import on_device
 from vmmetrics.types import UInt8Array
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
@@ -77,24 +78,24 @@ class DecodedMasks(NamedTuple):
     scores: Tensor
 
 
-def prepared(frame: UInt8Array, side: int, device: torch.device) -> Tensor:
-    """Resize to a square, bilinear and antialiased, and normalise.
+def prepared(frames: UInt8Array, side: int, device: torch.device) -> Tensor:
+    """Resize to squares, bilinear and antialiased, and normalise.
 
     Upstream does just this with stills. Video files it lets decord resize, from the decoder's YUV and without
     antialiasing: that differs by 1.3 to 2.4 grey levels on average, 4 to 11 for one pixel in a hundred
     (``docs/vmbench-preset.md``).
 
     Args:
-        frame: (H, W, 3) uint8 RGB.
+        frames: (B, H, W, 3) uint8 RGB.
         side: Side of the square.
         device: Where it is done.
 
     Returns:
-        (1, 3, side, side) float32.
+        (B, 3, side, side) float32.
     """
-    pixels = torch.from_numpy(np.ascontiguousarray(frame)).to(device).permute(2, 0, 1)[None].float() / 255
+    pixels = on_device(frames, device).permute(0, 3, 1, 2).float() / 255
     square = F.interpolate(pixels, (side, side), mode="bilinear", align_corners=False, antialias=True)
-    mean, std = (torch.tensor(values, device=device)[:, None, None] for values in (MEAN, STD))
+    mean, std = (on_device(np.array(values, np.float32), device)[:, None, None] for values in (MEAN, STD))
     return (square - mean) / std
 
 
