@@ -102,6 +102,19 @@ def test_activations_are_made_room_for(monkeypatch: pytest.MonkeyPatch):
     assert not card.holds(rater)
 
 
+def test_a_batch_takes_what_is_free(monkeypatch: pytest.MonkeyPatch):
+    card = Card(24 * GIGA, monkeypatch)
+    dino = card.add("Grounding DINO", GIGA)
+    assert dino.at_once(4) == 4
+    card.add("Q-Align", 16_400_000_000).get()
+    card.spare = 5 * GIGA
+    assert dino.at_once(4) == 2  # of 2.5 in the 6.6 that are left once spare blocks are given back
+    monkeypatch.setattr(card, "total", 18 * GIGA)
+    assert dino.at_once(4) == 1
+    dino.shelf.device = torch.device("cpu")
+    assert dino.at_once(4) == 1
+
+
 def test_every_model_has_its_activations_planned():
     models = build_models({}, "cpu")
     released: Any = models.released

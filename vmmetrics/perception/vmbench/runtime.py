@@ -209,6 +209,8 @@ class Held(Generic[Net]):
             return 1
         self.get()  # what is left beside its weights counts
         each = max(1, ACTIVATIONS.get(self.name, 1))
+        if self.shelf.free() < most * each + RESERVE:
+            torch.cuda.empty_cache()  # what the allocator keeps for reuse counts as taken until then
         return max(1, min(most, (self.shelf.free() - RESERVE) // each))
 
 

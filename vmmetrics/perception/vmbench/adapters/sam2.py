@@ -57,7 +57,7 @@ class Remembered(NamedTuple):
 Answer = tuple[Tensor, Remembered]
 """Of an object in a frame: (1, S/4, S/4) float32 mask logits, holes not filled yet, and what is remembered."""
 
-FRAMES_PER_COPY = 8
+FRAMES_PER_COPY = 12
 """Frames whose masks leave the GPU together: nothing that follows depends on them, and each copy waits for the GPU."""
 
 
@@ -264,7 +264,7 @@ class MaskSession:
         if self._hole_area == 0:
             return logits
         holes = np.stack([small_holes(mask, self._hole_area) for mask in (logits[:, 0] <= 0).cpu().numpy()])
-        return torch.where(torch.from_numpy(holes).to(logits.device)[:, None], HOLE_LOGIT, logits)
+        return torch.where(on_device(holes, logits.device)[:, None], HOLE_LOGIT, logits)
 
     def _told(self, coarse: Tensor, tokens: Tensor, pointers: Tensor) -> list[Answer]:
         kept = zip(tokens.to(torch.bfloat16), pointers.float(), strict=True)
