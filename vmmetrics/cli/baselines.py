@@ -54,6 +54,7 @@ def baselines(
     allow_failures: options.AllowFailures = False,
     device: options.Device = None,
     limit: options.Limit = None,
+    verify: options.Verify = False,
     dry_run: options.DryRun = False,
     form: options.Format = "text",
 ) -> None:
@@ -93,6 +94,7 @@ def baselines(
         follow_links=follow_links,
         limit=limit,
         dry_run=form if dry_run else None,
+        verify=verify,
     )
     _print(table, form, output, messages)
     if table.summary.failed and not allow_failures:

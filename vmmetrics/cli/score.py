@@ -42,6 +42,7 @@ def score(
     allow_failures: options.AllowFailures = False,
     device: options.Device = None,
     limit: options.Limit = None,
+    verify: options.Verify = False,
     dry_run: options.DryRun = False,
     form: options.Format = "text",
     fail_under: Annotated[
@@ -89,6 +90,7 @@ def score(
         follow_links=follow_links,
         limit=limit,
         dry_run=form if dry_run else None,
+        verify=verify,
     )
     print_results(table, output, messages, form)
     verdicts = judge(table, thresholds)
