@@ -67,6 +67,7 @@ def run_clips(
     follow_links: bool,
     limit: int | None = None,
     dry_run: str | None = None,
+    verify: bool = False,
 ) -> tuple[Table, Console, Console]:
     """Score clips into a directory, with progress; Ctrl-C, SIGTERM and SIGHUP stop it, and what was scored is kept.
 
@@ -82,6 +83,7 @@ def run_clips(
         follow_links: Whether symlinks may lead out of the folders.
         limit: Score only so many clips, the first.
         dry_run: Print in this form what would be run, and run nothing.
+        verify: Hash every clip that was scored before.
 
     Returns:
         The records, and the consoles for results and for messages.
@@ -126,7 +128,7 @@ def run_clips(
     kept = f"stopped; what was scored is in {directory}, the same command goes on"
     workers = jobs or DEFAULT_JOBS
     with until_stopped(messages, kept), LiveProgress(messages, settings.metrics, workers) as progress:
-        table = run(setup, tasks, workers, directory, progress, timeout, shard, limit)
+        table = run(setup, tasks, workers, directory, progress, timeout, shard, limit, verify)
     if summary := progress.summary():
         messages.print(summary)
     return table, output, messages

@@ -45,6 +45,7 @@ def score(
         bool, option("Let a GPU round float32 products to TF32: faster, scores differ a little.", "--tf32")
     ] = False,
     limit: options.Limit = None,
+    verify: options.Verify = False,
     dry_run: options.DryRun = False,
     form: options.Format = "text",
     fail_under: Annotated[
@@ -92,6 +93,7 @@ def score(
         follow_links=follow_links,
         limit=limit,
         dry_run=form if dry_run else None,
+        verify=verify,
     )
     print_results(table, output, messages, form)
     verdicts = judge(table, thresholds)
@@ -102,7 +104,7 @@ def score(
             error(messages, str(verdict), "bold red")
     if not all(verdict.passed for verdict in verdicts):
         raise typer.Exit(EXIT_WORSE)
-    if table.failed and not allow_failures:
+    if table.summary.failed and not allow_failures:
         raise typer.Exit(EXIT_FAILURES)
 
 

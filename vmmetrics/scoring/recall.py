@@ -12,8 +12,9 @@ from vmmetrics.clip import Clip, Subject
 from vmmetrics.errors import ClipError, SetupError, os_reason
 from vmmetrics.perception.presets import preset_names
 from vmmetrics.perception.scene import Scene
-from vmmetrics.scoring.directory import read_events, read_records, read_run_json
+from vmmetrics.scoring.header import read_run_json
 from vmmetrics.scoring.record import Record, result_from_json
+from vmmetrics.scoring.records import read_events, read_records
 from vmmetrics.scoring.settings import Settings
 from vmmetrics.types import MetricResult, Protocol
 from vmmetrics.utils.display.markup import listed
