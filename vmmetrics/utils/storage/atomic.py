@@ -65,12 +65,12 @@ _ABANDONED_SECONDS = 24 * 3600  # no file takes as long to write; of other machi
 
 def temporary_of(path: Path) -> Path:
     """Return the hidden name beside ``path`` under which this process makes it; what dead processes left there goes."""
-    _remove_leftovers(path.parent.absolute())
+    _remove_leftovers_once(path.parent.absolute())
     return path.with_name(f".{path.name}.{_HOST}-{os.getpid()}.partial")
 
 
-@cache  # once per folder and process: a folder of replies is written to often
-def _remove_leftovers(folder: Path) -> None:
+def remove_leftovers(folder: Path) -> None:
+    """Remove what processes that ended were making in a folder under names of :func:`temporary_of`."""
     with contextlib.suppress(OSError):
         for left in list(folder.iterdir()):
             name = _TEMPORARY.fullmatch(left.name)
@@ -80,6 +80,9 @@ def _remove_leftovers(folder: Path) -> None:
                 old = time.time() - left.lstat().st_mtime > _ABANDONED_SECONDS
                 if old or (name["host"] == _HOST and not _alive(int(name["pid"]))):
                     shutil.rmtree(left) if left.is_dir() and not left.is_symlink() else left.unlink()
+
+
+_remove_leftovers_once = cache(remove_leftovers)  # per folder and process: a folder of replies is written to often
 
 
 def _alive(pid: int) -> bool:
