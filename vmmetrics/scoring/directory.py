@@ -142,7 +142,7 @@ class RunDirectory(Locked):
 
 _OURS = {
     "run.json", "run.lock", "scores.jsonl", "events.jsonl", "scores.csv", "scores.parquet", "breakdown.csv",
-    "workers.log",
+    "workers.log", "clips.jsonl",
 }  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from vmmetrics.metrics import registry
 from vmmetrics.types import Event, FloatArray, Look, MetricResult, PlausibilityResult, Tags
 from vmmetrics.utils.schema import convert, plain
 
+State = Mapping[str, int | str]
 _SERIES_DIGITS = 6  # significant digits kept of a per-frame value: below the width of a line in any picture
 
 
@@ -43,6 +44,8 @@ class Record:
         tags: What the prompt list says of the motion asked for, its pattern first.
         notes: What had to be assumed or changed.
         seconds: Time spent on the clip.
+        state: What tells cheaply whether the file is still the one that was hashed: ``bytes`` and ``etag``, or
+            ``mtime_ns``, of one at an address.
 
     Raises:
         ValueError: Under protocol ``vmmetrics`` a score lies outside its metric's range.
@@ -69,6 +72,7 @@ class Record:
     tags: Tags = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
+    state: State | None = None
 
     def __post_init__(self) -> None:
         if self.protocol == "vmmetrics":  # the released scores leave 0..1

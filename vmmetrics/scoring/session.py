@@ -11,6 +11,7 @@ from vmmetrics.scoring.directory import RunDirectory
 from vmmetrics.scoring.engine import Engine
 from vmmetrics.scoring.record import Record
 from vmmetrics.scoring.work import Task, identify
+from vmmetrics.utils.storage.state import State
 
 _POLL_SECONDS = 0.2  # between two looks at clips that another process has in hand
 _TICK_SECONDS = 1.0  # between two words about the clip that has been at work longest
@@ -147,6 +148,8 @@ def _describes(record: Record, task: Task) -> bool:
     theirs = None if record.subject is None else (record.subject.get("noun"), record.subject.get("phrase"))
     if (record.prompt, theirs) != (task.prompt, subject) or record.tags != task.tags:
         return False
+    if task.uri is not None and record.sha256 is not None:  # not read here; a list without states says: unchanged
+        return not State.of(record.state).differs(State.of(task.state))
     if record.sha256 is None:  # it was no clip, and is not hashed
         return record.error is not None
     try:

@@ -15,16 +15,15 @@ import urllib.error
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 
 from vmmetrics.errors import SetupError, VMMetricsError, os_reason
 from vmmetrics.utils import web
+from vmmetrics.utils.storage.addresses import PACKAGES, WEB, is_web, masked, safe_name
+from vmmetrics.utils.storage.state import State, state_of_headers, state_of_info
 from vmmetrics.utils.weights.download import FLOOR, TIMEOUT, open_url
 
 TRIES = 5
@@ -34,20 +33,9 @@ PAUSE = 0.5
 PIECE = 8 * 2**20
 """Bytes of a file asked for at once."""
 
-_SCHEMES = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "hf": "huggingface_hub", "memory": "fsspec"}
-_WEB = ("http", "https")
-_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://(.+)", re.DOTALL)
 _AGAIN = {408, 425, 429, 500, 502, 503, 504}  # answers of a server that may be others in a moment
 _FINAL = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError, FileExistsError)
 _CHAIN = 5  # causes of an error that are looked at
-_ETAGS = ("ETag", "generation", "etag", "blob_id")  # in fsspec's info, by store
-_TIMES = ("LastModified", "mtime", "modified", "updated", "created")
-# Parameters that sign an address, which may differ between two addresses of one file.
-_SIGNING = re.compile(
-    "x-(amz|goog)-.*|awsaccesskeyid|googleaccessid|signature|expires|policy|key-pair-id|(access_)?token|response-.*"
-    "|sig|s[eprtv]|spr|ske|skoid|sks|skt|sktid|skv|sip",
-    re.IGNORECASE,
-)
 
 T = TypeVar("T")
 
@@ -64,68 +52,6 @@ class _TruncatedError(OSError):
     """Fewer bytes came than the store stated."""
 
 
-@dataclass(frozen=True, slots=True)
-class State:
-    """What tells whether a file was written to, without reading it.
-
-    Attributes:
-        bytes: Its size.
-        mtime_ns: When it was written, nanoseconds since 1970.
-        etag: What the store says of its content: an entity tag, a generation or a hash.
-    """
-
-    bytes: int | None = None
-    mtime_ns: int | None = None
-    etag: str | None = None
-
-    def differs(self, other: State) -> bool:
-        """Tell whether two states cannot be of one content: by the tags where both have one, else by the times."""
-        if None not in (self.bytes, other.bytes) and self.bytes != other.bytes:
-            return True
-        if self.etag is not None and other.etag is not None:
-            return self.etag != other.etag
-        return None not in (self.mtime_ns, other.mtime_ns) and self.mtime_ns != other.mtime_ns
-
-    def __str__(self) -> str:
-        return f"{self.bytes} bytes" + (f", tag {self.etag}" if self.etag else "")
-
-
-def is_address(text: str) -> bool:
-    """Tell whether a text is an address (``s3://bucket/clips``), of whatever scheme."""
-    return _ADDRESS.fullmatch(text) is not None
-
-
-def is_web(uri: str) -> bool:
-    """Tell whether an address is of a web server, which lists no folders."""
-    return uri.lower().startswith(("http://", "https://"))
-
-
-def safe_name(uri: str) -> str:
-    """Return an address as it may be kept and shown: without user, password and query.
-
-    A query that is more than a signature tells files apart, and leaves eight digits of its hash.
-
-    >>> safe_name("https://me:pw@host/a.mp4?X-Amz-Signature=1"), safe_name("http://host/get?id=1")
-    ('https://host/a.mp4', 'http://host/get?e16ee7b2')
-    """
-    if not is_web(uri):
-        return re.sub(r"(?<=://)[^/@]*@", "", uri)
-    parts = urlsplit(uri)
-    named = sorted(pair for pair in parse_qsl(parts.query, True) if not _SIGNING.fullmatch(pair[0]))
-    query = f"?{hashlib.sha256(repr(named).encode()).hexdigest()[:8]}" if named else ""
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}{query}"
-
-
-def masked(text: str) -> str:
-    """Return a text with user, password and query of every address in it replaced by ``***``.
-
-    >>> masked("GET https://me:pw@host/a.mp4?sig=1 failed")
-    'GET https://***@host/a.mp4?*** failed'
-    """
-    text = re.sub(r"(?<=://)[^/\s@'\"]*@", "***@", text)
-    return re.sub(r"(https?://[^\s?'\"<>]*)\?[^\s'\"<>]+", r"\1?***", text)
-
-
 def check_address(uri: str) -> None:
     """Make sure that an address can be read with what is installed.
 
@@ -136,19 +62,17 @@ def check_address(uri: str) -> None:
         _store(uri)
 
 
-def state_of(uri: str) -> State:
-    """Ask for the state of one file.
+def state_of(uri: str) -> State | None:
+    """Ask for the state of a file; None where the address is a folder.
 
     Raises:
-        RemoteError: There is none, or it cannot be had.
+        RemoteError: There is nothing, or it cannot be had.
     """
     if is_web(uri):
         return _retried(uri, lambda: _state_on_web(uri))
     store, path = _store(uri)
     info = _retried(uri, lambda: store.info(path))
-    if info.get("type") == "directory":
-        raise RemoteError(errno.EISDIR, "Is a folder", safe_name(uri))
-    return _state(info)
+    return None if info.get("type") == "directory" else state_of_info(info)
 
 
 def files_below(uri: str) -> Iterator[tuple[str, State]]:
@@ -171,7 +95,7 @@ def files_below(uri: str) -> Iterator[tuple[str, State]]:
             if not name.startswith(f"{top}/") or {"", ".", ".."} & set(inside.split("/")) or "\0" in inside:
                 continue
             if info.get("type") != "directory":
-                yield inside, _state(info)
+                yield inside, state_of_info(info)
             elif name != folder:
                 folders.append(name)
 
@@ -184,6 +108,10 @@ def read_bytes(uri: str, most: int) -> bytes:
     """
 
     def read() -> bytes:
+        if not is_web(uri):
+            store, path = _store(uri)
+            content: bytes = store.cat_file(path, start=0, end=most + 1)
+            return content
         data = b""
         with _opened(uri) as (_, source):
             while len(data) <= most and (piece := source.read(most + 1 - len(data))):
@@ -239,7 +167,7 @@ def _download(uri: str, target: Path, expected: State, room: Callable[[int], Non
         raise _TruncatedError(f"{count} of {state.bytes} bytes came")
     if not is_web(uri):  # which was one request; a file of a store is read in pieces
         store, path = _store(uri)
-        now = _state(store.info(path))
+        now = state_of_info(store.info(path))
         if now.differs(state):
             raise ChangedError(f"It was replaced while it was read (first {state}, then {now})")
     return digest.hexdigest(), state
@@ -303,7 +231,8 @@ def _retried(uri: str, step: Callable[[], T]) -> T:
         except Exception as error:  # whatever botocore, aiohttp and others raise
             if number + 1 == TRIES or not _passing(error):
                 tries = f" ({number + 1} tries)" if number else ""
-                raise RemoteError(f"{safe_name(uri)} cannot be had: {_reason(error)}{tries}") from None
+                failure = RemoteError(f"{safe_name(uri)} cannot be had: {_reason(error)}{tries}")
+                raise failure from (FileNotFoundError() if isinstance(error, FileNotFoundError) else None)
         time.sleep(PAUSE * 2**number * random.uniform(0.5, 1.5))  # noqa: S311 - no secret hangs on it
     raise AssertionError
 
@@ -344,9 +273,9 @@ def _reason(error: Exception) -> str:
 
 @cache
 def _filesystem(scheme: str) -> Any:
-    package = _SCHEMES.get(scheme)
+    package = PACKAGES.get(scheme)
     if package is None:
-        raise SetupError(f"Expected an address with {', '.join([*_SCHEMES, *_WEB])} but got {scheme}://")
+        raise SetupError(f"Expected an address with {', '.join([*PACKAGES, *WEB])} but got {scheme}://")
     try:
         import fsspec
 
@@ -362,20 +291,8 @@ def _filesystem(scheme: str) -> Any:
 
 def _store(uri: str) -> tuple[Any, str]:
     """Return the file system of an address, and the path in it."""
-    store = _filesystem(uri.partition("://")[0].lower())
+    store = _filesystem(uri.partition("://")[0])
     return store, str(store._strip_protocol(uri))
-
-
-def _state(info: dict[str, Any]) -> State:
-    size = info.get("size")
-    etag = next((str(info[name]) for name in _ETAGS if info.get(name)), None)
-    moment = next((info[name] for name in _TIMES if info.get(name)), None)
-    if isinstance(moment, str):
-        moment = datetime.fromisoformat(moment)
-    if isinstance(moment, datetime):
-        moment = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-    mtime = None if not isinstance(moment, int | float) else int(moment * 1e6) * 1000
-    return State(size if isinstance(size, int) else None, mtime, etag and etag.strip('"'))
 
 
 @contextmanager
@@ -383,11 +300,11 @@ def _opened(uri: str) -> Iterator[tuple[State, Any]]:
     """Open a file to be read from its beginning; its state comes along."""
     if is_web(uri):
         with _on_web(uri) as response:
-            yield _state_of_headers(response), _Body(response)
+            yield state_of_headers(response.headers), _Body(response)
         return
     store, path = _store(uri)
     with store.open(path, "rb", block_size=PIECE, cache_type="none") as file:
-        yield _state(getattr(file, "details", None) or store.info(path)), file
+        yield state_of_info(getattr(file, "details", None) or store.info(path)), file
 
 
 def _on_web(uri: str, method: str = "GET") -> web.Response:
@@ -421,19 +338,9 @@ class _Body:
 def _state_on_web(uri: str) -> State:
     try:
         with _on_web(uri, "HEAD") as response:
-            return _state_of_headers(response)
+            return state_of_headers(response.headers)
     except urllib.error.HTTPError as error:
         if error.code in _AGAIN:
             raise
     with _on_web(uri) as response:  # an address signed for GET alone, or a server without HEAD
-        return _state_of_headers(response)
-
-
-def _state_of_headers(response: web.Response) -> State:
-    length, etag = response.headers.get("Content-Length"), response.headers.get("ETag")
-    try:
-        moment = parsedate_to_datetime(response.headers["Last-Modified"]).timestamp()
-    except (TypeError, ValueError):
-        moment = None
-    size = int(length) if length is not None and re.fullmatch("[0-9]{1,18}", length) else None
-    return State(size, None if moment is None else int(moment) * 10**9, etag and etag.removeprefix("W/").strip('"'))
+        return state_of_headers(response.headers)

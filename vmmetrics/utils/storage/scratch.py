@@ -19,7 +19,8 @@ from urllib.parse import urlsplit
 from vmmetrics.errors import ClipError, SetupError, os_reason
 from vmmetrics.utils.storage.atomic import remove_leftovers, temporary_of
 from vmmetrics.utils.storage.lock import ByteLocks
-from vmmetrics.utils.storage.remote import RemoteError, State, download
+from vmmetrics.utils.storage.remote import RemoteError, download
+from vmmetrics.utils.storage.state import State
 
 DEFAULT_BYTES = 10 * 2**30
 """Bytes that a scratch folder may hold unless another bound is given."""
