@@ -164,7 +164,7 @@ def run_clips(
     if summary := progress.summary():
         messages.print(summary)
     if copy.behind:
-        error(messages, f"the mirror is not complete: {copy.behind}; the same command completes it", "bold red")
+        error(messages, f"the mirror is not complete: {copy.behind}", "bold red")
     return table, output, messages, copy.behind is None
 
 

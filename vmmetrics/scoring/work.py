@@ -162,7 +162,7 @@ class Scorer:
                 not_applicable=tuple(metric for metric, result in scores.results.items() if not result.applicable),
                 errors=dict(scores.errors),
                 amplitude=scores.amplitude,
-                state=fetched and fetched.state.kept(),
+                state=task.state or (fetched and fetched.state.kept()),
             )
             return Outcome(task, record, {metric: result_to_json(r) for metric, r in scores.results.items()})
         except ScratchFullError:  # nothing can be fetched here any more

@@ -134,23 +134,25 @@ def list_clips(
     """
     said = [] if remarks is None else remarks
     groups: list[tuple[str, list[ListedClip]]] = []
+    seen: set[str] = set()
     for uri in uris:
         try:
-            groups.append((PurePosixPath(safe_name(uri)).name, _at(uri, said, found)))
+            clips = [clip for clip in _at(uri, said, found) if clip.uri not in seen]
         except RemoteError as error:
             raise SetupError(str(error)) from error
-    if len(groups) > 1 and not any(clip.model for _, clips in groups for clip in clips):
-        groups = [
-            (folder, [replace(clip, model=printable(folder)) if len(clips) > 1 else clip for clip in clips])
-            for folder, clips in groups
-        ]
+        seen.update(clip.uri for clip in clips)
+        groups.append((printable(PurePosixPath(safe_name(uri)).name), clips))
+    several = len(groups) > 1 and not any(clip.model for _, clips in groups for clip in clips)
     taken = Counter(clip.name for _, clips in groups for clip in clips)
-    listed = [
-        replace(clip, name=f"{folder}/{clip.name}") if taken[clip.name] > 1 else clip
+    return [
+        replace(
+            clip,
+            name=f"{folder}/{clip.name}" if taken[clip.name] > 1 and clip.name != folder else clip.name,
+            model=folder if several and clip.name != folder else clip.model,
+        )
         for folder, clips in groups
         for clip in clips
     ]
-    return list({clip.uri: clip for clip in listed}.values())
 
 
 def _at(uri: str, remarks: list[str], found: Callable[[int], None] | None) -> list[ListedClip]:

@@ -12,7 +12,6 @@ from typing import Any
 
 from vmmetrics.clip import Subject
 from vmmetrics.errors import SetupError, cannot
-from vmmetrics.types import Tags
 from vmmetrics.utils.schema import convert, parse_json
 from vmmetrics.utils.storage import provenance
 from vmmetrics.utils.storage.addresses import address_of, is_web, safe_name
@@ -66,7 +65,7 @@ class _Line:
     name: str | None = None
     model: str | None = None
     bytes: int | None = None
-    mtime_ns: int | None = None
+    mtime_ns: str | None = None
     etag: str | None = None
     prompt: str | None = None
     prompt_source: str | None = None
@@ -148,7 +147,8 @@ def _clip(line: dict[str, Any], path: Path, origin: str | None, prompts: dict[tu
         prompt = PromptOf(entry.prompt, entry.subject, source, dict(entry.tags), None)
         if not entry.prompt and not entry.subject and not entry.tags:
             prompt = prompts.setdefault((source,), prompt)  # one for all: they are many
-    state = State(entry.bytes, entry.mtime_ns, entry.etag)
+    kept = {"bytes": entry.bytes, "mtime_ns": entry.mtime_ns, "etag": entry.etag}
+    state = State.of({name: value for name, value in kept.items() if value is not None})
     return ListedClip(
         uri, printable(entry.name or ""), entry.model and printable(entry.model), state, prompt, entry.error
     )
@@ -213,12 +213,15 @@ def write_manifest(path: Path, listing_of: Sequence[str], clips: Iterable[Listed
 
 
 def _line(clip: ListedClip) -> dict[str, Any]:
-    state, prompt = clip.state, clip.prompt or PromptOf(None, None, "none")
+    prompt = clip.prompt or PromptOf(None, None, "none")
     subject = prompt.subject and {name: getattr(prompt.subject, name) for name in ("noun", "phrase", "source")}
-    tags: Tags = dict(prompt.tags)
-    told: dict[str, Any] = {"model": clip.model, "bytes": state.bytes, "mtime_ns": state.mtime_ns, "etag": state.etag}
-    told |= {"subject": subject, "tags": tags or None, "error": clip.error}
-    told = {name: value for name, value in told.items() if value is not None}
+    told: dict[str, Any] = {
+        "model": clip.model,
+        "subject": subject,
+        "tags": dict(prompt.tags) or None,
+        "error": clip.error,
+    }
+    told = {**(clip.state.kept() or {}), **{name: value for name, value in told.items() if value is not None}}
     return {"uri": clip.uri, "name": clip.name, **told, "prompt": prompt.prompt, "prompt_source": prompt.source}
 
 

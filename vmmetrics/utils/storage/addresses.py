@@ -25,7 +25,7 @@ _SIGNING = re.compile(
 def address_of(given: str | os.PathLike[str]) -> str | None:
     """Return the address (``s3://bucket/clips``) that a user gave, None for a path; one lost slash is put back.
 
-    >>> address_of("clips/a.mp4"), address_of(Path("s3://bucket/clips"))
+    >>> address_of("clips/a.mp4"), address_of("s3:/bucket/clips")
     (None, 's3://bucket/clips')
     """
     text = os.fspath(given)
@@ -44,7 +44,7 @@ def safe_name(uri: str) -> str:
     A query that is more than a signature tells files apart, and leaves eight digits of its hash.
 
     >>> safe_name("https://me:pw@host/a.mp4?X-Amz-Signature=1"), safe_name("http://host/get?id=1")
-    ('https://host/a.mp4', 'http://host/get?e16ee7b2')
+    ('https://host/a.mp4', 'http://host/get?cb774a99')
     """
     if not is_web(uri):
         return re.sub(r"(?<=://)[^/@]*@", "", uri)
