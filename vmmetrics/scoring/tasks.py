@@ -14,10 +14,12 @@ from typing import Any
 from vmmetrics.clip import Clip, Subject
 from vmmetrics.errors import ClipError
 from vmmetrics.scoring.work import Task
+from vmmetrics.types import Tags
 from vmmetrics.utils.storage.addresses import address_of
+from vmmetrics.utils.storage.remote import check_address
 from vmmetrics.video import Source, discover, read_batch
 from vmmetrics.video.listing import listed_clips, local_copy, prompt_of_name
-from vmmetrics.video.manifest import ListedClip, distinct, is_manifest
+from vmmetrics.video.manifest import ListedClip, is_manifest
 from vmmetrics.video.prompts import Prompts
 from vmmetrics.video.rows import dataset_clips
 from vmmetrics.video.subject import subject_of_phrase
@@ -73,31 +75,47 @@ def tasks_of_paths(
         known = Prompts(list_file, root, subject=subject)
     tasks = [_task(source, metrics, known, follow_links) for source in sources]
     if there:
-        listed = listed_clips(there, keep, relist, said, found, write=not listing)
-        listed = distinct(listed, [task.clip for task in tasks])
-        tasks += [_listed_task(clip, metrics, known, follow_links) for clip in listed]
+        _add_listed(tasks, listed_clips(there, keep, relist, said, found, write=not listing), metrics, known, follow_links)
     return tasks, known.unmatched(chain(sources, (Source(Path(task.key), task.clip) for task in tasks)))
+
+
+def _add_listed(
+    tasks: list[Task], clips: Iterable[ListedClip], metrics: tuple[str, ...], prompts: Prompts, follow_links: bool
+) -> None:
+    """Add the tasks of listed clips, each place once; of two with one name, the second has its place for a name."""
+    places, names, schemes = {task.key for task in tasks}, {task.clip for task in tasks}, {""}
+    for clip in clips:
+        scheme, _, rest = clip.uri.partition("://")
+        if rest and scheme not in schemes:
+            check_address(clip.uri)
+            schemes.add(scheme)
+        task = _listed_task(clip, metrics, prompts, follow_links)
+        if task.key not in places:
+            places.add(task.key)
+            tasks.append(replace(task, clip=task.key) if task.clip in names else task)
+            names.add(task.clip)
 
 
 def _listed_task(clip: ListedClip, metrics: tuple[str, ...], prompts: Prompts, follow_links: bool) -> Task:
     """The task of a clip of a list: what the list says of its prompt counts, else what lies beside a clip here."""
-    if clip.local:
-        path = Path(clip.uri)
-        source = Source(path, clip.name, clip.model)
-        task = Task(clip.name, clip.model, path, metrics, root=None if follow_links else path.parent)
-    else:
-        task = Task(clip.name, clip.model, None, metrics, uri=clip.uri, state=clip.state.kept())
+    path = Path(clip.uri) if clip.local else None
+    told: dict[str, Any] = {}
     try:
         if clip.error is not None:
             raise ClipError(clip.error)
-        if clip.prompt is None and clip.local:
-            prompt, about, prompt_source, tags, _ = prompts.lookup(source)
+        if clip.prompt is None and path is not None:
+            prompt, about, source, tags, _ = prompts.lookup(Source(path, clip.name, clip.model))
         else:
-            named = clip.prompt or prompt_of_name(clip.name)
-            prompt, about, prompt_source, tags, _ = prompts.lookup_row(clip.name, named)
+            prompt, about, source, tags, _ = prompts.lookup_row(clip.name, clip.prompt or prompt_of_name(clip.name))
+        told = {"prompt": prompt, "subject": about, "prompt_source": source, "tags": tags or _NO_TAGS}
     except ClipError as error:
-        return replace(task, broken=str(error))
-    return replace(task, prompt=prompt, subject=about, prompt_source=prompt_source, tags=dict(tags))
+        told = {"broken": str(error)}
+    if path is not None:
+        return Task(clip.name, clip.model, path, metrics, root=None if follow_links else path.parent, **told)
+    return Task(clip.name, clip.model, None, metrics, uri=clip.uri, state=clip.state, **told)
+
+
+_NO_TAGS: Tags = {}  # one for all: tasks may be millions
 
 
 def _task(source: Source, metrics: tuple[str, ...], prompts: Prompts, follow_links: bool) -> Task:

@@ -17,7 +17,6 @@ from vmmetrics.errors import ClipError, SetupError
 from vmmetrics.utils.storage.addresses import address_of, is_web, safe_name
 from vmmetrics.utils.storage.remote import (
     RemoteError,
-    check_address,
     download,
     files_below,
     read_bytes,
@@ -49,8 +48,8 @@ def listed_clips(
     found: Callable[[int], None] | None = None,
     *,
     write: bool = True,
-) -> list[ListedClip]:
-    """Return the clips of lists and addresses.
+) -> Iterator[ListedClip]:
+    """Yield the clips of lists and addresses.
 
     Args:
         places: Lists of clips, here or elsewhere, and addresses.
@@ -63,25 +62,22 @@ def listed_clips(
     Raises:
         SetupError: A list cannot be read, there is nothing at an address, or a package is missing.
     """
-    clips: list[ListedClip] = []
     folders = [place for place in places if not is_manifest(place) and not is_web(place)]
     file = None if keep is None else keep / KEPT
     when = None if file is None or relist or not folders else listed_when(file, folders)
     if when is not None and file is not None:
-        clips = read_manifest(file)
         remarks.append(f"{file} of {when} says which clips there are; --relist lists them again")
+        yield from read_manifest(file)
     elif folders:
         clips = list_clips(folders, remarks, found)
         if file is not None and write:
             file.parent.mkdir(parents=True, exist_ok=True)
             write_manifest(file, folders, clips)
-    clips += list_clips((place for place in places if is_web(place) and not is_manifest(place)), remarks)
+        yield from clips
+    yield from list_clips((place for place in places if is_web(place) and not is_manifest(place)), remarks)
     for place in filter(is_manifest, places):
         with local_copy(place) as copy:
-            clips += read_manifest(copy, address_of(place))
-    for scheme in {clip.uri.partition("://")[0] for clip in clips if not clip.local}:
-        check_address(f"{scheme}://")
-    return list({clip.uri: clip for clip in clips}.values())
+            yield from read_manifest(copy, address_of(place))
 
 
 @contextmanager

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import os
-from collections import Counter
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path, PurePosixPath
-from typing import Any
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from vmmetrics.clip import Subject
 from vmmetrics.errors import SetupError, cannot
-from vmmetrics.utils.schema import convert, parse_json
+from vmmetrics.utils.schema import convert, convert_json, parse_json
 from vmmetrics.utils.storage import provenance
-from vmmetrics.utils.storage.addresses import address_of, is_web, safe_name
+from vmmetrics.utils.storage.addresses import is_web, safe_name
 from vmmetrics.utils.storage.atomic import temporary_of
 from vmmetrics.utils.storage.state import State
 from vmmetrics.video.discover import models_of
@@ -28,6 +31,7 @@ KEPT = "clips.jsonl"
 MAX_LINE = 2**20
 """Bytes of a line; a list with a longer one is refused."""
 _PLACES = ("uri", "url", "path", "file")  # the first that is there says where the clip is
+_SHOWN = 60  # characters of a wrong line in a message
 _SEPARATORS = {"ensure_ascii": False, "allow_nan": False, "separators": (",", ":")}
 
 
@@ -65,7 +69,7 @@ class _Line:
     name: str | None = None
     model: str | None = None
     bytes: int | None = None
-    mtime_ns: str | None = None
+    mtime_ns: Annotated[str, Field(pattern="^[0-9]{1,25}$")] | None = None
     etag: str | None = None
     prompt: str | None = None
     prompt_source: str | None = None
@@ -74,119 +78,118 @@ class _Line:
     error: str | None = None
 
 
-def read_manifest(path: Path, origin: str | None = None) -> list[ListedClip]:
-    """Read a list of clips.
+def read_manifest(path: Path, origin: str | None = None) -> Iterator[ListedClip]:
+    """Read a list of clips, one at a time.
 
     Args:
         path: The file, on this machine.
         origin: The address that it was fetched from, None for a file of this machine. A list from elsewhere names no
             path here.
 
-    Returns:
-        The clips in the order of the list, each place once. A clip without a name is called by its place below the
-        folder that all of those have in common, and its first folder there is its model.
+    Yields:
+        The clips in the order of the list. One without a name is called by its place below the folder that all of
+        those have in common, and its first folder there is its model.
 
     Raises:
         SetupError: It cannot be read, or a line is wrong; the text names the line.
     """
-    places: set[str] = set()
-    clips: list[ListedClip] = []
-    unnamed: list[int] = []
-    prompts: dict[tuple[Any, ...], PromptOf] = {}
     shown = path.name if origin is None else safe_name(origin)
-    for number, line in _lines(path, shown):
-        try:
-            clip = _clip(line, path, origin, prompts)
-        except ValueError as error:
-            raise SetupError(f"{shown}, line {number}: {error}") from error
-        if clip.uri not in places:
-            places.add(clip.uri)
-            unnamed += [] if clip.name else [len(clips)]
-            clips.append(clip)
-    if unnamed:
-        _name(clips, unnamed)
-    return clips
-
-
-def _lines(path: Path, shown: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield number and content of the lines that name a clip."""
+    root: str | None = None
+    number = 0
     try:
-        with path.open("rb") as file:
-            number = 0
-            while raw := file.readline(MAX_LINE + 1):
-                number += 1
-                if len(raw) > MAX_LINE:
-                    raise SetupError(
-                        f"{shown}, line {number}: longer than {MAX_LINE // 2**20} MiB; a place is expected"
-                    )
-                text = raw.strip()
-                if not text or (path.suffix == ".txt" and text.startswith(b"#")):
-                    continue
-                if path.suffix == ".txt":
-                    yield number, {"uri": text.decode("utf-8")}
-                    continue
-                line = parse_json(text)
-                if not isinstance(line, dict):
-                    raise SetupError(f"{shown}, line {number}: expected an object with uri but got other JSON")
-                if "listing_of" not in line:
-                    yield number, line
+        for _, raw in _lines(path, shown, unnamed=True):
+            folder = os.path.dirname(safe_name(_place(_entry(path, raw).uri, path, origin)))  # noqa: PTH120
+            root = folder if root is None else _common(root, folder)
+        for number, raw in _lines(path, shown):
+            yield _clip(_entry(path, raw), path, origin, root or "")
     except OSError as error:
         raise cannot("read", path, error) from error
     except ValueError as error:
-        raise SetupError(f"{shown}, line {number}: not readable as a list of clips: {error}") from error
+        raise SetupError(f"{shown}, line {number}: {error}" if number else f"{shown}: {error}") from error
 
 
-def _clip(line: dict[str, Any], path: Path, origin: str | None, prompts: dict[tuple[Any, ...], PromptOf]) -> ListedClip:
-    if "uri" not in line:
-        line["uri"] = next((line[name] for name in _PLACES if line.get(name)), None)
-    entry = convert(_Line, line)
+def _lines(path: Path, shown: str, *, unnamed: bool = False) -> Iterator[tuple[int, bytes]]:
+    """Yield number and text of the lines that name a clip, or of those alone that give it no name."""
+    with path.open("rb") as file:
+        number = 0
+        while raw := file.readline(MAX_LINE + 1):
+            number += 1
+            if len(raw) > MAX_LINE:
+                raise SetupError(f"{shown}, line {number}: longer than {MAX_LINE // 2**20} MiB")
+            text = raw.strip()
+            if not text or text.startswith((b"#", b'{"listing_of"')) or (unnamed and b'"name"' in text):
+                continue
+            yield number, text
+
+
+def _entry(path: Path, raw: bytes) -> _Line:
+    if path.suffix.lower() == ".txt":
+        return _Line(raw.decode("utf-8"))
+    try:
+        return convert_json(_Line, raw)
+    except ValueError as error:
+        line = parse_json(raw)
+        place = isinstance(line, dict) and next((line[name] for name in _PLACES if line.get(name)), None)
+        if not place:
+            raise ValueError(f"expected an object with uri but got {_shown(raw)}") from error
+        return convert(_Line, {**line, "uri": place})
+
+
+def _shown(raw: bytes) -> str:
+    return raw[:_SHOWN].decode("utf-8", "replace")
+
+
+def _clip(entry: _Line, path: Path, origin: str | None, root: str) -> ListedClip:
     uri = _place(entry.uri, path, origin)
+    name, model = entry.name, entry.model
+    if not name:
+        parts = tuple(safe_name(uri)[len(root) :].strip("/").split("/"))
+        name, model = "/".join(parts), model or models_of([parts], [])[0]
     prompt = None
-    if "prompt" in line:
-        source = entry.prompt_source or ("dataset" if entry.prompt else "none")
-        prompt = PromptOf(entry.prompt, entry.subject, source, dict(entry.tags), None)
-        if not entry.prompt and not entry.subject and not entry.tags:
-            prompt = prompts.setdefault((source,), prompt)  # one for all: they are many
-    kept = {"bytes": entry.bytes, "mtime_ns": entry.mtime_ns, "etag": entry.etag}
-    state = State.of({name: value for name, value in kept.items() if value is not None})
-    return ListedClip(
-        uri, printable(entry.name or ""), entry.model and printable(entry.model), state, prompt, entry.error
-    )
+    if entry.prompt is not None or entry.prompt_source is not None or entry.subject is not None or entry.tags:
+        prompt = _prompt(entry.prompt, entry.prompt_source, entry.subject) if not entry.tags else PromptOf(
+            entry.prompt, entry.subject, entry.prompt_source or "dataset", dict(entry.tags)
+        )  # fmt: skip
+    state = State(entry.bytes, int(entry.mtime_ns) if entry.mtime_ns else None, entry.etag)
+    return ListedClip(uri, printable(name), model and sys.intern(printable(model)), state, prompt, entry.error)
+
+
+@lru_cache(maxsize=4096)  # clips of one prompt follow one another
+def _prompt(prompt: str | None, source: str | None, subject: Subject | None) -> PromptOf:
+    return PromptOf(prompt, subject, source or ("dataset" if prompt else "none"))
+
+
+def _common(first: str, second: str) -> str:
+    """Return the folder that two have in common, empty for none."""
+    if second == first or second.startswith(f"{first}/"):
+        return first
+    try:
+        return os.path.commonpath([first, second]) if "://" not in first + second else _common_address(first, second)
+    except ValueError:
+        return ""
+
+
+def _common_address(first: str, second: str) -> str:
+    same = []
+    for mine, other in zip(first.split("/"), second.split("/"), strict=False):
+        if mine != other:
+            break
+        same.append(mine)
+    return "/".join(same) if len(same) > len(("scheme:", "", "host")) - 1 else ""
 
 
 def _place(place: str, path: Path, origin: str | None) -> str:
     """Return the address, or the absolute path, that a list names; relative ones are below the list's folder."""
     if "\0" in place or not place:
         raise ValueError("expected an address or a path")
-    address = address_of(place)
-    if address is not None:
-        return address
+    if "://" in place:
+        scheme, _, rest = place.partition("://")
+        return place if scheme.islower() else f"{scheme.lower()}://{rest}"
     if origin is None:
         return os.path.abspath(path.parent / Path(place).expanduser())  # noqa: PTH100 - links are kept
     if place.startswith(("/", "~")) or ".." in place.split("/"):
         raise ValueError(f"a list from elsewhere names no file of this machine: {printable(place)[:80]}")
     return f"{origin.rpartition('/')[0]}/{place}"
-
-
-def _name(clips: list[ListedClip], unnamed: Sequence[int]) -> None:
-    """Name clips by their place below the folder that those without a name have in common."""
-    places = [PurePosixPath(safe_name(clips[position].uri)) for position in unnamed]
-    try:
-        root = PurePosixPath(os.path.commonpath([str(place.parent) for place in places]))
-    except ValueError:  # nothing in common
-        root = PurePosixPath(".")
-    parts = [place.relative_to(root).parts for place in places]
-    for position, part, model in zip(unnamed, parts, models_of(parts, []), strict=True):
-        clips[position] = replace(clips[position], name="/".join(part), model=clips[position].model or model)
-
-
-def distinct(clips: list[ListedClip], taken: Iterable[str] = ()) -> list[ListedClip]:
-    """Return clips with their whole place for a name where two, or one of those taken, would have one name."""
-    names = Counter(taken)
-    names.update(clip.name for clip in clips)
-    if len(names) == names.total():
-        return clips
-    return [replace(clip, name=safe_name(clip.uri)) if names[clip.name] > 1 else clip for clip in clips]
 
 
 # The list that a run keeps of what it listed.
