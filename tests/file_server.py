@@ -69,7 +69,11 @@ def serving() -> Iterator[FileServer]:
                 self.wfile.write(body[: len(body) // 2] if fault == "cut" else body)
             self.close_connection = fault == "cut"
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    class Server(ThreadingHTTPServer):
+        def handle_error(self, *_: object) -> None:
+            pass  # a client that went away
+
+    server = Server(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     served.url = f"http://127.0.0.1:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from vmmetrics.clip import Clip
 from vmmetrics.utils.storage.scratch import Fetched, Scratch
-from vmmetrics.utils.storage.state import State
+from vmmetrics.utils.storage.state import FileState
 
 if TYPE_CHECKING:
     from vmmetrics.scoring.work import Task
@@ -56,7 +56,7 @@ class Fetcher:
 
     def _bring(self, task: Task, decode: bool) -> Brought:
         assert task.uri is not None  # noqa: S101 - no other task is fetched
-        fetched = self._scratch.fetch(task.uri, State.of(task.state))
+        fetched = self._scratch.fetch(task.uri, task.listed or FileState())
         if not decode:
             return fetched, None
         try:

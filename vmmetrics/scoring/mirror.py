@@ -11,7 +11,7 @@ from typing import Self
 from vmmetrics.errors import SetupError, VMMetricsError, explain
 from vmmetrics.utils.storage.addresses import address_of, is_web, safe_name
 from vmmetrics.utils.storage.remote import RemoteError, check_address, download, files_below, read_bytes, upload
-from vmmetrics.utils.storage.state import State
+from vmmetrics.utils.storage.state import FileState
 
 EVERY_SECONDS = 180.0
 """Between two looks at what has changed."""
@@ -171,7 +171,7 @@ def restore(address: str, folder: Path) -> None:
             journal, cut, start = name.partition(f"{_PIECES}/")
             target = folder / name
             target.parent.mkdir(parents=True, exist_ok=True)
-            download(f"{top}/{name}", target, State(), lambda _: None)
+            download(f"{top}/{name}", target, FileState(), lambda _: None)
             if cut and start.isdecimal():
                 _append(target, folder / journal, int(start))
     except OSError as error:
@@ -190,7 +190,7 @@ def _append(piece: Path, journal: Path, start: int) -> None:
         piece.parent.rmdir()
 
 
-def _listed(top: str) -> list[tuple[str, State]]:
+def _listed(top: str) -> list[tuple[str, FileState]]:
     try:
         return list(files_below(top))
     except RemoteError as error:

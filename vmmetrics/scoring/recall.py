@@ -13,8 +13,9 @@ from vmmetrics.clip import Clip, Subject
 from vmmetrics.errors import ClipError, SetupError, os_reason
 from vmmetrics.perception.presets import preset_names
 from vmmetrics.perception.scene import Scene
-from vmmetrics.scoring.directory import read_events, read_records, read_run_json
+from vmmetrics.scoring.header import read_run_json
 from vmmetrics.scoring.record import Record, result_from_json
+from vmmetrics.scoring.records import read_events, read_records
 from vmmetrics.scoring.settings import Settings
 from vmmetrics.types import MetricResult, Protocol
 from vmmetrics.utils.display.markup import listed
@@ -23,7 +24,7 @@ from vmmetrics.utils.storage import provenance
 from vmmetrics.utils.storage.addresses import address_of
 from vmmetrics.utils.storage.remote import check_address
 from vmmetrics.utils.storage.scratch import Scratch
-from vmmetrics.utils.storage.state import State
+from vmmetrics.utils.storage.state import FileState
 from vmmetrics.video import ASSUME_FPS, read_clip
 from vmmetrics.video.budget import DEFAULT_MAX_MEMORY
 from vmmetrics.video.discover import fingerprint, is_there
@@ -159,7 +160,7 @@ def _unchanged(record: Record) -> Iterator[Path]:
         scratch = Scratch()
         scratch.sweep()
         try:
-            fetched = scratch.fetch(address, State())
+            fetched = scratch.fetch(address, FileState())
             if fetched.sha256 != record.sha256:
                 raise ClipError(f"{address} has changed since it was scored; score it again, then draw it")
             yield fetched.path

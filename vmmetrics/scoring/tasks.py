@@ -75,7 +75,9 @@ def tasks_of_paths(
         known = Prompts(list_file, root, subject=subject)
     tasks = [_task(source, metrics, known, follow_links) for source in sources]
     if there:
-        _add_listed(tasks, listed_clips(there, keep, relist, said, found, write=not listing), metrics, known, follow_links)
+        _add_listed(
+            tasks, listed_clips(there, keep, relist, said, found, write=not listing), metrics, known, follow_links
+        )
     return tasks, known.unmatched(chain(sources, (Source(Path(task.key), task.clip) for task in tasks)))
 
 
@@ -112,7 +114,7 @@ def _listed_task(clip: ListedClip, metrics: tuple[str, ...], prompts: Prompts, f
         told = {"broken": str(error)}
     if path is not None:
         return Task(clip.name, clip.model, path, metrics, root=None if follow_links else path.parent, **told)
-    return Task(clip.name, clip.model, None, metrics, uri=clip.uri, state=clip.state, **told)
+    return Task(clip.name, clip.model, None, metrics, uri=clip.uri, listed=clip.state, **told)
 
 
 _NO_TAGS: Tags = {}  # one for all: tasks may be millions

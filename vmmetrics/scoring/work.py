@@ -13,14 +13,16 @@ from typing import Any
 
 from vmmetrics.clip import Clip, Subject
 from vmmetrics.errors import ClipError, explain
+from vmmetrics.metrics.registry import version_of
 from vmmetrics.scoring.fetching import Fetcher
-from vmmetrics.scoring.record import Record, State, result_to_json
+from vmmetrics.scoring.record import Record, State, result_to_json, uneven_times
 from vmmetrics.scoring.settings import Scoring, Settings
 from vmmetrics.types import Tags
 from vmmetrics.utils.storage.addresses import safe_name
 from vmmetrics.utils.storage.scratch import Fetched, ScratchFullError
+from vmmetrics.utils.storage.state import FileState
 from vmmetrics.video import read_clip
-from vmmetrics.video.discover import array_fingerprint, fingerprint, state
+from vmmetrics.video.discover import array_fingerprint, file_state, fingerprint, is_settled, state
 from vmmetrics.video.rows import HeldClip
 from vmmetrics.video.shards import spilled
 
@@ -42,7 +44,7 @@ class Task:
         root: Folder that symlinks must not lead out of, or None.
         broken: Why it cannot be scored, where that is known before it is read.
         uri: Its address, where it is not on this machine; with all that opens it, so it is never kept or shown.
-        state: What a listing says of the file there, as :attr:`vmmetrics.scoring.record.Record.state`.
+        listed: What a listing says of the file there.
     """
 
     clip: str
@@ -57,7 +59,7 @@ class Task:
     root: Path | None = None
     broken: str | None = None
     uri: str | None = None
-    state: State | None = None
+    listed: FileState | None = None
 
     @property
     def key(self) -> str:
@@ -128,9 +130,12 @@ class Scorer:
                 raise ClipError(task.broken)
             fetched: Fetched | None = None
             unreadable: OSError | None = None
-            before = None
+            before: tuple[tuple[str, int, int], ...] | None = None
+            known = task.listed and task.listed.kept()  # what the next start compares
             try:
-                before = None if task.path is None else state(task.path)
+                if task.path is not None:
+                    before = state(task.path)
+                    known = file_state(before) if known is None and is_settled(before) else known
             except OSError as error:  # the reader knows better words for most of these
                 unreadable = error
             if task.uri is not None:
@@ -139,9 +144,8 @@ class Scorer:
                 clip = self._taken(task, before) or self._read(task)
             if unreadable is not None:
                 raise unreadable
-            sha256 = (
-                fetched.sha256 if fetched else identify(task)
-            )  # of a clip alone: the record of a symlink to another file must not tell its hash
+            # Of a clip alone: the record of a symlink to another file must not tell its hash.
+            sha256 = fetched.sha256 if fetched else identify(task)
             if identified is not None:
                 identified(sha256)
             if following is not None:
@@ -162,7 +166,10 @@ class Scorer:
                 not_applicable=tuple(metric for metric, result in scores.results.items() if not result.applicable),
                 errors=dict(scores.errors),
                 amplitude=scores.amplitude,
-                state=task.state or (fetched and fetched.state.kept()),
+                score_version={metric: version_of(metric) for metric in (*scores.scores, *scores.missing)},
+                state=known or (fetched and fetched.state.kept()),
+                timestamps=uneven_times(clip.timestamps, clip.fps),
+                codec=clip.codec,
             )
             return Outcome(task, record, {metric: result_to_json(r) for metric, r in scores.results.items()})
         except ScratchFullError:  # nothing can be fetched here any more
@@ -210,7 +217,20 @@ def identify(task: Task) -> str:
     """
     if task.path is not None:
         return fingerprint(task.path)
-    assert task.frames is not None  # noqa: S101  (a task has a path or frames)
+    assert task.frames is not None  # noqa: S101  (a task has a path, frames, or an address, which is not read here)
     if isinstance(task.frames, HeldClip):
         return task.frames.sha256
     return array_fingerprint(task.frames)
+
+
+def state_of(task: Task) -> tuple[State | None, bool]:
+    """What tells cheaply whether a clip is still the one that was hashed, and whether a later change would show in it.
+
+    Raises:
+        OSError: The file or folder cannot be read.
+    """
+    if task.path is None:
+        known = None if task.listed is None else task.listed.kept()
+        return known, known is not None
+    found = state(task.path)
+    return file_state(found), is_settled(found)

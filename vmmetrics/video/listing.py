@@ -22,7 +22,7 @@ from vmmetrics.utils.storage.remote import (
     read_bytes,
     state_of,
 )
-from vmmetrics.utils.storage.state import State
+from vmmetrics.utils.storage.state import FileState
 from vmmetrics.video.discover import Source, models_of
 from vmmetrics.video.folders import CLIP_SUFFIXES, natural_key
 from vmmetrics.video.manifest import KEPT, ListedClip, is_manifest, listed_when, read_manifest, write_manifest
@@ -101,7 +101,7 @@ def local_copy(given: str | os.PathLike[str] | None) -> Iterator[Any]:
                 )
 
         try:
-            download(address, copy, State(), bound)
+            download(address, copy, FileState(), bound)
         except OSError as error:
             raise SetupError(str(error)) from error
         yield copy
@@ -155,7 +155,7 @@ def _at(uri: str, remarks: list[str], found: Callable[[int], None] | None) -> li
     pattern = None
     top = uri.rstrip("/")
     if is_web(uri):
-        state: State | None = state_of(uri)
+        state: FileState | None = state_of(uri)
     elif wildcard := _WILDCARD.search(top):
         pattern, state = top, None
         top = top[: wildcard.start()].rpartition("/")[0]
@@ -170,7 +170,7 @@ def _at(uri: str, remarks: list[str], found: Callable[[int], None] | None) -> li
 def _in_folder(
     top: str, pattern: str | None, remarks: list[str], found: Callable[[int], None] | None
 ) -> list[ListedClip]:
-    clips: dict[str, State] = {}
+    clips: dict[str, FileState] = {}
     texts: list[tuple[str, int]] = []
     others: Counter[str] = Counter()
     matches = re.compile(_translated(pattern[len(top) + 1 :])).fullmatch if pattern else re.compile("").match
@@ -210,7 +210,7 @@ def _in_folder(
             raise SetupError(str(error).replace(folder, safe_name(top))) from error
 
 
-def _listed(top: str, name: str, state: State, model: str | None, copies: Path, prompts: Prompts) -> ListedClip:
+def _listed(top: str, name: str, state: FileState, model: str | None, copies: Path, prompts: Prompts) -> ListedClip:
     """A clip with the prompt that is beside it, looked up among the copies of the texts there."""
     clip = ListedClip(f"{top}/{name}", printable(name), model, state)
     try:

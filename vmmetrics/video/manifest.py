@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import takewhile
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,7 +20,7 @@ from vmmetrics.utils.schema import convert, convert_json, parse_json
 from vmmetrics.utils.storage import provenance
 from vmmetrics.utils.storage.addresses import is_web, safe_name
 from vmmetrics.utils.storage.atomic import temporary_of
-from vmmetrics.utils.storage.state import State
+from vmmetrics.utils.storage.state import FileState
 from vmmetrics.video.discover import models_of
 from vmmetrics.video.prompts import PromptOf
 from vmmetrics.video.search import printable
@@ -31,6 +32,7 @@ KEPT = "clips.jsonl"
 MAX_LINE = 2**20
 """Bytes of a line; a list with a longer one is refused."""
 _PLACES = ("uri", "url", "path", "file")  # the first that is there says where the clip is
+_HOST = 3  # parts of an address up to its host or bucket
 _SHOWN = 60  # characters of a wrong line in a message
 _SEPARATORS = {"ensure_ascii": False, "allow_nan": False, "separators": (",", ":")}
 
@@ -51,7 +53,7 @@ class ListedClip:
     uri: str
     name: str
     model: str | None = None
-    state: State = State()  # noqa: RUF009 - frozen
+    state: FileState = FileState()  # noqa: RUF009 - frozen
     prompt: PromptOf | None = None
     error: str | None = None
 
@@ -94,14 +96,15 @@ def read_manifest(path: Path, origin: str | None = None) -> Iterator[ListedClip]
         SetupError: It cannot be read, or a line is wrong; the text names the line.
     """
     shown = path.name if origin is None else safe_name(origin)
+    plain = path.suffix.lower() == ".txt"
     root: str | None = None
     number = 0
     try:
-        for _, raw in _lines(path, shown, unnamed=True):
-            folder = os.path.dirname(safe_name(_place(_entry(path, raw).uri, path, origin)))  # noqa: PTH120
+        for number, raw in _lines(path, shown, unnamed=True):  # noqa: B007 - for the messages
+            folder = os.path.dirname(safe_name(_place(_entry(raw, plain).uri, path, origin)))  # noqa: PTH120
             root = folder if root is None else _common(root, folder)
-        for number, raw in _lines(path, shown):
-            yield _clip(_entry(path, raw), path, origin, root or "")
+        for number, raw in _lines(path, shown):  # noqa: B007
+            yield _clip(_entry(raw, plain), path, origin, root or "")
     except OSError as error:
         raise cannot("read", path, error) from error
     except ValueError as error:
@@ -122,8 +125,8 @@ def _lines(path: Path, shown: str, *, unnamed: bool = False) -> Iterator[tuple[i
             yield number, text
 
 
-def _entry(path: Path, raw: bytes) -> _Line:
-    if path.suffix.lower() == ".txt":
+def _entry(raw: bytes, plain: bool) -> _Line:
+    if plain:
         return _Line(raw.decode("utf-8"))
     try:
         return convert_json(_Line, raw)
@@ -143,14 +146,16 @@ def _clip(entry: _Line, path: Path, origin: str | None, root: str) -> ListedClip
     uri = _place(entry.uri, path, origin)
     name, model = entry.name, entry.model
     if not name:
-        parts = tuple(safe_name(uri)[len(root) :].strip("/").split("/"))
+        place = safe_name(uri)
+        below = place[len(root) :] if root else place.rpartition("://")[2]
+        parts = tuple(below.strip("/").split("/"))
         name, model = "/".join(parts), model or models_of([parts], [])[0]
     prompt = None
     if entry.prompt is not None or entry.prompt_source is not None or entry.subject is not None or entry.tags:
         prompt = _prompt(entry.prompt, entry.prompt_source, entry.subject) if not entry.tags else PromptOf(
             entry.prompt, entry.subject, entry.prompt_source or "dataset", dict(entry.tags)
         )  # fmt: skip
-    state = State(entry.bytes, int(entry.mtime_ns) if entry.mtime_ns else None, entry.etag)
+    state = FileState(entry.bytes, int(entry.mtime_ns) if entry.mtime_ns else None, entry.etag)
     return ListedClip(uri, printable(name), model and sys.intern(printable(model)), state, prompt, entry.error)
 
 
@@ -160,22 +165,16 @@ def _prompt(prompt: str | None, source: str | None, subject: Subject | None) -> 
 
 
 def _common(first: str, second: str) -> str:
-    """Return the folder that two have in common, empty for none."""
+    """Return the folder that two have in common, empty where that is no more than a scheme.
+
+    >>> _common("s3://bucket/wan", "s3://bucket/ltx/x"), _common("s3://a/x", "s3://b/x")
+    ('s3://bucket', '')
+    """
     if second == first or second.startswith(f"{first}/"):
         return first
-    try:
-        return os.path.commonpath([first, second]) if "://" not in first + second else _common_address(first, second)
-    except ValueError:
-        return ""
-
-
-def _common_address(first: str, second: str) -> str:
-    same = []
-    for mine, other in zip(first.split("/"), second.split("/"), strict=False):
-        if mine != other:
-            break
-        same.append(mine)
-    return "/".join(same) if len(same) > len(("scheme:", "", "host")) - 1 else ""
+    pairs = zip(first.split("/"), second.split("/"), strict=False)
+    same = [mine for mine, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)]
+    return "" if same[:1] and same[0].endswith(":") and len(same) < _HOST else "/".join(same)
 
 
 def _place(place: str, path: Path, origin: str | None) -> str:

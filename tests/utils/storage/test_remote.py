@@ -25,9 +25,9 @@ from vmmetrics.utils.storage.remote import (
     upload,
 )
 from vmmetrics.utils.storage.scratch import Scratch, ScratchFullError
-from vmmetrics.utils.storage.state import State
+from vmmetrics.utils.storage.state import FileState
 
-UNKNOWN = State()
+UNKNOWN = FileState()
 BODY = os.urandom(300_000)
 SECRET = "AKIAEXAMPLE" + "SIGNATURE"
 
@@ -57,7 +57,7 @@ def bucket(store: Any) -> Iterator[str]:
         store.rm(f"/{name}", recursive=True)
 
 
-def fetch(uri: str, target: Path, expected: State = UNKNOWN) -> tuple[str, State]:
+def fetch(uri: str, target: Path, expected: FileState = UNKNOWN) -> tuple[str, FileState]:
     return download(uri, target, expected, lambda _: None)
 
 
@@ -106,11 +106,42 @@ def test_a_file_replaced_while_it_is_read_is_a_change(
     store: Any, bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     upload(BODY, f"{bucket}/a.mp4")
-    states = iter([State(len(BODY), 0, "one"), State(len(BODY), 0, "two")])
+    states = iter([FileState(len(BODY), 0, "one"), FileState(len(BODY), 0, "two")])
     monkeypatch.setattr(remote, "state_of_info", lambda _: next(states))
     with pytest.raises(ChangedError, match="replaced while it was read"):
         fetch(f"{bucket}/a.mp4", tmp_path / "a.mp4")
     assert not list(tmp_path.iterdir())
+
+
+class ContentLengthError(Exception):
+    """As aiohttp says that a body was cut off: with the code of a request that the server refused."""
+
+    code = 400
+
+
+@pytest.mark.parametrize(
+    ("error", "tries"),
+    [(ContentLengthError(), 2), (TimeoutError(), 2), (PermissionError(13, "Forbidden"), 1), (FileNotFoundError(), 1)],
+)
+def test_which_errors_of_a_store_are_tried_again(
+    store: Any, bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, tries: int
+) -> None:
+    upload(BODY, f"{bucket}/a.mp4")
+    opened, calls = store.open, []
+
+    def open_or_fail(*args: Any, **options: Any) -> Any:
+        calls.append(args)
+        if len(calls) == 1:
+            raise error
+        return opened(*args, **options)
+
+    monkeypatch.setattr(store, "open", open_or_fail)
+    if tries == 1:
+        with pytest.raises(RemoteError):
+            fetch(f"{bucket}/a.mp4", tmp_path / "a.mp4")
+    else:
+        assert fetch(f"{bucket}/a.mp4", tmp_path / "a.mp4")[0] == hashlib.sha256(BODY).hexdigest()
+    assert len(calls) == tries
 
 
 def test_a_user_in_an_address_becomes_a_header(server: FileServer, tmp_path: Path) -> None:
@@ -163,15 +194,15 @@ def test_scratch_is_bounded_over_several_files_and_swept(
     place.sweep()
     assert not left.exists()
     uri = f"{server.url}/a.mp4"
-    first, second = place.fetch(uri, State()), place.fetch(uri, State())
+    first, second = place.fetch(uri, FileState()), place.fetch(uri, FileState())
     assert first.path.read_bytes() == second.path.read_bytes() == BODY
     with pytest.raises(ScratchFullError, match="full: 1 of 1 MiB are taken, and no room became free"):
-        place.fetch(uri, State())
+        place.fetch(uri, FileState())
     first.remove()
-    third = place.fetch(uri, State())
+    third = place.fetch(uri, FileState())
     assert third.path.suffix == ".mp4"
     with pytest.raises(ClipError, match="has 0 MiB and the scratch folder may hold 0 MiB; raise --scratch"):
-        Scratch(str(tmp_path), 1000).fetch(uri, State())
+        Scratch(str(tmp_path), 1000).fetch(uri, FileState())
     place.discard()
     assert not list(tmp_path.glob(".*"))
 
@@ -184,7 +215,7 @@ def test_a_full_disk_has_its_message(server: FileServer, tmp_path: Path, monkeyp
     monkeypatch.setattr(os, "posix_fallocate", full, raising=False)
     start = time.monotonic()
     with pytest.raises(ScratchFullError, match=r"full: No space left on device.*make room"):
-        Scratch(str(tmp_path)).fetch(f"{server.url}/a.mp4", State())
+        Scratch(str(tmp_path)).fetch(f"{server.url}/a.mp4", FileState())
     assert time.monotonic() - start < 5
     assert server.gets("/a.mp4") == 1  # not tried again: no other try makes room
 

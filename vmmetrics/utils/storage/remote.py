@@ -23,7 +23,7 @@ from urllib.parse import unquote, urlsplit
 from vmmetrics.errors import SetupError, VMMetricsError, os_reason
 from vmmetrics.utils import web
 from vmmetrics.utils.storage.addresses import PACKAGES, WEB, is_web, masked, safe_name
-from vmmetrics.utils.storage.state import State, state_of_headers, state_of_info
+from vmmetrics.utils.storage.state import FileState, state_of_headers, state_of_info
 from vmmetrics.utils.weights.download import FLOOR, TIMEOUT, open_url
 
 TRIES = 5
@@ -35,6 +35,7 @@ PIECE = 8 * 2**20
 
 _AGAIN = {408, 425, 429, 500, 502, 503, 504}  # answers of a server that may be others in a moment
 _FINAL = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError, FileExistsError)
+_CUT = {"ClientPayloadError", "ContentLengthError", "TransferEncodingError"}  # of aiohttp, which gives some a code 400
 _CHAIN = 5  # causes of an error that are looked at
 
 T = TypeVar("T")
@@ -62,7 +63,7 @@ def check_address(uri: str) -> None:
         _store(uri)
 
 
-def state_of(uri: str) -> State | None:
+def state_of(uri: str) -> FileState | None:
     """Ask for the state of a file; None where the address is a folder.
 
     Raises:
@@ -75,7 +76,7 @@ def state_of(uri: str) -> State | None:
     return None if info.get("type") == "directory" else state_of_info(info)
 
 
-def files_below(uri: str) -> Iterator[tuple[str, State]]:
+def files_below(uri: str) -> Iterator[tuple[str, FileState]]:
     """List the files below a folder, one folder after the other.
 
     Yields:
@@ -121,7 +122,7 @@ def read_bytes(uri: str, most: int) -> bytes:
     return _retried(uri, read)
 
 
-def download(uri: str, target: Path, expected: State, room: Callable[[int], None]) -> tuple[str, State]:
+def download(uri: str, target: Path, expected: FileState, room: Callable[[int], None]) -> tuple[str, FileState]:
     """Download one file, hashing it on the way.
 
     Args:
@@ -145,7 +146,7 @@ def download(uri: str, target: Path, expected: State, room: Callable[[int], None
         raise
 
 
-def _download(uri: str, target: Path, expected: State, room: Callable[[int], None]) -> tuple[str, State]:
+def _download(uri: str, target: Path, expected: FileState, room: Callable[[int], None]) -> tuple[str, FileState]:
     digest, count = hashlib.sha256(), 0
     with _opened(uri) as (state, source):
         if state.differs(expected):
@@ -247,7 +248,7 @@ def _status(error: BaseException) -> int | None:
     """Return the HTTP status behind an error of urllib, aiohttp, botocore or gcsfs, or None."""
     cause: BaseException | None = error
     for _ in range(_CHAIN):
-        if cause is None:
+        if cause is None or type(cause).__name__ in _CUT:
             return None
         response = getattr(cause, "response", None)
         metadata = response.get("ResponseMetadata", {}) if isinstance(response, dict) else {}
@@ -296,7 +297,7 @@ def _store(uri: str) -> tuple[Any, str]:
 
 
 @contextmanager
-def _opened(uri: str) -> Iterator[tuple[State, Any]]:
+def _opened(uri: str) -> Iterator[tuple[FileState, Any]]:
     """Open a file to be read from its beginning; its state comes along."""
     if is_web(uri):
         with _on_web(uri) as response:
@@ -335,7 +336,7 @@ class _Body:
         return data
 
 
-def _state_on_web(uri: str) -> State:
+def _state_on_web(uri: str) -> FileState:
     try:
         with _on_web(uri, "HEAD") as response:
             return state_of_headers(response.headers)

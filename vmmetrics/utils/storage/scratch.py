@@ -20,7 +20,7 @@ from vmmetrics.errors import ClipError, SetupError, os_reason
 from vmmetrics.utils.storage.atomic import remove_leftovers, temporary_of
 from vmmetrics.utils.storage.lock import ByteLocks
 from vmmetrics.utils.storage.remote import RemoteError, download
-from vmmetrics.utils.storage.state import State
+from vmmetrics.utils.storage.state import FileState
 
 DEFAULT_BYTES = 10 * 2**30
 """Bytes that a scratch folder may hold unless another bound is given."""
@@ -46,7 +46,7 @@ class Fetched:
 
     path: Path
     sha256: str
-    state: State
+    state: FileState
 
     def remove(self) -> None:
         """Remove it, which makes room for others."""
@@ -92,7 +92,7 @@ class Scratch:
         shutil.rmtree(_own_folder(self.path), ignore_errors=True)
         remove_leftovers(self.path)
 
-    def fetch(self, uri: str, expected: State) -> Fetched:
+    def fetch(self, uri: str, expected: FileState) -> Fetched:
         """Download a file, as soon as there is room for it.
 
         Args:

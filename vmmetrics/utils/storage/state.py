@@ -16,7 +16,7 @@ _LONGEST = 25  # digits of a time
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class FileState:
     """What tells whether a file was written to, without reading it.
 
     Attributes:
@@ -29,7 +29,7 @@ class State:
     mtime_ns: int | None = None
     etag: str | None = None
 
-    def differs(self, other: State) -> bool:
+    def differs(self, other: FileState) -> bool:
         """Tell whether two states cannot be of one content: by the tags where both have one, else by the times."""
         if None not in (self.bytes, other.bytes) and self.bytes != other.bytes:
             return True
@@ -43,7 +43,7 @@ class State:
         return {**({} if self.bytes is None else {"bytes": self.bytes}), **tag} or None
 
     @classmethod
-    def of(cls, kept: Mapping[str, int | str] | None) -> State:
+    def of(cls, kept: Mapping[str, int | str] | None) -> FileState:
         """Return the state that :meth:`kept` was made from, as far as it was kept; of anything else an empty one."""
         kept = kept or {}
         size, moment, etag = (kept.get(name) for name in ("bytes", "mtime_ns", "etag"))
@@ -58,7 +58,7 @@ class State:
         return f"{self.bytes} bytes" + (f", tag {self.etag}" if self.etag else "")
 
 
-def state_of_info(info: Mapping[str, Any]) -> State:
+def state_of_info(info: Mapping[str, Any]) -> FileState:
     """Return the state that fsspec's ``info`` or listing of a file gives."""
     size = info.get("size")
     etag = next((str(info[name]) for name in _ETAGS if info.get(name)), None)
@@ -68,10 +68,10 @@ def state_of_info(info: Mapping[str, Any]) -> State:
     if isinstance(moment, datetime):
         moment = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     mtime = None if not isinstance(moment, int | float) else int(moment * 1e6) * 1000
-    return State(size if isinstance(size, int) else None, mtime, etag and etag.strip('"'))
+    return FileState(size if isinstance(size, int) else None, mtime, etag and etag.strip('"'))
 
 
-def state_of_headers(headers: Message) -> State:
+def state_of_headers(headers: Message) -> FileState:
     """Return the state that the headers of a reply give."""
     length, etag = headers.get("Content-Length"), headers.get("ETag")
     try:
@@ -79,4 +79,4 @@ def state_of_headers(headers: Message) -> State:
     except (TypeError, ValueError):
         moment = None
     size = int(length) if length is not None and re.fullmatch("[0-9]{1,18}", length) else None
-    return State(size, None if moment is None else int(moment) * 10**9, etag and etag.removeprefix("W/").strip('"'))
+    return FileState(size, None if moment is None else int(moment) * 10**9, etag and etag.removeprefix("W/").strip('"'))
