@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Self
 
 from vmmetrics.errors import SetupError, VMMetricsError, explain
+from vmmetrics.scoring.index import EVENTS, SCORES, STATES
 from vmmetrics.utils.storage.addresses import address_of, is_web, safe_name
 from vmmetrics.utils.storage.remote import RemoteError, check_address, download, files_below, read_bytes, upload
 from vmmetrics.utils.storage.state import FileState
@@ -19,7 +20,7 @@ PIECE_BYTES = 32 * 2**20
 """Most bytes of a piece of a journal."""
 _COMPARED = 4096  # bytes of a journal by which its run is known
 _PIECES = ".parts"  # what the folder of a journal's pieces is called behind its name
-_LOCAL = (".lock", ".log", ".sqlite", ".sqlite-wal", ".sqlite-shm", ".partial")  # of this machine alone
+_LOCAL = (".lock", ".log", ".sqlite", ".sqlite-journal", ".sqlite-wal", ".sqlite-shm")  # of this machine alone
 
 
 class Mirror:
@@ -47,7 +48,7 @@ class Mirror:
         folder: Path,
         address: str | None,
         warn: Callable[[str], object] = lambda _: None,
-        journals: tuple[str, ...] = ("scores.jsonl", "events.jsonl"),
+        journals: tuple[str, ...] = (SCORES, EVENTS, STATES),
     ) -> None:
         self._folder, self._warn, self._journals = folder, warn, journals
         self._top = None if address is None else address_of(address)

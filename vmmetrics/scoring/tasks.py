@@ -92,29 +92,30 @@ def _add_listed(
             check_address(clip.uri)
             schemes.add(scheme)
         task = _listed_task(clip, metrics, prompts, follow_links)
-        if task.key not in places:
-            places.add(task.key)
-            tasks.append(replace(task, clip=task.key) if task.clip in names else task)
+        key = task.key
+        if key not in places:
+            places.add(key)
+            tasks.append(replace(task, clip=key) if task.clip in names else task)
             names.add(task.clip)
 
 
 def _listed_task(clip: ListedClip, metrics: tuple[str, ...], prompts: Prompts, follow_links: bool) -> Task:
     """The task of a clip of a list: what the list says of its prompt counts, else what lies beside a clip here."""
-    path = Path(clip.uri) if clip.local else None
+    path, model = Path(clip.uri) if clip.local else None, clip.model
     told: dict[str, Any] = {}
     try:
         if clip.error is not None:
             raise ClipError(clip.error)
         if clip.prompt is None and path is not None:
-            prompt, about, source, tags, _ = prompts.lookup(Source(path, clip.name, clip.model))
+            prompt, about, source, tags, model = prompts.lookup(Source(path, clip.name, clip.model))
         else:
             prompt, about, source, tags, _ = prompts.lookup_row(clip.name, clip.prompt or prompt_of_name(clip.name))
         told = {"prompt": prompt, "subject": about, "prompt_source": source, "tags": tags or _NO_TAGS}
     except ClipError as error:
         told = {"broken": str(error)}
     if path is not None:
-        return Task(clip.name, clip.model, path, metrics, root=None if follow_links else path.parent, **told)
-    return Task(clip.name, clip.model, None, metrics, uri=clip.uri, listed=clip.state, **told)
+        return Task(clip.name, model, path, metrics, root=None if follow_links else path.parent, **told)
+    return Task(clip.name, model, None, metrics, uri=clip.uri, listed=clip.state, **told)
 
 
 _NO_TAGS: Tags = {}  # one for all: tasks may be millions

@@ -127,7 +127,8 @@ def test_which_errors_of_a_store_are_tried_again(
     store: Any, bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, tries: int
 ) -> None:
     upload(BODY, f"{bucket}/a.mp4")
-    opened, calls = store.open, []
+    used = remote._filesystem("memory")
+    opened, calls = used.open, []
 
     def open_or_fail(*args: Any, **options: Any) -> Any:
         calls.append(args)
@@ -135,7 +136,7 @@ def test_which_errors_of_a_store_are_tried_again(
             raise error
         return opened(*args, **options)
 
-    monkeypatch.setattr(store, "open", open_or_fail)
+    monkeypatch.setattr(used, "open", open_or_fail)
     if tries == 1:
         with pytest.raises(RemoteError):
             fetch(f"{bucket}/a.mp4", tmp_path / "a.mp4")

@@ -47,7 +47,7 @@ def safe_name(uri: str) -> str:
     ('https://host/a.mp4', 'http://host/get?cb774a99')
     """
     if not is_web(uri):
-        return re.sub(r"(?<=://)[^/@]*@", "", uri)
+        return re.sub(r"(?<=://)[^/@]*@", "", uri) if "@" in uri else uri
     parts = urlsplit(uri)
     named = sorted(pair for pair in parse_qsl(parts.query, True) if not _SIGNING.fullmatch(pair[0]))
     query = f"?{hashlib.sha256(repr(named).encode()).hexdigest()[:8]}" if named else ""

@@ -77,7 +77,7 @@ _ABANDONED_SECONDS = 24 * 3600  # no file takes as long to write; of other machi
 
 def temporary_of(path: Path) -> Path:
     """Return the hidden name beside ``path`` under which this process makes it; what dead processes left there goes."""
-    _remove_leftovers_once(path.parent.absolute())
+    _remove_leftovers(path.parent.absolute())
     return path.with_name(f".{path.name}.{_HOST}-{os.getpid()}.partial")
 
 
@@ -94,7 +94,7 @@ def remove_leftovers(folder: Path) -> None:
                     shutil.rmtree(left) if left.is_dir() and not left.is_symlink() else left.unlink()
 
 
-_remove_leftovers_once = cache(remove_leftovers)  # per folder and process: a folder of replies is written to often
+_remove_leftovers = cache(remove_leftovers)  # per folder and process: a folder of replies is written to often
 
 
 def _alive(pid: int) -> bool:
