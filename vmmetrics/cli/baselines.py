@@ -12,7 +12,7 @@ from rich.console import Console
 
 from vmmetrics.cli import options
 from vmmetrics.cli.options import count_option, jobs_option, number_option, option
-from vmmetrics.cli.running import parse_names, parse_shard, reading_of, run_clips
+from vmmetrics.cli.running import parse_names, parse_scratch, parse_shard, reading_of, run_clips
 from vmmetrics.cli.terminal import EXIT_FAILURES, error, usage
 
 if TYPE_CHECKING:
@@ -55,6 +55,9 @@ def baselines(
     device: options.Device = None,
     limit: options.Limit = None,
     verify: options.Verify = False,
+    scratch: options.Scratch = None,
+    relist: options.Relist = False,
+    mirror: options.Mirror = None,
     dry_run: options.DryRun = False,
     form: options.Format = "text",
 ) -> None:
@@ -82,8 +85,10 @@ def baselines(
         idle = [family for family in given if not set(chosen([family])) & set(wanted)]
         if idle:
             raise typer.BadParameter(f"--metrics leaves out {', '.join(idle)}, which something was given for")
-        settings = BaselineSettings(metrics=wanted, reading=reading, given=tuple(given.items()))
-    table, output, messages = run_clips(
+        settings = BaselineSettings(
+            metrics=wanted, reading=reading, given=tuple(given.items()), scratch=parse_scratch(scratch)
+        )
+    table, output, messages, mirrored = run_clips(
         clips,
         settings,
         out,
@@ -93,11 +98,13 @@ def baselines(
         timeout=timeout,
         follow_links=follow_links,
         limit=limit,
+        relist=relist,
+        mirror=mirror,
         dry_run=form if dry_run else None,
         verify=verify,
     )
     _print(table, form, output, messages)
-    if table.summary.failed and not allow_failures:
+    if (table.summary.failed and not allow_failures) or not mirrored:
         raise typer.Exit(EXIT_FAILURES)
 
 

@@ -24,7 +24,7 @@ SHOWN_CLIPS = 20
 
 
 def show_run(
-    tasks: Sequence[Task], settings: Settings, clips: Sequence[Path], out: Path | None, form: str, output: Console
+    tasks: Sequence[Task], settings: Settings, clips: Sequence[str], out: Path | None, form: str, output: Console
 ) -> None:
     """Print the clips of a run with their prompts, its models and weights, and where results would go.
 

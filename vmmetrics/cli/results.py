@@ -159,11 +159,13 @@ def print_missing(table: Table, output: Console) -> None:
 
 def print_besides(table: Table, messages: Console) -> None:
     """Print how many clips of the run are in its files and not in the table: of earlier commands, or gone."""
+    from vmmetrics.utils.storage.addresses import address_of
     from vmmetrics.video.discover import is_there
 
     if not table.besides:
         return
-    gone = sum(record.path is not None and not is_there(Path(record.path)) for record in table.besides)
+    here = (record.path for record in table.besides if record.path is not None and address_of(record.path) is None)
+    gone = sum(not is_there(Path(path)) for path in here)
     shown, more = ", ".join(record.clip for record in table.besides[:3]), len(table.besides) - 3
     names = f"{shown} and {more} more" if more > 0 else shown
     number = count(len(table.besides), "more clip")

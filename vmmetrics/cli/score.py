@@ -10,7 +10,7 @@ import typer
 
 from vmmetrics.cli import options
 from vmmetrics.cli.options import argument, jobs_option, names_option, option, out_option
-from vmmetrics.cli.running import parse_names, parse_shard, reading_of, run_clips
+from vmmetrics.cli.running import parse_names, parse_scratch, parse_shard, reading_of, run_clips
 from vmmetrics.cli.terminal import EXIT_FAILURES, EXIT_WORSE, count, error, open_consoles, usage
 from vmmetrics.metrics.registry import METRICS, load_plugins
 from vmmetrics.utils.display.markup import listed
@@ -46,6 +46,9 @@ def score(
     ] = False,
     limit: options.Limit = None,
     verify: options.Verify = False,
+    scratch: options.Scratch = None,
+    relist: options.Relist = False,
+    mirror: options.Mirror = None,
     dry_run: options.DryRun = False,
     form: options.Format = "text",
     fail_under: Annotated[
@@ -72,6 +75,7 @@ def score(
         "cas_model": None if cas_model is None else str(cas_model.absolute()),
         "plugins": plugins,
         "tf32": tf32,
+        "scratch": parse_scratch(scratch),
     }
     from vmmetrics.cli.results import print_results
     from vmmetrics.scoring.settings import Settings
@@ -81,7 +85,7 @@ def score(
         settings = Settings(**{name: value for name, value in choice.items() if value is not None})  # type: ignore[arg-type]
     with usage("--fail-under"):
         thresholds = [read_threshold(text, settings.metrics, settings.protocol) for text in fail_under or ()]
-    table, output, messages = run_clips(
+    table, output, messages, mirrored = run_clips(
         clips,
         settings,
         out,
@@ -92,6 +96,8 @@ def score(
         timeout=timeout,
         follow_links=follow_links,
         limit=limit,
+        relist=relist,
+        mirror=mirror,
         dry_run=form if dry_run else None,
         verify=verify,
     )
@@ -104,7 +110,7 @@ def score(
             error(messages, str(verdict), "bold red")
     if not all(verdict.passed for verdict in verdicts):
         raise typer.Exit(EXIT_WORSE)
-    if table.summary.failed and not allow_failures:
+    if (table.summary.failed and not allow_failures) or not mirrored:
         raise typer.Exit(EXIT_FAILURES)
 
 

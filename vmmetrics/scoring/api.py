@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from vmmetrics.scoring.tasks import shard as shard_of
 from vmmetrics.scoring.tasks import tasks_of_arrays, tasks_of_dataset, tasks_of_paths
 from vmmetrics.scoring.work import Task
 from vmmetrics.types import Protocol
+from vmmetrics.utils.storage.scratch import Scratch
 from vmmetrics.video.rows import is_dataset
 
 
@@ -41,6 +43,8 @@ def score(
     follow_links: bool = True,
     plugins: Sequence[str | os.PathLike[str]] = (),
     tf32: bool = False,
+    scratch: Scratch | None = None,
+    relist: bool = False,
     listener: Listener | None = None,
 ) -> Table:
     """Score clips.
@@ -49,8 +53,9 @@ def score(
 
     Args:
         clips: A file, a folder, a pattern (``"out/*.mp4"``), a data set of the Hub (``"hf://datasets/ORG/NAME"``), an
-            array or tensor (a batch axis is fine), a :class:`~vmmetrics.clip.Clip`, a list of one kind (paths, or
-            arrays and clips), or a ``datasets.Dataset`` with a column of videos.
+            address (``"s3://bucket/clips"``), a list of clips (``"clips.jsonl"``, ``"urls.txt"``), an array or tensor
+            (a batch axis is fine), a :class:`~vmmetrics.clip.Clip`, a list of one kind (paths, or arrays and clips),
+            or a ``datasets.Dataset`` with a column of videos.
         preset: Which models.
         protocol: Which definition, ``"vmmetrics"`` or ``"vmbench"``.
         metrics: Keys of the metrics wanted.
@@ -72,6 +77,8 @@ def score(
         plugins: Python files that register metrics of one's own (:func:`vmmetrics.metrics.register`); every worker
             runs them. Their keys then go among ``metrics``.
         tf32: Let a GPU round the factors of float32 matrix products to TF32: faster, and scores differ a little.
+        scratch: Where clips from addresses lie until they are read; None takes 10 GiB of the temporary folder.
+        relist: Whether to list addresses again although ``out`` has a list of them.
         listener: Is told of every clip that is done.
 
     Returns:
@@ -88,8 +95,13 @@ def score(
     cas = None if cas_model is None else os.path.abspath(cas_model)  # noqa: PTH100  (links are kept)
     files = tuple(os.path.abspath(path) for path in plugins)  # noqa: PTH100
     settings = Settings(preset, protocol, tuple(metrics), tuple(reading.items()), cas, plugins=files, tf32=tf32)
-    tasks = tasks_of(clips, settings, prompts, subject, fps=fps, layout=layout, follow_links=follow_links)
+    if scratch is not None:
+        settings = replace(settings, scratch=scratch)
     directory = None if out is None else Path(out)
+    tasks = tasks_of(
+        clips, settings, prompts, subject, fps=fps, layout=layout, follow_links=follow_links, keep=directory,
+        relist=relist,
+    )  # fmt: skip
     part = None if shard[1] == 1 else shard
     return run(prepare(settings), shard_of(tasks, *shard), jobs, directory, listener, timeout, part)
 
@@ -103,6 +115,8 @@ def tasks_of(
     fps: float | None = None,
     layout: str | None = None,
     follow_links: bool = True,
+    keep: Path | None = None,
+    relist: bool = False,
 ) -> list[Task]:
     """The tasks of what :func:`score` takes: paths, arrays and clips, or a data set.
 
@@ -114,7 +128,7 @@ def tasks_of(
         return tasks_of_dataset(clips, settings.metrics, prompts, subject)
     items = list(clips) if isinstance(clips, list | tuple) else [clips]
     if all(isinstance(item, str | os.PathLike) for item in items):
-        return tasks_of_paths(items, settings.metrics, prompts, subject, follow_links)[0]
+        return tasks_of_paths(items, settings.metrics, prompts, subject, follow_links, keep=keep, relist=relist)[0]
     if prompts is not None:
         raise SetupError("A prompt list is for files and data sets; give arrays theirs: Clip(frames, ..., prompt=...)")
     return tasks_of_arrays(items, settings.metrics, subject, fps=fps, layout=layout, **dict(settings.reading))

@@ -260,7 +260,7 @@ class _Outcome:
 
 _OURS = {
     "run.json", "run.lock", SCORES, EVENTS, STATES, FILE, f"{FILE}-journal", "scores.csv", "scores.parquet",
-    "breakdown.csv", "workers.log",
+    "breakdown.csv", "workers.log", "clips.jsonl",
 }  # fmt: skip
 
 

@@ -45,6 +45,10 @@ class Engine(Protocol):
         """Stop what is at work."""
 
 
+def _is_remote(task: Task | None) -> bool:
+    return task is not None and task.uri is not None
+
+
 class InProcess:
     """Works on one task at a time, right here.
 
@@ -74,7 +78,7 @@ class InProcess:
 
     def submit(self, task: Task, following: Task | None = None) -> None:
         """Keep the task until it is collected."""
-        self._task, self._following = task, following if self._ahead else None
+        self._task, self._following = task, following if self._ahead or _is_remote(following) else None
 
     def collect(self, timeout: float | None = None) -> Sequence[Outcome]:  # noqa: ARG002
         """Score the task that was submitted."""
@@ -124,7 +128,7 @@ class Workers:
         timeout: float = DEFAULT_TIMEOUT,
     ) -> None:
         self._settings = settings
-        self._ahead = ahead and jobs == 1
+        self._ahead, self._alone = ahead and jobs == 1, jobs == 1
         start = partial(_ClipHandler, settings)
         self._pool: Pool[_Item, _Answer] = Pool(start, jobs, timeout, log, needs=lambda item: item[0].metrics)
 
@@ -149,7 +153,8 @@ class Workers:
 
     def submit(self, task: Task, following: Task | None = None) -> None:
         """Hand a task, of which ``following`` most likely comes after, to a free worker."""
-        self._pool.submit((task, following if self._ahead else None))
+        ahead = self._ahead or (self._alone and _is_remote(following))
+        self._pool.submit((task, following if ahead else None))
 
     def collect(self, timeout: float | None = None) -> Sequence[Outcome]:
         """Wait until something is done; may be empty.

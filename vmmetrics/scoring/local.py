@@ -23,6 +23,7 @@ from vmmetrics.scoring.settings import Settings
 from vmmetrics.scoring.table import Table
 from vmmetrics.scoring.work import Scorer, Task
 from vmmetrics.utils.storage import provenance
+from vmmetrics.utils.storage.addresses import address_of, safe_name
 from vmmetrics.video.places import pattern_name
 
 MAX_NAME = 150
@@ -95,8 +96,9 @@ def run(
         SetupError: ``out`` holds another run or cannot be written, or a worker cannot load its models.
     """
     bound = checked_timeout(timeout, jobs)
+    remote = any(task.uri is not None for task in tasks)
     if out is None:
-        with _engine(setup, jobs, None, bound) as engine:
+        with _engine(setup, jobs, None, bound, remote) as engine:
             return Table(Session(tasks, engine, MemoryStore(), listener).run(), setup.label)
     session = _session(setup.settings, jobs, bound, shard) | {"limit": limit}
     delay = GROUP_SECONDS if jobs else 0.0  # in this process nothing could be written while a clip is scored
@@ -104,7 +106,7 @@ def run(
         try:
             if listener:
                 listener.warn(directory.warnings)
-            with _engine(setup, jobs, out / "workers.log", bound) as engine:
+            with _engine(setup, jobs, out / "workers.log", bound, remote) as engine:
                 records = Session(tasks, engine, directory, listener, verify).run()
             directory.end()
         except BaseException:  # Ctrl-C as well: the tables show what there is, but what ended the run is said
@@ -119,24 +121,30 @@ def run(
     return Table(records, setup.label, out, [record for record in whole if record.key not in keys])
 
 
-def default_directory(setup: Setup, paths: Sequence[Path]) -> Path:
+def default_directory(setup: Setup, paths: Sequence[str | os.PathLike[str]]) -> Path:
     """Where a run goes that was given no directory: the same command finds the same place, and so resumes."""
-    given = json.dumps([setup.configuration, [str(path.absolute()) for path in paths]], sort_keys=True)
+    addresses = [address_of(path) for path in paths]
+    places = [safe_name(a) if a else str(Path(p).absolute()) for a, p in zip(addresses, paths, strict=True)]
+    given = json.dumps([setup.configuration, places], sort_keys=True)
     digest = hashlib.sha256(given.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    name = pattern_name(paths[0].resolve()).encode("utf-8", "replace")[:MAX_NAME].decode("utf-8", "ignore") or "clips"
+    first = Path(places[0].partition("?")[0] if addresses[0] else Path(paths[0]).resolve())
+    name = pattern_name(first).encode("utf-8", "replace")[:MAX_NAME].decode("utf-8", "ignore") or "clips"
     return Path(RUNS_FOLDER) / f"{name}-{setup.settings.preset}-{setup.settings.protocol}-{digest}"
 
 
 @contextlib.contextmanager
-def _engine(setup: Setup, jobs: int, log: Path | None, timeout: float | None) -> Iterator[Engine]:
+def _engine(setup: Setup, jobs: int, log: Path | None, timeout: float | None, remote: bool) -> Iterator[Engine]:
     ahead = setup.scorer.suite(setup.settings.metrics).reads_ahead
     settings = setup.settings
     if jobs > 1 and settings.threads is None:  # several workers divide the processors among themselves
         here = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         settings = replace(settings, threads=max(1, here // jobs))
     local = InProcess(setup.scorer, ahead) if timeout is None else Workers(settings, jobs, log, ahead, timeout)
-    with contextlib.closing(local) as engine:
-        yield engine
+    with contextlib.ExitStack() as stack:
+        if remote:
+            settings.scratch.sweep()
+            stack.callback(settings.scratch.discard)
+        yield stack.enter_context(contextlib.closing(local))
 
 
 def _session(settings: Settings, jobs: int, timeout: float | None, shard: tuple[int, int] | None) -> dict[str, Any]:

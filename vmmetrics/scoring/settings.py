@@ -12,6 +12,7 @@ from vmmetrics.metrics import METRICS
 from vmmetrics.metrics.registry import find, in_order, load_plugins, registered
 from vmmetrics.types import Protocol
 from vmmetrics.utils.storage.provenance import decisive_versions
+from vmmetrics.utils.storage.scratch import Scratch
 from vmmetrics.video import ASSUME_FPS
 from vmmetrics.video.budget import DEFAULT_MAX_MEMORY
 
@@ -63,6 +64,7 @@ class Settings:
         suite: Class that scores, as ``module:name``.
         plugins: Python files that register metrics of one's own; every worker runs them.
         tf32: Whether a GPU may round float32 matrix products to TF32.
+        scratch: Where clips from addresses lie until they are read; never changes a score.
 
     Raises:
         ValueError: No metric, or an unknown one.
@@ -77,6 +79,7 @@ class Settings:
     suite: str = field(default_factory=lambda: SUITE)
     plugins: tuple[str, ...] = ()
     tf32: bool = False
+    scratch: Scratch = Scratch()  # noqa: RUF009 - frozen
 
     def __post_init__(self) -> None:
         load_plugins(self.plugins)

@@ -144,18 +144,24 @@ def _named(root: Path, search: Search) -> list[Source]:
     """Name what was found in a folder: clips by their path in it, with the first folder for the model."""
     clips = sorted(search.clips, key=lambda path: natural_key(path.relative_to(root).as_posix()))
     parts = [path.relative_to(root).parts for path in clips]
-    models = [part[0] if len(part) > 1 and not is_prompt_folder(part) else None for part in parts]
-    named = list(dict.fromkeys(model for model in models if model is not None))
-    stray = ["/".join(part) for part, model in zip(parts, models, strict=True) if model is None]
-    if named and stray:
-        search.remarks.append(
-            f"{some(stray, 'clip')} beside the {some(named, 'model folder')}: without a model, the others keep theirs"
-        )
+    models = models_of(parts, search.remarks)
     sources = [
         Source(path, printable("/".join(part)), None if model is None else printable(model), root)
         for path, part, model in zip(clips, parts, models, strict=True)
     ]
     return _in_shards(search.shards, root, search.remarks, sources)
+
+
+def models_of(parts: Sequence[tuple[str, ...]], remarks: list[str]) -> list[str | None]:
+    """Return the model of each clip of a folder: the first of the folders that its path in it consists of, or None."""
+    models = [part[0] if len(part) > 1 and not is_prompt_folder(part) else None for part in parts]
+    named = list(dict.fromkeys(model for model in models if model is not None))
+    stray = ["/".join(part) for part, model in zip(parts, models, strict=True) if model is None]
+    if named and stray:
+        remarks.append(
+            f"{some(stray, 'clip')} beside the {some(named, 'model folder')}: without a model, the others keep theirs"
+        )
+    return models
 
 
 def _in_shards(files: Sequence[Path], root: Path, remarks: list[str], beside: Sequence[Source] = ()) -> list[Source]:

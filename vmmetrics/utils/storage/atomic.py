@@ -81,8 +81,8 @@ def temporary_of(path: Path) -> Path:
     return path.with_name(f".{path.name}.{_HOST}-{os.getpid()}.partial")
 
 
-@cache  # once per folder and process: a folder of replies is written to often
-def _remove_leftovers(folder: Path) -> None:
+def remove_leftovers(folder: Path) -> None:
+    """Remove what processes that ended were making in a folder under names of :func:`temporary_of`."""
     with contextlib.suppress(OSError):
         for left in list(folder.iterdir()):
             name = _TEMPORARY.fullmatch(left.name)
@@ -92,6 +92,9 @@ def _remove_leftovers(folder: Path) -> None:
                 old = time.time() - left.lstat().st_mtime > _ABANDONED_SECONDS
                 if old or (name["host"] == _HOST and not _alive(int(name["pid"]))):
                     shutil.rmtree(left) if left.is_dir() and not left.is_symlink() else left.unlink()
+
+
+_remove_leftovers = cache(remove_leftovers)  # per folder and process: a folder of replies is written to often
 
 
 def _alive(pid: int) -> bool:
