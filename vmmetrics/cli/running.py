@@ -14,6 +14,7 @@ from vmmetrics.cli.terminal import count, open_consoles, until_stopped, usage
 from vmmetrics.utils.display.markup import listed, shortened
 
 if TYPE_CHECKING:
+    from vmmetrics.engines.connection import Cluster
     from vmmetrics.scoring.settings import Settings
     from vmmetrics.scoring.table import Table
 
@@ -66,6 +67,7 @@ def run_clips(
     follow_links: bool,
     limit: int | None = None,
     dry_run: str | None = None,
+    cluster: Cluster | None = None,
 ) -> tuple[Table, Console, Console]:
     """Score clips into a directory, with progress; Ctrl-C, SIGTERM and SIGHUP stop it, and what was scored is kept.
 
@@ -81,6 +83,7 @@ def run_clips(
         follow_links: Whether symlinks may lead out of the folders.
         limit: Score only so many clips, the first.
         dry_run: Print in this form what would be run, and run nothing.
+        cluster: A Ray cluster whose nodes score; None scores on this machine.
 
     Returns:
         The records, and the consoles for results and for messages.
@@ -130,10 +133,26 @@ def run_clips(
     kept = f"stopped; what was scored is in {directory}, the same command goes on"
     workers = jobs or DEFAULT_JOBS
     with until_stopped(messages, kept), LiveProgress(messages, settings.metrics, workers) as progress:
-        table = run(setup, tasks, workers, directory, progress, timeout, shard, limit)
+        table = run(setup, tasks, workers, directory, progress, timeout, shard, limit, cluster)
     if summary := progress.summary():
         messages.print(summary)
     return table, output, messages
+
+
+def cluster_of(
+    engine: str, address: str | None, cpus: float | None, gpus: float | None, retries: int | None
+) -> Cluster | None:
+    """Return the Ray cluster that the options of a command describe; None for this machine."""
+    from vmmetrics.engines.connection import Cluster
+
+    given = {"address": address, "cpus": cpus, "gpus": gpus, "retries": retries}
+    given = {name: value for name, value in given.items() if value is not None}
+    if engine == "local":
+        if given:
+            raise typer.BadParameter("--address, --cpus-per-job, --gpus-per-job and --retries are for --engine ray")
+        return None
+    with usage():
+        return Cluster(**given)  # type: ignore[arg-type]
 
 
 def reading_of(assume_fps: float | None, max_memory: str | None) -> tuple[tuple[str, Any], ...]:

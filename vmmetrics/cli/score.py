@@ -10,7 +10,7 @@ import typer
 
 from vmmetrics.cli import options
 from vmmetrics.cli.options import argument, jobs_option, names_option, option, out_option
-from vmmetrics.cli.running import parse_names, parse_shard, reading_of, run_clips
+from vmmetrics.cli.running import cluster_of, parse_names, parse_shard, reading_of, run_clips
 from vmmetrics.cli.terminal import EXIT_FAILURES, EXIT_WORSE, count, error, open_consoles, usage
 from vmmetrics.metrics.registry import METRICS, load_plugins
 from vmmetrics.utils.display.markup import listed
@@ -34,6 +34,11 @@ def score(
     ] = None,
     jobs: Annotated[int | None, jobs_option("Worker processes. Scores do not depend on it.")] = None,
     timeout: options.Timeout = None,
+    engine: options.EngineName = "local",
+    address: options.Address = None,
+    cpus_per_job: options.CpusPerJob = None,
+    gpus_per_job: options.GpusPerJob = None,
+    retries: options.Retries = None,
     plugin: options.Plugins = None,
     shard: Annotated[str | None, option("Score part i of n, as i/n; join with 'vmmetrics merge'.")] = None,
     assume_fps: options.AssumeFps = None,
@@ -55,6 +60,7 @@ def score(
     2 wrong usage or setup, 3 some clips failed, 4 a mean is under --fail-under.
     """
     part = parse_shard(shard)
+    cluster = cluster_of(engine, address, cpus_per_job, gpus_per_job, retries)
     if device is not None and device != "cpu" and preset in (None, "embedded") and cas_model is None:
         raise typer.BadParameter("preset embedded runs on the CPU; --device is for --preset vmbench and --cas-model")
     plugins = tuple(str(path.absolute()) for path in plugin or ())
@@ -89,6 +95,7 @@ def score(
         follow_links=follow_links,
         limit=limit,
         dry_run=form if dry_run else None,
+        cluster=cluster,
     )
     print_results(table, output, messages, form)
     verdicts = judge(table, thresholds)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from vmmetrics.engines.connection import Cluster
 from vmmetrics.engines.pool import checked_timeout
 from vmmetrics.errors import SetupError
 from vmmetrics.metrics import METRICS
@@ -41,6 +42,7 @@ def score(
     follow_links: bool = True,
     plugins: Sequence[str | os.PathLike[str]] = (),
     listener: Listener | None = None,
+    cluster: Cluster | None = None,
 ) -> Table:
     """Score clips.
 
@@ -71,6 +73,7 @@ def score(
         plugins: Python files that register metrics of one's own (:func:`vmmetrics.metrics.register`); every worker
             runs them. Their keys then go among ``metrics``.
         listener: Is told of every clip that is done.
+        cluster: A Ray cluster whose nodes score, ``jobs`` workers at most; None scores on this machine.
 
     Returns:
         A record per clip, with means and exports.
@@ -80,7 +83,9 @@ def score(
             above 0 or not finite.
         SetupError: A path does not exist, something the preset needs is missing, or ``out`` holds another run.
         ClipError: An array is no clip.
+        StoppedError: The cluster is gone; what was scored is in ``out``.
     """
+    jobs = max(jobs, 1) if cluster is not None else jobs
     checked_timeout(timeout, jobs)
     reading = reading_options(assume_fps, max_memory)
     cas = None if cas_model is None else os.path.abspath(cas_model)  # noqa: PTH100  (links are kept)
@@ -89,7 +94,7 @@ def score(
     tasks = tasks_of(clips, settings, prompts, subject, fps=fps, layout=layout, follow_links=follow_links)
     directory = None if out is None else Path(out)
     part = None if shard[1] == 1 else shard
-    return run(prepare(settings), shard_of(tasks, *shard), jobs, directory, listener, timeout, part)
+    return run(prepare(settings), shard_of(tasks, *shard), jobs, directory, listener, timeout, part, cluster=cluster)
 
 
 def tasks_of(

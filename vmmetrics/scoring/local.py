@@ -1,4 +1,4 @@
-"""A run on this machine, from settings and tasks to a table."""
+"""A run, from settings and tasks to a table: in this process, in workers of this machine or of a cluster."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from vmmetrics.engines.connection import Cluster
 from vmmetrics.engines.pool import checked_timeout
 from vmmetrics.errors import VMMetricsError
 from vmmetrics.scoring.directory import RunDirectory
-from vmmetrics.scoring.engine import Engine, InProcess, Workers
+from vmmetrics.scoring.engine import Engine, InProcess, cluster_workers, local_workers
 from vmmetrics.scoring.session import Listener, MemoryStore, Session
 from vmmetrics.scoring.settings import Settings
 from vmmetrics.scoring.table import Table, export
@@ -69,6 +71,7 @@ def run(
     timeout: float | None = None,
     shard: tuple[int, int] | None = None,
     limit: int | None = None,
+    cluster: Cluster | None = None,
 ) -> Table:
     """Score tasks.
 
@@ -81,24 +84,28 @@ def run(
         timeout: Seconds that a worker may spend on a clip; None is :data:`~vmmetrics.engines.pool.DEFAULT_TIMEOUT`.
         shard: The i and n of which the tasks are a part, for the record; None for all there are.
         limit: The number of clips that were considered, for the record; None for all.
+        cluster: A Ray cluster whose nodes score; None scores on this machine.
 
     Returns:
         The records of the tasks, in their order.
 
     Raises:
         ValueError: A timeout without workers, not above 0 or not finite.
-        SetupError: ``out`` holds another run or cannot be written, or a worker cannot load its models.
+        SetupError: ``out`` holds another run or cannot be written, or no worker can load its models.
+        StoppedError: The cluster is gone; what was scored is in ``out``.
     """
     bound = checked_timeout(timeout, jobs)
+    say = partial(_say, listener)
     if out is None:
-        with _engine(setup, jobs, None, bound) as engine:
+        with _engine(setup, jobs, None, bound, cluster, say) as engine:
             return Table(Session(tasks, engine, MemoryStore(), listener).run(), setup.label)
-    session = _session(setup.settings, jobs, bound, shard) | {"limit": limit}
+    session = _session(setup.settings, jobs, bound, shard) | {"limit": limit, "clips": len(tasks)}
+    session |= {"engine": "local"} if cluster is None else {"engine": "ray", "cluster": asdict(cluster)}
     with RunDirectory(out, setup.configuration, session, setup.parts) as directory:
         try:
             if listener:
                 listener.warn(directory.warnings)
-            with _engine(setup, jobs, out / "workers.log", bound) as engine:
+            with _engine(setup, jobs, out / "workers.log", bound, cluster, say) as engine:
                 records = Session(tasks, engine, directory, listener).run()
             directory.end()
         except BaseException:  # Ctrl-C as well: the tables show what there is, but what ended the run is said
@@ -119,15 +126,34 @@ def default_directory(setup: Setup, paths: Sequence[Path]) -> Path:
 
 
 @contextlib.contextmanager
-def _engine(setup: Setup, jobs: int, log: Path | None, timeout: float | None) -> Iterator[Engine]:
-    ahead = setup.scorer.suite(setup.settings.metrics).reads_ahead
-    settings = setup.settings
-    if jobs > 1 and settings.threads is None:  # several workers divide the processors among themselves
-        here = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        settings = replace(settings, threads=max(1, here // jobs))
-    local = InProcess(setup.scorer, ahead) if timeout is None else Workers(settings, jobs, log, ahead, timeout)
-    with contextlib.closing(local) as engine:
+def _engine(
+    setup: Setup,
+    jobs: int,
+    log: Path | None,
+    timeout: float | None,
+    cluster: Cluster | None,
+    say: Callable[[str], None],
+) -> Iterator[Engine]:
+    suite = setup.scorer.suite(setup.settings.metrics)
+    settings, chosen = setup.settings, setup.settings.threads
+    engine: Engine
+    if timeout is None:
+        engine = InProcess(setup.scorer, suite.reads_ahead)
+    elif cluster is not None:
+        threads = max(1, int(cluster.cpus)) if chosen is None else chosen
+        engine = cluster_workers(replace(settings, threads=threads), jobs, timeout, cluster, suite, say)
+    else:
+        if jobs > 1 and chosen is None:  # several workers divide the processors among themselves
+            here = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+            settings = replace(settings, threads=max(1, here // jobs))
+        engine = local_workers(settings, jobs, timeout, log, suite.reads_ahead)
+    with contextlib.closing(engine):
         yield engine
+
+
+def _say(listener: Listener | None, text: str) -> None:
+    if listener:
+        listener.warn([text])
 
 
 def _session(settings: Settings, jobs: int, timeout: float | None, shard: tuple[int, int] | None) -> dict[str, Any]:

@@ -42,6 +42,8 @@ class Record:
         subject: ``noun``, ``phrase`` and ``source`` of the subject, or None.
         tags: What the prompt list says of the motion asked for, its pattern first.
         notes: What had to be assumed or changed.
+        worker: Host and process that scored it, as ``host:pid``, or None where that was not recorded.
+        ended: When it was done, UTC, or None.
         seconds: Time spent on the clip.
 
     Raises:
@@ -68,6 +70,8 @@ class Record:
     subject: Mapping[str, str] | None = None
     tags: Tags = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    worker: str | None = None
+    ended: str | None = None
     seconds: float = 0.0
 
     def __post_init__(self) -> None:

@@ -16,6 +16,7 @@ from vmmetrics.errors import ClipError, explain
 from vmmetrics.scoring.record import Record, result_to_json
 from vmmetrics.scoring.settings import Scoring, Settings
 from vmmetrics.types import Tags
+from vmmetrics.utils.storage import provenance
 from vmmetrics.video import read_clip
 from vmmetrics.video.discover import array_fingerprint, fingerprint, state
 from vmmetrics.video.rows import HeldClip
@@ -65,6 +66,7 @@ class Task:
         """A record of this clip with what was found."""
         about: dict[str, Any] = {name: getattr(self, name) for name in ("clip", "model", "prompt", "prompt_source")}
         about |= {"path": self.path and self.key, "subject": self.subject and asdict(self.subject), "sha256": None}
+        about |= {"worker": provenance.process(), "ended": provenance.now()}
         return Record(preset=settings.preset, protocol=settings.protocol, tags=dict(self.tags), **about | found)
 
 

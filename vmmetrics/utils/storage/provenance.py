@@ -88,6 +88,11 @@ def invocation() -> dict[str, Any]:
     return {"command": sys.argv, "folder": str(Path.cwd()), **({"config": _config} if _config else {})}
 
 
+def process() -> str:
+    """This process, as ``host:pid``."""
+    return f"{platform.node()}:{os.getpid()}"
+
+
 def now() -> str:
     """The time, UTC, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
