@@ -143,7 +143,7 @@ def cluster_of(
     engine: str, address: str | None, cpus: float | None, gpus: float | None, retries: int | None
 ) -> Cluster | None:
     """Return the Ray cluster that the options of a command describe; None for this machine."""
-    from vmmetrics.engines.connection import Cluster
+    from vmmetrics.engines.connection import Cluster, check_installed
 
     given = {"address": address, "cpus": cpus, "gpus": gpus, "retries": retries}
     given = {name: value for name, value in given.items() if value is not None}
@@ -151,6 +151,7 @@ def cluster_of(
         if given:
             raise typer.BadParameter("--address, --cpus-per-job, --gpus-per-job and --retries are for --engine ray")
         return None
+    check_installed()
     with usage():
         return Cluster(**given)  # type: ignore[arg-type]
 

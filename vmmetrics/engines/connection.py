@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import platform
 import secrets
 import signal
 import socket
@@ -13,6 +14,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 from vmmetrics.errors import SetupError
@@ -100,6 +102,16 @@ def _check_token(address: str) -> None:
         )
 
 
+def check_installed() -> None:
+    """Refuse to go on without Ray.
+
+    Raises:
+        SetupError: It is not installed.
+    """
+    if find_spec("ray") is None:
+        raise SetupError(f"Ray is not installed; install it with: {INSTALL}")
+
+
 class Connection:
     """The connection; one at a time in a process.
 
@@ -122,10 +134,9 @@ class Connection:
             os.environ.setdefault(_MODE, "token")
             if os.environ[_MODE] == "token":  # nobody else on this machine or network may use the cluster
                 os.environ.setdefault(_TOKEN, secrets.token_hex(32))
-        try:
-            import ray
-        except ImportError as error:
-            raise SetupError(f"Ray is not installed; install it with: {INSTALL}") from error
+        check_installed()
+        import ray
+
         self._owned = not ray.is_initialized()
         if self._owned:
             _connect(cluster)
