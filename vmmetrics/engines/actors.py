@@ -17,9 +17,10 @@ from vmmetrics.engines.pool import Handler, Item
 from vmmetrics.errors import SetupError
 from vmmetrics.utils.storage.provenance import differences
 
+CLOCK_SECONDS = 60.0
+"""By which the clock of a node may differ before that is said."""
 _PLACE_SECONDS = 60.0  # without room for a worker, after which that is said
 _TAIL_SECONDS = 10.0  # for a node to read what a worker printed
-_CLOCK_SECONDS = 60.0  # by which a node's clock may differ
 _LOADING_DEATHS = 3  # of workers of one node, after which the node is refused
 _NODE_LABEL = "ray.io/node-id"
 
@@ -172,7 +173,7 @@ class Actors(Generic[Item]):
                 self.refuse(actor, "; ".join(different))
                 return
             skew = actor.greeting.clock - time.time()
-            if abs(skew) > _CLOCK_SECONDS and actor.node not in self._loading_deaths:
+            if abs(skew) > CLOCK_SECONDS and actor.node not in self._loading_deaths:
                 self._say(f"the clock of {actor.greeting.host} is {abs(skew):.0f} s {'fast' if skew > 0 else 'slow'}")
             self._loading_deaths.setdefault(actor.node, 0)
             actor.pending = actor.handle.prepare.remote()

@@ -184,7 +184,7 @@ def tail(path: str) -> str:
 
 
 def describe_node() -> dict[str, Any]:
-    """Return what a node has: host, Python, versions, code, memory of its GPUs, scratch disk, and its clock."""
+    """Return what a node has: host, versions, code, memory of its GPUs, and scratch disk."""
     scratch = tempfile.gettempdir()
     disk = shutil.disk_usage(scratch)
     return {
@@ -193,8 +193,12 @@ def describe_node() -> dict[str, Any]:
         "code": code_hash(),
         "gpus": _gpus(),
         "scratch": {"folder": scratch, "bytes": disk.total, "free": disk.free},
-        "clock": time.time(),
     }
+
+
+def node_time() -> float:
+    """Return the time on a node, in seconds since 1970."""
+    return time.time()
 
 
 def _gpus() -> list[dict[str, Any]]:
