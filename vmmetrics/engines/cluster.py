@@ -189,18 +189,18 @@ class RayPool(Generic[Item, Answer]):
     # Taking in.
 
     def _receive(self, timeout: float) -> None:
-        """Take in all that has come, waiting so long for the first."""
+        """Take in all that has come; where nothing has, wait so long for the first."""
         import ray
 
-        while waited := {actor.next: actor for actor in self._actors.all if actor.next is not None}:
+        waited = {actor.next: actor for actor in self._actors.all if actor.next is not None}
+        if not waited:
+            time.sleep(timeout)
+            return
+        done, _ = ray.wait(list(waited), num_returns=len(waited), timeout=0)
+        if timeout and not done:
             done, _ = ray.wait(list(waited), timeout=timeout)
-            if not done:
-                return
-            done, _ = ray.wait(list(waited), num_returns=len(waited), timeout=0)
-            for reference in done:
-                self._take(waited[reference], reference)
-            timeout = 0
-        time.sleep(timeout)
+        for reference in done:
+            self._take(waited[reference], reference)
 
     def _take(self, actor: Actor[Item], reference: Any) -> None:
         """Take in what a worker answered, or that it is gone."""
