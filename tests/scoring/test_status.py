@@ -59,7 +59,7 @@ def test_counts_rate_and_time_left_are_those_of_the_journal(tmp_path: Path) -> N
     assert by_node == {"n1": (1, 1, 0), "n2": (2, 3, 1), "not recorded": (0, 1, 0)}
     with (run / "scores.jsonl").open("a") as file:
         file.write(json.dumps(line("f", "n1:7", 14)) + "\n" + '{"clip": "torn')
-    found = reader.read(START + timedelta(minutes=14))
+    found = reader.read(START + timedelta(minutes=15))
     assert (found.scored, found.missing) == (5, 4)
     assert found.per_minute == 1 / 10  # of the last ten minutes, of which only f is
 
