@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from vmmetrics.engines.connection import Cluster
 from vmmetrics.prompts.clips.makers import write_video
 from vmmetrics.scoring.api import score
 from vmmetrics.scoring.directory import read_events, read_records
+from vmmetrics.understanding.harness.running import read_answers
 from vmmetrics.video import read_clip
 
 pytestmark = pytest.mark.ray
@@ -57,7 +59,7 @@ def lines(run: Path) -> list[dict[str, Any]]:
 
 
 def wait_for_lines(run: Path, number: int, process: subprocess.Popen[str]) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 150
     while len(lines(run)) < number and process.poll() is None:
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -137,6 +139,32 @@ def test_ctrl_c_lets_clips_at_work_end_and_a_second_one_does_not(machines: Any, 
     process.communicate(timeout=20)
     assert process.returncode == 130
     assert time.monotonic() - again < 6
+
+
+def test_a_model_on_the_nodes_answers_what_it_answers_here(machines: Any, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "vmmetrics", "understand"]
+    subprocess.run([*command, "synthetic", "-o", str(tmp_path / "s"), "--count", "6"], check=True, capture_output=True)
+    asked = [
+        *command,
+        "run",
+        "synthetic",
+        "--data",
+        str(tmp_path / "s"),
+        "--model",
+        "frame-reader",
+        "--frames",
+        "12 fps",
+    ]
+    there = ["--engine", "ray", "--address", machines.address, "-j", "2"]
+    for place, more in (("here", []), ("there", there)):
+        ran = subprocess.run([*asked, "-o", str(tmp_path / place), *more], capture_output=True, text=True, check=False)
+        assert ran.returncode == 0, ran.stderr
+    here, found = (read_answers(tmp_path / place)[0] for place in ("here", "there"))
+    assert {key: replace(answer, seconds=0) for key, answer in here.items()} == {
+        key: replace(answer, seconds=0) for key, answer in found.items()
+    }
+    configurations = [json.loads((tmp_path / p / "run.json").read_text())["configuration"] for p in ("here", "there")]
+    assert len(here) > 3 and configurations[0] == configurations[1]
 
 
 def test_a_lost_head_ends_the_run_with_what_there_is_and_the_next_goes_on(

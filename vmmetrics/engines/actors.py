@@ -100,11 +100,13 @@ class Actors(Generic[Item]):
     Args:
         start: Makes the handler of a worker; importable on every node, as what it holds.
         cluster: Which, and what a worker takes of it.
-        expected: Configuration that every handler must state; a node with another is refused.
+        expected: Configuration that every handler must state; a node with another is refused. None takes that of the
+            first.
         environment: Variables that workers get.
         say: Is told what a person should know: refused nodes, room that does not come.
 
     Attributes:
+        expected: Likewise; None until the first worker has loaded its models.
         all: The workers, those that wait for room included.
         connection: To the cluster.
 
@@ -116,12 +118,12 @@ class Actors(Generic[Item]):
         self,
         start: Callable[[], ClusterHandler],
         cluster: Cluster,
-        expected: Mapping[str, Any],
+        expected: Mapping[str, Any] | None,
         environment: Mapping[str, str],
         say: Callable[[str], None],
     ) -> None:
         self._start, self._cluster, self._environment, self._say = pickle.dumps(start), cluster, environment, say
-        self._expected = expected
+        self.expected = expected
         self._ours = {"python": _minor(platform.python_version()), "code": code_hash()}
         self.all: list[Actor[Item]] = []
         self._refused: dict[str, str] = {}  # node: why
@@ -181,7 +183,10 @@ class Actors(Generic[Item]):
         kind, found = value
         if kind == "refused":
             self.refuse(actor, found)
-        elif different := differences(self._expected, found, names=("here", "there")):
+            return
+        if self.expected is None:
+            self.expected = found
+        if different := differences(self.expected, found, names=("here", "there")):
             self.refuse(actor, "; ".join(different))
         else:
             actor.pending = None

@@ -37,7 +37,8 @@ class RayPool(Generic[Item, Answer]):
         start: Makes the handler of a worker; importable on every node, as what it holds.
         jobs: Most workers; fewer while the cluster has no room, and more again as nodes join.
         cluster: Which, and what a worker takes of it.
-        expected: Configuration that the handler of every worker must state; a node with another is refused.
+        expected: Configuration that the handler of every worker must state; a node with another is refused. None takes
+            that of the first one.
         timeout: Seconds that an item may take; its worker is killed then.
         environment: Variables that workers get.
         say: Is told what a person should know: refused nodes, room that does not come.
@@ -51,7 +52,7 @@ class RayPool(Generic[Item, Answer]):
         start: Callable[[], ClusterHandler],
         jobs: int,
         cluster: Cluster,
-        expected: Mapping[str, Any],
+        expected: Mapping[str, Any] | None,
         timeout: float = DEFAULT_TIMEOUT,
         environment: Mapping[str, str] | None = None,
         say: Callable[[str], None] = lambda _: None,
@@ -86,6 +87,19 @@ class RayPool(Generic[Item, Answer]):
             return working.calls[0][1].item, working.seconds, False
         loading = max(self._actors.all, key=lambda a: a.seconds, default=None)
         return (self._queue[0].item, loading.seconds, True) if loading is not None and self._queue else None
+
+    def configuration(self) -> Mapping[str, Any]:
+        """Return the configuration that all workers must state; where it is not known, that of a first worker.
+
+        Raises:
+            SetupError: No node can do the work.
+            StoppedError: The head of the cluster is gone.
+        """
+        while self._actors.expected is None:
+            if not self._actors.all:
+                self._actors.start()
+            self.collect(0)
+        return self._actors.expected
 
     @property
     def _depth(self) -> int:
