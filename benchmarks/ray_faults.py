@@ -111,7 +111,7 @@ def freeze(machines: Machines, folder: Path, seconds: float) -> None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGCONT)
 
-    clips = make_clips(folder / "clips", *names(600))
+    clips = make_clips(folder / "clips", *names(300))
     code, lasted = disturbed(machines, folder, clips, stop)
     shown = verdict(folder / "run", clips, folder)
     print(f"a node stopped for {seconds:.0f} s: exit code {code} after {lasted:.0f} s, {shown}", flush=True)
@@ -121,7 +121,7 @@ def freeze(machines: Machines, folder: Path, seconds: float) -> None:
 
 def lost_gcs(machines: Machines, folder: Path) -> None:
     """Kill Ray's control service alone: the end of the cluster."""
-    clips, run = make_clips(folder / "clips", *names(400)), folder / "run"
+    clips, run = make_clips(folder / "clips", *names(200)), folder / "run"
     process = start(machines, folder / "log", clips, "-o", run, "-j", 2)
     wait_for_lines(run, 3, process)
     lost = time.monotonic()
