@@ -26,6 +26,10 @@ class SetupError(VMMetricsError):
     """Something outside the clip must be mended first: a missing extra, weight file or setting."""
 
 
+class StoppedError(VMMetricsError):
+    """The run ended early by no fault of its settings; what was done is kept, and the same command resumes."""
+
+
 def cannot(action: Literal["read", "write"], target: object, error: OSError) -> SetupError:
     """Return the error that tells what the system refused.
 

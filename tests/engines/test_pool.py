@@ -158,7 +158,7 @@ def test_loading_within_loading_does_not_start_the_clock(monkeypatch: pytest.Mon
         messages.append((kind, value))
 
     monkeypatch.setattr("vmmetrics.utils.loading._listeners", [partial(send, "loading")])
-    assert pools._reply(Obedient(), ("load in parts", 0), send) == ("answer", 0)
+    assert pools.reply(Obedient(), ("load in parts", 0), send) == ("answer", 0)
     assert messages == [("loading", True), ("loading", False), ("loaded", None)]
 
 

@@ -97,12 +97,12 @@ def test_a_clip_that_changes_after_it_was_read_is_read_again(
 def test_a_worker_that_dies_is_not_blamed_on_the_clip_before(
     make_clips: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from vmmetrics.scoring.engine import Workers
+    from vmmetrics.scoring.engine import local_workers
     from vmmetrics.scoring.settings import Settings
 
     clips = make_clips("a", "kill", "b")
     tasks = [work.Task(f"{n}.npy", None, clips / f"{n}.npy", ("mss",)) for n in ("a", "kill", "b")]
-    engine = Workers(Settings(metrics=("mss",)), 1, tmp_path / "log", ahead=True)
+    engine = local_workers(Settings(metrics=("mss",)), 1, 60, tmp_path / "log", ahead=True)
     outcomes = []
     try:
         for task, following in zip(tasks, [*tasks[1:], None], strict=True):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from vmmetrics.scoring.api import score
-from vmmetrics.scoring.engine import Workers
+from vmmetrics.scoring.engine import local_workers
 from vmmetrics.scoring.session import MemoryStore, Session
 from vmmetrics.scoring.settings import Settings
 from vmmetrics.scoring.tasks import tasks_of_arrays
@@ -38,7 +38,7 @@ def test_the_clip_fails_and_is_tried_again_on_the_next_start(make_clips: Any, tm
 def test_the_clip_that_was_read_ahead_is_not_blamed(make_clips: Any, tmp_path: Path) -> None:
     clips = make_clips("hang", "z")
     tasks = [Task(f"{name}.npy", None, clips / f"{name}.npy", ("pas",)) for name in ("hang", "z")]
-    engine = Workers(Settings(metrics=("pas",)), 1, tmp_path / "log", ahead=True, timeout=1)
+    engine = local_workers(Settings(metrics=("pas",)), 1, 1, tmp_path / "log", ahead=True)
     try:
         records = Session(tasks, engine, MemoryStore()).run()
     finally:
@@ -67,7 +67,7 @@ def test_the_slowest_clip_is_told_to_the_listener(make_clips: Any, monkeypatch: 
 
 def test_an_outcome_has_the_task_that_was_submitted_and_not_its_frames_again(tmp_path: Path) -> None:
     (task,) = tasks_of_arrays([np.zeros((4, 16, 24, 3), np.uint8)], ("pas",), fps=8)
-    engine = Workers(Settings(metrics=("pas",)), 1, tmp_path / "log")
+    engine = local_workers(Settings(metrics=("pas",)), 1, 60, tmp_path / "log")
     try:
         engine.submit(task)
         outcomes: list[Outcome] = []

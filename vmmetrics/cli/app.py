@@ -54,6 +54,7 @@ app = group(
         "score": "score:score",
         "generate-clips": "generate_clips:generate_clips",
         "show": "score:show",
+        "status": "status:status",
         "merge": "score:merge",
         "leaderboard": "leaderboard:leaderboard",
         "diff": "diff:diff",

@@ -12,7 +12,15 @@ from rich.console import Console
 
 from vmmetrics.cli import options
 from vmmetrics.cli.options import count_option, jobs_option, number_option, option
-from vmmetrics.cli.running import parse_names, parse_scratch, parse_shard, reading_of, run_clips
+from vmmetrics.cli.running import (
+    ClipOptions,
+    ClusterOptions,
+    parse_names,
+    parse_scratch,
+    reading_of,
+    run_clips,
+    start_of,
+)
 from vmmetrics.cli.terminal import EXIT_FAILURES, error, usage
 
 if TYPE_CHECKING:
@@ -47,6 +55,11 @@ def baselines(
     prompts: options.PromptsBeside = None,
     jobs: Annotated[int | None, jobs_option("Worker processes. Values do not depend on it.")] = None,
     timeout: options.Timeout = None,
+    engine: options.EngineName = "local",
+    address: options.Address = None,
+    cpus_per_job: options.CpusPerJob = None,
+    gpus_per_job: options.GpusPerJob = None,
+    retries: options.Retries = None,
     shard: Annotated[str | None, option("Part i of n, as i/n; join with 'vmmetrics merge'.")] = None,
     assume_fps: options.AssumeFps = None,
     max_memory: options.MaxMemory = None,
@@ -73,7 +86,8 @@ def baselines(
     from vmmetrics.alignment.baselines.catalogue import chosen
     from vmmetrics.alignment.baselines.suite import BaselineSettings
 
-    part = parse_shard(shard)
+    cluster = ClusterOptions(engine, address, cpus_per_job, gpus_per_job, retries)
+    start = start_of(jobs, timeout, shard, limit, verify, cluster)
     if device is not None and device != "cpu" and not weights and judge is None:
         raise typer.BadParameter("what needs no weights runs on the CPU; --device is for --weights and --judge")
     asked = {"url": judge_url, "frames": judge_frames, "per_minute": judge_per_minute, "key_variable": judge_key_env}
@@ -89,19 +103,12 @@ def baselines(
             metrics=wanted, reading=reading, given=tuple(given.items()), scratch=parse_scratch(scratch)
         )
     table, output, messages, mirrored = run_clips(
-        clips,
+        ClipOptions(clips, prompts, follow_links=follow_links, relist=relist),
         settings,
+        start,
         out,
-        prompts,
-        shard=part,
-        jobs=jobs,
-        timeout=timeout,
-        follow_links=follow_links,
-        limit=limit,
-        relist=relist,
-        mirror=mirror,
-        dry_run=form if dry_run else None,
-        verify=verify,
+        mirror,
+        form if dry_run else None,
     )
     _print(table, form, output, messages)
     if (table.summary.failed and not allow_failures) or not mirrored:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from vmmetrics.cli.stopping import leaving
-from vmmetrics.errors import VMMetricsError, os_sentence
+from vmmetrics.errors import StoppedError, VMMetricsError, os_sentence
 from vmmetrics.utils.display.markup import clean
 
 
@@ -20,6 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         import typer
 
         from vmmetrics.cli.app import app
+        from vmmetrics.cli.terminal import EXIT_FAILURES
         from vmmetrics.cli.usage import UsageError, report
 
         try:
@@ -34,4 +35,4 @@ def main(arguments: Sequence[str] | None = None) -> None:
         except (VMMetricsError, OSError) as error:
             lines = [os_sentence(error)] if isinstance(error, OSError) else map(str, error.args)
             typer.echo("vmmetrics: error: " + "\n".join(map(clean, lines)), err=True)
-            sys.exit(2)
+            sys.exit(EXIT_FAILURES if isinstance(error, StoppedError) else 2)

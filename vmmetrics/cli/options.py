@@ -179,6 +179,18 @@ Timeout = Annotated[
     float | None,
     number_option("Seconds a clip may take, then it fails; the others go on. Default: 3600.", 0.1, MAX_SECONDS),
 ]
+EngineName = Annotated[Literal["local", "ray"], option("Where workers run: on this machine, or on a Ray cluster.")]
+Address = Annotated[
+    str | None, option("Ray: auto, or HOST:PORT of the head. Default: a cluster of this machine alone, for this run.")
+]
+CpusPerJob = Annotated[float | None, number_option("Ray: CPUs of a worker. Default: 1.", 0, MAX_JOBS)]
+GpusPerJob = Annotated[
+    float | None, number_option("Ray: GPUs of a worker; with 0.25 four share one. Default: 0.", 0, MAX_JOBS)
+]
+Retries = Annotated[
+    int | None,
+    typer.Option(min=1, max=100, help="Ray: times that a clip whose worker died is tried again, alone. Default: 2."),
+]
 MaxMemory = Annotated[
     str | None, option("Bound on one clip's memory, such as 2GB; larger clips are downscaled. Default: 4GB.")
 ]

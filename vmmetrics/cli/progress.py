@@ -100,16 +100,16 @@ class LiveProgress(Bar):
 
     def wait(self, name: str, seconds: float) -> None:
         """Show for how long the slowest clip has been at work: on the bar, or elsewhere in one line for each clip."""
-        self._slow = f"{name} for {_clock(seconds)}" if self._bar is not None and seconds >= SLOW_ON_BAR else ""
+        self._slow = f"{name} for {clock(seconds)}" if self._bar is not None and seconds >= SLOW_ON_BAR else ""
         if not self.show(status=self._status()) and seconds >= SLOW_IN_LINES and name not in self._announced:
             self._announced.add(name)
-            self._console.print(f"{name}: at work for {_clock(seconds)} so far")
+            self._console.print(f"{name}: at work for {clock(seconds)} so far")
 
     def _status(self) -> str:
         left = self._total - self._done
         parts = [] if left else ["done"]
         if left and self._seconds:
-            parts = [f"{_clock(self._seconds_each() * left)} left"]
+            parts = [f"{clock(self._seconds_each() * left)} left"]
         if self._failed:
             parts.append(f"{self._failed} failed")
         return ", ".join([*parts, self._slow] if self._slow else parts)
@@ -124,7 +124,7 @@ class LiveProgress(Bar):
         """Return how long the clips of this session took; empty where none was scored."""
         if not self._seconds:
             return ""
-        whole, workers = _clock(time.monotonic() - self._start), count(self._jobs, "worker")
+        whole, workers = clock(time.monotonic() - self._start), count(self._jobs, "worker")
         each = f": {median(self._scored):.3g} s a clip (median)" if self._scored else ""
         return f"{count(len(self._seconds), 'clip')} in {whole} with {workers}{each}"
 
@@ -134,10 +134,10 @@ def reasons(record: Record) -> str:
     return record.error or "; ".join(f"{metric.upper()}: {text}" for metric, text in record.errors.items())
 
 
-def _clock(seconds: float) -> str:
+def clock(seconds: float) -> str:
     """Hours, minutes and seconds.
 
-    >>> _clock(75), _clock(3725)
+    >>> clock(75), clock(3725)
     ('1:15', '1:02:05')
     """
     minutes, rest = divmod(round(seconds), 60)

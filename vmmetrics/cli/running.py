@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 from rich.console import Console
@@ -14,6 +15,8 @@ from vmmetrics.cli.terminal import count, error, open_consoles, until_stopped, u
 from vmmetrics.utils.display.markup import listed, shortened
 
 if TYPE_CHECKING:
+    from vmmetrics.engines.connection import Cluster
+    from vmmetrics.scoring.local import Start
     from vmmetrics.scoring.settings import Settings
     from vmmetrics.scoring.table import Table
     from vmmetrics.scoring.work import Task
@@ -67,103 +70,121 @@ def parse_scratch(text: str | None) -> Scratch:
     return Scratch(folder, parse_bytes(size, "--scratch"))
 
 
+@dataclass(frozen=True, slots=True)
+class ClipOptions:
+    """What a command was told of its clips.
+
+    Attributes:
+        clips: Files, folders, patterns and addresses.
+        prompts: Prompt list, or None.
+        subject: What every clip is about, or None.
+        follow_links: Whether symlinks may lead out of the folders.
+        relist: Whether addresses are listed again that an earlier start listed.
+    """
+
+    clips: list[str]
+    prompts: Path | None = None
+    subject: str | None = None
+    follow_links: bool = True
+    relist: bool = False
+
+
 def run_clips(
-    clips: list[str],
+    given: ClipOptions,
     settings: Settings,
+    start: Start,
     out: Path | None,
-    prompts: Path | None,
-    subject: str | None = None,
-    *,
-    shard: tuple[int, int] | None,
-    jobs: int | None,
-    timeout: float | None,
-    follow_links: bool,
-    limit: int | None = None,
-    relist: bool = False,
     mirror: str | None = None,
     dry_run: str | None = None,
-    verify: bool = False,
 ) -> tuple[Table, Console, Console, bool]:
     """Score clips into a directory, with progress; Ctrl-C, SIGTERM and SIGHUP stop it, and what was scored is kept.
 
     Args:
-        clips: Files, folders, addresses and lists of these.
+        given: The clips.
         settings: With what; its models are loaded before the first clip.
+        start: By how many workers, where, and which part.
         out: Run directory; None for one of its own.
-        prompts: Prompt list, or None.
-        subject: What every clip is about, or None.
-        shard: The i-th of n parts, or None for all.
-        jobs: Worker processes; None for the default.
-        timeout: Seconds that a clip may take; None for the default.
-        follow_links: Whether symlinks may lead out of the folders.
-        limit: Score only so many clips, the first.
-        relist: Whether addresses are listed again that an earlier start listed.
         mirror: Address that the run directory is copied to, or None.
         dry_run: Print in this form what would be run, and run nothing.
-        verify: Hash every clip that was scored before.
 
     Returns:
         The records, the consoles for results and for messages, and whether the mirror, if any, is complete.
     """
-    from vmmetrics.cli.progress import LiveProgress, finding
+    from vmmetrics.cli.progress import LiveProgress
     from vmmetrics.scoring.directory import check_directory
     from vmmetrics.scoring.local import RUNS_FOLDER, default_directory, prepare, run
     from vmmetrics.scoring.mirror import Mirror
-    from vmmetrics.scoring.tasks import prompts_found, tasks_of_paths
-    from vmmetrics.scoring.tasks import shard as shard_of
+    from vmmetrics.scoring.tasks import prompts_found
     from vmmetrics.utils.storage.addresses import address_of
     from vmmetrics.utils.storage.job_folder import check_folder
 
     output, messages = open_consoles()
-    remarks: list[str] = []
-    here = [Path(clip) for clip in clips if address_of(clip) is None]
     setup, directory = None, out
     if out is not None:
         check_directory(out)
-    elif len(here) < len(clips) and dry_run is None:  # its directory may have the list
+    elif dry_run is None and any(address_of(clip) is not None for clip in given.clips):  # its directory may list them
         with usage():
             setup = prepare(settings)
-        directory = default_directory(setup, clips)
-    with finding(messages, clips) as found:
-        tasks, unmatched = tasks_of_paths(
-            clips, settings.metrics, prompts, subject, follow_links, remarks, found, limit, dry_run is not None,
-            directory, relist,
-        )  # fmt: skip
-    for remark in _remarks(here, tasks, remarks):
-        messages.print(remark, soft_wrap=True)
-    if unmatched:
-        messages.print(f"{count(len(unmatched), 'prompt')} of the list without a clip: {listed(unmatched, 3)}")
-    tasks = tasks[:limit]
-    if shard is not None:
-        parts, tasks = tasks, shard_of(tasks, *shard)
-        if not tasks:
-            messages.print(f"shard {shard[0]}/{shard[1]}: none of the {count(len(parts), 'clip')} falls to it")
+        directory = default_directory(setup, given.clips)
+    tasks = _tasks(given, settings, start, directory, messages, dry_run is not None)
     if dry_run is not None:
         from vmmetrics.cli.dry_run import show_run
 
         with usage():
-            show_run(tasks, settings, clips, out, dry_run, output)
+            show_run(tasks, settings, given.clips, out, dry_run, output)
     if out is None:
         check_folder(Path(RUNS_FOLDER), holds="scores")
     with usage():
         setup = setup or prepare(settings)
-    directory = default_directory(setup, clips) if out is None else out
+    directory = default_directory(setup, given.clips) if out is None else out
     messages.print(f"{count(len(tasks), 'clip')}, {setup.label}")
     if from_where := prompts_found(tasks):
         messages.print(from_where, soft_wrap=True)
     kept = f"stopped; what was scored is in {directory}, the same command goes on"
-    workers = jobs or DEFAULT_JOBS
     with (
         until_stopped(messages, kept),
-        LiveProgress(messages, settings.metrics, workers) as progress,
+        LiveProgress(messages, settings.metrics, start.jobs) as progress,
         Mirror(directory, mirror, lambda text: progress.warn([text])) as copy,
     ):
-        table = run(setup, tasks, workers, directory, progress, timeout, shard, limit, verify)
+        table = run(setup, tasks, start, directory, progress)
     if summary := progress.summary():
         messages.print(summary)
     if copy.behind:
         error(messages, f"the mirror is not complete: {copy.behind}", "bold red")
     return table, output, messages, copy.behind is None
+
+
+def _tasks(
+    given: ClipOptions, settings: Settings, start: Start, directory: Path | None, messages: Console, dry_run: bool
+) -> list[Task]:
+    """Find the clips of a command, and say what is to be said about them.
+
+    Raises:
+        BadParameter: There are none.
+    """
+    from vmmetrics.cli.progress import finding
+    from vmmetrics.scoring.tasks import shard, tasks_of_paths
+    from vmmetrics.utils.storage.addresses import address_of
+
+    remarks: list[str] = []
+    with finding(messages, given.clips) as found:
+        tasks, unmatched = tasks_of_paths(
+            given.clips, settings.metrics, given.prompts, given.subject, given.follow_links, remarks, found,
+            start.limit, dry_run, directory, given.relist,
+        )  # fmt: skip
+    here = [Path(clip) for clip in given.clips if address_of(clip) is None]
+    for remark in _remarks(here, tasks, remarks):
+        messages.print(remark, soft_wrap=True)
+    if unmatched:
+        messages.print(f"{count(len(unmatched), 'prompt')} of the list without a clip: {listed(unmatched, 3)}")
+    tasks = tasks[: start.limit]
+    if start.shard is None:
+        return tasks
+    part = shard(tasks, *start.shard)
+    if not part:
+        i, n = start.shard
+        messages.print(f"shard {i}/{n}: none of the {count(len(tasks), 'clip')} falls to it")
+    return part
 
 
 def _remarks(clips: list[Path], tasks: list[Task], remarks: list[str]) -> list[str]:
@@ -182,6 +203,44 @@ def _remarks(clips: list[Path], tasks: list[Task], remarks: list[str]) -> list[s
         if path.is_dir() and not any(task.path and task.path.is_relative_to(within) for task in tasks):
             empty.append(no_clips([path]))
     return [*remarks, *empty]
+
+
+class ClusterOptions(NamedTuple):
+    """Where a command works, as it was told; None where it was not."""
+
+    engine: str
+    address: str | None = None
+    cpus: float | None = None
+    gpus: float | None = None
+    retries: int | None = None
+
+
+def cluster_of(options: ClusterOptions) -> Cluster | None:
+    """Return the Ray cluster that the options of a command describe; None for this machine."""
+    from vmmetrics.engines.connection import Cluster, check_installed
+
+    given = {name: value for name, value in options._asdict().items() if name != "engine" and value is not None}
+    if options.engine == "local":
+        if given:
+            raise typer.BadParameter("--address, --cpus-per-job, --gpus-per-job and --retries are for --engine ray")
+        return None
+    check_installed()
+    with usage():
+        return Cluster(**given)
+
+
+def start_of(
+    jobs: int | None,
+    timeout: float | None,
+    shard: str | None,
+    limit: int | None,
+    verify: bool,
+    cluster: ClusterOptions,
+) -> Start:
+    """Return how a run is started from the options of the command."""
+    from vmmetrics.scoring.local import Start
+
+    return Start(jobs or DEFAULT_JOBS, timeout, parse_shard(shard), limit, verify, cluster_of(cluster))
 
 
 def reading_of(assume_fps: float | None, max_memory: str | None) -> tuple[tuple[str, Any], ...]:

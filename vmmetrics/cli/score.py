@@ -10,7 +10,15 @@ import typer
 
 from vmmetrics.cli import options
 from vmmetrics.cli.options import argument, jobs_option, names_option, option, out_option
-from vmmetrics.cli.running import parse_names, parse_scratch, parse_shard, reading_of, run_clips
+from vmmetrics.cli.running import (
+    ClipOptions,
+    ClusterOptions,
+    parse_names,
+    parse_scratch,
+    reading_of,
+    run_clips,
+    start_of,
+)
 from vmmetrics.cli.terminal import EXIT_FAILURES, EXIT_WORSE, count, error, open_consoles, usage
 from vmmetrics.metrics.registry import METRICS, load_plugins
 from vmmetrics.utils.display.markup import listed
@@ -34,6 +42,11 @@ def score(
     ] = None,
     jobs: Annotated[int | None, jobs_option("Worker processes. Scores do not depend on it.")] = None,
     timeout: options.Timeout = None,
+    engine: options.EngineName = "local",
+    address: options.Address = None,
+    cpus_per_job: options.CpusPerJob = None,
+    gpus_per_job: options.GpusPerJob = None,
+    retries: options.Retries = None,
     plugin: options.Plugins = None,
     shard: Annotated[str | None, option("Score part i of n, as i/n; join with 'vmmetrics merge'.")] = None,
     assume_fps: options.AssumeFps = None,
@@ -61,7 +74,8 @@ def score(
     Re-run the same command to resume. Exit codes: 0 all scored (a missing score is fine),
     2 wrong usage or setup, 3 some clips failed, 4 a mean is under --fail-under.
     """
-    part = parse_shard(shard)
+    cluster = ClusterOptions(engine, address, cpus_per_job, gpus_per_job, retries)
+    start = start_of(jobs, timeout, shard, limit, verify, cluster)
     if device is not None and device != "cpu" and preset in (None, "embedded") and cas_model is None:
         raise typer.BadParameter("preset embedded runs on the CPU; --device is for --preset vmbench and --cas-model")
     if tf32 and preset in (None, "embedded"):
@@ -86,20 +100,12 @@ def score(
     with usage("--fail-under"):
         thresholds = [read_threshold(text, settings.metrics, settings.protocol) for text in fail_under or ()]
     table, output, messages, mirrored = run_clips(
-        clips,
+        ClipOptions(clips, prompts, subject, follow_links=follow_links, relist=relist),
         settings,
+        start,
         out,
-        prompts,
-        subject,
-        shard=part,
-        jobs=jobs,
-        timeout=timeout,
-        follow_links=follow_links,
-        limit=limit,
-        relist=relist,
-        mirror=mirror,
-        dry_run=form if dry_run else None,
-        verify=verify,
+        mirror,
+        form if dry_run else None,
     )
     print_results(table, output, messages, form)
     verdicts = judge(table, thresholds)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterable
-from contextlib import closing
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,13 +15,17 @@ from rich.console import Console
 
 from vmmetrics.cli import options
 from vmmetrics.cli.options import count_option, number_option, option, out_option, seed_option, threads_option
+from vmmetrics.cli.running import ClusterOptions, cluster_of
 from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, agree, count, error, open_consoles, until_stopped, usage, warn
 from vmmetrics.errors import SetupError
 
 if TYPE_CHECKING:
+    from vmmetrics.engines.connection import Cluster
     from vmmetrics.models.frames import FramePolicy
+    from vmmetrics.models.protocol import Model
     from vmmetrics.models.questions import Answered, LoadedBenchmark
     from vmmetrics.understanding.harness.benchmark import Benchmark, Scoring
+    from vmmetrics.understanding.harness.models import ModelSettings
     from vmmetrics.understanding.harness.running import Asking, RunFolder
     from vmmetrics.understanding.harness.scoring import ScoredRun
 
@@ -103,6 +107,8 @@ FOLDER = "vmmetrics-understand"
 """Where runs go that were given no folder."""
 CONTROLS = {"blind": "none", "single-frame": "single"}
 """Controls, and the frames each shows."""
+CLUSTER_KINDS = ("hf", "frame-reader")
+"""Models that a cluster helps with; an endpoint takes many questions at once by itself, the others take no time."""
 _LETTER_TOKENS, _WORDS_TOKENS = 8, 250  # of a usual answer: to a question with options, and a description
 
 
@@ -144,11 +150,17 @@ def run(
     batch_size: Annotated[int, count_option("Questions at once of a local model.")] = 1,
     dtype: Annotated[str, option("Number type of a local model: auto, float32, float16 or bfloat16.")] = "auto",
     device: options.Device = None,
+    engine: options.EngineName = "local",
+    address: options.Address = None,
+    jobs: Annotated[int, options.jobs_option("Ray: workers, each with the whole model.")] = 1,
+    cpus_per_job: options.CpusPerJob = None,
+    gpus_per_job: options.GpusPerJob = None,
+    retries: options.Retries = None,
     dry_run: options.DryRun = False,
     retry_errors: Annotated[bool, option("Ask again where there was an error.", "--retry-errors")] = False,
     yes: options.Yes = False,
     form: options.Format = "text",
-    _plugin: options.BenchmarkPlugins = None,
+    plugin: options.BenchmarkPlugins = None,
 ) -> None:
     """Show a model the videos of a benchmark, ask it the questions, and score what it says.
 
@@ -156,7 +168,7 @@ def run(
     questions without an answer, 2 wrong usage or setup, 130 stopped.
     """
     from vmmetrics.understanding import registry
-    from vmmetrics.understanding.harness.models import ModelSettings, open_model
+    from vmmetrics.understanding.harness.models import ModelSettings
     from vmmetrics.understanding.harness.running import Asking, RunFolder
 
     output, messages = open_consoles()
@@ -168,6 +180,9 @@ def run(
             seed, per_minute, price_per_million, max_cost, key_env, threads, reasoning_effort, extra_body, batch_size,
             dtype, device,
         )  # fmt: skip
+    cluster = cluster_of(ClusterOptions(engine, address, cpus_per_job, gpus_per_job, retries))
+    if cluster is not None and settings.kind not in CLUSTER_KINDS:
+        raise typer.BadParameter(f"--engine ray is for hf: models; {settings.kind} takes no GPU of ours")
     loaded = benchmark.load(data, videos)
     folder = out or Path(FOLDER) / _slug(f"{name}-{model}-{policy}-{protocol}")
     RunFolder.check(folder)
@@ -175,17 +190,40 @@ def run(
         _show_plan(loaded, model, f"{policy}", limit, data, videos, folder, form, output)
         return
     words, own = scoring(protocol), frames is None and control is None
-    opened = open_model(settings, loaded.questions, folder / "replies", partial(benchmark.read_answers, protocol=words))
-    loaded = replace(loaded, problems={**loaded.problems, **getattr(opened, "problems", {})})
-    asking = Asking(benchmark, loaded, opened, policy, words, max_size, limit, own_policies=own)
-    places = {"data": str(data.absolute()), "videos": videos and str(videos.absolute())}
-    start = {"model": model, "batch_size": batch_size, **places}
-    failed = _ask(asking, folder, start, retry_errors, yes, messages)
+    files = tuple(str(path.absolute()) for path in plugin or ())
+    with _opened(
+        settings, benchmark, loaded, folder, policy, words, max_size, own, files, cluster, jobs, messages
+    ) as of:
+        loaded = replace(loaded, problems={**loaded.problems, **getattr(of, "problems", {})})
+        asking = Asking(benchmark, loaded, of, policy, words, max_size, limit, own_policies=own)
+        places = {"data": str(data.absolute()), "videos": videos and str(videos.absolute())}
+        start = {"model": model, "batch_size": batch_size, **places}
+        failed = _ask(asking, folder, start, retry_errors, yes, messages)
     _score(asking, folder, output, messages, form)
     if failed:
         again_said = "the same command asks again where none came, --retry-errors also where there was an error"
         error(messages, f"{count(failed, 'question')} got no answer; {again_said}")
         raise typer.Exit(EXIT_FAILURES)
+
+
+@contextmanager
+def _opened(
+    settings: ModelSettings, benchmark: Benchmark, loaded: LoadedBenchmark, folder: Path, policy: FramePolicy,
+    words: Scoring, side: int, own: bool, plugins: tuple[str, ...], cluster: Cluster | None, jobs: int,
+    messages: Console,
+) -> Iterator[Model]:  # fmt: skip
+    """Make the model ready, here or on a cluster, which is left at the end."""
+    if cluster is None:
+        from vmmetrics.understanding.harness.models import open_model
+
+        released = partial(benchmark.read_answers, protocol=words)
+        yield open_model(settings, loaded.questions, folder / "replies", released)
+        return
+    from vmmetrics.understanding.harness.cluster_model import ClusterModel, QuestionSettings
+
+    there = QuestionSettings(benchmark.name, settings, policy, words, side, own, plugins)
+    with closing(ClusterModel(there, jobs, cluster, lambda text: warn(messages, [text]))) as model:
+        yield model
 
 
 def _show_plan(

@@ -26,13 +26,24 @@ if TYPE_CHECKING:
 # ``vmmetrics doctor``: what is here, what can run, and what mends the rest.
 
 
-def doctor(form: options.Format = "text") -> None:
-    """Say what is installed, which presets can run here, and how to install what is missing."""
+def doctor(
+    engine: options.EngineName = "local", address: options.Address = None, form: options.Format = "text"
+) -> None:
+    """Say what is installed, which presets can run here, and how to install what is missing.
+
+    With --engine ray, also what each node of the cluster has: versions, weights, GPU memory, scratch disk, clock.
+    """
+    from vmmetrics.cli.running import ClusterOptions, cluster_of
     from vmmetrics.scoring import checkup
     from vmmetrics.utils.display.tables import DisplayTable, heads
 
     output, _ = open_consoles()
+    cluster = cluster_of(ClusterOptions(engine, address))
     report = checkup.check_up()
+    if cluster is not None:
+        from vmmetrics.scoring.node_checkup import check_cluster
+
+        report |= check_cluster(cluster)
     grid = DisplayTable("doctor", "Installation", "", heads("part", "name", "state", "found", "install with", texts=5))
     for title, findings in report.items():
         for one in findings:

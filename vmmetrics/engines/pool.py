@@ -57,6 +57,7 @@ class Result(Generic[Item, Answer]):
         note: What the handler noted, or None.
         seconds: How long the worker was at it.
         late: Whether the worker was killed for taking too long.
+        worker: Host and process of the worker, where it is not one of this machine.
     """
 
     item: Item
@@ -65,6 +66,7 @@ class Result(Generic[Item, Answer]):
     note: Any = None
     seconds: float = 0.0
     late: bool = False
+    worker: str | None = None
 
 
 @dataclass(eq=False)
@@ -212,9 +214,7 @@ class Pool(Generic[Item, Answer]):
         if worker.late and worker.loading_seconds > LOADING_TIMEOUT:
             raise SetupError(f"A worker did not load its models within {LOADING_TIMEOUT:g} s; start again")
         code = self._drop(worker)
-        failure = _cause_of_death(code, self._log)
-        if worker.late:
-            failure = f"It took longer than {self._timeout:g} s; raise --timeout if it may take that long"
+        failure = too_late(self._timeout) if worker.late else _cause_of_death(code, self._log)
         return Result(item, None, failure, worker.note, round(worker.seconds, 3), worker.late)
 
     def _drop(self, worker: _Worker[Item]) -> int | None:
@@ -229,8 +229,7 @@ class Pool(Generic[Item, Answer]):
         last = time.monotonic()
         while not self._closing.wait(_TICK_SECONDS):
             now = time.monotonic()
-            passed = min(now - last, 5 * _TICK_SECONDS)  # time in which this process was stopped is not counted
-            last = now
+            passed, last = min(now - last, 5 * _TICK_SECONDS), now  # time in which this process was stopped is left out
             with self._lock:
                 for worker in self._workers:
                     if worker.item is None or worker.late or wait([worker.connection], 0):
@@ -254,6 +253,11 @@ class Pool(Generic[Item, Answer]):
                 _kill(worker.process)
         for worker in self._workers:
             _end(worker.process)
+
+
+def too_late(timeout: float) -> str:
+    """Return why an item failed whose worker was killed after so many seconds."""
+    return f"It took longer than {timeout:g} s; raise --timeout if it may take that long"
 
 
 def checked_timeout(timeout: float | None, jobs: int) -> float | None:
@@ -333,8 +337,8 @@ def _work(connection: Connection, start: Callable[[], Handler[Any, Any]], log: P
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _live_with_parent()
     if log is not None:
-        descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
-        os.dup2(descriptor, sys.stderr.fileno() if sys.stderr else 2)
+        output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+        os.dup2(output, sys.stderr.fileno() if sys.stderr else 2)
     sending = threading.Lock()  # models may be loaded in any thread
 
     def send(kind: str, value: Any = None) -> None:
@@ -346,7 +350,7 @@ def _work(connection: Connection, start: Callable[[], Handler[Any, Any]], log: P
     with contextlib.suppress(EOFError, OSError):
         while True:
             item = connection.recv()
-            kind, value = _reply(handler, item, send)
+            kind, value = reply(handler, item, send)
             try:
                 send(kind, value)
             except (EOFError, OSError):
@@ -355,7 +359,8 @@ def _work(connection: Connection, start: Callable[[], Handler[Any, Any]], log: P
                 send("error", explain(error))
 
 
-def _reply(handler: Handler[Any, Any], item: Any, send: Callable[..., None]) -> tuple[str, Any]:
+def reply(handler: Handler[Any, Any], item: Any, send: Callable[..., None]) -> tuple[str, Any]:
+    """Work on an item: ``("answer", answer)``, ``("error", why)`` of the item, or ``("setup", SetupError)`` of all."""
     try:
         with loading():
             handler.load(item)

@@ -8,10 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from vmmetrics.engines.connection import Cluster
 from vmmetrics.engines.pool import checked_timeout
 from vmmetrics.errors import SetupError
 from vmmetrics.metrics import METRICS
-from vmmetrics.scoring.local import prepare, run
+from vmmetrics.scoring.local import Start, prepare, run
 from vmmetrics.scoring.session import Listener
 from vmmetrics.scoring.settings import Settings, reading_options
 from vmmetrics.scoring.table import Table
@@ -46,6 +47,7 @@ def score(
     scratch: Scratch | None = None,
     relist: bool = False,
     listener: Listener | None = None,
+    cluster: Cluster | None = None,
 ) -> Table:
     """Score clips.
 
@@ -80,6 +82,7 @@ def score(
         scratch: Where clips from addresses lie until they are read; None takes 10 GiB of the temporary folder.
         relist: Whether to list addresses again although ``out`` has a list of them.
         listener: Is told of every clip that is done.
+        cluster: A Ray cluster whose nodes score, ``jobs`` workers at most; None scores on this machine.
 
     Returns:
         A record per clip, with means and exports.
@@ -89,7 +92,9 @@ def score(
             above 0 or not finite.
         SetupError: A path does not exist, something the preset needs is missing, or ``out`` holds another run.
         ClipError: An array is no clip.
+        StoppedError: The cluster is gone; what was scored is in ``out``.
     """
+    jobs = max(jobs, 1) if cluster is not None else jobs
     checked_timeout(timeout, jobs)
     reading = reading_options(assume_fps, max_memory)
     cas = None if cas_model is None else os.path.abspath(cas_model)  # noqa: PTH100  (links are kept)
@@ -103,7 +108,8 @@ def score(
         relist=relist,
     )  # fmt: skip
     part = None if shard[1] == 1 else shard
-    return run(prepare(settings), shard_of(tasks, *shard), jobs, directory, listener, timeout, part)
+    start = Start(jobs, timeout, part, cluster=cluster)
+    return run(prepare(settings), shard_of(tasks, *shard), start, directory, listener)
 
 
 def tasks_of(

@@ -29,6 +29,7 @@ _EXTRAS = {  # module: (what it adds, command)
     "transformers": ("the published models (preset vmbench)", 'pip install "vmmetrics[vmbench]"'),
     "sentencepiece": ("the tokeniser of Q-Align (preset vmbench)", 'pip install "vmmetrics[vmbench]"'),
     "huggingface_hub": ("data sets and weights from the Hugging Face Hub", 'pip install "vmmetrics[hf]"'),
+    "ray": ("clusters (--engine ray)", 'pip install "vmmetrics[ray]"'),
     "torchmetrics": ("the torchmetrics wrapper", 'pip install "vmmetrics[torchmetrics]"'),
 }
 _REINSTALL = "pip install --force-reinstall vmmetrics"

@@ -1,19 +1,26 @@
-"""Where tasks are worked on: in this process, or in worker processes that may die without taking the run along."""
+"""Where tasks are worked on: in this process, or in workers that may die without taking the run along."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from vmmetrics.engines.pool import DEFAULT_TIMEOUT, Note, Pool, Result
+from vmmetrics.engines.cluster import RayPool
+from vmmetrics.engines.connection import Cluster
+from vmmetrics.engines.pool import Note, Pool, Result
 from vmmetrics.scoring.record import Record
-from vmmetrics.scoring.settings import Settings
+from vmmetrics.scoring.settings import Scoring, Settings
 from vmmetrics.scoring.work import Outcome, Scorer, Task
+from vmmetrics.utils.tensors import DEVICE_VARIABLE
 
 _Item = tuple[Task, Task | None]
 _Answer = tuple[Record, Mapping[str, Any]]  # without the task, which may hold the frames of an array
+ClipPool = Pool[_Item, _Answer] | RayPool[_Item, _Answer]
+"""Worker processes of this machine, or workers of a cluster."""
 
 
 class Engine(Protocol):
@@ -40,6 +47,9 @@ class Engine(Protocol):
         Raises:
             SetupError: The models cannot be loaded.
         """
+
+    def drain(self) -> float:
+        """Take no more, and return the seconds that what is at work may take until :meth:`close`."""
 
     def close(self) -> None:
         """Stop what is at work."""
@@ -85,8 +95,17 @@ class InProcess:
         task, self._task = self._task, None
         return [self._scorer.score(task, self._following)] if task else []
 
+    def drain(self) -> float:
+        """Nothing is at work between two calls."""
+        return 0.0
+
     def close(self) -> None:
         """Nothing to stop."""
+
+
+def whole_configuration(settings: Settings, suite: Scoring) -> dict[str, Any]:
+    """Return what scores depend on, those of single metrics included."""
+    return {**settings.configuration(suite), "parts": dict(settings.parts(suite))}
 
 
 class _ClipHandler:
@@ -97,7 +116,12 @@ class _ClipHandler:
             import cv2  # this process is ours, and several of them share the machine
 
             cv2.setNumThreads(settings.threads)
+        self._settings = settings
         self._scorer = Scorer(settings)
+
+    def configuration(self) -> Mapping[str, Any]:
+        """Load the models; return what scores depend on here."""
+        return whole_configuration(self._settings, self._scorer.suite(self._settings.metrics))
 
     def load(self, item: _Item) -> None:
         self._scorer.suite(item[0].metrics)
@@ -109,37 +133,28 @@ class _ClipHandler:
 
 
 class Workers:
-    """A fixed number of worker processes, each with its own models; one that dies or takes too long is replaced.
+    """Workers, each with its own models; one that dies or takes too long is replaced.
 
     Args:
         settings: How they score.
-        jobs: How many, at least 1.
-        log: File that takes what the libraries in the workers print; None leaves it on stderr.
-        ahead: Whether a single worker reads the following clip meanwhile; of several, another one takes it.
-        timeout: Seconds that a clip may take once its models are loaded.
+        pool: The workers.
+        alone: Whether there is a single worker, which then gets the following clip too; of several, another takes it.
+        ahead: Whether it reads that clip meanwhile; clips from addresses are fetched ahead in any case.
     """
 
-    def __init__(
-        self,
-        settings: Settings,
-        jobs: int,
-        log: Path | None = None,
-        ahead: bool = False,
-        timeout: float = DEFAULT_TIMEOUT,
-    ) -> None:
+    def __init__(self, settings: Settings, pool: ClipPool, *, alone: bool = False, ahead: bool = False) -> None:
         self._settings = settings
-        self._ahead, self._alone = ahead and jobs == 1, jobs == 1
-        start = partial(_ClipHandler, settings)
-        self._pool: Pool[_Item, _Answer] = Pool(start, jobs, timeout, log, needs=lambda item: item[0].metrics)
+        self._alone, self._ahead = alone, ahead
+        self._pool = pool
 
     @property
     def free(self) -> int:
-        """Workers without a task, those not started yet included."""
+        """Tasks that the workers would take now, those not started yet included."""
         return self._pool.free
 
     @property
     def busy(self) -> int:
-        """Workers with a task."""
+        """Tasks submitted and not collected."""
         return self._pool.busy
 
     @property
@@ -152,8 +167,8 @@ class Workers:
         return "loading models" if loading else task.clip, seconds
 
     def submit(self, task: Task, following: Task | None = None) -> None:
-        """Hand a task, of which ``following`` most likely comes after, to a free worker."""
-        ahead = self._ahead or (self._alone and _is_remote(following))
+        """Hand a task, of which ``following`` most likely comes after, to the workers."""
+        ahead = self._alone and (self._ahead or _is_remote(following))
         self._pool.submit((task, following if ahead else None))
 
     def collect(self, timeout: float | None = None) -> Sequence[Outcome]:
@@ -173,8 +188,52 @@ class Workers:
             self._pool.submit((task, None))  # alone, to see which of the two clips its worker died on
             return None
         known = {"sha256": result.note, "error": result.failure, "seconds": result.seconds}
+        known |= {"worker": result.worker} if result.worker is not None else {}
         return Outcome(task, task.record(self._settings, **known))
+
+    def drain(self) -> float:
+        """Take no more; workers on a cluster may end what they are at."""
+        return self._pool.drain() if isinstance(self._pool, RayPool) else 0.0
 
     def close(self) -> None:
         """Stop the workers, the ones at work as well."""
         self._pool.close()
+
+
+def local_workers(
+    settings: Settings, jobs: int, timeout: float, log: Path | None = None, ahead: bool = False
+) -> Workers:
+    """Return worker processes of this machine.
+
+    Args:
+        settings: How they score.
+        jobs: How many, at least 1.
+        timeout: Seconds that a clip may take once its models are loaded.
+        log: File that takes what the libraries in the workers print; None leaves it on stderr.
+        ahead: Whether the following clip is read meanwhile, where there is one worker.
+    """
+    pool: ClipPool = Pool(partial(_ClipHandler, settings), jobs, timeout, log, needs=lambda item: item[0].metrics)
+    return Workers(settings, pool, alone=jobs == 1, ahead=ahead)
+
+
+def cluster_workers(
+    settings: Settings, jobs: int, timeout: float, cluster: Cluster, suite: Scoring, say: Callable[[str], None]
+) -> Workers:
+    """Return workers on a Ray cluster, each on a node that has what ``suite`` has here.
+
+    Args:
+        settings: How they score.
+        jobs: Most of them.
+        timeout: Seconds that a clip may take once its models are loaded.
+        cluster: Which, and what a worker takes of it.
+        suite: The one of this process.
+        say: Is told what a person should know.
+
+    Raises:
+        SetupError: Ray is not installed, or the cluster cannot be reached.
+    """
+    expected = json.loads(json.dumps(whole_configuration(settings, suite)))
+    device = {DEVICE_VARIABLE: os.environ[DEVICE_VARIABLE]} if DEVICE_VARIABLE in os.environ else {}
+    start = partial(_ClipHandler, settings)
+    pool: ClipPool = RayPool(start, jobs, cluster, expected, timeout, device, say)
+    return Workers(settings, pool)

@@ -1,4 +1,4 @@
-"""A run on this machine, from settings and tasks to a table."""
+"""A run, from settings and tasks to a table: in this process, in workers of this machine or of a cluster."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from vmmetrics.engines.connection import Cluster
 from vmmetrics.engines.pool import checked_timeout
 from vmmetrics.errors import VMMetricsError
 from vmmetrics.scoring.directory import GROUP_SECONDS, RunDirectory
-from vmmetrics.scoring.engine import Engine, InProcess, Workers
+from vmmetrics.scoring.engine import Engine, InProcess, cluster_workers, local_workers
 from vmmetrics.scoring.export import export
 from vmmetrics.scoring.record import Record
 from vmmetrics.scoring.records import RunRecords
@@ -64,50 +66,65 @@ def prepare(settings: Settings) -> Setup:
     return Setup(settings, scorer, configuration, str(configuration["label"]), settings.parts(suite))
 
 
+@dataclass(frozen=True, slots=True)
+class Start:
+    """How a run is started, once: nothing of it changes a score.
+
+    Attributes:
+        jobs: Worker processes; 0 scores in this process.
+        timeout: Seconds that a worker may spend on a clip; None is :data:`~vmmetrics.engines.pool.DEFAULT_TIMEOUT`.
+        shard: The i and n of which the tasks are a part, for the record; None for all there are.
+        limit: The number of clips that were considered, for the record; None for all.
+        verify: Hash every clip, also where its file looks as it did when it was scored.
+        cluster: A Ray cluster whose nodes score; None scores on this machine.
+    """
+
+    jobs: int = 0
+    timeout: float | None = None
+    shard: tuple[int, int] | None = None
+    limit: int | None = None
+    verify: bool = False
+    cluster: Cluster | None = None
+
+
 def run(
     setup: Setup,
     tasks: Sequence[Task],
-    jobs: int = 0,
+    start: Start = Start(),
     out: Path | None = None,
     listener: Listener | None = None,
-    timeout: float | None = None,
-    shard: tuple[int, int] | None = None,
-    limit: int | None = None,
-    verify: bool = False,
 ) -> Table:
     """Score tasks.
 
     Args:
         setup: With what.
         tasks: The clips.
-        jobs: Worker processes; 0 scores in this process.
+        start: By how many workers, where.
         out: Run directory; None keeps nothing.
         listener: Is told how it goes.
-        timeout: Seconds that a worker may spend on a clip; None is :data:`~vmmetrics.engines.pool.DEFAULT_TIMEOUT`.
-        shard: The i and n of which the tasks are a part, for the record; None for all there are.
-        limit: The number of clips that were considered, for the record; None for all.
-        verify: Hash every clip, also where its file looks as it did when it was scored.
 
     Returns:
         The records of the tasks, in their order.
 
     Raises:
         ValueError: A timeout without workers, not above 0 or not finite.
-        SetupError: ``out`` holds another run or cannot be written, or a worker cannot load its models.
+        SetupError: ``out`` holds another run or cannot be written, or no worker can load its models.
+        StoppedError: The cluster is gone; what was scored is in ``out``.
     """
-    bound = checked_timeout(timeout, jobs)
+    start = replace(start, timeout=checked_timeout(start.timeout, start.jobs))
     remote = any(task.uri is not None for task in tasks)
+    say = partial(_say, listener)
     if out is None:
-        with _engine(setup, jobs, None, bound, remote) as engine:
+        with _engine(setup, start, None, remote, say) as engine:
             return Table(Session(tasks, engine, MemoryStore(), listener).run(), setup.label)
-    session = _session(setup.settings, jobs, bound, shard) | {"limit": limit}
-    delay = GROUP_SECONDS if jobs else 0.0  # in this process nothing could be written while a clip is scored
+    delay = GROUP_SECONDS if start.jobs else 0.0  # in this process nothing could be written while a clip is scored
+    session = _session(setup.settings, start, len(tasks))
     with RunDirectory(out, setup.configuration, session, setup.parts, delay) as directory:
         try:
             if listener:
                 listener.warn(directory.warnings)
-            with _engine(setup, jobs, out / "workers.log", bound, remote) as engine:
-                records = Session(tasks, engine, directory, listener, verify).run()
+            with _engine(setup, start, out / "workers.log", remote, say) as engine:
+                records = Session(tasks, engine, directory, listener, start.verify).run()
             directory.end()
         except BaseException:  # Ctrl-C as well: the tables show what there is, but what ended the run is said
             with contextlib.suppress(OSError, VMMetricsError):
@@ -133,26 +150,42 @@ def default_directory(setup: Setup, paths: Sequence[str | os.PathLike[str]]) -> 
 
 
 @contextlib.contextmanager
-def _engine(setup: Setup, jobs: int, log: Path | None, timeout: float | None, remote: bool) -> Iterator[Engine]:
-    ahead = setup.scorer.suite(setup.settings.metrics).reads_ahead
-    settings = setup.settings
-    if jobs > 1 and settings.threads is None:  # several workers divide the processors among themselves
-        here = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        settings = replace(settings, threads=max(1, here // jobs))
-    local = InProcess(setup.scorer, ahead) if timeout is None else Workers(settings, jobs, log, ahead, timeout)
+def _engine(setup: Setup, start: Start, log: Path | None, remote: bool, say: Callable[[str], None]) -> Iterator[Engine]:
+    suite = setup.scorer.suite(setup.settings.metrics)
+    settings, jobs, chosen = setup.settings, start.jobs, setup.settings.threads
+    engine: Engine
+    if start.timeout is None:
+        engine = InProcess(setup.scorer, suite.reads_ahead)
+    elif start.cluster is not None:
+        threads = max(1, int(start.cluster.cpus)) if chosen is None else chosen
+        engine = cluster_workers(replace(settings, threads=threads), jobs, start.timeout, start.cluster, suite, say)
+    else:
+        if jobs > 1 and chosen is None:  # several workers divide the processors among themselves
+            here = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+            settings = replace(settings, threads=max(1, here // jobs))
+        engine = local_workers(settings, jobs, start.timeout, log, suite.reads_ahead)
     with contextlib.ExitStack() as stack:
-        if remote:
+        if remote and start.cluster is None:
             settings.scratch.sweep()
             stack.callback(settings.scratch.discard)
-        yield stack.enter_context(contextlib.closing(local))
+        yield stack.enter_context(contextlib.closing(engine))
 
 
-def _session(settings: Settings, jobs: int, timeout: float | None, shard: tuple[int, int] | None) -> dict[str, Any]:
+def _say(listener: Listener | None, text: str) -> None:
+    if listener:
+        listener.warn([text])
+
+
+def _session(settings: Settings, start: Start, clips: int) -> dict[str, Any]:
     return {
         "metrics": list(settings.metrics),
-        "jobs": jobs,
-        "timeout": timeout,
-        "shard": shard if shard is None else list(shard),
+        "clips": clips,
+        "engine": "local" if start.cluster is None else "ray",
+        **({} if start.cluster is None else {"cluster": asdict(start.cluster)}),
+        "jobs": start.jobs,
+        "timeout": start.timeout,
+        "shard": start.shard if start.shard is None else list(start.shard),
+        "limit": start.limit,
         **provenance.invocation(),
         "versions": provenance.recorded_versions(),
         "machine": provenance.machine(),

@@ -47,6 +47,8 @@ class Record:
         subject: ``noun``, ``phrase`` and ``source`` of the subject, or None.
         tags: What the prompt list says of the motion asked for, its pattern first.
         notes: What had to be assumed or changed.
+        worker: Host and process that scored it, as ``host:pid``, or None where that was not recorded.
+        ended: When it was done, UTC, or None.
         seconds: Time spent on the clip.
         score_version: What the scores mean, by metric (:attr:`vmmetrics.metrics.registry.Metric.version`); a metric
             without one has that of format 1, :data:`FIRST_VERSION`.
@@ -81,6 +83,8 @@ class Record:
     subject: Mapping[str, str] | None = None
     tags: Tags = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    worker: str | None = None
+    ended: str | None = None
     seconds: float = 0.0
     score_version: Mapping[str, int] = field(default_factory=dict)
     state: State | None = None

@@ -129,19 +129,35 @@ class Session:
         pending = deque(task for task in self._tasks if self._wanted(task))
         if self._listener:
             self._listener.begin(len(self._tasks), len(self._tasks) - len(pending))
-        while pending or self._engine.busy:
-            self._hand_out(pending)
-            due = self._store.commit_due()
-            if self._engine.busy:
-                # Clips that others have in hand are looked at again whenever something of ours is done.
-                others = self._engine.free and pending
-                for outcome in self._engine.collect(min(_POLL_SECONDS if others else _TICK_SECONDS, due)):
-                    record = self._store.append(outcome.record, outcome.events)
-                    self._store.release(outcome.task.key)
-                    self._tell(record)
-                self._tell_slowest()
-            elif pending:
-                time.sleep(_POLL_SECONDS)
+        try:
+            while pending or self._engine.busy:
+                self._hand_out(pending)
+                due = self._store.commit_due()
+                if self._engine.busy:
+                    # Clips that others have in hand are looked at again whenever something of ours is done.
+                    others = self._engine.free and pending
+                    self._keep(min(_POLL_SECONDS if others else _TICK_SECONDS, due))
+                    self._tell_slowest()
+                elif pending:
+                    time.sleep(_POLL_SECONDS)
+        except KeyboardInterrupt:
+            self._drain()
+            raise
+
+    def _keep(self, seconds: float) -> None:
+        """Wait so long for outcomes, and keep them."""
+        for outcome in self._engine.collect(seconds):
+            record = self._store.append(outcome.record, outcome.events)
+            self._store.release(outcome.task.key)
+            self._tell(record)
+
+    def _drain(self) -> None:
+        """Keep what is at work, as long as the engine grants; another interrupt ends that."""
+        until = time.monotonic() + (seconds := self._engine.drain())
+        if seconds and self._engine.busy and self._listener:
+            self._listener.warn([f"stopping: clips at work have {seconds:g} s to end; Ctrl-C again stops at once"])
+        while self._engine.busy and time.monotonic() < until:
+            self._keep(_POLL_SECONDS)
 
     def _hand_out(self, pending: deque[Task]) -> None:
         """Submit clips while a worker is free, passing over those that another process has in hand."""

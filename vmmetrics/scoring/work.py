@@ -18,6 +18,7 @@ from vmmetrics.scoring.fetching import Fetcher
 from vmmetrics.scoring.record import Record, State, result_to_json, uneven_times
 from vmmetrics.scoring.settings import Scoring, Settings
 from vmmetrics.types import Tags
+from vmmetrics.utils.storage import provenance
 from vmmetrics.utils.storage.addresses import safe_name
 from vmmetrics.utils.storage.scratch import Fetched, ScratchFullError
 from vmmetrics.utils.storage.state import FileState
@@ -77,6 +78,7 @@ class Task:
         about: dict[str, Any] = {name: getattr(self, name) for name in ("clip", "model", "prompt", "prompt_source")}
         place = None if self.path is None and self.uri is None else self.key
         about |= {"path": place, "subject": self.subject and asdict(self.subject), "sha256": None}
+        about |= {"worker": provenance.process(), "ended": provenance.now()}
         return Record(preset=settings.preset, protocol=settings.protocol, tags=dict(self.tags), **about | found)
 
 

@@ -15,7 +15,7 @@ from vmmetrics.alignment.baselines.catalogue import BASELINES, FAMILIES, ONE_FRA
 from vmmetrics.perception.presets import EMBEDDED_FLOW, Preset, embedded_models
 from vmmetrics.perception.scene import Scene
 from vmmetrics.scoring.api import tasks_of
-from vmmetrics.scoring.local import prepare, run
+from vmmetrics.scoring.local import Start, prepare, run
 from vmmetrics.scoring.session import Listener
 from vmmetrics.scoring.settings import Scoring, Settings, reading_options
 from vmmetrics.scoring.suite import ClipScores, Suite, attempt
@@ -190,4 +190,4 @@ def measure(
     )
     tasks = tasks_of(clips, settings, prompts, fps=fps, layout=layout, follow_links=follow_links)
     part, directory = None if shard[1] == 1 else shard, None if out is None else Path(out)
-    return run(prepare(settings), shard_of(tasks, *shard), jobs, directory, listener, shard=part)
+    return run(prepare(settings), shard_of(tasks, *shard), Start(jobs, shard=part), directory, listener)

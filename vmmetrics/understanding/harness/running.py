@@ -138,7 +138,8 @@ def read_answers(path: Path) -> tuple[dict[str, Answered], list[str]]:
     return answers, journal.warnings()
 
 
-_DECISIVE = ("av", "pillow", "opencv-python-headless", "opencv-python")  # what turns a file into pixels
+DECISIVE = ("av", "pillow", "opencv-python-headless", "opencv-python")
+"""Packages that turn a file into pixels."""
 _AT_ONCE = 512  # answers written to the disk together, of models that take no time
 _LOOKED_AT = 24  # clips whose frames are counted for an estimate
 _BLIND = "You are not shown the video: {}."
@@ -202,7 +203,7 @@ class Asking:
         own = self.own_policies and any(self.benchmark.policy_for(q) is not None for q in self.loaded.questions)
         words = f"{self.policy}, or the question's own" if own else str(self.policy)
         shown = {"policy": words, "side": self.side} if self.model.sees else None
-        versions = {name: found for name in _DECISIVE if (found := version_of(name))} if self._looks else {}
+        versions = {name: found for name in DECISIVE if (found := version_of(name))} if self._looks else {}
         return {
             "benchmark": self.benchmark.name,
             "prompts": self.protocol,
@@ -252,7 +253,7 @@ class Asking:
         """
         silent = 0
         at_once = 1 if self.model.sees else _AT_ONCE
-        with closing(self.model.work_through(self._ask, self.remaining(folder, again))) as done:
+        with closing(self.model.work_through(self.ask, self.remaining(folder, again))) as done:
             while outcomes := [outcome for _, outcome in islice(done, at_once)]:
                 kept = [outcome.answered for outcome in outcomes if outcome.kept]
                 if kept:
@@ -263,7 +264,8 @@ class Asking:
                     if silent >= GIVE_UP:
                         raise NoAnswerError(f"{GIVE_UP} questions in a row got no answer: {outcome.answered.error}")
 
-    def _ask(self, question: Question) -> AnswerOutcome:
+    def ask(self, question: Question) -> AnswerOutcome:
+        """Ask a question; what came of it is not kept."""
         start = time.monotonic()
         outcome = self._asked(question)
         seconds = round(time.monotonic() - start, 3)

@@ -102,6 +102,11 @@ def _masked(value: Any) -> Any:
     return masked(value) if isinstance(value, str) else value
 
 
+def process() -> str:
+    """This process, as ``host:pid``."""
+    return f"{platform.node()}:{os.getpid()}"
+
+
 def now() -> str:
     """The time, UTC, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")

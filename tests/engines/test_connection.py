@@ -1,0 +1,57 @@
+"""Which clusters are connected to; nothing here needs Ray."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from vmmetrics.cli.main import main
+from vmmetrics.engines.connection import Cluster, Connection
+from vmmetrics.errors import SetupError
+
+
+def test_a_head_elsewhere_without_tokens_is_refused_before_anything_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    for mode in (None, "disabled"):
+        monkeypatch.delenv("RAY_AUTH_MODE", raising=False)
+        if mode:
+            monkeypatch.setenv("RAY_AUTH_MODE", mode)
+        with pytest.raises(SetupError, match=r"203\.0\.113\.9:6379 is on another machine.*RAY_AUTH_MODE=token"):
+            Connection(Cluster("203.0.113.9:6379"))
+
+
+@pytest.mark.parametrize("address", ["ray://head:10001", "head", "head:0", "head:99999", ":6379", "http://head:1"])
+def test_what_is_no_address_of_a_head_is_refused(address: str) -> None:
+    with pytest.raises(ValueError, match="Expected an address as auto or HOST:PORT"):
+        Cluster(address)
+
+
+def test_shares_that_cannot_be_are_refused() -> None:
+    for takes in ({"gpus": 1.5}, {"cpus": 0}, {"cpus": -1}, {"gpus": float("nan")}, {"retries": 0}):
+        with pytest.raises(ValueError, match="Expected"):
+            Cluster(**takes)  # type: ignore[arg-type]
+
+
+def test_without_ray_the_message_names_the_command(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("vmmetrics.engines.connection.find_spec", lambda name: None)
+    with pytest.raises(SystemExit) as ended:
+        main(["score", str(tmp_path), "--engine", "ray"])
+    assert ended.value.code == 2
+    assert 'pip install "vmmetrics[ray]"' in capsys.readouterr().err
+
+
+def test_options_of_ray_need_the_engine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["score", str(tmp_path), "--gpus-per-job", "0.25"])
+    assert ended.value.code == 2
+    assert "are for --engine ray" in " ".join(capsys.readouterr().err.split())
+
+
+def test_ray_is_imported_by_nothing_that_does_not_ask_for_it() -> None:
+    code = "import sys, vmmetrics, vmmetrics.scoring.local, vmmetrics.cli.score; print('ray' in sys.modules)"
+    asked = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert asked.stdout.strip() == "False"

@@ -1,0 +1,86 @@
+"""``vmmetrics status``: how far a run is, while others write it."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from vmmetrics.cli import options
+from vmmetrics.cli.formats import print_result
+from vmmetrics.cli.options import argument, option
+from vmmetrics.cli.terminal import EXIT_FAILURES, open_consoles, warn
+
+if TYPE_CHECKING:
+    from vmmetrics.scoring.status import RunStatus
+    from vmmetrics.utils.display.tables import DisplayTable
+
+_WATCH_SECONDS = 2.0
+
+
+def status(
+    run: Annotated[Path, argument("Run directory.")],
+    watch: Annotated[bool, option("Print it every 2 seconds until no clip is missing.", "--watch")] = False,
+    form: options.Format = "text",
+) -> None:
+    """Say how far a run is: clips done, failed and missing, rate, time left, and what each node did.
+
+    Reads the run directory alone, and takes no lock: safe while others score. Exit codes: 0 nothing failed so far,
+    3 some clips failed, 2 no run.
+    """
+    from vmmetrics.scoring.status import StatusReader
+
+    output, messages = open_consoles()
+    reader = StatusReader(run)
+    while True:
+        now = datetime.now(UTC)
+        found = reader.read(now)
+        warn(messages, found.warnings)
+        if watch and output.is_terminal and form == "text":
+            output.clear()
+        print_result(form, _tables(found, now), output, data=lambda found=found: _data(found))  # type: ignore[misc]
+        if not watch or found.ended or found.missing == 0:
+            break
+        time.sleep(_WATCH_SECONDS)
+    if found.failed:
+        raise typer.Exit(EXIT_FAILURES)
+
+
+def _tables(found: RunStatus, now: datetime) -> list[DisplayTable]:
+    from vmmetrics.cli.progress import clock
+    from vmmetrics.utils.display.tables import DisplayTable, count, figure, heads, number
+
+    columns = heads("run", "state", "clips", "scored", "failed", "missing", "a minute", "left", "last, ago", texts=2)
+    whole = DisplayTable("status", "Run", "", columns)
+    left = figure(found.seconds_left, "–" if found.seconds_left is None else clock(found.seconds_left))
+    counts = (figure(value, count(value)) for value in (found.clips, found.scored, found.failed, found.missing))
+    rate = figure(found.per_minute, number(found.per_minute, 1))
+    state = "finished" if found.ended else "not finished"
+    whole.add(found.run.resolve().name, state, *counts, rate, left, _ago(found.last, now))
+    nodes = DisplayTable("nodes", "Nodes", "", heads("node", "processes", "clips", "failed", "last, ago"))
+    for node in found.nodes:
+        cells = (figure(number, count(number)) for number in (node.processes, node.done, node.failed))
+        nodes.add(node.node, *cells, _ago(node.last, now))
+    return [whole, nodes]
+
+
+def _ago(moment: datetime | None, now: datetime) -> Any:
+    from vmmetrics.cli.progress import clock
+    from vmmetrics.utils.display.tables import figure
+
+    seconds = None if moment is None else max(0.0, (now - moment).total_seconds())
+    return figure(seconds, "–" if seconds is None else clock(seconds))
+
+
+def _data(found: RunStatus) -> dict[str, Any]:
+    names = ("started", "ended", "clips", "scored", "failed", "missing", "per_minute", "seconds_left", "last")
+    data = {"run": str(found.run), **{name: _plain(getattr(found, name)) for name in names}}
+    fields = ("node", "processes", "done", "failed", "last")
+    return data | {"nodes": [{name: _plain(getattr(node, name)) for name in fields} for node in found.nodes]}
+
+
+def _plain(value: Any) -> Any:
+    return value.isoformat(timespec="seconds") if isinstance(value, datetime) else value

@@ -1,0 +1,289 @@
+"""Workers of a Ray cluster as actors: started where there is room, checked before their first item, given up."""
+
+from __future__ import annotations
+
+import pickle
+import platform
+import re
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol
+
+from vmmetrics.engines.connection import Cluster, Connection
+from vmmetrics.engines.node import Greeting, NodeWorker, code_hash, tail
+from vmmetrics.engines.pool import Handler, Item
+from vmmetrics.errors import SetupError
+from vmmetrics.utils.storage.provenance import differences
+
+CLOCK_SECONDS = 60.0
+"""By which the clock of a node may differ before that is said."""
+_PLACE_SECONDS = 60.0  # without room for a worker, after which that is said
+_TAIL_SECONDS = 10.0  # for a node to read what a worker printed
+_LOADING_DEATHS = 3  # of workers of one node, after which the node is refused
+_NODE_LABEL = "ray.io/node-id"
+
+
+class ClusterHandler(Handler[Any, Any], Protocol):
+    """A handler whose results depend on what is installed on its node."""
+
+    def configuration(self) -> Mapping[str, Any]:
+        """Load the models; return what results depend on, ready for JSON."""
+
+
+@dataclass(eq=False)
+class Job(Generic[Item]):
+    """An item on its way.
+
+    Attributes:
+        item: The item.
+        data: Pickled.
+        alone: Whether a worker died with it in hand: the next one is given nothing else.
+        deaths: Nodes and causes of the deaths of workers that had nothing else.
+        moves: Workers lost with it in hand by no fault of its own.
+        since: When the last of its workers died.
+    """
+
+    item: Item
+    data: bytes
+    alone: bool = False
+    deaths: list[tuple[str, str]] = field(default_factory=list)
+    moves: int = 0
+    since: float = 0.0
+
+
+@dataclass(eq=False)
+class Actor(Generic[Item]):
+    """A worker.
+
+    Attributes:
+        handle: Ray's handle of it.
+        pending: What it was asked before it takes items, or None.
+        greeting: Who it is, once it runs.
+        calls: Jobs in hand, in their order, with Ray's references to what comes of them.
+        seconds: How long the first of them, or loading, has taken.
+        reserved: Whether it gets nothing more until a job that must be alone can have it.
+    """
+
+    handle: Any
+    pending: Any
+    greeting: Greeting | None = None
+    calls: deque[tuple[Any, Job[Item]]] = field(default_factory=deque)
+    seconds: float = 0.0
+    reserved: bool = False
+
+    @property
+    def ready(self) -> bool:
+        """Whether it takes items."""
+        return self.pending is None
+
+    @property
+    def next(self) -> Any:
+        """Reference to what it answers next, or None."""
+        return self.calls[0][0] if self.calls else self.pending
+
+    @property
+    def node(self) -> str | None:
+        """Ray's name of its node, once it runs."""
+        return None if self.greeting is None else self.greeting.node
+
+    @property
+    def name(self) -> str | None:
+        """Its host and process, once it runs."""
+        return None if self.greeting is None else self.greeting.name
+
+
+class Actors(Generic[Item]):
+    """The workers there are.
+
+    Args:
+        start: Makes the handler of a worker; importable on every node, as what it holds.
+        cluster: Which, and what a worker takes of it.
+        expected: Configuration that every handler must state; a node with another is refused. None takes that of the
+            first.
+        environment: Variables that workers get.
+        say: Is told what a person should know: refused nodes, room that does not come.
+
+    Attributes:
+        expected: Likewise; None until the first worker has loaded its models.
+        all: The workers, those that wait for room included.
+        connection: To the cluster.
+
+    Raises:
+        SetupError: See :class:`~vmmetrics.engines.connection.Connection`.
+    """
+
+    def __init__(
+        self,
+        start: Callable[[], ClusterHandler],
+        cluster: Cluster,
+        expected: Mapping[str, Any] | None,
+        environment: Mapping[str, str],
+        say: Callable[[str], None],
+    ) -> None:
+        self._start, self._cluster, self._environment, self._say = pickle.dumps(start), cluster, environment, say
+        self.expected = expected
+        self._ours = {"python": _minor(platform.python_version()), "code": code_hash()}
+        self.all: list[Actor[Item]] = []
+        self._refused: dict[str, str] = {}  # node: why
+        self._loading_deaths: dict[str | None, int] = {}  # by node
+        self._said_room = False
+        self.connection = Connection(cluster)
+        self._placed = time.monotonic()  # when a worker last found room
+
+    def start(self) -> None:
+        """Start one more worker, once there is room for it on a node that is not refused."""
+        import ray
+
+        options: dict[str, Any] = {
+            "num_cpus": self._cluster.cpus,
+            "num_gpus": self._cluster.gpus,
+            "max_restarts": 0,  # whoever hands out jobs decides who gets them next
+            "max_task_retries": 0,
+            "concurrency_groups": {"watch": 1},
+            "scheduling_strategy": "SPREAD",
+        }
+        if self._refused:
+            options["label_selector"] = {_NODE_LABEL: f"!in({','.join(sorted(self._refused))})"}
+        handle = ray.remote(**options)(NodeWorker).remote(self._start, self._environment, self._cluster.gpus)
+        self.all.append(Actor(handle, handle.greet.remote()))
+
+    def drop(self, actor: Actor[Item]) -> list[Job[Item]]:
+        """Give a worker up; return what it had in hand. Whatever it may still answer is not looked at."""
+        import ray
+
+        if actor in self.all:
+            self.all.remove(actor)
+        ray.kill(actor.handle)
+        jobs = [job for _, job in actor.calls]
+        actor.calls.clear()
+        return jobs
+
+    def prepare(self, actor: Actor[Item], value: Any) -> None:
+        """Take in what a worker says before it takes items: who it is, then what its results depend on.
+
+        Raises:
+            SetupError: It differs from here, and no other node is left.
+        """
+        actor.seconds = 0.0
+        if actor.greeting is None:
+            actor.greeting = Greeting(**{name: value[name] for name in Greeting.__slots__})
+            self._placed, self._said_room = time.monotonic(), False
+            theirs = {"python": _minor(actor.greeting.python), "code": actor.greeting.code}
+            if different := differences(self._ours, theirs, names=("here", "there")):
+                self.refuse(actor, "; ".join(different))
+                return
+            skew = actor.greeting.clock - time.time()
+            if abs(skew) > CLOCK_SECONDS and actor.node not in self._loading_deaths:
+                self._say(f"the clock of {actor.greeting.host} is {abs(skew):.0f} s {'fast' if skew > 0 else 'slow'}")
+            self._loading_deaths.setdefault(actor.node, 0)
+            actor.pending = actor.handle.prepare.remote()
+            return
+        kind, found = value
+        if kind == "refused":
+            self.refuse(actor, found)
+            return
+        if self.expected is None:
+            self.expected = found
+        if different := differences(self.expected, found, names=("here", "there")):
+            self.refuse(actor, "; ".join(different))
+        else:
+            actor.pending = None
+
+    def count_loading_death(self, actor: Actor[Item], error: Exception) -> None:
+        """Take in that a worker died before it took items; a node where that happens again and again is refused.
+
+        Raises:
+            SetupError: No other node is left.
+        """
+        self._loading_deaths[actor.node] = self._loading_deaths.get(actor.node, 0) + 1
+        if self._loading_deaths[actor.node] < _LOADING_DEATHS:
+            return
+        if actor.greeting is None:
+            raise SetupError(f"The workers cannot be started: {' '.join(str(error).split())[-600:]}")
+        self.refuse(actor, f"its workers die while they load their models ({cause_of(error)}){self.printed(actor)}")
+
+    def refuse(self, actor: Actor[Item], why: str) -> None:
+        """Give a worker up that has nothing in hand, and have no more on its node.
+
+        Raises:
+            SetupError: No other node is left.
+        """
+        self.drop(actor)
+        if actor.greeting is None:
+            raise SetupError(f"A node cannot start a worker: {why}")
+        if actor.greeting.node not in self._refused:
+            self._refused[actor.greeting.node] = f"{actor.greeting.host}: {why}"
+            self._say(f"node {actor.greeting.host} is not used: {why}")
+        nodes = self.connection.nodes
+        left = [name for name, node in nodes.items() if name not in self._refused and self._fits(node)]
+        if not left and not any(other.ready for other in self.all):
+            reasons = (f"  {text}" for text in self._refused.values())
+            raise SetupError("No node of the cluster can do the work:", *reasons)
+
+    def _fits(self, node: Mapping[str, Any]) -> bool:
+        """Whether a node has room for a worker when nobody else is there."""
+        has = node["Resources"]
+        return bool(has.get("CPU", 0) >= self._cluster.cpus and has.get("GPU", 0) >= self._cluster.gpus)
+
+    def node_lives(self, actor: Actor[Item]) -> bool:
+        """Whether a worker's node is in the cluster, as far as known."""
+        return actor.node is None or actor.node in self.connection.nodes
+
+    def printed(self, actor: Actor[Item]) -> str:
+        """Return the last lines that a worker printed, with words before them; empty where they cannot be had."""
+        import ray
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        if actor.greeting is None or actor.greeting.output is None or not self.node_lives(actor):
+            return ""
+        there = NodeAffinitySchedulingStrategy(actor.greeting.node, soft=False)
+        asked = ray.remote(num_cpus=0, max_retries=0, scheduling_strategy=there)(tail).remote(actor.greeting.output)
+        try:
+            text = str(ray.get(asked, timeout=_TAIL_SECONDS))
+        except ray.exceptions.RayError:
+            return ""
+        return f"; the last lines of {actor.greeting.output}:\n{text}" if text else ""
+
+    def say_room(self) -> None:
+        """Say once that workers wait for CPUs or GPUs, and what is free."""
+        now, waiting = time.monotonic(), sum(actor.greeting is None for actor in self.all)
+        if not waiting:
+            self._placed = now
+        if self._said_room or now < self._placed + _PLACE_SECONDS:
+            return
+        self._said_room = True
+        free, wanted = self.connection.free, f"{self._cluster.cpus:g} CPU and {self._cluster.gpus:g} GPU each"
+        room = f"free are {free.get('CPU', 0):g} CPU and {free.get('GPU', 0):g} GPU"
+        if not any(self._fits(node) for node in self.connection.nodes.values()):
+            room += ", and no node has as much"
+        self._say(f"{waiting} of {len(self.all)} workers wait for room ({wanted}); {room}")
+
+    def close(self) -> None:
+        """End the workers, the ones at work as well, and leave the cluster."""
+        if not self.connection.lost:
+            for actor in list(self.all):
+                self.drop(actor)
+        self.connection.close()
+
+
+def cause_of(error: Exception) -> str:
+    """Return how a process ended, as far as Ray tells."""
+    import ray
+
+    text = str(error)
+    if isinstance(error, ray.exceptions.OutOfMemoryError) or "memory monitor" in text:
+        return "ended by Ray for using too much memory: lower --jobs or --max-memory, or raise --cpus-per-job"
+    if found := re.search(r"exit code (-?\d+)", text):
+        return f"exit code {found[1]}"
+    return "it crashed, or was killed, most likely for using too much memory"
+
+
+def _minor(version: str) -> str:
+    """Return the part of a version of Python that must be the same everywhere.
+
+    >>> _minor("3.11.2")
+    '3.11'
+    """
+    return ".".join(version.split(".")[:2])

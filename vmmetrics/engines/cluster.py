@@ -1,0 +1,313 @@
+"""Workers on the nodes of a Ray cluster: each may die, hang or vanish with its node, and costs nobody else an item.
+
+Items are handed out by this process alone, two or a few at a time to each worker. Work may be done twice; a result is
+returned once: what comes from a worker that was given up is not looked at.
+"""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic
+
+from vmmetrics.engines.actors import Actor, Actors, ClusterHandler, Job, cause_of
+from vmmetrics.engines.connection import Cluster
+from vmmetrics.engines.pool import DEFAULT_TIMEOUT, LOADING_TIMEOUT, Answer, Item, Result, too_late
+from vmmetrics.errors import SetupError, StoppedError
+
+MAX_ITEM_BYTES = 10 * 10**6
+"""Of what is sent to a worker for one item."""
+DRAIN_SECONDS = 10.0
+"""How long items in hand may go on when the run is interrupted."""
+DEPTHS = (2, 8)
+"""Items in hand of a worker: one at work and one to follow, or as many as it does in a second where they are short."""
+_TICK_SECONDS = 0.2  # between two looks at clocks and nodes
+_ELSEWHERE_SECONDS = 20.0  # that an item whose worker died waits for a worker on another node
+_ASK_SECONDS = 2.0  # for a worker to say how long it has been at an item
+_GET_SECONDS = 10.0  # for an answer that is there to be fetched
+_MOVES = 10  # workers lost with an item in hand, by no fault of its own, after which it fails
+
+
+class RayPool(Generic[Item, Answer]):
+    """Workers on a Ray cluster, with the methods of :class:`~vmmetrics.engines.pool.Pool`.
+
+    Args:
+        start: Makes the handler of a worker; importable on every node, as what it holds.
+        jobs: Most workers; fewer while the cluster has no room, and more again as nodes join.
+        cluster: Which, and what a worker takes of it.
+        expected: Configuration that the handler of every worker must state; a node with another is refused. None takes
+            that of the first one.
+        timeout: Seconds that an item may take; its worker is killed then.
+        environment: Variables that workers get.
+        say: Is told what a person should know: refused nodes, room that does not come.
+
+    Raises:
+        SetupError: See :class:`~vmmetrics.engines.connection.Connection`.
+    """
+
+    def __init__(
+        self,
+        start: Callable[[], ClusterHandler],
+        jobs: int,
+        cluster: Cluster,
+        expected: Mapping[str, Any] | None,
+        timeout: float = DEFAULT_TIMEOUT,
+        environment: Mapping[str, str] | None = None,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._jobs, self._timeout, self._retries = jobs, timeout, cluster.retries
+        self._queue: deque[Job[Item]] = deque()
+        self._results: list[Result[Item, Answer]] = []
+        self._draining = False
+        self._trouble: SetupError | StoppedError | None = None
+        self._seconds: float | None = None  # that an item takes, lately
+        self._actors: Actors[Item] = Actors(start, cluster, expected, environment or {}, say)
+        self._last = time.monotonic()
+
+    @property
+    def free(self) -> int:
+        """Items it would take now: what each worker may have in hand, and one for each worker that is not there yet."""
+        if self._draining:
+            return 0
+        ready = sum(actor.ready for actor in self._actors.all)
+        return self._jobs + (self._depth - 1) * ready - self.busy
+
+    @property
+    def busy(self) -> int:
+        """Items submitted and not collected."""
+        return len(self._queue) + sum(len(actor.calls) for actor in self._actors.all) + len(self._results)
+
+    @property
+    def slowest(self) -> tuple[Item, float, bool] | None:
+        """The item longest at work, its seconds, and whether models are still being loaded for it."""
+        working = max((a for a in self._actors.all if a.calls), key=lambda a: a.seconds, default=None)
+        if working is not None:
+            return working.calls[0][1].item, working.seconds, False
+        loading = max(self._actors.all, key=lambda a: a.seconds, default=None)
+        return (self._queue[0].item, loading.seconds, True) if loading is not None and self._queue else None
+
+    def configuration(self) -> Mapping[str, Any]:
+        """Return the configuration that all workers must state; where it is not known, that of a first worker.
+
+        Raises:
+            SetupError: No node can do the work.
+            StoppedError: The head of the cluster is gone.
+        """
+        while self._actors.expected is None:
+            if not self._actors.all:
+                self._actors.start()
+            self.collect(0)
+        return self._actors.expected
+
+    @property
+    def _depth(self) -> int:
+        low, high = DEPTHS
+        return low if not self._seconds else int(min(high, max(low, 1 / self._seconds)))
+
+    def submit(self, item: Item) -> None:
+        """Take an item; call only while :attr:`free` is positive."""
+        data = pickle.dumps(item)
+        if len(data) > MAX_ITEM_BYTES:
+            size = f"{len(data) / 1e6:.1f} MB to send to a worker, more than {MAX_ITEM_BYTES / 1e6:.0f} MB"
+            self._results.append(
+                Result(item, None, f"It takes {size}; write it to a file first, or use --engine local")
+            )
+        else:
+            self._queue.append(Job(item, data))
+
+    def drain(self) -> float:
+        """Take back what no worker was given, and return the seconds that the rest may take."""
+        self._draining = True
+        self._queue.clear()
+        return DRAIN_SECONDS
+
+    def collect(self, timeout: float | None = None) -> Sequence[Result[Item, Answer]]:
+        """Wait until something is done; empty where ``timeout`` seconds passed first.
+
+        Raises:
+            SetupError: No node can do the work; the results that came with it are returned first.
+            StoppedError: The head of the cluster is gone; likewise.
+        """
+        until = None if timeout is None else time.monotonic() + timeout
+        while True:
+            try:
+                self._go_on()
+            except SetupError as error:
+                self._trouble = error
+            if self._trouble is None and self._actors.connection.lost:
+                self._trouble = StoppedError(
+                    f"The head of the Ray cluster at {self._actors.connection.address} is gone; what was done is kept, "
+                    "and once the cluster is up the same command resumes"
+                )
+            if self._results or (self._trouble is None and until is not None and time.monotonic() >= until):
+                results, self._results = self._results, []
+                return results
+            if self._trouble is not None:
+                raise self._trouble
+
+    def close(self) -> None:
+        """Stop the workers, the ones at work as well, and leave the cluster."""
+        self._actors.close()
+
+    def _go_on(self) -> None:
+        """Take in what has come, and hand out more unless this is the end."""
+        ending = self._trouble is not None or self._actors.connection.lost
+        self._receive(0 if self._results or ending else _TICK_SECONDS)
+        if not ending:
+            self._look_after_workers()
+            self._hand_out()
+
+    # Handing out.
+
+    def _hand_out(self) -> None:
+        if self._draining:
+            return
+        while len(self._actors.all) < min(self._jobs, self.busy):
+            self._actors.start()
+        for actor in self._actors.all:
+            actor.reserved = any(job.alone for _, job in actor.calls)
+        waiting = [job for job in self._queue if job.alone and not self._give_alone(job)]
+        usual = deque(job for job in self._queue if not job.alone)
+        takers = [actor for actor in self._actors.all if actor.ready and not actor.reserved]
+        for level in range(self._depth):
+            for actor in takers:
+                if usual and len(actor.calls) <= level:
+                    self._give(actor, usual.popleft())
+        self._queue = deque([*waiting, *usual])
+
+    def _give(self, actor: Actor[Item], job: Job[Item]) -> None:
+        if not actor.calls:
+            actor.seconds = 0.0
+        actor.calls.append((actor.handle.work.remote(job.data), job))
+
+    def _give_alone(self, job: Job[Item]) -> bool:
+        """Give a job to a worker that has nothing else, on a node where it did not kill one if there is such."""
+        tried = {node for node, _ in job.deaths}
+        ready = [actor for actor in self._actors.all if actor.ready and not actor.reserved]
+        elsewhere = [actor for actor in ready if actor.node not in tried]
+        if tried and not elsewhere and time.monotonic() < job.since + _ELSEWHERE_SECONDS:
+            coming = [actor for actor in self._actors.all if actor.node not in tried]
+            if coming:
+                return False
+        actor = min(elsewhere or ready, key=lambda actor: len(actor.calls), default=None)
+        if actor is None:
+            return False
+        actor.reserved = True
+        if actor.calls:  # once these are done
+            return False
+        self._give(actor, job)
+        return True
+
+    # Taking in.
+
+    def _receive(self, timeout: float) -> None:
+        """Take in all that has come; where nothing has, wait so long for the first."""
+        import ray
+
+        waited = {actor.next: actor for actor in self._actors.all if actor.next is not None}
+        if not waited:
+            time.sleep(timeout)
+            return
+        done, _ = ray.wait(list(waited), num_returns=len(waited), timeout=0)
+        if timeout and not done:
+            done, _ = ray.wait(list(waited), timeout=timeout)
+        for reference in done:
+            self._take(waited[reference], reference)
+
+    def _take(self, actor: Actor[Item], reference: Any) -> None:
+        """Take in what a worker answered, or that it is gone."""
+        import ray
+
+        try:
+            value = ray.get(reference, timeout=_GET_SECONDS)
+        except ray.exceptions.RayTaskError as error:  # an answer all the same, which no handler should give
+            text = str(error).strip().splitlines()[-1]
+            value = ("error", text, None, 0.0) if actor.calls else ("refused", text)
+        except ray.exceptions.RayError as error:
+            self._bury(actor, error)
+            return
+        if not actor.calls:
+            self._actors.prepare(actor, value)
+            return
+        _, job = actor.calls.popleft()
+        actor.seconds = 0.0
+        kind, answer, note, seconds = value
+        self._seconds = seconds if self._seconds is None else 0.9 * self._seconds + 0.1 * seconds
+        if kind == "answer":
+            answer = pickle.loads(answer)  # noqa: S301 - from a worker of ours
+            self._results.append(Result(job.item, answer, "", note, seconds, worker=actor.name))
+        elif kind == "error":
+            self._results.append(Result(job.item, None, answer, note, seconds, worker=actor.name))
+        else:  # something is missing on its node
+            self._take_back([job, *self._actors.drop(actor)])
+            self._actors.refuse(actor, answer)
+
+    def _take_back(self, jobs: Sequence[Job[Item]]) -> None:
+        """Put jobs that were not done before the others."""
+        if not self._draining:
+            self._queue.extendleft(reversed(jobs))
+
+    # Deaths and lateness.
+
+    def _bury(self, actor: Actor[Item], error: Exception) -> None:
+        """Take in that a worker is gone; where its node lives, the first item in its hand may be to blame."""
+        import ray
+
+        lost = isinstance(error, ray.exceptions.ActorUnavailableError) or not self._actors.node_lives(actor)
+        jobs = self._actors.drop(actor)
+        if not jobs:
+            if not lost:
+                self._actors.count_loading_death(actor, error)
+            return
+        self._take_back(jobs[1:])  # they were not begun
+        job, why = jobs[0], ""
+        if lost:
+            job.moves += 1
+            if job.moves > _MOVES:
+                why = f"{job.moves} workers were lost with this clip in hand, the last on {actor.name}"
+        else:
+            if job.alone:
+                job.deaths.append((str(actor.node), f"{actor.name}: {cause_of(error)}"))
+            job.alone, job.since = True, time.monotonic()
+            if len(job.deaths) >= self._retries:
+                causes = "; ".join(cause for _, cause in job.deaths)
+                why = f"The worker process died on this clip ({causes}){self._actors.printed(actor)}"
+        if why:
+            self._results.append(Result(job.item, None, why, worker=actor.name))
+        else:
+            self._take_back([job])
+
+    def _look_after_workers(self) -> None:
+        """Give up workers that are late or whose node is gone, and say where there is no room for more."""
+        now = time.monotonic()
+        passed = min(now - self._last, 5 * _TICK_SECONDS)  # time in which this process was stopped is not counted
+        self._last = now
+        for actor in list(self._actors.all):
+            if not self._actors.node_lives(actor):
+                self._bury(actor, RuntimeError("the node is gone"))
+                continue
+            actor.seconds += passed if actor.calls or actor.greeting is not None else 0.0
+            if actor.calls and actor.seconds > self._timeout:
+                self._end_late(actor)
+            elif not actor.ready and actor.seconds > LOADING_TIMEOUT:
+                self._actors.refuse(actor, f"a worker did not load its models within {LOADING_TIMEOUT:g} s")
+        self._actors.say_room()
+
+    def _end_late(self, actor: Actor[Item]) -> None:
+        """Kill a worker that has been at an item for too long, unless it says that it was loading models."""
+        import ray
+
+        note = None
+        try:
+            asked = actor.handle.clock.options(concurrency_group="watch").remote()
+            actor.seconds, loading, note = ray.get(asked, timeout=_ASK_SECONDS)
+            if loading or actor.seconds <= self._timeout:
+                return
+        except ray.exceptions.RayError:  # stopped, or in code that lets no other thread run
+            pass
+        job, *rest = self._actors.drop(actor)
+        self._take_back(rest)
+        seconds = round(actor.seconds, 3)
+        self._results.append(Result(job.item, None, too_late(self._timeout), note, seconds, True, actor.name))

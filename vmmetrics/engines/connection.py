@@ -1,0 +1,259 @@
+"""A connection to a Ray cluster, or to one of this process alone, and a watch over its head and nodes."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import platform
+import secrets
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+from vmmetrics.errors import SetupError
+
+INSTALL = 'pip install "vmmetrics[ray]"'
+"""What installs Ray."""
+STORE_BYTES = 100 * 10**6
+"""Object store of a cluster that this process starts: tasks and answers take a few kilobytes each."""
+_HARD_EXIT_SECONDS = "300"  # after which Ray ends a process whose head is gone; 60 is too short for large tables
+_POLL_SECONDS = 1.0
+_REFUSALS = 3  # in a row, of the head's port, that make it lost
+_SILENT_SECONDS = 30.0  # without an answer from a head whose port is open
+_TEXT = 800  # characters of Ray's that are repeated
+_MODE, _TOKEN = "RAY_AUTH_MODE", "RAY_AUTH_TOKEN"
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A Ray cluster whose nodes work, and what each worker takes of it.
+
+    Attributes:
+        address: ``auto`` for the cluster that this machine belongs to, ``HOST:PORT`` of its head, or None for one that
+            is started here and ends with this process.
+        cpus: CPUs of a worker.
+        gpus: GPUs of a worker; four workers with 0.25 share one.
+        retries: How often an item whose worker died is tried again, alone.
+
+    Raises:
+        ValueError: An address of another kind, or numbers that cannot be.
+    """
+
+    address: str | None = None
+    cpus: float = 1.0
+    gpus: float = 0.0
+    retries: int = 2
+
+    def __post_init__(self) -> None:
+        if self.address is not None and self.address != "auto" and _host_and_port(self.address) is None:
+            raise ValueError(
+                f"Expected an address as auto or HOST:PORT but got {self.address!r}; ray:// is not supported: start "
+                "the command on a node of the cluster, or with 'ray job submit'"
+            )
+        if not (self.cpus >= 0 and self.gpus >= 0 and self.cpus + self.gpus > 0):
+            raise ValueError(
+                f"Expected CPUs and GPUs of a worker from 0, and not both 0, but got {self.cpus}, {self.gpus}"
+            )
+        if self.gpus > 1 and self.gpus != int(self.gpus):
+            raise ValueError(f"Expected a share of one GPU or whole GPUs but got {self.gpus}")
+        if self.retries < 1:
+            raise ValueError(f"Expected retries of 1 or more but got {self.retries}")
+
+
+def _host_and_port(address: str) -> tuple[str, int] | None:
+    host, _, port = address.rpartition(":")
+    if not host or "/" in host or not port.isdecimal() or not 0 < int(port) < 2**16:
+        return None
+    return host.strip("[]"), int(port)
+
+
+def _is_here(host: str) -> bool:
+    """Whether a host is this machine: whether its address can be bound."""
+    try:
+        found = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)
+    except OSError:
+        return False
+    for family, kind, protocol, _, address in found:
+        with contextlib.suppress(OSError), socket.socket(family, kind, protocol) as trial:
+            trial.bind((address[0], 0))
+            return True
+    return False
+
+
+def _check_token(address: str) -> None:
+    """Refuse a head on another machine unless it asks for a token: whoever reaches it could run code on all nodes.
+
+    Raises:
+        SetupError: It is not asked for.
+    """
+    split = _host_and_port(address)
+    if split is not None and not _is_here(split[0]) and os.environ.get(_MODE) != "token":
+        raise SetupError(
+            f"The Ray cluster at {address} is on another machine, and {_MODE} is not set to token: without tokens "
+            f"whoever reaches it can run code there; start it with {_MODE}=token and set the same here, with {_TOKEN} "
+            "or RAY_AUTH_TOKEN_PATH ('ray get-auth-token --generate' makes one)"
+        )
+
+
+def check_installed() -> None:
+    """Refuse to go on without Ray.
+
+    Raises:
+        SetupError: It is not installed.
+    """
+    if find_spec("ray") is None:
+        raise SetupError(f"Ray is not installed; install it with: {INSTALL}")
+
+
+class Connection:
+    """The connection; one at a time in a process.
+
+    Args:
+        cluster: To what.
+
+    Attributes:
+        address: Of the head.
+
+    Raises:
+        SetupError: Ray is not installed, there is no such cluster, it is of another version, or takes no token.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        if cluster.address is not None:
+            _check_token(cluster.address)
+        os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+        os.environ.setdefault("RAY_gcs_rpc_server_reconnect_timeout_s", _HARD_EXIT_SECONDS)
+        if cluster.address is None and "ray" not in sys.modules:  # which reads them once
+            os.environ.setdefault(_MODE, "token")
+            if os.environ[_MODE] == "token":  # nobody else on this machine or network may use the cluster
+                os.environ.setdefault(_TOKEN, secrets.token_hex(32))
+        check_installed()
+        import ray
+
+        self._owned = not ray.is_initialized()
+        if self._owned:
+            _connect(cluster)
+        self.address = str(ray.get_runtime_context().gcs_address)
+        try:
+            _check_token(self.address)  # auto may have led elsewhere
+        except SetupError:
+            self._disconnect()
+            raise
+        self._lock = threading.Lock()
+        self._nodes: list[Mapping[str, Any]] = ray.nodes()
+        self._free: Mapping[str, float] = ray.available_resources()
+        self._silent = 0.0  # seconds; those in which this process was stopped are not counted
+        self._refused = 0
+        self._closing = threading.Event()
+        for watch in (self._watch_port, self._watch_nodes):
+            threading.Thread(target=watch, name="cluster watch", daemon=True).start()
+
+    @property
+    def lost(self) -> bool:
+        """Whether the head refuses connections, or no longer answers."""
+        return self._refused >= _REFUSALS or self._silent > _SILENT_SECONDS
+
+    @property
+    def nodes(self) -> dict[str, Mapping[str, Any]]:
+        """Nodes that are alive, by Ray's name of them."""
+        with self._lock:
+            return {str(node["NodeID"]): node for node in self._nodes if node["Alive"]}
+
+    @property
+    def free(self) -> Mapping[str, float]:
+        """What no worker has, by Ray's name of it (``CPU``, ``GPU``)."""
+        with self._lock:
+            return dict(self._free)
+
+    def _watch_port(self) -> None:
+        host, port = _host_and_port(self.address) or ("", 0)
+        last = time.monotonic()
+        while not self._closing.wait(_POLL_SECONDS):
+            now = time.monotonic()
+            self._silent += min(now - last, 2 * _POLL_SECONDS)
+            last = now
+            try:
+                socket.create_connection((host, port), _POLL_SECONDS).close()
+                self._refused = 0
+            except OSError:
+                self._refused += 1
+
+    def _watch_nodes(self) -> None:
+        """Keep the list of nodes; in a thread, since asking a head that is gone blocks."""
+        import ray
+
+        while not self._closing.wait(_POLL_SECONDS):
+            with contextlib.suppress(Exception):  # that it does not answer shows in the time
+                nodes, free = ray.nodes(), ray.available_resources()
+                with self._lock:
+                    self._nodes, self._free = nodes, free
+                self._silent = 0.0
+
+    def close(self) -> None:
+        """Disconnect; a cluster that was started here ends."""
+        self._closing.set()
+        if self.lost:  # what disconnects would wait for the head
+            threading.Thread(target=self._disconnect, daemon=True).start()
+            time.sleep(_POLL_SECONDS)
+        else:
+            self._disconnect()
+
+    def _disconnect(self) -> None:
+        if self._owned:
+            import ray
+
+            ray.shutdown()
+
+
+def _connect(cluster: Cluster) -> None:
+    """Connect this process.
+
+    Raises:
+        SetupError: It cannot be done.
+    """
+    import ray
+
+    logging.getLogger("ray").setLevel(logging.ERROR)
+    options: dict[str, Any] = {"address": cluster.address}
+    if cluster.address is None:
+        options = {"address": "local", "include_dashboard": False, "object_store_memory": STORE_BYTES}
+    try:
+        with _own_signals():
+            ray.init(log_to_driver=False, logging_level=logging.ERROR, **options)
+    except Exception as error:  # of many kinds; each text is Ray's
+        where = "start here" if cluster.address is None else f"be reached at {cluster.address}"
+        text = " ".join(str(error).split())
+        if "version mismatch" in text.lower():
+            here = f"Ray {ray.__version__}, Python {platform.python_version()}"
+            text = f"its Ray or Python is of another version than here ({here}): {text}"
+        raise SetupError(f"The Ray cluster cannot {where}: {text[:_TEXT]}") from error
+    _quieten()
+
+
+@contextlib.contextmanager
+def _own_signals() -> Iterator[None]:
+    """Keep this process's handler of SIGTERM, which Ray replaces."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _quieten() -> None:
+    """Keep what Ray says of dead workers off stdout, where results go; the errors of clips say it."""
+    with contextlib.suppress(ImportError):
+        from ray._private import worker
+
+        if hasattr(worker, "print_to_stdstream"):
+            worker.print_to_stdstream = lambda *_, **__: None

@@ -1,0 +1,143 @@
+"""A model on the nodes of a Ray cluster: each worker has the whole model, and is asked questions of its own."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from vmmetrics.engines.cluster import RayPool
+from vmmetrics.engines.connection import Cluster
+from vmmetrics.engines.pool import DEFAULT_TIMEOUT, Note
+from vmmetrics.models.frames import FramePolicy, Frames
+from vmmetrics.models.protocol import R, S, Said
+from vmmetrics.models.questions import Answered, LoadedBenchmark, Question
+from vmmetrics.understanding import registry
+from vmmetrics.understanding.harness.benchmark import Scoring
+from vmmetrics.understanding.harness.models import ModelSettings, open_model
+from vmmetrics.understanding.harness.running import DECISIVE, AnswerOutcome, Asking
+from vmmetrics.utils.endpoint.messages import Turn
+from vmmetrics.utils.plugins import run_plugins
+from vmmetrics.utils.storage.provenance import version_of
+from vmmetrics.utils.tensors import DEVICE_VARIABLE
+
+_SECONDS = 1.0  # between two looks at what has come
+_Item = tuple[Question, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionSettings:
+    """What is asked of whom, for those who ask on the nodes.
+
+    Attributes:
+        benchmark: Name of the benchmark.
+        model: Which model.
+        policy: What it is shown.
+        protocol: Whose words the questions are put in.
+        side: Longer side of the frames in pixels; None keeps them.
+        own_policies: Whether policies of single questions come first.
+        plugins: Python files that register benchmarks; the same on every node.
+    """
+
+    benchmark: str
+    model: ModelSettings
+    policy: FramePolicy
+    protocol: Scoring
+    side: int | None
+    own_policies: bool
+    plugins: tuple[str, ...] = ()
+
+
+class QuestionHandler:
+    """Asks in a worker.
+
+    Args:
+        settings: What, of whom.
+    """
+
+    def __init__(self, settings: QuestionSettings) -> None:
+        self._settings = settings
+        self._asking: Asking | None = None
+
+    def configuration(self) -> Mapping[str, Any]:
+        """Load the model; return its name and what its answers depend on here."""
+        given = self._settings
+        run_plugins(given.plugins)
+        model = open_model(given.model, (), Path(tempfile.gettempdir()))  # none that keeps replies
+        found, benchmark = LoadedBenchmark(()), registry.find(given.benchmark)
+        self._asking = Asking(
+            benchmark, found, model, given.policy, given.protocol, given.side, own_policies=given.own_policies
+        )
+        versions = {name: version for name in DECISIVE if (version := version_of(name))}
+        return {"name": model.name, "sees": model.sees, "identity": dict(model.identity), "versions": versions}
+
+    def load(self, item: _Item) -> None:
+        """Nothing is loaded for single questions."""
+
+    def handle(self, item: _Item, note: Note) -> list[AnswerOutcome]:  # noqa: ARG002
+        """Ask some questions together; return what came of each, in their order."""
+        assert self._asking is not None  # noqa: S101  (configuration() comes first)
+        done = {question.id: outcome for question, outcome in self._asking.model.work_through(self._asking.ask, item)}
+        return [done[question.id] for question in item]
+
+
+class ClusterModel:
+    """A local model, as many times as there are workers.
+
+    Args:
+        settings: What is asked of whom.
+        jobs: Most workers.
+        cluster: Which, and what a worker takes of it.
+        say: Is told what a person should know.
+
+    Raises:
+        SetupError: Ray is not installed, the cluster cannot be reached, or no node can load the model.
+    """
+
+    def __init__(
+        self, settings: QuestionSettings, jobs: int, cluster: Cluster, say: Callable[[str], None] = lambda _: None
+    ) -> None:
+        device = {DEVICE_VARIABLE: os.environ[DEVICE_VARIABLE]} if DEVICE_VARIABLE in os.environ else {}
+        start = partial(QuestionHandler, settings)
+        self._pool: RayPool[_Item, list[AnswerOutcome]]
+        self._pool = RayPool(start, jobs, cluster, None, DEFAULT_TIMEOUT, device, say)
+        self._at_once = settings.model.batch_size
+        try:
+            described = self._pool.configuration()
+        except BaseException:
+            self.close()
+            raise
+        self.name = str(described["name"])
+        self.sees = bool(described["sees"])
+        self.identity: Mapping[str, Any] = described["identity"]
+
+    def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> Said:
+        """Not here: the nodes ask, see :meth:`work_through`."""
+        raise NotImplementedError
+
+    def work_through(self, work: Callable[[S], R], items: Iterable[S]) -> Generator[tuple[S, R]]:  # noqa: ARG002
+        """Ask questions on the nodes, which do what ``work`` would do here.
+
+        Yields:
+            Each question and what came of it; where its worker died, an answer with the reason as error.
+        """
+        waiting: Iterator[Any] = iter(items)
+        batches = deque(iter(lambda: tuple(islice(waiting, self._at_once)), ()))
+        while batches or self._pool.busy:
+            while batches and self._pool.free > 0:
+                self._pool.submit(batches.popleft())
+            for result in self._pool.collect(_SECONDS):
+                failed = [AnswerOutcome(Answered(question.id, error=result.failure)) for question in result.item]
+                outcomes: Iterable[Any] = failed if result.answer is None else result.answer
+                questions: Iterable[Any] = result.item
+                yield from zip(questions, outcomes, strict=True)
+
+    def close(self) -> None:
+        """End the workers and leave the cluster."""
+        self._pool.close()
