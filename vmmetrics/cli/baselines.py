@@ -57,6 +57,7 @@ def baselines(
     scratch: options.Scratch = None,
     relist: options.Relist = False,
     mirror: options.Mirror = None,
+    verify: options.Verify = False,
     dry_run: options.DryRun = False,
     form: options.Format = "text",
 ) -> None:
@@ -100,6 +101,7 @@ def baselines(
         relist=relist,
         mirror=mirror,
         dry_run=form if dry_run else None,
+        verify=verify,
     )
     _print(table, form, output, messages)
     if (table.summary.failed and not allow_failures) or not mirrored:
