@@ -148,7 +148,7 @@ def show(
         raise typer.BadParameter(f"the folder {out.absolute().parent} does not exist")
     from vmmetrics.scoring.recall import recall
     from vmmetrics.scoring.show.film import write_film
-    from vmmetrics.scoring.show.findings import Findings, perceive
+    from vmmetrics.scoring.show.findings import Findings
     from vmmetrics.scoring.show.sheet import draw_sheet
     from vmmetrics.utils.storage.atomic import temporary_of
 
@@ -157,15 +157,14 @@ def show(
     for warning in found.warnings:
         messages.print(f"warning: {warning}", soft_wrap=True)
     findings = Findings(found.record.clip, found.label, found.results, found.record.errors, found.record.prompt)
-    perceived = perceive(found.scene, findings)
     building = temporary_of(out)
     try:
         building.mkdir()
         partial = building / out.name
         if out.suffix.lower() == ".mp4":
-            write_film(partial, found.clip, findings, perceived)
+            write_film(partial, found.clip, findings, found.perceived)
         else:
-            draw_sheet(found.clip, findings, perceived).save(partial)
+            draw_sheet(found.clip, findings, found.perceived).save(partial)
         partial.replace(out)
     finally:
         shutil.rmtree(building, ignore_errors=True)
