@@ -33,7 +33,6 @@ TRACKS_PER_OBJECT = 36
 """Tracks kept of each object, evenly chosen: as many as a picture shows."""
 _UNIT = 0.25  # clip pixels, of places of points
 _SHARE = 100  # of scores
-_SIMPLER = 0.7  # label map pixels that a corner of an outline may be moved by when it is left out
 _MOST_BYTES = 64 * 2**20  # of an overlay when unpacked
 _MOST_FRAMES, _MOST_SIDE = 100_000, 16_384
 
@@ -79,9 +78,8 @@ def _outline(mask: BoolArray) -> list[list[int]]:
     """Return the rings around a mask (h, w) and its holes, each x, y, then differences of x and y."""
     if not mask.any():
         return []
-    rings, _ = cv2.findContours(mask.astype(np.uint8), cv2.RETR_CCOMP, cv2.CHAIN_APPROX_NONE)
-    simple = [cv2.approxPolyDP(ring, _SIMPLER, closed=True)[:, 0].astype(np.int64) for ring in rings]
-    return [_differences(points).ravel().tolist() for points in simple]
+    rings, _ = cv2.findContours(mask.astype(np.uint8), cv2.RETR_CCOMP, cv2.CHAIN_APPROX_SIMPLE)
+    return [_differences(ring[:, 0].astype(np.int64)).ravel().tolist() for ring in rings]
 
 
 def _tracks(number: int, tracks: PointTracks) -> dict[str, Any]:
