@@ -220,7 +220,7 @@ def test_where_the_rest_goes_is_said_once_and_only_where_it_is_not_written(
     assert vmmetrics(*common) == 0
     out, err = capsys.readouterr()
     assert hint in err and hint not in out
-    for more in (["--quiet"], ["-o", "study"], ["-q", "-o", "study2"]):
+    for more in (["--quiet"], ["-o", "study"]):
         assert vmmetrics(*common, *more) == 0
         assert hint not in "".join(capsys.readouterr())
 
