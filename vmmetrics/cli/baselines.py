@@ -95,7 +95,7 @@ def baselines(
         dry_run=form if dry_run else None,
     )
     _print(table, form, output, messages)
-    if table.failed and not allow_failures:
+    if table.summary.failed and not allow_failures:
         raise typer.Exit(EXIT_FAILURES)
 
 
@@ -145,8 +145,8 @@ def _print(table: Table, form: str, output: Console, messages: Console) -> None:
         cells += [figure(value, "-" if value is None else f"{value:.4g}") for value in by_model]
         grid.add(name, baseline.unit, "lower" if baseline.lower_is_better else "higher", *cells)
     print_result(form, [grid], output, data=lambda: results_data(table), csv=table.to_csv)
-    if table.failed:
-        error(messages, f"{len(table.failed)} of {len(table)} clips failed", "bold red")
+    if table.summary.failed:
+        error(messages, f"{table.summary.failed} of {len(table)} clips failed", "bold red")
     messages.print(f"results: {table.path}/scores.csv, scores.jsonl, events.jsonl, run.json", soft_wrap=True)
     print_besides(table, messages)
     command = f"vmmetrics align RUN {shlex.quote(str(table.path))} RATINGS"

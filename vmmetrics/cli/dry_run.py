@@ -74,7 +74,7 @@ def clip_table(tasks: Sequence[Task], form: str) -> DisplayTable:
 
 
 def _there(place: Path, tasks: Sequence[Task]) -> str:
-    from vmmetrics.scoring.directory import read_records
+    from vmmetrics.scoring.records import read_records
 
     if not (place / "run.json").exists():
         return "new"

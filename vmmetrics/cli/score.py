@@ -96,7 +96,7 @@ def score(
             error(messages, str(verdict), "bold red")
     if not all(verdict.passed for verdict in verdicts):
         raise typer.Exit(EXIT_WORSE)
-    if table.failed and not allow_failures:
+    if table.summary.failed and not allow_failures:
         raise typer.Exit(EXIT_FAILURES)
 
 

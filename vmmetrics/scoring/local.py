@@ -13,11 +13,14 @@ from typing import Any
 
 from vmmetrics.engines.pool import checked_timeout
 from vmmetrics.errors import VMMetricsError
-from vmmetrics.scoring.directory import RunDirectory
+from vmmetrics.scoring.directory import GROUP_SECONDS, RunDirectory
 from vmmetrics.scoring.engine import Engine, InProcess, Workers
+from vmmetrics.scoring.export import export
+from vmmetrics.scoring.record import Record
+from vmmetrics.scoring.records import RunRecords
 from vmmetrics.scoring.session import Listener, MemoryStore, Session
 from vmmetrics.scoring.settings import Settings
-from vmmetrics.scoring.table import Table, export
+from vmmetrics.scoring.table import Table
 from vmmetrics.scoring.work import Scorer, Task
 from vmmetrics.utils.storage import provenance
 from vmmetrics.video.places import pattern_name
@@ -69,6 +72,7 @@ def run(
     timeout: float | None = None,
     shard: tuple[int, int] | None = None,
     limit: int | None = None,
+    verify: bool = False,
 ) -> Table:
     """Score tasks.
 
@@ -81,6 +85,7 @@ def run(
         timeout: Seconds that a worker may spend on a clip; None is :data:`~vmmetrics.engines.pool.DEFAULT_TIMEOUT`.
         shard: The i and n of which the tasks are a part, for the record; None for all there are.
         limit: The number of clips that were considered, for the record; None for all.
+        verify: Hash every clip, also where its file looks as it did when it was scored.
 
     Returns:
         The records of the tasks, in their order.
@@ -94,18 +99,22 @@ def run(
         with _engine(setup, jobs, None, bound) as engine:
             return Table(Session(tasks, engine, MemoryStore(), listener).run(), setup.label)
     session = _session(setup.settings, jobs, bound, shard) | {"limit": limit}
-    with RunDirectory(out, setup.configuration, session, setup.parts) as directory:
+    delay = GROUP_SECONDS if jobs else 0.0  # in this process nothing could be written while a clip is scored
+    with RunDirectory(out, setup.configuration, session, setup.parts, delay) as directory:
         try:
             if listener:
                 listener.warn(directory.warnings)
             with _engine(setup, jobs, out / "workers.log", bound) as engine:
-                records = Session(tasks, engine, directory, listener).run()
+                records = Session(tasks, engine, directory, listener, verify).run()
             directory.end()
         except BaseException:  # Ctrl-C as well: the tables show what there is, but what ended the run is said
             with contextlib.suppress(OSError, VMMetricsError):
                 export(out)
             raise
         whole = export(out)
+    if isinstance(records, RunRecords) and isinstance(whole.records, RunRecords):  # many
+        besides: Sequence[Record] = whole.records.without(records)
+        return Table(records, setup.label, out, besides, None if besides else whole.summary)
     keys = {record.key for record in records}
     return Table(records, setup.label, out, [record for record in whole if record.key not in keys])
 

@@ -11,8 +11,9 @@ from typing import Any
 from vmmetrics.clip import Clip, Subject
 from vmmetrics.errors import ClipError, SetupError, os_reason
 from vmmetrics.perception.presets import preset_names
-from vmmetrics.scoring.directory import read_events, read_records, read_run_json
+from vmmetrics.scoring.header import read_run_json
 from vmmetrics.scoring.record import Record, result_from_json
+from vmmetrics.scoring.records import read_events, read_records
 from vmmetrics.scoring.settings import Settings
 from vmmetrics.scoring.show.findings import Perceived, perceive
 from vmmetrics.scoring.show.overlay import read_overlay

@@ -13,11 +13,12 @@ from typing import Any
 
 from vmmetrics.clip import Clip, Subject
 from vmmetrics.errors import ClipError, explain
-from vmmetrics.scoring.record import Record, result_to_json
+from vmmetrics.metrics.registry import version_of
+from vmmetrics.scoring.record import Record, State, result_to_json, uneven_times
 from vmmetrics.scoring.settings import Scoring, Settings
 from vmmetrics.types import Tags
 from vmmetrics.video import read_clip
-from vmmetrics.video.discover import array_fingerprint, fingerprint, state
+from vmmetrics.video.discover import array_fingerprint, file_state, fingerprint, is_settled, state
 from vmmetrics.video.rows import HeldClip
 from vmmetrics.video.shards import spilled
 
@@ -38,6 +39,7 @@ class Task:
         frames: The clip itself where it was handed in as an array, or its bytes where it is in a data set.
         root: Folder that symlinks must not lead out of, or None.
         broken: Why it cannot be scored, where that is known before it is read.
+        state: What a listing says of the file, as :attr:`vmmetrics.scoring.record.Record.state`; None asks the system.
     """
 
     clip: str
@@ -51,6 +53,7 @@ class Task:
     frames: Clip | HeldClip | None = None
     root: Path | None = None
     broken: str | None = None
+    state: State | None = None
 
     @property
     def key(self) -> str:
@@ -116,9 +119,12 @@ class Scorer:
             if task.broken is not None:
                 raise ClipError(task.broken)
             unreadable: OSError | None = None
-            before = None
+            before: tuple[tuple[str, int, int], ...] | None = None
+            known = task.state  # what the next start compares
             try:
-                before = None if task.path is None else state(task.path)
+                if task.path is not None:
+                    before = state(task.path)
+                    known = file_state(before) if known is None and is_settled(before) else known
             except OSError as error:  # the reader knows better words for most of these
                 unreadable = error
             clip = self._taken(task, before) or self._read(task)
@@ -145,6 +151,10 @@ class Scorer:
                 not_applicable=tuple(metric for metric, result in scores.results.items() if not result.applicable),
                 errors=dict(scores.errors),
                 amplitude=scores.amplitude,
+                score_version={metric: version_of(metric) for metric in (*scores.scores, *scores.missing)},
+                state=known,
+                timestamps=uneven_times(clip.timestamps, clip.fps),
+                codec=clip.codec,
             )
             return Outcome(task, record, {metric: result_to_json(r) for metric, r in scores.results.items()})
         except Exception as error:  # the run goes on whatever a clip does to a decoder
@@ -191,3 +201,15 @@ def identify(task: Task) -> str:
     if isinstance(task.frames, HeldClip):
         return task.frames.sha256
     return array_fingerprint(task.frames)
+
+
+def state_of(task: Task) -> tuple[State | None, bool]:
+    """What tells cheaply whether a clip is still the one that was hashed, and whether a later change would show in it.
+
+    Raises:
+        OSError: The file or folder cannot be read.
+    """
+    if task.state is not None or task.path is None:
+        return task.state, task.state is not None
+    found = state(task.path)
+    return file_state(found), is_settled(found)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
+from time import time_ns
 
 import numpy as np
 
@@ -24,6 +25,8 @@ from vmmetrics.video.search import Search, is_still_webp, printable, some
 from vmmetrics.video.shards import PackedClip, clip_names, packed_clips, row_number, row_of, sha256_of_row
 
 _SAID = 3  # names in a remark
+_TICK_NS = 2 * 10**9  # the coarsest modification times that are in use, those of FAT
+_ANY = ("utf-8", "surrogateescape")
 _LOOKED_AT = 10_000  # files of a folder without clips
 
 
@@ -276,6 +279,22 @@ def state(path: Path) -> tuple[tuple[str, int, int], ...]:
     files = _files(path) if path.is_dir() else [path if packed is None else packed[0]]
     stats = [(file.name, file.stat()) for file in files]
     return tuple((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats)
+
+
+def file_state(found: Sequence[tuple[str, int, int]]) -> dict[str, int | str]:
+    """Return :func:`state` as a run keeps it: of a file ``bytes`` and ``mtime_ns``, of a folder a hash of its list.
+
+    Nanoseconds are text: they have more digits than a number of JSON keeps everywhere.
+    """
+    if len(found) == 1:
+        return {"bytes": found[0][1], "mtime_ns": str(found[0][2])}
+    lines = hashlib.sha256("".join(f"{name}\0{size} {time}\n" for name, size, time in found).encode(*_ANY))
+    return {"files": len(found), "bytes": sum(size for _, size, _ in found), "list": lines.hexdigest()[:32]}
+
+
+def is_settled(found: Sequence[tuple[str, int, int]]) -> bool:
+    """Whether files are old enough for a later change to show in their modification times."""
+    return max((time for _, _, time in found), default=0) < time_ns() - _TICK_NS
 
 
 def _files(folder: Path) -> list[Path]:

@@ -10,9 +10,10 @@ import platform
 import re
 import shutil
 import time
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from vmmetrics.errors import cannot
 from vmmetrics.utils.storage.journal import sync_folder
@@ -42,10 +43,21 @@ def write_atomically(path: Path, data: bytes) -> None:
     Raises:
         SetupError: It cannot be written; what was there before still is.
     """
+    with writing(path) as file:
+        file.write(data)
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[BinaryIO]:
+    """Open a file that takes the place of ``path`` in one step when the block ends, on the disk by then.
+
+    Raises:
+        SetupError: It cannot be written; what was there before still is.
+    """
     temporary = temporary_of(path)
     try:
         with temporary.open("wb") as file:
-            file.write(data)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
