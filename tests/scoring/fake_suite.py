@@ -101,6 +101,9 @@ class FakeSuite:
     def scene(self, clip) -> Scene:
         return Scene(clip, fake_models())
 
+    def score_scene(self, scene: Scene) -> FakeScores:
+        return self.score_clip(scene.clip)
+
     def score_clip(self, clip, **_: Any) -> FakeScores:
         if isinstance(clip, np.ndarray):
             clip = Clip(clip, np.arange(len(clip)) / 8, 8.0)

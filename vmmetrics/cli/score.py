@@ -44,6 +44,9 @@ def score(
     limit: options.Limit = None,
     dry_run: options.DryRun = False,
     form: options.Format = "text",
+    keep_overlays: Annotated[
+        bool, option("Keep masks, tracks and skeletons for drawing, some 3 to 40 KB a clip.", "--keep-overlays")
+    ] = False,
     fail_under: Annotated[
         list[str] | None,
         option("Exit with 4 if a model's mean is lower, such as INDEX=0.5; repeatable.", metavar="METRIC=NUMBER"),
@@ -65,6 +68,7 @@ def score(
         "reading": reading_of(assume_fps, max_memory),
         "cas_model": None if cas_model is None else str(cas_model.absolute()),
         "plugins": plugins,
+        "keep_overlays": keep_overlays,
     }
     from vmmetrics.cli.results import print_results
     from vmmetrics.scoring.settings import Settings

@@ -40,6 +40,7 @@ def score(
     max_memory: int | None = None,
     follow_links: bool = True,
     plugins: Sequence[str | os.PathLike[str]] = (),
+    keep_overlays: bool = False,
     listener: Listener | None = None,
 ) -> Table:
     """Score clips.
@@ -70,6 +71,7 @@ def score(
         follow_links: Whether symlinks may lead out of the folders given; those that do are errors otherwise.
         plugins: Python files that register metrics of one's own (:func:`vmmetrics.metrics.register`); every worker
             runs them. Their keys then go among ``metrics``.
+        keep_overlays: Whether what the models saw (masks, tracks, skeletons, camera) is kept in ``out`` for drawing.
         listener: Is told of every clip that is done.
 
     Returns:
@@ -85,7 +87,9 @@ def score(
     reading = reading_options(assume_fps, max_memory)
     cas = None if cas_model is None else os.path.abspath(cas_model)  # noqa: PTH100  (links are kept)
     files = tuple(os.path.abspath(path) for path in plugins)  # noqa: PTH100
-    settings = Settings(preset, protocol, tuple(metrics), tuple(reading.items()), cas, plugins=files)
+    settings = Settings(
+        preset, protocol, tuple(metrics), tuple(reading.items()), cas, plugins=files, keep_overlays=keep_overlays
+    )
     tasks = tasks_of(clips, settings, prompts, subject, fps=fps, layout=layout, follow_links=follow_links)
     directory = None if out is None else Path(out)
     part = None if shard[1] == 1 else shard

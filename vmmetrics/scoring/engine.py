@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from vmmetrics.engines.pool import DEFAULT_TIMEOUT, Note, Pool, Result
+from vmmetrics.scoring.pictures import Pictures
 from vmmetrics.scoring.record import Record
 from vmmetrics.scoring.settings import Settings
 from vmmetrics.scoring.work import Outcome, Scorer, Task
 
 _Item = tuple[Task, Task | None]
-_Answer = tuple[Record, Mapping[str, Any]]  # without the task, which may hold the frames of an array
+_Answer = tuple[Record, Mapping[str, Any], Pictures]  # without the task, which may hold the frames of an array
 
 
 class Engine(Protocol):
@@ -101,7 +102,7 @@ class _ClipHandler:
     def handle(self, item: _Item, note: Note) -> _Answer:
         task, following = item
         outcome = self._scorer.score(task, following, note)
-        return outcome.record, outcome.events
+        return outcome.record, outcome.events, outcome.pictures
 
 
 class Workers:

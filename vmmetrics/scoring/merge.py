@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from math import inf
@@ -17,12 +17,13 @@ from vmmetrics.errors import SetupError, cannot
 from vmmetrics.metrics.registry import in_order
 from vmmetrics.scoring.export import export
 from vmmetrics.scoring.header import FORMAT, described, read_run_json
+from vmmetrics.scoring.pictures import POSTERS, keep_overlay, overlay_path
 from vmmetrics.scoring.record import Record
 from vmmetrics.scoring.records import events_lines, read_records
 from vmmetrics.scoring.table import Table
 from vmmetrics.utils.storage import provenance
 from vmmetrics.utils.storage.atomic import temporary_of, write_json
-from vmmetrics.utils.storage.journal import Journal, Line
+from vmmetrics.utils.storage.journal import Journal, Line, iterate_lines
 
 MOST_MISSING = 100
 """Parts that are named where some are missing."""
@@ -124,6 +125,7 @@ def _part_of(session: Mapping[str, Any]) -> tuple[int, int] | None:
 
 
 _Key = tuple[str, str | None]
+_LINES = 1000  # in memory at a time
 
 
 def _join(runs: Sequence[Path], warnings: list[str]) -> tuple[dict[_Key, Record], tuple[str, ...], tuple[str, ...]]:
@@ -164,6 +166,12 @@ def _write(
         events = Journal(building / "events.jsonl")
         for run in reversed(runs):  # the first run's last: of several lines on a metric the last counts
             events.append(_events(run, kept, warnings))
+        posters = Journal(building / POSTERS)
+        for run in reversed(runs):
+            lines = _kept_lines(iterate_lines(run / POSTERS), kept)
+            while some := list(islice(lines, _LINES)):
+                posters.append(some)
+            _copy_overlays(run, building, kept)
         Journal(building / "scores.jsonl").append(
             record.to_json() for record in sorted(kept.values(), key=lambda record: record.clip)
         )
@@ -191,8 +199,19 @@ def _write(
 
 def _events(run: Path, kept: dict[_Key, Record], warnings: list[str]) -> Iterator[Line]:
     damaged: list[str] = []
-    for line in events_lines(run, warnings=damaged):
-        record = kept.get((line["clip"], line["sha256"]))
+    yield from _kept_lines(events_lines(run, warnings=damaged), kept)
+    warnings += [f"{run}: {text}" for text in damaged]
+
+
+def _kept_lines(lines: Iterable[Line], kept: Mapping[_Key, Record]) -> Iterator[Line]:
+    for line in lines:
+        record = kept.get((str(line.get("clip")), line.get("sha256")))
         if record is not None:
             yield {**line, "path": record.path}
-    warnings += [f"{run}: {text}" for text in damaged]
+
+
+def _copy_overlays(run: Path, out: Path, kept: Mapping[_Key, Record]) -> None:
+    for sha256 in dict.fromkeys(sha256 for _, sha256 in kept if sha256 is not None):
+        path = overlay_path(run, sha256)
+        if path.is_file():
+            keep_overlay(out, sha256, path.read_bytes())

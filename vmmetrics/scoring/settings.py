@@ -37,6 +37,9 @@ class Scoring(Interface):
     def scene(self, clip: Clip) -> Scene:
         """The shared perception of a clip."""
 
+    def score_scene(self, scene: Scene) -> ClipScores:
+        """Score a clip whose perception is at hand."""
+
     def score_clip(self, clip: Any, *, fps: float | None = None, layout: str | None = None) -> ClipScores:
         """Score one clip, read or still an array."""
 
@@ -62,6 +65,7 @@ class Settings:
         threads: Threads per process for the neural models; never changes a score.
         suite: Class that scores, as ``module:name``.
         plugins: Python files that register metrics of one's own; every worker runs them.
+        keep_overlays: Whether what the models saw is kept for drawing; never changes a score.
 
     Raises:
         ValueError: No metric, or an unknown one.
@@ -75,6 +79,7 @@ class Settings:
     threads: int | None = None
     suite: str = field(default_factory=lambda: SUITE)
     plugins: tuple[str, ...] = ()
+    keep_overlays: bool = False
 
     def __post_init__(self) -> None:
         load_plugins(self.plugins)

@@ -8,9 +8,6 @@ written as differences, which compress to a third.
 
 from __future__ import annotations
 
-import gzip
-import json
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,24 +19,17 @@ import numpy as np
 from vmmetrics.clip import Clip
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.perception.scene import Camera, Objects, PointTracks, Poses, SceneObject
+from vmmetrics.scoring.pictures import overlay_path, packed, unpacked
 from vmmetrics.scoring.show.findings import Perceived
 from vmmetrics.types import BoolArray, FloatArray, IntArray, UInt8Array
-from vmmetrics.utils.schema import convert, parse_json
+from vmmetrics.utils.schema import convert
 
 FORMAT = 1
-FOLDER = "overlays"
-"""Folder of the run directory."""
 TRACKS_PER_OBJECT = 36
 """Tracks kept of each object, evenly chosen: as many as a picture shows."""
 _UNIT = 0.25  # clip pixels, of places of points
 _SHARE = 100  # of scores
-_MOST_BYTES = 64 * 2**20  # of an overlay when unpacked
 _MOST_FRAMES, _MOST_SIDE = 100_000, 16_384
-
-
-def overlay_path(run: Path, sha256: str) -> Path:
-    """Return where the overlay of the clip with this hash lies in a run directory."""
-    return run / FOLDER / sha256[:2] / f"{sha256}.json.gz"
 
 
 def encode_overlay(clip: Clip, perceived: Perceived) -> bytes:
@@ -64,8 +54,7 @@ def encode_overlay(clip: Clip, perceived: Perceived) -> bytes:
             "homographies": [[float(f"{value:.6g}") for value in row] for row in homographies],
             "inliers": np.round(perceived.camera.inliers, 3).tolist(),
         }
-    text = json.dumps(overlay, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return gzip.compress(text.encode("utf-8", "backslashreplace"), mtime=0)
+    return packed(overlay)
 
 
 def _object(objects: Objects, item: SceneObject) -> dict[str, Any]:
@@ -188,14 +177,7 @@ def decode_overlay(data: bytes) -> Perceived:
     Raises:
         ValueError: It is no overlay of this version.
     """
-    unpacking = zlib.decompressobj(wbits=31)
-    try:
-        text = unpacking.decompress(data, _MOST_BYTES)
-    except zlib.error as error:
-        raise ValueError(f"not gzipped ({error})") from error
-    if not unpacking.eof:
-        raise ValueError(f"cut off, or over {_MOST_BYTES // 2**20} MB")
-    overlay = convert(_Overlay, parse_json(text))
+    overlay = convert(_Overlay, unpacked(data))
     if overlay.format != FORMAT:
         raise ValueError(f"format {overlay.format}, expected {FORMAT}")
     if not 0 < overlay.frames <= _MOST_FRAMES:
