@@ -19,7 +19,7 @@ import numpy as np
 from vmmetrics.clip import Clip
 from vmmetrics.errors import SetupError
 from vmmetrics.metrics import METRICS
-from vmmetrics.perception.scene import Objects, PointTracks, Poses, Scene, SceneObject
+from vmmetrics.perception.scene import Camera, Objects, PointTracks, Poses, Scene, SceneObject
 from vmmetrics.scoring.suite import ClipScores
 from vmmetrics.types import AmplitudeResult, Event, MetricResult
 
@@ -51,9 +51,15 @@ class FakeModels:
         return Poses(joints, np.ones((count, 1, 17)), np.zeros((count, 1, 4)))
 
 
+class FakeCamera:
+    def estimate(self, scene: Scene) -> Camera:
+        pairs = len(scene.clip) - 1
+        return Camera(np.tile(np.eye(3), (pairs, 1, 1)), ("still",) * pairs, np.ones(pairs))
+
+
 def fake_models() -> Any:
     models = FakeModels()
-    return SimpleNamespace(segmenter=models, tracker=models, pose=models)
+    return SimpleNamespace(segmenter=models, tracker=models, pose=models, camera=FakeCamera())
 
 
 def meet(place: Path) -> None:
@@ -94,6 +100,9 @@ class FakeSuite:
 
     def scene(self, clip) -> Scene:
         return Scene(clip, fake_models())
+
+    def score_scene(self, scene: Scene) -> FakeScores:
+        return self.score_clip(scene.clip)
 
     def score_clip(self, clip, **_: Any) -> FakeScores:
         if isinstance(clip, np.ndarray):

@@ -19,7 +19,7 @@ from vmmetrics.scoring.leaderboard import make_boards
 from vmmetrics.scoring.merge import merge
 from vmmetrics.scoring.recall import recall
 from vmmetrics.scoring.records import read_records
-from vmmetrics.scoring.show.findings import Findings, perceive
+from vmmetrics.scoring.show.findings import Findings
 from vmmetrics.scoring.show.sheet import draw_sheet
 from vmmetrics.utils.display.tables import to_latex, to_markdown
 
@@ -152,7 +152,7 @@ def show(run: Path, good: Path, out: Path) -> str:
     shown = recall(run, "a.npy")
     if not filecmp.cmp(run / "events.jsonl", good / "events.jsonl"):
         findings = Findings(shown.record.clip, shown.label, shown.results, shown.record.errors, shown.record.prompt)
-        draw_sheet(shown.clip, findings, perceive(shown.scene, findings))
+        draw_sheet(shown.clip, findings, shown.perceived)
     return ""
 
 

@@ -64,6 +64,9 @@ def score(
     mirror: options.Mirror = None,
     dry_run: options.DryRun = False,
     form: options.Format = "text",
+    keep_overlays: Annotated[
+        bool, option("Keep masks, tracks and skeletons for drawing, some 3 to 40 KB a clip.", "--keep-overlays")
+    ] = False,
     fail_under: Annotated[
         list[str] | None,
         option("Exit with 4 if a model's mean is lower, such as INDEX=0.5; repeatable.", metavar="METRIC=NUMBER"),
@@ -90,6 +93,7 @@ def score(
         "plugins": plugins,
         "tf32": tf32,
         "scratch": parse_scratch(scratch),
+        "keep_overlays": keep_overlays,
     }
     from vmmetrics.cli.results import print_results
     from vmmetrics.scoring.settings import Settings
@@ -168,7 +172,7 @@ def show(
         raise typer.BadParameter(f"the folder {out.absolute().parent} does not exist")
     from vmmetrics.scoring.recall import recall
     from vmmetrics.scoring.show.film import write_film
-    from vmmetrics.scoring.show.findings import Findings, explain, perceive
+    from vmmetrics.scoring.show.findings import Findings
     from vmmetrics.scoring.show.sheet import draw_sheet
     from vmmetrics.utils.storage.atomic import temporary_of
 
@@ -176,17 +180,15 @@ def show(
     output, messages = open_consoles()
     for warning in found.warnings:
         messages.print(f"warning: {warning}", soft_wrap=True)
-    results = found.results if found.warnings else explain(found.scene, found.results)  # by the models that scored it
-    findings = Findings(found.record.clip, found.label, results, found.record.errors, found.record.prompt)
-    perceived = perceive(found.scene, findings)
+    findings = Findings(found.record.clip, found.label, found.results, found.record.errors, found.record.prompt)
     building = temporary_of(out)
     try:
         building.mkdir()
         partial = building / out.name
         if out.suffix.lower() == ".mp4":
-            write_film(partial, found.clip, findings, perceived)
+            write_film(partial, found.clip, findings, found.perceived)
         else:
-            draw_sheet(found.clip, findings, perceived).save(partial)
+            draw_sheet(found.clip, findings, found.perceived).save(partial)
         partial.replace(out)
     finally:
         shutil.rmtree(building, ignore_errors=True)

@@ -46,6 +46,7 @@ def score(
     tf32: bool = False,
     scratch: Scratch | None = None,
     relist: bool = False,
+    keep_overlays: bool = False,
     listener: Listener | None = None,
     cluster: Cluster | None = None,
 ) -> Table:
@@ -81,6 +82,7 @@ def score(
         tf32: Let a GPU round the factors of float32 matrix products to TF32: faster, and scores differ a little.
         scratch: Where clips from addresses lie until they are read; None takes 10 GiB of the temporary folder.
         relist: Whether to list addresses again although ``out`` has a list of them.
+        keep_overlays: Whether what the models saw (masks, tracks, skeletons, camera) is kept in ``out`` for drawing.
         listener: Is told of every clip that is done.
         cluster: A Ray cluster whose nodes score, ``jobs`` workers at most; None scores on this machine.
 
@@ -99,7 +101,10 @@ def score(
     reading = reading_options(assume_fps, max_memory)
     cas = None if cas_model is None else os.path.abspath(cas_model)  # noqa: PTH100  (links are kept)
     files = tuple(os.path.abspath(path) for path in plugins)  # noqa: PTH100
-    settings = Settings(preset, protocol, tuple(metrics), tuple(reading.items()), cas, plugins=files, tf32=tf32)
+    settings = Settings(
+        preset, protocol, tuple(metrics), tuple(reading.items()), cas, plugins=files, tf32=tf32,
+        keep_overlays=keep_overlays,
+    )  # fmt: skip
     if scratch is not None:
         settings = replace(settings, scratch=scratch)
     directory = None if out is None else Path(out)

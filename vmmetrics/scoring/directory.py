@@ -16,6 +16,7 @@ from vmmetrics.metrics.registry import in_order
 from vmmetrics.scoring.entry import Entry
 from vmmetrics.scoring.header import FORMAT, described, read_run_json
 from vmmetrics.scoring.index import EVENTS, FILE, SCORES, STATES, RunIndex
+from vmmetrics.scoring.pictures import OVERLAYS, POSTERS, Pictures, keep_overlay, poster_line
 from vmmetrics.scoring.record import Record, State
 from vmmetrics.scoring.records import RunRecords
 from vmmetrics.utils.schema import convert
@@ -71,6 +72,7 @@ class RunDirectory(Locked):
         if self.path in _open_here:
             raise SetupError(f"This process has {self.path} open already")
         self._scores, self._events, self._states = (Journal(self.path / name) for name in (SCORES, EVENTS, STATES))
+        self._posters = Journal(self.path / POSTERS)
         try:
             self._locks = ByteLocks(self.path / "run.lock")
             _open_here.add(self.path)
@@ -79,6 +81,7 @@ class RunDirectory(Locked):
                     self._join(configuration, session, parts or {})
                 with self._locks.holding(JOURNAL):
                     self.warnings += self._scores.mend() + self._events.mend() + self._states.mend()
+                    self.warnings += self._posters.mend()
                     self._index = RunIndex(self.path, writing=True)
                     self.begun = self._index.read
                 self.warnings += self._index.warnings("; its clip is scored again")
@@ -151,7 +154,7 @@ class RunDirectory(Locked):
 
         return RunRecords(self._scores.path, map(offset, keys))
 
-    def append(self, record: Record, events: Mapping[str, Any]) -> Record:
+    def append(self, record: Record, events: Mapping[str, Any], pictures: Pictures | None = None) -> Record:
         """Keep the outcome of one clip; it is on the disk after ``delay`` seconds at the latest.
 
         That holds as long as :meth:`commit_due` is called; :meth:`commit` writes at once.
@@ -159,12 +162,13 @@ class RunDirectory(Locked):
         Args:
             record: What was found now.
             events: Metric to events and series, as :func:`vmmetrics.scoring.record.result_to_json` gives them.
+            pictures: What pages and pictures show of the clip.
 
         Returns:
             The record as written: with what was known about the clip's other metrics. Where it holds what no file can
             (NaN, an object that is no JSON), the clip's record is an error instead.
         """
-        whole, lines = record.over(self.newest(record.key)), b""
+        whole, lines, poster = record.over(self.newest(record.key)), b"", b""
         try:
             values = whole.to_json()
             convert(Record, values)  # nothing is written that would not be read
@@ -172,15 +176,25 @@ class RunDirectory(Locked):
                 about = {name: getattr(record, name) for name in ("clip", "path", "sha256", "frames", "fps")}
                 lines = encode({**about, "metrics": dict(events)})
             line = encode(values)
+            if pictures is not None and record.sha256 is not None:
+                poster = self._keep(record, record.sha256, pictures)
         except (ValueError, TypeError) as error:
             texts = {name: getattr(record, name) for name in _TEXTS}  # and nothing else of it
             whole, lines = Record(**texts, error=f"The record cannot be written: {error}"), b""
             line = encode(whole.to_json())
         before = self._waiting.get(record.key)
-        self._waiting[record.key] = _Outcome(whole, line, (before.events if before else b"") + lines)
+        self._waiting[record.key] = _Outcome(whole, line, (before.events if before else b"") + lines, poster)
         self._due = min(self._due, time.monotonic() + self._delay)
         self.commit_due()
         return whole
+
+    def _keep(self, record: Record, sha256: str, pictures: Pictures) -> bytes:
+        """Keep the overlay of a clip; return the line of its poster."""
+        if pictures.overlay:
+            keep_overlay(self.path, sha256, pictures.overlay)
+        if not pictures.poster:
+            return b""
+        return encode(poster_line(record.clip, record.path, sha256, pictures.poster))
 
     def note_state(self, key: str, sha256: str, state: State) -> None:
         """Keep that a file which looks changed has the content that was scored, so that it is not hashed again."""
@@ -212,6 +226,7 @@ class RunDirectory(Locked):
             events = b"".join(outcome.events for outcome in self._waiting.values())
             for journal, data in (
                 (self._events, events),
+                (self._posters, b"".join(outcome.poster for outcome in self._waiting.values())),
                 (self._scores, b"".join(outcome.line for outcome in self._waiting.values())),  # vouches for the events
                 (self._states, b"".join(map(encode, self._notes))),
             ):
@@ -255,12 +270,13 @@ class _Outcome:
     record: Record
     line: bytes
     events: bytes
+    poster: bytes
     released: bool = False
 
 
 _OURS = {
     "run.json", "run.lock", SCORES, EVENTS, STATES, FILE, f"{FILE}-journal", "scores.csv", "scores.parquet",
-    "breakdown.csv", "workers.log", "clips.jsonl",
+    "breakdown.csv", "workers.log", "clips.jsonl", POSTERS, OVERLAYS,
 }  # fmt: skip
 
 

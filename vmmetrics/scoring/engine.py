@@ -12,13 +12,14 @@ from typing import Any, Protocol
 from vmmetrics.engines.cluster import RayPool
 from vmmetrics.engines.connection import Cluster
 from vmmetrics.engines.pool import Note, Pool, Result
+from vmmetrics.scoring.pictures import Pictures
 from vmmetrics.scoring.record import Record
 from vmmetrics.scoring.settings import Scoring, Settings
 from vmmetrics.scoring.work import Outcome, Scorer, Task
 from vmmetrics.utils.tensors import DEVICE_VARIABLE
 
 _Item = tuple[Task, Task | None]
-_Answer = tuple[Record, Mapping[str, Any]]  # without the task, which may hold the frames of an array
+_Answer = tuple[Record, Mapping[str, Any], Pictures]  # without the task, which may hold the frames of an array
 ClipPool = Pool[_Item, _Answer] | RayPool[_Item, _Answer]
 """Worker processes of this machine, or workers of a cluster."""
 
@@ -129,7 +130,7 @@ class _ClipHandler:
     def handle(self, item: _Item, note: Note) -> _Answer:
         task, following = item
         outcome = self._scorer.score(task, following, note)
-        return outcome.record, outcome.events
+        return outcome.record, outcome.events, outcome.pictures
 
 
 class Workers:

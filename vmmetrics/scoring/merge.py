@@ -20,6 +20,7 @@ from vmmetrics.metrics.registry import in_order
 from vmmetrics.scoring.export import export
 from vmmetrics.scoring.header import FORMAT, described, read_run_json
 from vmmetrics.scoring.index import EVENTS, SCORES, STATES, RunIndex, StateNote
+from vmmetrics.scoring.pictures import OVERLAYS, POSTERS, Poster, keep_overlay
 from vmmetrics.scoring.record import Record
 from vmmetrics.scoring.records import RunRecords, events_lines, opened_index
 from vmmetrics.scoring.table import Table
@@ -177,7 +178,11 @@ def _write(out: Path, headers: Sequence[dict[str, Any]], runs: Sequence[Path], r
             _append(building / STATES, iterate_lines(run / STATES, like=StateNote))
         with closing(RunIndex(building, writing=True)) as index:
             for run in reversed(runs):
-                _append(building / EVENTS, _events(run, index, warnings))
+                damaged: list[str] = []
+                _append(building / EVENTS, _known(events_lines(run, warnings=damaged), index))
+                warnings += [f"{run}: {text}" for text in damaged]
+                _append(building / POSTERS, _known(iterate_lines(run / POSTERS, like=Poster), index))
+                _copy_overlays(run, building)
             index.update()
             index.flush()
         header = {
@@ -211,11 +216,16 @@ def _append(path: Path, lines: Iterable[Line]) -> None:
         journal.append(block)
 
 
-def _events(run: Path, index: RunIndex, warnings: list[str]) -> Iterator[Line]:
-    """The lines of a run on the clips that the index has with that content, under the paths they have there."""
-    damaged: list[str] = []
-    for line in events_lines(run, warnings=damaged):
+def _known(lines: Iterable[Line], index: RunIndex) -> Iterator[Line]:
+    """The lines on clips that the index has with that content, under the paths they have there."""
+    for line in lines:
         key = index.key_of(line["clip"], line["sha256"])
         if key is not None:
             yield {**line, "path": None if line.get("path") is None and key == line["clip"] else key}
-    warnings += [f"{run}: {text}" for text in damaged]
+
+
+def _copy_overlays(run: Path, out: Path) -> None:
+    for path in sorted((run / OVERLAYS).glob("??/*")):
+        name = re.fullmatch(r"([0-9a-f]{64})\.json\.gz", path.name)
+        if name is not None and path.is_file():
+            keep_overlay(out, name[1], path.read_bytes())

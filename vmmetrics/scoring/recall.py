@@ -12,11 +12,12 @@ from typing import Any
 from vmmetrics.clip import Clip, Subject
 from vmmetrics.errors import ClipError, SetupError, os_reason
 from vmmetrics.perception.presets import preset_names
-from vmmetrics.perception.scene import Scene
 from vmmetrics.scoring.header import read_run_json
 from vmmetrics.scoring.record import Record, result_from_json
 from vmmetrics.scoring.records import read_events, read_records
 from vmmetrics.scoring.settings import Settings
+from vmmetrics.scoring.show.findings import Perceived, explain, perceive
+from vmmetrics.scoring.show.overlay import read_overlay
 from vmmetrics.types import MetricResult, Protocol
 from vmmetrics.utils.display.markup import listed
 from vmmetrics.utils.schema import check
@@ -38,7 +39,7 @@ class Recalled:
         record: Its record.
         results: Result by metric, events and series as stored.
         clip: Its frames, read as they were for the scores.
-        scene: The models' view of it, computed when asked for.
+        perceived: What the models saw of it: as it was kept with the scores, or as they see it now.
         label: Preset, protocol, and what the scores may be compared with.
         warnings: What differs between then and now, in words.
     """
@@ -46,7 +47,7 @@ class Recalled:
     record: Record
     results: dict[str, MetricResult]
     clip: Clip
-    scene: Scene
+    perceived: Perceived
     label: str
     warnings: tuple[str, ...]
 
@@ -72,22 +73,28 @@ def recall(run: Path, name: str) -> Recalled:
         raise SetupError(f"{run} holds scores of {configuration.get('preset')}, which leave nothing to draw")
     known = check(_Configuration, configuration, f"{run / 'run.json'}, configuration")
     reading = asdict(known.reading)
-    settings = Settings(known.preset, known.protocol, reading=tuple(reading.items()))
-    suite = settings.build()
     subject = None
     if record.subject is not None:
         subject = check(Subject, record.subject, f"{run / 'scores.jsonl'}, subject of {record.clip}")
     with _unchanged(record) as path:
         clip = read_clip(path, name=record.clip, prompt=record.prompt, subject=subject, tags=record.tags, **reading)
-    different = provenance.differences(settings.configuration(suite), configuration)
-    warnings += [f"{line}; masks and tracks may differ from those that were scored" for line in different]
-    results = {}
+    results: dict[str, MetricResult] = {}
     for metric, line in read_events(run, record, warnings).items():
         try:
             results[metric] = _result(metric, line, record, len(clip))
         except ValueError as error:
             warnings.append(f"events.jsonl, {metric} of {record.clip}, {error}; left out, score the clip again")
-    return Recalled(record, results, clip, suite.scene(clip), known.label, tuple(warnings))
+    perceived = None if record.sha256 is None else read_overlay(run, record.sha256)
+    if perceived is None:
+        settings = Settings(known.preset, known.protocol, reading=tuple(reading.items()))
+        suite = settings.build()
+        different = provenance.differences(settings.configuration(suite), configuration)
+        warnings += [f"{line}; masks and tracks may differ from those that were scored" for line in different]
+        scene = suite.scene(clip)
+        if not warnings:  # these are the models that scored it
+            results = explain(scene, results)
+        perceived = perceive(scene, results)
+    return Recalled(record, results, clip, perceived, known.label, tuple(warnings))
 
 
 @dataclass(frozen=True, slots=True)

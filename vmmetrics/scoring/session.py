@@ -13,6 +13,7 @@ from vmmetrics.errors import VMMetricsError
 from vmmetrics.scoring.directory import RunDirectory
 from vmmetrics.scoring.engine import Engine
 from vmmetrics.scoring.entry import Entry, input_hash, state_text
+from vmmetrics.scoring.pictures import Pictures
 from vmmetrics.scoring.record import Record, State
 from vmmetrics.scoring.work import Task, identify, state_of
 
@@ -67,7 +68,7 @@ class MemoryStore:
         """Return the records of clips, in the order of their keys."""
         return [self._records[key] for key in keys]
 
-    def append(self, record: Record, events: Mapping[str, Any]) -> Record:  # noqa: ARG002
+    def append(self, record: Record, events: Mapping[str, Any], pictures: Pictures) -> Record:  # noqa: ARG002
         """Keep the record."""
         self._records[record.key] = record
         return record
@@ -147,7 +148,7 @@ class Session:
     def _keep(self, seconds: float) -> None:
         """Wait so long for outcomes, and keep them."""
         for outcome in self._engine.collect(seconds):
-            record = self._store.append(outcome.record, outcome.events)
+            record = self._store.append(outcome.record, outcome.events, outcome.pictures)
             self._store.release(outcome.task.key)
             self._tell(record)
 

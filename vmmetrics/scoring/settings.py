@@ -38,6 +38,9 @@ class Scoring(Interface):
     def scene(self, clip: Clip) -> Scene:
         """The shared perception of a clip."""
 
+    def score_scene(self, scene: Scene) -> ClipScores:
+        """Score a clip whose perception is at hand."""
+
     def score_clip(self, clip: Any, *, fps: float | None = None, layout: str | None = None) -> ClipScores:
         """Score one clip, read or still an array."""
 
@@ -65,6 +68,7 @@ class Settings:
         plugins: Python files that register metrics of one's own; every worker runs them.
         tf32: Whether a GPU may round float32 matrix products to TF32.
         scratch: Where clips from addresses lie until they are read; never changes a score.
+        keep_overlays: Whether what the models saw is kept for drawing; never changes a score.
 
     Raises:
         ValueError: No metric, or an unknown one.
@@ -80,6 +84,7 @@ class Settings:
     plugins: tuple[str, ...] = ()
     tf32: bool = False
     scratch: Scratch = Scratch()  # noqa: RUF009 - frozen
+    keep_overlays: bool = False
 
     def __post_init__(self) -> None:
         load_plugins(self.plugins)

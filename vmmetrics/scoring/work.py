@@ -15,8 +15,10 @@ from vmmetrics.clip import Clip, Subject
 from vmmetrics.errors import ClipError, explain
 from vmmetrics.metrics.registry import version_of
 from vmmetrics.scoring.fetching import Fetcher
+from vmmetrics.scoring.pictures import Pictures
 from vmmetrics.scoring.record import Record, State, result_to_json, uneven_times
 from vmmetrics.scoring.settings import Scoring, Settings
+from vmmetrics.scoring.show.capture import pictures_of
 from vmmetrics.types import Tags
 from vmmetrics.utils.storage import provenance
 from vmmetrics.utils.storage.addresses import safe_name
@@ -90,11 +92,13 @@ class Outcome:
         task: The task.
         record: Its record.
         events: Metric to events and series.
+        pictures: What pages and pictures show of the clip.
     """
 
     task: Task
     record: Record
     events: Mapping[str, Any] = field(default_factory=dict)
+    pictures: Pictures = field(default_factory=Pictures)
 
 
 class Scorer:
@@ -152,7 +156,10 @@ class Scorer:
                 identified(sha256)
             if following is not None:
                 self._read_ahead(following)
-            scores = self.suite(task.metrics).score_clip(clip)
+            suite = self.suite(task.metrics)
+            scene = suite.scene(clip) if self._settings.keep_overlays else None
+            scores = suite.score_clip(clip) if scene is None else suite.score_scene(scene)
+            pictures, problems = pictures_of(clip, scene, scores.results)
             if task.path is not None and state(task.path) != before:
                 raise ClipError("The file was written to while it was scored; run again once it is complete")
             record = task.record(
@@ -161,7 +168,7 @@ class Scorer:
                 frames=len(clip),
                 fps=float(clip.fps),
                 size=(int(clip.size[0]), int(clip.size[1])),
-                notes=tuple(dict.fromkeys((*clip.notes, *scores.notes))),
+                notes=tuple(dict.fromkeys((*clip.notes, *scores.notes, *problems))),
                 seconds=round(time.perf_counter() - start, 3),
                 scores={metric: float(score) for metric, score in scores.scores.items()},
                 missing=scores.missing,
@@ -173,7 +180,8 @@ class Scorer:
                 timestamps=uneven_times(clip.timestamps, clip.fps),
                 codec=clip.codec,
             )
-            return Outcome(task, record, {metric: result_to_json(r) for metric, r in scores.results.items()})
+            events = {metric: result_to_json(result) for metric, result in scores.results.items()}
+            return Outcome(task, record, events, pictures)
         except ScratchFullError:  # nothing can be fetched here any more
             raise
         except Exception as error:  # the run goes on whatever a clip does to a decoder

@@ -32,7 +32,7 @@ FINDINGS = Findings("grey.mp4", "preset embedded", RESULTS, {"mss": "broken"}, "
 
 @pytest.fixture(scope="module")
 def perceived() -> Perceived:
-    return perceive(Scene(CLIP, fake_models()), FINDINGS)
+    return perceive(Scene(CLIP, fake_models()), RESULTS)
 
 
 def red(picture: np.ndarray) -> np.ndarray:
@@ -86,9 +86,8 @@ def test_what_the_models_cannot_see_is_left_out() -> None:
 
     models = fake_models()
     models.segmenter = Broken()
-    assert perceive(Scene(CLIP, models), FINDINGS).objects is None
-    nothing = Findings("x", "y", {"tcs": MetricResult(None, "no object")})
-    assert perceive(Scene(CLIP, models), nothing) == Perceived()
+    assert perceive(Scene(CLIP, models), RESULTS).objects is None
+    assert perceive(Scene(CLIP, models), {"tcs": MetricResult(None, "no object")}) == Perceived()
 
 
 def test_curves_mark_faults_red_at_their_frames_and_excuses_grey() -> None:

@@ -10,7 +10,7 @@ from vmmetrics.errors import VMMetricsError
 from vmmetrics.metrics.cas import explained
 from vmmetrics.metrics.registry import find
 from vmmetrics.perception.points import object_tracks
-from vmmetrics.perception.scene import Objects, PointTracks, Poses, Scene
+from vmmetrics.perception.scene import Camera, Objects, PointTracks, Poses, Scene
 from vmmetrics.types import Event, MetricResult, PlausibilityResult
 
 LEAST_CHARGE = 0.01
@@ -68,14 +68,16 @@ class Perceived:
         objects: Objects with masks, or None.
         tracks: Tracks by object id.
         poses: People, or None.
+        camera: Camera motion, or None.
     """
 
     objects: Objects | None = None
     tracks: Mapping[int, PointTracks] = field(default_factory=dict)
     poses: Poses | None = None
+    camera: Camera | None = None
 
 
-def explain(scene: Scene, results: Mapping[str, MetricResult]) -> Mapping[str, MetricResult]:
+def explain(scene: Scene, results: dict[str, MetricResult]) -> dict[str, MetricResult]:
     """Return the results with CAS explained where scoring left that out, because the clip scored well enough."""
     result = results.get("cas")
     if not isinstance(result, PlausibilityResult) or not result.events or result.looks:
@@ -85,11 +87,16 @@ def explain(scene: Scene, results: Mapping[str, MetricResult]) -> Mapping[str, M
     return results
 
 
-def perceive(scene: Scene, findings: Findings) -> Perceived:
-    """Ask the models for what the metrics with a score have seen; what fails is left out of the picture."""
-    scored = [find(key) for key, result in findings.results.items() if result.score is not None]
+def perceive(scene: Scene, results: Mapping[str, MetricResult]) -> Perceived:
+    """Ask the models for what the metrics with a score have seen; what fails is left out.
+
+    Args:
+        scene: The clip.
+        results: Result by metric.
+    """
+    scored = [find(key) for key, result in results.items() if result.score is not None]
     needs = {need for metric in scored if metric is not None for need in metric.needs}
-    objects, poses = None, None
+    objects, poses, camera = None, None, None
     tracks: Mapping[int, PointTracks] = {}
     if needs & {"objects", "subject"}:
         with suppress(VMMetricsError):
@@ -97,4 +104,7 @@ def perceive(scene: Scene, findings: Findings) -> Perceived:
     if "poses" in needs:
         with suppress(VMMetricsError):
             poses = scene.poses
-    return Perceived(objects, tracks, poses)
+    if "camera" in needs:
+        with suppress(VMMetricsError):
+            camera = scene.camera
+    return Perceived(objects, tracks, poses, camera)
