@@ -71,5 +71,5 @@ def test_what_scores_mean_goes_with_them() -> None:
 
 @pytest.mark.parametrize("line", [b"{}", b"[", b'{"clip": "a", "model": 5}', RECORD_LINE.replace(b"0.5", b"NaN")])
 def test_a_line_that_is_no_record_is_refused_in_the_same_words_as_ever(line: bytes) -> None:
-    with pytest.raises(ValueError, match="expected|not JSON"):
+    with pytest.raises(ValueError, match=r"expected|not JSON"):
         Record.from_line(line)
