@@ -59,13 +59,15 @@ EVENTS = {
 }
 
 
+STATE = {"bytes": 2_000_000, "mtime_ns": "1763874000123456789"}
+
+
 def tasks_of(clips: int) -> list[Task]:
     tasks = []
     for number in range(clips):
         model, prompt = f"model{number % MODELS}", f"a dog runs after ball {number // MODELS}"
         name = f"{model}/clip{number:07d}.mp4"
-        state = {"bytes": 2_000_000 + number, "mtime_ns": str(10**18 + number)}
-        tasks.append(Task(name, model, Path(f"/data/{name}"), METRICS, prompt, "list", state=state))
+        tasks.append(Task(name, model, Path(f"/data/{name}"), METRICS, prompt, "list", state=STATE))
     return tasks
 
 

@@ -89,7 +89,7 @@ def test_only_what_is_new_is_read(run: Path, monkeypatch: pytest.MonkeyPatch) ->
     spy = classmethod(lambda cls, line: (read.append(line), from_line(cls, line))[1])
     monkeypatch.setattr(Record, "from_line", spy)
     with RunDirectory(run, {}, {}) as directory:
-        assert directory.entry("/x/m/a.mp4") is not None
+        assert directory.entries(["/x/m/a.mp4"]).get("/x/m/a.mp4") is not None
         assert read == []
         directory.append(record("m/new.mp4"), {})
     assert len(read) == 1
@@ -128,6 +128,6 @@ def test_many_lines_go_through_in_pieces(run: Path, monkeypatch: pytest.MonkeyPa
     with closing(RunIndex(run, writing=False)) as found:
         assert len(found.offsets()) == len(CLIPS)
         assert [r.clip for r in records_by_name(run)] == sorted(CLIPS)
-        entry = found.entry("/x/m/a.mp4")
+        entry = found.entries(["/x/m/a.mp4"]).get("/x/m/a.mp4")
         assert entry is not None and entry.failed and entry.settled == frozenset()
         assert {tag for kind in found.kinds() for tag in kind.tags} == {"speed"}

@@ -11,7 +11,7 @@ import av
 import numpy as np
 import pytest
 
-from tests.bad_inputs import moving_frames, write_video
+from tests.bad_inputs import moving_frames, write_animation, write_pictures, write_video
 from vmmetrics.errors import ClipError
 from vmmetrics.video import read_clip
 from vmmetrics.video.budget import clip_bytes
@@ -304,3 +304,14 @@ def test_a_stream_that_begins_midway_is_damage() -> None:
     assert next(packets) == "packet"
     with pytest.raises(ClipError, match=r"begins a stream that its header does not announce"):
         next(packets)
+
+
+def test_the_codec_is_named(tmp_path: Path) -> None:
+    frames = moving_frames(4)
+    sources = {
+        "h264": write_video(tmp_path / "a.mp4", frames),
+        "gif": write_animation(tmp_path / "a.gif", frames, duration=100),
+        "png": write_pictures(tmp_path / "pictures", frames),
+    }
+    assert {codec: read_clip(source).codec for codec, source in sources.items()} == {codec: codec for codec in sources}
+    assert read_clip(frames, fps=8).codec is None

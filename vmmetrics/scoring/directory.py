@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from vmmetrics.errors import SetupError, VMMetricsError, cannot
 from vmmetrics.metrics.registry import in_order
 from vmmetrics.scoring.entry import Entry
 from vmmetrics.scoring.header import FORMAT, described, read_run_json
-from vmmetrics.scoring.index import EVENTS, FILE, SCORES, STATES, RunIndex
+from vmmetrics.scoring.index import EVENTS, FILE, KEYS, SCORES, STATES, RunIndex
 from vmmetrics.scoring.pictures import OVERLAYS, POSTERS, Pictures, keep_overlay, poster_line
 from vmmetrics.scoring.record import Record, State
 from vmmetrics.scoring.records import RunRecords
@@ -128,16 +129,16 @@ class RunDirectory(Locked):
         with self._locks.holding(JOURNAL):
             self._entries.update()
 
-    def entry(self, key: str) -> Entry | None:
-        """Return what is on the disk of the clip with this key, as of the last :meth:`refresh`; None for nothing."""
-        return self._entries.entry(key)
+    def entries(self, keys: Sequence[str]) -> dict[str, Entry]:
+        """Return what is on the disk of the clips with these keys, as of the last :meth:`refresh`."""
+        return self._entries.entries(keys)
 
     def newest(self, key: str) -> Record | None:
         """Return the newest record of a clip, written or waiting to be."""
         if key in self._waiting:
             return self._waiting[key].record
-        found = self.entry(key)
-        return None if found is None else RunRecords(self._scores.path, [found.offset])[0]
+        offset = self._entries.offsets_of([key]).get(key)
+        return None if offset is None else RunRecords(self._scores.path, [offset])[0]
 
     def records(self, keys: Iterable[str]) -> RunRecords:
         """Return the newest records of clips that have one, in the order of their keys; read when they are asked for.
@@ -146,13 +147,13 @@ class RunDirectory(Locked):
             KeyError: One has none.
         """
 
-        def offset(key: str) -> int:
-            found = self.entry(key)
-            if found is None:
-                raise KeyError(key)
-            return found.offset
+        def offsets() -> Iterator[int]:
+            rest = iter(keys)
+            while block := list(islice(rest, KEYS)):
+                found = self._entries.offsets_of(block)
+                yield from (found[key] for key in block)
 
-        return RunRecords(self._scores.path, map(offset, keys))
+        return RunRecords(self._scores.path, offsets())
 
     def append(self, record: Record, events: Mapping[str, Any], pictures: Pictures | None = None) -> Record:
         """Keep the outcome of one clip; it is on the disk after ``delay`` seconds at the latest.
@@ -239,8 +240,8 @@ class RunDirectory(Locked):
             super().release(key)
 
     def _is_written(self, key: str, outcome: _Outcome) -> bool:
-        found = self.entry(key)
-        return found is not None and RunRecords(self._scores.path, [found.offset])[0] == outcome.record
+        offset = self._entries.offsets_of([key]).get(key)
+        return offset is not None and RunRecords(self._scores.path, [offset])[0] == outcome.record
 
     def release(self, key: str) -> None:
         """Give a claimed clip back, once its outcome is on the disk: nobody else takes it up before."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from vmmetrics.scoring.record import FIRST_VERSION, Record, State
+
+_ENCODER = json.JSONEncoder(sort_keys=True, default=str)
 
 
 class Kind(NamedTuple):
@@ -35,8 +36,7 @@ def kind_of(text: str) -> Kind:
     return Kind(frozenset(settled), frozenset(errors), tuple(tags), versions)
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """What a start has to know of a clip.
 
     Attributes:
@@ -78,7 +78,7 @@ class Entry:
 
 def state_text(state: State | None) -> str | None:
     """Return the state of a file as text that is equal where the states are."""
-    return None if state is None else json.dumps(dict(state), sort_keys=True)
+    return None if state is None else _ENCODER.encode(dict(state))
 
 
 def input_hash(prompt: str | None, subject: tuple[str | None, str | None] | None, tags: Mapping[str, Any]) -> bytes:
@@ -86,5 +86,5 @@ def input_hash(prompt: str | None, subject: tuple[str | None, str | None] | None
     if prompt is None and subject is None and not tags:
         return b""
     numbers = {name: float(v) if isinstance(v, int | float) else v for name, v in tags.items()}
-    text = json.dumps([prompt, subject, numbers], sort_keys=True, default=str)
+    text = _ENCODER.encode([prompt, subject, numbers])
     return blake2b(text.encode(), digest_size=16).digest()

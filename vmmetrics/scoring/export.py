@@ -50,8 +50,9 @@ def export(path: Path) -> Table:
         while block := list(islice(rest, _ROWS)):
             rows = []
             for record in block:
-                summary.add(record)
-                rows.append(row_of(record, columns))
+                row = row_of(record, columns)
+                rows.append(row)
+                summary.add(record, row["motion_index"] if "motion_index" in row else record.motion_index)
             table.write(csv_text(row.values() for row in rows).encode("utf-8", "backslashreplace"))
             if parquet is not None:
                 parquet.write(rows)
@@ -111,4 +112,7 @@ class ParquetTable:
 
 
 def _text(value: object) -> str | None:
-    return None if value is None else str(value).encode("utf-8", "backslashreplace").decode()
+    if value is None:
+        return None
+    text = str(value)
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()

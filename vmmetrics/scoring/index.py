@@ -25,11 +25,13 @@ from vmmetrics.utils.storage.journal import Journal, RawLine, sentences
 SCORES, EVENTS, STATES = "scores.jsonl", "events.jsonl", "states.jsonl"
 FILE = "index.sqlite"
 """Its name in the run directory."""
+KEYS = 500
+"""Clips that are best asked for at once."""
 _LAYOUT = 1  # of the tables
 _HELD = 10_000  # lines that are in memory alone
 _HELD_SECONDS = 5.0
 _WAIT_SECONDS = 10.0  # for another process that reads or writes the index
-_CACHE_KIB = 65_536
+_CACHE_KIB = 32_768
 _HEAD = 65_536  # bytes in which a line of events names its clip
 _SCHEMA = (
     "CREATE TABLE journals (name TEXT PRIMARY KEY, offset INTEGER, lines INTEGER, last INTEGER, crc INTEGER, "
@@ -108,6 +110,7 @@ class RunIndex:
         self._events: list[tuple[int, int, int]] = []
         self._notes: list[tuple[str | None, bytes, bytes, int]] = []
         self._damaged: list[tuple[str, int, int, str]] = []
+        self._kinds: dict[int, str] = {}
 
     def _opened(self, writing: bool) -> sqlite3.Connection:
         if writing:
@@ -244,17 +247,29 @@ class RunIndex:
                 mtime = stat.st_mtime_ns if stat is not None and stat.st_size == position.offset else -1
                 db.execute("INSERT OR REPLACE INTO journals VALUES (?, ?, ?, ?, ?, ?)", (name, *position, mtime))
 
-    def entry(self, key: str) -> Entry | None:
-        """Return what is known of the clip with this key, or None."""
-        held = self._clips.get(_bytes(key))
-        if held is not None:
-            return held[1]
-        sql = "SELECT offset, sha256, state, input, failed, text FROM clips JOIN kinds ON kinds.id = kind WHERE key = ?"
-        row = self._recovering(lambda: self._db.execute(sql, (_bytes(key),)).fetchone())
-        if row is None:
-            return None
-        offset, sha256, state, inputs, failed, kind = row
-        return Entry(offset, None if sha256 is None else _text(sha256), state, inputs, bool(failed), kind)
+    def entries(self, keys: Sequence[str]) -> dict[str, Entry]:
+        """Return what is known of the clips with these keys, those without a line left out."""
+        found: dict[str, Entry] = {}
+        for key, offset, sha256, state, inputs, failed, kind in self._rows(keys, _ENTRY):
+            if kind not in self._kinds:
+                self._kinds.update(self._recovering(lambda: self._db.execute("SELECT id, text FROM kinds").fetchall()))
+            text = None if sha256 is None else _text(sha256)
+            found[_text(key)] = Entry(offset, text, state, inputs, bool(failed), self._kinds[kind])
+        if self._clips:
+            found |= {key: held[1] for key in keys if (held := self._clips.get(_bytes(key))) is not None}
+        return found
+
+    def offsets_of(self, keys: Sequence[str]) -> dict[str, int]:
+        """Return where the newest lines of clips begin, those without a line left out."""
+        found = {_text(key): offset for key, offset in self._rows(keys, "key, offset")}
+        if self._clips:
+            found |= {key: held[1].offset for key in keys if (held := self._clips.get(_bytes(key))) is not None}
+        return found
+
+    def _rows(self, keys: Sequence[str], columns: str) -> list[Any]:
+        marks = ", ".join("?" * len(keys))
+        sql = f"SELECT {columns} FROM clips WHERE key IN ({marks})"  # noqa: S608  (columns and marks are ours)
+        return self._recovering(lambda: self._db.execute(sql, [_bytes(key) for key in keys]).fetchall())
 
     def key_of(self, clip: str, sha256: str | None) -> str | None:
         """Return the key of the clip of that name and content, or None."""
@@ -312,6 +327,7 @@ _INSERT = (
     "ON CONFLICT (key) DO UPDATE SET clip = excluded.clip, offset = excluded.offset, sha256 = excluded.sha256, "
     "state = excluded.state, input = excluded.input, failed = excluded.failed, kind = excluded.kind"
 )
+_ENTRY = "key, offset, sha256, state, input, failed, kind"
 _PAGE = "SELECT clip, id, offset FROM clips WHERE (clip, id) > (?, ?) ORDER BY clip, id LIMIT 10000"
 
 

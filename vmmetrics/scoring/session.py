@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from math import inf
 from typing import Any, Protocol
 
@@ -13,6 +14,7 @@ from vmmetrics.errors import VMMetricsError
 from vmmetrics.scoring.directory import RunDirectory
 from vmmetrics.scoring.engine import Engine
 from vmmetrics.scoring.entry import Entry, input_hash, state_text
+from vmmetrics.scoring.index import KEYS
 from vmmetrics.scoring.pictures import Pictures
 from vmmetrics.scoring.record import Record, State
 from vmmetrics.scoring.work import Task, identify, state_of
@@ -55,10 +57,9 @@ class MemoryStore:
     def release(self, key: str) -> None:
         """Nobody else waits."""
 
-    def entry(self, key: str) -> Entry | None:
-        """Return what is known of a clip, or None."""
-        record = self._records.get(key)
-        return None if record is None else Entry.of(record)
+    def entries(self, keys: Sequence[str]) -> dict[str, Entry]:
+        """Return what is known of clips."""
+        return {key: Entry.of(self._records[key]) for key in keys if key in self._records}
 
     def newest(self, key: str) -> Record | None:
         """Return the record of a clip, or None."""
@@ -127,7 +128,7 @@ class Session:
         return self._store.records(task.key for task in self._tasks)
 
     def _run(self) -> None:
-        pending = deque(task for task in self._tasks if self._wanted(task))
+        pending = deque(self._pending())
         if self._listener:
             self._listener.begin(len(self._tasks), len(self._tasks) - len(pending))
         try:
@@ -160,6 +161,13 @@ class Session:
         while self._engine.busy and time.monotonic() < until:
             self._keep(_POLL_SECONDS)
 
+    def _pending(self) -> Iterator[Task]:
+        """The tasks that are not settled."""
+        rest = iter(self._tasks)
+        while block := list(islice(rest, KEYS)):
+            entries = self._store.entries([task.key for task in block])
+            yield from (task for task in block if self._wanted(task, entries.get(task.key)))
+
     def _hand_out(self, pending: deque[Task]) -> None:
         """Submit clips while a worker is free, passing over those that another process has in hand."""
         for _ in range(len(pending)):
@@ -170,7 +178,7 @@ class Session:
                 pending.append(task)
                 continue
             self._store.refresh()
-            wanted = self._wanted(task)
+            wanted = self._wanted(task, self._store.entries([task.key]).get(task.key))
             if wanted:
                 self._engine.submit(task.only(wanted), pending[0] if pending else None)
             else:  # another process was faster
@@ -178,9 +186,8 @@ class Session:
                 if (record := self._store.newest(task.key)) is not None:
                     self._tell(record)
 
-    def _wanted(self, task: Task) -> tuple[str, ...]:
-        """The metrics that a clip still needs."""
-        entry = self._store.entry(task.key)
+    def _wanted(self, task: Task, entry: Entry | None) -> tuple[str, ...]:
+        """The metrics that a clip still needs, from what is known of it."""
         if entry is None:
             return task.metrics
         tried_now = entry.offset >= self._store.begun

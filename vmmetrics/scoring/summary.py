@@ -47,22 +47,23 @@ class Summary:
         self._ours = known.keys()
         self._at_fault = {key for key, metric in known.items() if metric.low_is_fault}
         for record in records:
-            self.add(record)
+            self.add(record, record.motion_index)
 
-    def add(self, record: Record) -> None:
-        """Take in a record."""
+    def add(self, record: Record, index: float | None) -> None:
+        """Take in a record and its index."""
         scores = dict(record.scores)
         self._metrics.update(scores, record.missing, record.errors)
         if record.path and not record.error and not self._ours.isdisjoint(scores):
             lowest = min((score for metric, score in scores.items() if metric in self._at_fault), default=1)
             if lowest < self._lowest:
                 self.telling, self._lowest = record.clip, lowest
-        index = record.motion_index
         if index is not None:
             scores[INDEX] = index
         for metric, score in scores.items():
-            column = self._scores.setdefault(metric, array("d"))
-            _pad(column, self.clips, math.nan)
+            column = self._scores.get(metric)
+            if column is None or len(column) < self.clips:
+                column = self._scores.setdefault(metric, array("d"))
+                _pad(column, self.clips, math.nan)
             column.append(score)
         for metric in record.not_applicable:
             flags = self._foreign.setdefault(metric, bytearray())

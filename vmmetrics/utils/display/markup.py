@@ -127,6 +127,7 @@ def without_guard(cell: str) -> str:
     return cell[1:] if cell.startswith("'") and cell[1:].startswith(("'", *_FORMULA)) else cell
 
 
+_STARTS = frozenset((*_FORMULA, "'"))
 _QUOTED = re.compile(r'[,"\r\n]')
 
 
@@ -136,6 +137,6 @@ def _csv_cell(value: object) -> str:
     text = str(value)
     if isinstance(value, int | float):
         return text
-    if isinstance(value, str) and (text.startswith(_FORMULA) or without_guard(text) != text):
+    if text[:1] in _STARTS and isinstance(value, str) and (text[0] != "'" or without_guard(text) != text):
         text = f"'{text}"  # a text that looks guarded is guarded too, so that taking the guard off gives it back
     return '"' + text.replace('"', '""') + '"' if _QUOTED.search(text) else text
