@@ -17,7 +17,7 @@ import numpy as np
 
 from vmmetrics.engines.connection import Cluster
 from vmmetrics.scoring.engine import cluster_workers
-from vmmetrics.scoring.local import prepare, run
+from vmmetrics.scoring.local import Start, prepare, run
 from vmmetrics.scoring.session import MemoryStore, Session
 from vmmetrics.scoring.settings import Settings
 from vmmetrics.scoring.suite import ClipScores
@@ -92,7 +92,7 @@ def measure(seconds: float, count: int, workers: int, out: Path | None = None) -
         setup, watch, cluster = prepare(settings), Watch(), Cluster(cpus=SHARE)
         begin, spent = time.monotonic(), time.process_time()
         if out is not None:
-            run(setup, tasks, workers, out, watch, cluster=cluster)
+            run(setup, tasks, Start(workers, cluster=cluster), out, watch)
         else:
             suite = setup.scorer.suite(METRICS)
             engine = cluster_workers(settings, workers, 600, cluster, suite, print)

@@ -211,7 +211,7 @@ def _wrong_content(home: Path) -> Iterator[BadInput]:
     yield BadInput("mp4 named gif", mp4, "content decides", "ok", "")
     gif = write_animation(home / "is_gif.gif", clip, duration=100).rename(home / "is_gif.mp4")
     yield BadInput("gif named mp4", gif, "content decides", "ok", "")
-    yield BadInput("text file", _bytes(home / "notes.txt", b"hello"), "plainly no clip", "error", "Not a video", False)
+    yield BadInput("text file", _bytes(home / "notes.md", b"hello"), "plainly no clip", "error", "Not a video", False)
     npz = home / "arrays.npz"
     np.savez(npz, clip)
     yield BadInput("npz", npz, "not a format we read", "error", "as .npy", False)

@@ -198,7 +198,7 @@ def test_a_file_gives_options_and_the_command_line_wins(name: str, vmmetrics: An
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("metrcs = 'mss'", "no option is called 'metrcs'; did you mean metrics?"),
+        ("metrcs = 'mss'", "no option is called 'metrcs'; did you mean metrics or retries?"),
         ("jobs = true", "expected text or a number for jobs"),
         ("allow-failures = 1", "expected true or false for allow-failures"),
         ("preset = ['a', 'b']", "expected one value for preset"),

@@ -98,7 +98,7 @@ def test_the_search_for_clips_is_said_before_it_begins(tmp_path: Path) -> None:
     for terminal in (False, True):
         text = io.StringIO()
         console = PlainConsole(file=text, width=300, force_terminal=terminal)
-        with finding(console, [folder, tmp_path / "file.mp4"]) as found:
+        with finding(console, [str(folder), str(tmp_path / "file.mp4")]) as found:
             if not terminal:
                 assert text.getvalue() == f"finding clips in {tmp_path}/a\\x1b folder ...\n"
             found(1234)

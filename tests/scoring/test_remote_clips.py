@@ -13,7 +13,7 @@ import pytest
 import vmmetrics
 from tests.file_server import FileServer, serving
 from vmmetrics.errors import SetupError
-from vmmetrics.scoring.local import prepare, run
+from vmmetrics.scoring.local import Start, prepare, run
 from vmmetrics.scoring.mirror import Mirror, restore
 from vmmetrics.scoring.settings import Settings
 from vmmetrics.scoring.tasks import tasks_of_paths
@@ -128,7 +128,7 @@ def test_a_dead_worker_leaves_a_record_without_the_clip_being_read_here(
     settings = Settings(metrics=("pas",), scratch=Scratch(str(tmp_path / "scratch")))
     urls = [f"{server.url}/{name}.npy" for name in ("a", "kill")]
     tasks = tasks_of_paths(urls, ("pas",))[0]
-    table = run(prepare(settings), tasks, 1, tmp_path / "run")
+    table = run(prepare(settings), tasks, Start(1), tmp_path / "run")
     a, kill = sorted(table, key=lambda record: record.clip)
     assert (a.error, kill.sha256 is None or len(kill.sha256)) == (None, 64)
     assert str(kill.error).startswith("The worker process died on this clip (killed by signal SIGKILL")
@@ -148,10 +148,10 @@ def test_a_full_scratch_ends_the_run_and_keeps_what_was_scored(
     other.mkdir(parents=True)
     (other / "0.npy").write_bytes(bytes(5000))
     with pytest.raises(SetupError, match=r"scratch folder .* is full: 0 of 0 MiB are taken"):
-        run(prepare(settings), tasks_of_paths(urls, ("pas",))[0], 0, tmp_path / "run")
+        run(prepare(settings), tasks_of_paths(urls, ("pas",))[0], Start(), tmp_path / "run")
     assert not (tmp_path / "run/scores.jsonl").exists() or not lines(tmp_path / "run")
     (other / "0.npy").unlink()
-    assert not run(prepare(settings), tasks_of_paths(urls, ("pas",))[0], 0, tmp_path / "run").failed
+    assert not run(prepare(settings), tasks_of_paths(urls, ("pas",))[0], Start(), tmp_path / "run").failed
 
 
 def test_a_mirror_holds_the_run_and_gives_it_back(make_clips: Any, store: Any, bucket: str, tmp_path: Path) -> None:
