@@ -40,6 +40,7 @@ class Clip:
         size: (width, height) of the clip as stored, before any downscaling for memory.
         notes: What the reader had to assume or change, in words (assumed frame rate, downscaling, ...).
         tags: What the prompt list says of the motion asked for; ``{"skeleton": "none"}`` says that no body is expected.
+        codec: Name of the codec that the frames were stored with (``"h264"``), or None where there is none.
     """
 
     frames: NDArray[np.uint8]
@@ -51,6 +52,7 @@ class Clip:
     size: tuple[int, int] = (0, 0)
     notes: tuple[str, ...] = field(default=())
     tags: Mapping[str, str | float] = field(default_factory=dict)
+    codec: str | None = None
 
     def __post_init__(self) -> None:
         frames = self.frames

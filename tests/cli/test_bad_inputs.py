@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.bad_inputs import make_all
-from vmmetrics.scoring.directory import read_records
+from vmmetrics.scoring.records import read_records
 
 
 def test_each_bad_clip_gets_a_reason_and_the_others_their_scores(

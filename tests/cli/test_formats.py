@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from vmmetrics.scoring.directory import read_records
+from vmmetrics.scoring.records import read_records
 from vmmetrics.utils.display.records import records, to_csv
 from vmmetrics.utils.display.tables import DisplayCell, DisplayTable, figure, heads
 

@@ -10,7 +10,7 @@ import pytest
 from vmmetrics.cli.main import main
 from vmmetrics.prompts.clips.makers import write_video
 from vmmetrics.scoring.api import score
-from vmmetrics.scoring.directory import read_events, read_records
+from vmmetrics.scoring.records import read_events, read_records
 from vmmetrics.video import read_clip
 
 CLIP = Path(__file__).parents[1] / "data" / "samples" / "zeroscope" / "woman-walks-and-sits.mp4"

@@ -31,7 +31,9 @@ DATA = Path(__file__).parents[1] / "data"
 
 def make_clips(folder: Path, *names: str) -> Path:
     for number, name in enumerate(names):
-        frames = np.full((4, 16, 24, 3), 10 + number % 200, np.uint8) + np.arange(4, dtype=np.uint8)[:, None, None, None]
+        frames = (
+            np.full((4, 16, 24, 3), 10 + number % 200, np.uint8) + np.arange(4, dtype=np.uint8)[:, None, None, None]
+        )
         folder.mkdir(exist_ok=True)
         np.save(folder / f"{name}.npy", frames)
     return folder

@@ -15,10 +15,10 @@ from vmmetrics.alignment.readers.scores import read_scores
 from vmmetrics.errors import VMMetricsError
 from vmmetrics.scoring import leaderboard_text
 from vmmetrics.scoring.api import score
-from vmmetrics.scoring.directory import read_records
 from vmmetrics.scoring.leaderboard import make_boards
 from vmmetrics.scoring.merge import merge
 from vmmetrics.scoring.recall import recall
+from vmmetrics.scoring.records import read_records
 from vmmetrics.scoring.show.findings import Findings, perceive
 from vmmetrics.scoring.show.sheet import draw_sheet
 from vmmetrics.utils.display.tables import to_latex, to_markdown
@@ -53,7 +53,7 @@ FIELDS: dict[str, list[Any]] = {
 """Values of the fields of a line of ``scores.jsonl``."""
 
 HEADER: dict[str, list[Any]] = {
-    "format": [None, "1", 2, []],
+    "format": [None, "1", 0, 3, True, []],
     "configuration": [None, [], {}, "x"],
     "metrics": [None, "pas", {}, [5]],
     "sessions": [None, {}, [5], "x"],
@@ -173,7 +173,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave out what takes the time of a start and of a table."""
     monkeypatch.setattr("vmmetrics.utils.statistics.paired.MEAN_RESAMPLES", 10)
     monkeypatch.setattr("vmmetrics.utils.storage.provenance.version_of", {"vmmetrics": "1"}.get)
-    monkeypatch.setattr("vmmetrics.scoring.table.find_spec", lambda name: None)
+    monkeypatch.setattr("vmmetrics.scoring.export.find_spec", lambda name: None)
 
 
 @pytest.mark.usefixtures("fake_suite", "quick")

@@ -16,8 +16,8 @@ from tests.bad_inputs import moving_frames, write_pictures, write_video
 from vmmetrics.alignment.probe import Plan, probe
 from vmmetrics.cas.label.videoreward import reward_clips
 from vmmetrics.scoring.api import score
-from vmmetrics.scoring.directory import read_records
 from vmmetrics.scoring.merge import merge
+from vmmetrics.scoring.records import read_records
 from vmmetrics.video import discover
 from vmmetrics.video.discover import fingerprint
 from vmmetrics.video.prompts import Prompts

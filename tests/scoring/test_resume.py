@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +12,9 @@ import pytest
 from vmmetrics.clip import Clip
 from vmmetrics.errors import SetupError
 from vmmetrics.scoring.api import score
-from vmmetrics.scoring.directory import RunDirectory, read_events, read_records
+from vmmetrics.scoring.directory import RunDirectory
 from vmmetrics.scoring.engine import InProcess
+from vmmetrics.scoring.records import read_events, read_records
 from vmmetrics.scoring.table import Table
 from vmmetrics.scoring.work import Task
 from vmmetrics.utils.storage.journal import Journal
@@ -247,17 +250,19 @@ def test_of_a_full_disk_the_first_message_counts(
     def full(self: Journal, lines: Any) -> None:
         raise SetupError("Cannot write scores.jsonl: No space left on device")
 
-    def fuller(path: Path, data: bytes) -> None:
+    @contextmanager
+    def fuller(path: Path) -> Iterator[None]:
         raise SetupError(f"Cannot write {path}: No space left on device")
+        yield
 
     with monkeypatch.context() as patch:
-        patch.setattr(Journal, "append", full)
-        patch.setattr("vmmetrics.utils.storage.atomic.write_atomically", fuller)
+        patch.setattr(Journal, "write", full)
+        patch.setattr("vmmetrics.scoring.export.writing", fuller)
         patch.setattr("vmmetrics.scoring.directory.write_json", lambda path, value: path.write_text(json.dumps(value)))
         with pytest.raises(SetupError, match=r"Cannot write scores\.jsonl"):
             score(clips, out=run)
     with monkeypatch.context() as patch:
-        patch.setattr("vmmetrics.utils.storage.atomic.write_atomically", fuller)
+        patch.setattr("vmmetrics.scoring.export.writing", fuller)
         patch.setattr("vmmetrics.scoring.directory.write_json", lambda path, value: path.write_text(json.dumps(value)))
         with pytest.raises(SetupError, match=r"Cannot write .*scores\.csv"):
             score(clips, out=run)

@@ -17,8 +17,8 @@ import pytest
 
 from vmmetrics.errors import SetupError
 from vmmetrics.scoring.api import score
-from vmmetrics.scoring.directory import read_events, read_records
 from vmmetrics.scoring.merge import merge
+from vmmetrics.scoring.records import read_events, read_records
 
 pytestmark = [pytest.mark.usefixtures("fake_suite"), pytest.mark.skipif(os.name != "posix", reason="kills processes")]
 ROOT = Path(__file__).parents[2]

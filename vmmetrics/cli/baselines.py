@@ -12,7 +12,7 @@ from rich.console import Console
 
 from vmmetrics.cli import options
 from vmmetrics.cli.options import count_option, jobs_option, number_option, option
-from vmmetrics.cli.running import cluster_of, parse_names, parse_shard, reading_of, run_clips
+from vmmetrics.cli.running import cluster_of, parse_names, parse_scratch, parse_shard, reading_of, run_clips
 from vmmetrics.cli.terminal import EXIT_FAILURES, error, usage
 
 if TYPE_CHECKING:
@@ -59,6 +59,9 @@ def baselines(
     allow_failures: options.AllowFailures = False,
     device: options.Device = None,
     limit: options.Limit = None,
+    scratch: options.Scratch = None,
+    relist: options.Relist = False,
+    mirror: options.Mirror = None,
     dry_run: options.DryRun = False,
     form: options.Format = "text",
 ) -> None:
@@ -87,8 +90,10 @@ def baselines(
         idle = [family for family in given if not set(chosen([family])) & set(wanted)]
         if idle:
             raise typer.BadParameter(f"--metrics leaves out {', '.join(idle)}, which something was given for")
-        settings = BaselineSettings(metrics=wanted, reading=reading, given=tuple(given.items()))
-    table, output, messages = run_clips(
+        settings = BaselineSettings(
+            metrics=wanted, reading=reading, given=tuple(given.items()), scratch=parse_scratch(scratch)
+        )
+    table, output, messages, mirrored = run_clips(
         clips,
         settings,
         out,
@@ -98,11 +103,13 @@ def baselines(
         timeout=timeout,
         follow_links=follow_links,
         limit=limit,
+        relist=relist,
+        mirror=mirror,
         dry_run=form if dry_run else None,
         cluster=cluster,
     )
     _print(table, form, output, messages)
-    if table.failed and not allow_failures:
+    if (table.summary.failed and not allow_failures) or not mirrored:
         raise typer.Exit(EXIT_FAILURES)
 
 
@@ -152,8 +159,8 @@ def _print(table: Table, form: str, output: Console, messages: Console) -> None:
         cells += [figure(value, "-" if value is None else f"{value:.4g}") for value in by_model]
         grid.add(name, baseline.unit, "lower" if baseline.lower_is_better else "higher", *cells)
     print_result(form, [grid], output, data=lambda: results_data(table), csv=table.to_csv)
-    if table.failed:
-        error(messages, f"{len(table.failed)} of {len(table)} clips failed", "bold red")
+    if table.summary.failed:
+        error(messages, f"{table.summary.failed} of {len(table)} clips failed", "bold red")
     messages.print(f"results: {table.path}/scores.csv, scores.jsonl, events.jsonl, run.json", soft_wrap=True)
     print_besides(table, messages)
     command = f"vmmetrics align RUN {shlex.quote(str(table.path))} RATINGS"

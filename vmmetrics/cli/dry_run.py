@@ -24,7 +24,7 @@ SHOWN_CLIPS = 20
 
 
 def show_run(
-    tasks: Sequence[Task], settings: Settings, clips: Sequence[Path], out: Path | None, form: str, output: Console
+    tasks: Sequence[Task], settings: Settings, clips: Sequence[str], out: Path | None, form: str, output: Console
 ) -> None:
     """Print the clips of a run with their prompts, its models and weights, and where results would go.
 
@@ -74,7 +74,7 @@ def clip_table(tasks: Sequence[Task], form: str) -> DisplayTable:
 
 
 def _there(place: Path, tasks: Sequence[Task]) -> str:
-    from vmmetrics.scoring.directory import read_records
+    from vmmetrics.scoring.records import read_records
 
     if not (place / "run.json").exists():
         return "new"

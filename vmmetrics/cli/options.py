@@ -148,7 +148,25 @@ OutputFormat = Literal["text", "json", "csv", "markdown", "latex"]
 Format = Annotated[OutputFormat, option("Form of the result on stdout; messages go to stderr.", "--format")]
 Limit = Annotated[int | None, count_option("Use only the first N clips.")]
 DryRun = Annotated[bool, option("Print what would be done; compute and write nothing.", "--dry-run")]
-Clips = Annotated[list[Path], argument("Files, folders, quoted patterns, Parquet files, hf://datasets/ORG/NAME.")]
+Clips = Annotated[  # texts: a path would lose a slash of an address
+    list[str],
+    argument(
+        "Files, folders, quoted patterns, Parquet files, hf://datasets/ORG/NAME; s3://, gs:// and https:// addresses; "
+        "lists of these (clips.jsonl, urls.txt).",
+    ),
+]
+Scratch = Annotated[
+    str | None,
+    option(
+        "Folder for clips from addresses until they are read, and how much it may hold. Default: 10GB of the temporary "
+        "folder.",
+        metavar="DIR[:SIZE]",
+    ),
+]
+Relist = Annotated[bool, option("List addresses again; without it a resumed run keeps its list.", "--relist")]
+Mirror = Annotated[
+    str | None, option("Copy the run directory to this address (s3://bucket/runs/mine) while it grows.", metavar="URI")
+]
 RunFolder = Annotated[
     Path | None, out_option("Run directory; resumes what is there. Default: a folder of its own below vmmetrics-runs/.")
 ]

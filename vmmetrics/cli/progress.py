@@ -7,7 +7,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from statistics import fmean, median
 
 from rich.console import Console
@@ -16,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from vmmetrics.cli.terminal import Bar, count, error
 from vmmetrics.scoring.record import Record
 from vmmetrics.scoring.table import cell
+from vmmetrics.utils.storage.addresses import address_of, is_web, safe_name
 
 SLOW_ON_BAR, SLOW_IN_LINES = 10.0, 60.0
 """Seconds from which on the slowest clip is shown, on the bar and in a line of its own."""
@@ -24,14 +24,19 @@ _COUNT_SECONDS = 0.1  # between two counts of the clips found
 
 
 @contextmanager
-def finding(console: Console, paths: Iterable[Path]) -> Iterator[Callable[[int], None]]:
+def finding(console: Console, paths: Iterable[str]) -> Iterator[Callable[[int], None]]:
     """Say which folders are searched for clips, and on a terminal how many were found so far.
 
     Args:
         console: Where.
-        paths: Folders, and files, which need no search.
+        paths: Folders and addresses, and files, which need no search.
     """
-    folders = [str(path) for path in paths if os.path.isdir(path)]  # noqa: PTH112 - Path's raises on long names
+    there = [(path, address_of(path)) for path in paths]
+    folders = [
+        safe_name(address or path)
+        for path, address in there
+        if os.path.isdir(path) or (address and not is_web(address))  # noqa: PTH112 - Path's raises on long names
+    ]
     text = f"finding clips in {', '.join(folders)} ..."
     if not folders or not console.is_terminal:
         if folders:

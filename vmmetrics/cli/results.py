@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
@@ -16,9 +17,8 @@ from vmmetrics.cli.progress import reasons
 from vmmetrics.cli.tables import name, number, whole
 from vmmetrics.cli.tables import table as grid_of
 from vmmetrics.cli.terminal import count, error
-from vmmetrics.metrics.registry import registered
 from vmmetrics.scoring.table import Table, cell, missing_lines, why
-from vmmetrics.utils.display.markup import listed
+from vmmetrics.types import BoolArray
 from vmmetrics.utils.display.tables import DisplayCell, DisplayTable, Part, figure, heads
 from vmmetrics.utils.statistics.paired import Mean
 
@@ -44,10 +44,12 @@ def print_results(
         form, parts, output,
         text=lambda: _print_tables(table, output), data=lambda: results_data(table), csv=table.to_csv,
     )  # fmt: skip
-    for record in table.failed if name_failures else []:
-        error(messages, f"failed: {record.clip}: {reasons(record)}")
-    if table.failed:
-        error(messages, f"{len(table.failed)} of {len(table)} clips failed", "bold red")
+    failed = table.summary.failed
+    for record in table if name_failures and failed else ():
+        if record.failed:
+            error(messages, f"failed: {record.clip}: {reasons(record)}")
+    if failed:
+        error(messages, f"{failed} of {len(table)} clips failed", "bold red")
     if table.path is not None:
         _print_directions(table, table.path, messages)
 
@@ -55,18 +57,18 @@ def print_results(
 def results_data(table: Table) -> dict[str, Any]:
     """Return clips and means for programs: None where there is no score, with the reason beside it."""
     clips = []
-    for record, row in zip(table, table.rows(), strict=True):
+    for record, row in zip(table, table.iterate_rows(), strict=True):
         reasons_of = {m: why(record, m) for m in table.metrics if m not in record.scores and why(record, m)}
         about = {name: value for name, value in row.items() if name != "missing"}
         clips.append({**about, "reasons": reasons_of})
     means = {"all": table.mean(), **({"models": table.by_model()} if table.by_model() else {})}
     run = None if table.path is None else str(table.path)
-    return {"run": run, "label": table.label, "clips": clips, "failed": len(table.failed), "means": means}
+    return {"run": run, "label": table.label, "clips": clips, "failed": table.summary.failed, "means": means}
 
 
 def results_parts(table: Table) -> list[Part]:
     """Return clips and means as tables."""
-    columns = [*table.metrics, *(["motion_index"] if "motion_index" in table.mean() else [])]
+    columns = [*table.metrics, *(["motion_index"] if table.summary.indexed else [])]
     heads_of = heads("clip", *(metric.upper().removeprefix("MOTION_") for metric in columns))
     clips = DisplayTable("clips", "Clips", table.label, heads_of)
     for record in table:
@@ -98,7 +100,7 @@ def _print_tables(table: Table, output: Console) -> None:
         output.print(f"and {len(table) - SHOWN_CLIPS} more clips, in scores.csv")
     if len(table) > 1:
         output.print(_means(table))
-    patterns = [(str(pattern), part) for pattern, part in table.by_tag("pattern").items()]
+    patterns = [(str(pattern), rows) for pattern, rows in table.summary.by_tag("pattern").items()]
     if len(patterns) > 1:
         output.print(_grid_of_means("by motion pattern (all tags: breakdown.csv)", "pattern", table, patterns))
     print_missing(table, output)
@@ -107,7 +109,7 @@ def _print_tables(table: Table, output: Console) -> None:
 
 def _clips(table: Table) -> Grid:
     heads = [metric.upper() for metric in table.metrics]
-    indexed = any(record.motion_index is not None for record in table)
+    indexed = table.summary.indexed
     grid = grid_of(name("clip"), *map(whole, heads), *([whole("INDEX")] if indexed else []))
     for record in table.records[:SHOWN_CLIPS]:
         cells = [cell(record, metric) for metric in table.metrics]
@@ -119,23 +121,21 @@ def _clips(table: Table) -> Grid:
 
 def _means(table: Table) -> Grid:
     """A row per model where there are several, and one for all clips."""
-    models = sorted({record.model for record in table if record.model is not None})
-    rows: list[tuple[str | Text, Table]] = [
-        (m, Table([r for r in table if r.model == m])) for m in models if len(models) > 1
-    ]
-    rows.append((Text("all", "bold"), table))
-    return _grid_of_means("mean [95 % bootstrap interval]", "model" if models else "", table, rows)
+    models = table.summary.models
+    parts: list[tuple[str | Text, BoolArray]] = [*models.items()] if len(models) > 1 else []
+    parts.append((Text("all", "bold"), np.ones(len(table), np.bool_)))
+    return _grid_of_means("mean [95 % bootstrap interval]", "model" if models else "", table, parts)
 
 
-def _grid_of_means(title: str, head: str, table: Table, rows: Sequence[tuple[str | Text, Table]]) -> Grid:
-    columns = [*table.metrics, *(["motion_index"] if "motion_index" in table.mean() else [])]
+def _grid_of_means(title: str, head: str, table: Table, parts: Sequence[tuple[str | Text, BoolArray]]) -> Grid:
+    columns = [*table.metrics, *(["motion_index"] if table.summary.indexed else [])]
     heads = [metric.upper().removeprefix("MOTION_") for metric in columns]
     grid = grid_of(name(head), number("clips"), *map(whole, heads), title=title)
-    for shown, part in rows:
-        means = part.mean()
-        foreign = {metric for metric in columns if all(metric in record.not_applicable for record in part)}
-        cells = [Text("n/a", "dim") if m in foreign else _mean(means.get(m), len(part)) for m in columns]
-        grid.add_row(shown, str(len(part)), *cells)
+    for shown, rows in parts:
+        clips, means = int(rows.sum()), table.summary.mean(rows)
+        foreign = {metric for metric in columns if table.summary.foreign(metric, rows) == clips}
+        cells = [Text("n/a", "dim") if m in foreign else _mean(means.get(m), clips) for m in columns]
+        grid.add_row(shown, str(clips), *cells)
     return grid
 
 
@@ -159,12 +159,15 @@ def print_missing(table: Table, output: Console) -> None:
 
 def print_besides(table: Table, messages: Console) -> None:
     """Print how many clips of the run are in its files and not in the table: of earlier commands, or gone."""
+    from vmmetrics.utils.storage.addresses import address_of
     from vmmetrics.video.discover import is_there
 
     if not table.besides:
         return
-    gone = sum(record.path is not None and not is_there(Path(record.path)) for record in table.besides)
-    names = listed([record.clip for record in table.besides], 3)
+    here = (record.path for record in table.besides if record.path is not None and address_of(record.path) is None)
+    gone = sum(not is_there(Path(path)) for path in here)
+    shown, more = ", ".join(record.clip for record in table.besides[:3]), len(table.besides) - 3
+    names = f"{shown} and {more} more" if more > 0 else shown
     number = count(len(table.besides), "more clip")
     why = ", which is gone" if gone == len(table.besides) == 1 else f"; gone: {gone}" if gone else ""
     messages.print(f"scores.csv holds {number} of earlier commands: {names}{why}", soft_wrap=True)
@@ -173,10 +176,7 @@ def print_besides(table: Table, messages: Console) -> None:
 def _print_directions(table: Table, path: Path, messages: Console) -> None:
     messages.print(f"results: {path}/scores.csv, scores.jsonl, events.jsonl, run.json", soft_wrap=True)
     print_besides(table, messages)
-    known = registered()
-    drawable = [r for r in table if r.path and not r.error and not known.keys().isdisjoint(r.scores)]
-    if drawable:  # the one with the lowest score has most to show
-        telling = {key for key, metric in known.items() if metric.low_is_fault}
-        scored = min(drawable, key=lambda r: min((s for m, s in r.scores.items() if m in telling), default=1))
-        command = f"vmmetrics show {shlex.quote(str(path))} {shlex.quote(scored.clip)} --out show.png"
+    telling = table.summary.telling
+    if telling is not None:  # the one with the lowest score has most to show
+        command = f"vmmetrics show {shlex.quote(str(path))} {shlex.quote(telling)} --out show.png"
         messages.print(f"what cost points: {command}", soft_wrap=True)

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 import typer
 from rich.console import Console
 
-from vmmetrics.cli.terminal import count, open_consoles, until_stopped, usage
+from vmmetrics.cli.terminal import count, error, open_consoles, until_stopped, usage
 from vmmetrics.utils.display.markup import listed, shortened
 
 if TYPE_CHECKING:
     from vmmetrics.engines.connection import Cluster
     from vmmetrics.scoring.settings import Settings
     from vmmetrics.scoring.table import Table
+    from vmmetrics.utils.storage.scratch import Scratch
 
 DEFAULT_JOBS = 1
 """A worker process of its own even for one clip at a time: a clip that brings it down does not end the run."""
@@ -42,20 +43,32 @@ def parse_shard(text: str | None) -> tuple[int, int] | None:
     return int(match[1]), int(match[2])
 
 
-def parse_bytes(text: str) -> int:
+def parse_bytes(text: str, name: str = "--max-memory") -> int:
     """The bytes in a size such as ``2GB``."""
     match = re.fullmatch(r"([0-9]{1,20}(?:\.[0-9]{1,20})?)\s*([kmgt]?)(?:i?b)?", text.strip().lower())
     size = int(float(match[1]) * _UNITS[match[2]]) if match else 0
     if not 1 <= size <= MAX_BYTES:
         raise typer.BadParameter(
             f"expected a size from 1B to 1024TB, such as 512MB or 2GB, but got {shortened(text, 80)!r}",
-            param_hint="--max-memory",
+            param_hint=name,
         )
     return size
 
 
+def parse_scratch(text: str | None) -> Scratch:
+    """The folder and bound of ``DIR[:SIZE]``."""
+    from vmmetrics.utils.storage.scratch import DEFAULT_BYTES, Scratch
+
+    if text is None:
+        return Scratch()
+    folder, colon, size = text.rpartition(":")
+    if not colon or not size[:1].isdecimal() or os.path.isdir(text):  # noqa: PTH112 - a text
+        return Scratch(text, DEFAULT_BYTES)
+    return Scratch(folder, parse_bytes(size, "--scratch"))
+
+
 def run_clips(
-    clips: list[Path],
+    clips: list[str],
     settings: Settings,
     out: Path | None,
     prompts: Path | None,
@@ -66,13 +79,15 @@ def run_clips(
     timeout: float | None,
     follow_links: bool,
     limit: int | None = None,
+    relist: bool = False,
+    mirror: str | None = None,
     dry_run: str | None = None,
     cluster: Cluster | None = None,
-) -> tuple[Table, Console, Console]:
+) -> tuple[Table, Console, Console, bool]:
     """Score clips into a directory, with progress; Ctrl-C, SIGTERM and SIGHUP stop it, and what was scored is kept.
 
     Args:
-        clips: Files and folders.
+        clips: Files, folders, addresses and lists of these.
         settings: With what; its models are loaded before the first clip.
         out: Run directory; None for one of its own.
         prompts: Prompt list, or None.
@@ -82,29 +97,42 @@ def run_clips(
         timeout: Seconds that a clip may take; None for the default.
         follow_links: Whether symlinks may lead out of the folders.
         limit: Score only so many clips, the first.
+        relist: Whether addresses are listed again that an earlier start listed.
+        mirror: Address that the run directory is copied to, or None.
         dry_run: Print in this form what would be run, and run nothing.
         cluster: A Ray cluster whose nodes score; None scores on this machine.
 
     Returns:
-        The records, and the consoles for results and for messages.
+        The records, the consoles for results and for messages, and whether the mirror, if any, is complete.
     """
     from vmmetrics.cli.progress import LiveProgress, finding
     from vmmetrics.scoring.directory import check_directory
     from vmmetrics.scoring.local import RUNS_FOLDER, default_directory, prepare, run
+    from vmmetrics.scoring.mirror import Mirror
     from vmmetrics.scoring.tasks import prompts_found, tasks_of_paths
     from vmmetrics.scoring.tasks import shard as shard_of
+    from vmmetrics.utils.storage.addresses import address_of
     from vmmetrics.utils.storage.job_folder import check_folder
     from vmmetrics.video.discover import no_clips
 
     output, messages = open_consoles()
     remarks: list[str] = []
+    here = [Path(clip) for clip in clips if address_of(clip) is None]
+    setup, directory = None, out
+    if out is not None:
+        check_directory(out)
+    elif len(here) < len(clips) and dry_run is None:  # its directory may have the list
+        with usage():
+            setup = prepare(settings)
+        directory = default_directory(setup, clips)
     with finding(messages, clips) as found:
         tasks, unmatched = tasks_of_paths(
-            clips, settings.metrics, prompts, subject, follow_links, remarks, found, limit, dry_run is not None
-        )
+            clips, settings.metrics, prompts, subject, follow_links, remarks, found, limit, dry_run is not None,
+            directory, relist,
+        )  # fmt: skip
     if not tasks:
-        raise typer.BadParameter("; ".join([no_clips(clips), *remarks]))
-    for path in clips:
+        raise typer.BadParameter("; ".join([no_clips(here), *remarks]))
+    for path in here:
         within = os.path.abspath(path)  # noqa: PTH100  (as the tasks' paths are)
         if path.is_dir() and not any(task.path and task.path.is_relative_to(within) for task in tasks):
             remarks.append(no_clips([path]))
@@ -122,21 +150,25 @@ def run_clips(
             show_run(tasks, settings, clips, out, dry_run, output)
     if out is None:
         check_folder(Path(RUNS_FOLDER), holds="scores")
-    else:
-        check_directory(out)
     with usage():
-        setup = prepare(settings)
+        setup = setup or prepare(settings)
     directory = default_directory(setup, clips) if out is None else out
     messages.print(f"{count(len(tasks), 'clip')}, {setup.label}")
     if from_where := prompts_found(tasks):
         messages.print(from_where, soft_wrap=True)
     kept = f"stopped; what was scored is in {directory}, the same command goes on"
     workers = jobs or DEFAULT_JOBS
-    with until_stopped(messages, kept), LiveProgress(messages, settings.metrics, workers) as progress:
-        table = run(setup, tasks, workers, directory, progress, timeout, shard, limit, cluster)
+    with (
+        until_stopped(messages, kept),
+        LiveProgress(messages, settings.metrics, workers) as progress,
+        Mirror(directory, mirror, lambda text: progress.warn([text])) as copy,
+    ):
+        table = run(setup, tasks, workers, directory, progress, timeout, shard, limit, cluster=cluster)
     if summary := progress.summary():
         messages.print(summary)
-    return table, output, messages
+    if copy.behind:
+        error(messages, f"the mirror is not complete: {copy.behind}", "bold red")
+    return table, output, messages, copy.behind is None
 
 
 def cluster_of(

@@ -10,7 +10,7 @@ import typer
 
 from vmmetrics.cli import options
 from vmmetrics.cli.options import argument, jobs_option, names_option, option, out_option
-from vmmetrics.cli.running import cluster_of, parse_names, parse_shard, reading_of, run_clips
+from vmmetrics.cli.running import cluster_of, parse_names, parse_scratch, parse_shard, reading_of, run_clips
 from vmmetrics.cli.terminal import EXIT_FAILURES, EXIT_WORSE, count, error, open_consoles, usage
 from vmmetrics.metrics.registry import METRICS, load_plugins
 from vmmetrics.utils.display.markup import listed
@@ -47,6 +47,9 @@ def score(
     allow_failures: options.AllowFailures = False,
     device: options.Device = None,
     limit: options.Limit = None,
+    scratch: options.Scratch = None,
+    relist: options.Relist = False,
+    mirror: options.Mirror = None,
     dry_run: options.DryRun = False,
     form: options.Format = "text",
     fail_under: Annotated[
@@ -71,6 +74,7 @@ def score(
         "reading": reading_of(assume_fps, max_memory),
         "cas_model": None if cas_model is None else str(cas_model.absolute()),
         "plugins": plugins,
+        "scratch": parse_scratch(scratch),
     }
     from vmmetrics.cli.results import print_results
     from vmmetrics.scoring.leaderboard import INDEX
@@ -83,7 +87,7 @@ def score(
         thresholds = [read_threshold(text, settings.metrics) for text in fail_under or ()]
         if settings.protocol != "vmmetrics" and any(threshold.metric == INDEX for threshold in thresholds):
             raise ValueError(f"there is no INDEX under protocol {settings.protocol}")
-    table, output, messages = run_clips(
+    table, output, messages, mirrored = run_clips(
         clips,
         settings,
         out,
@@ -94,6 +98,8 @@ def score(
         timeout=timeout,
         follow_links=follow_links,
         limit=limit,
+        relist=relist,
+        mirror=mirror,
         dry_run=form if dry_run else None,
         cluster=cluster,
     )
@@ -106,7 +112,7 @@ def score(
             error(messages, str(verdict), "bold red")
     if not all(verdict.passed for verdict in verdicts):
         raise typer.Exit(EXIT_WORSE)
-    if table.failed and not allow_failures:
+    if (table.summary.failed and not allow_failures) or not mirrored:
         raise typer.Exit(EXIT_FAILURES)
 
 

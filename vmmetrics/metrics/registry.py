@@ -63,6 +63,8 @@ class Metric:
         beside: ``beside(clip, protocol)`` to the properties of the scene that can be computed beside the other
             metrics, as ``module:name``; None for nothing.
         source: What registered it: file or package, and its hash or version; empty for ours.
+        version: What its scores mean: raised by hand when they come to mean something else, so that those of before and
+            after are not mixed.
     """
 
     key: str
@@ -82,6 +84,7 @@ class Metric:
     question: str | None = None
     beside: str | None = None
     source: Mapping[str, str] = field(default_factory=dict)
+    version: int = 1
 
     def __post_init__(self) -> None:
         if not _KEY.fullmatch(self.key):
@@ -215,6 +218,12 @@ def find(key: str) -> Metric | None:
     if key not in _registry:
         _load_entry_points()
     return _registry.get(key)
+
+
+def version_of(key: str) -> int:
+    """Return what the scores of a metric mean; 1 where it has no entry, as baselines, whose runs describe them."""
+    metric = find(key)
+    return 1 if metric is None else metric.version
 
 
 def in_order(names: Iterable[str]) -> tuple[str, ...]:

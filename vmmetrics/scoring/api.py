@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from vmmetrics.scoring.tasks import shard as shard_of
 from vmmetrics.scoring.tasks import tasks_of_arrays, tasks_of_dataset, tasks_of_paths
 from vmmetrics.scoring.work import Task
 from vmmetrics.types import Protocol
+from vmmetrics.utils.storage.scratch import Scratch
 from vmmetrics.video.rows import is_dataset
 
 
@@ -41,6 +43,8 @@ def score(
     max_memory: int | None = None,
     follow_links: bool = True,
     plugins: Sequence[str | os.PathLike[str]] = (),
+    scratch: Scratch | None = None,
+    relist: bool = False,
     listener: Listener | None = None,
     cluster: Cluster | None = None,
 ) -> Table:
@@ -50,8 +54,9 @@ def score(
 
     Args:
         clips: A file, a folder, a pattern (``"out/*.mp4"``), a data set of the Hub (``"hf://datasets/ORG/NAME"``), an
-            array or tensor (a batch axis is fine), a :class:`~vmmetrics.clip.Clip`, a list of one kind (paths, or
-            arrays and clips), or a ``datasets.Dataset`` with a column of videos.
+            address (``"s3://bucket/clips"``), a list of clips (``"clips.jsonl"``, ``"urls.txt"``), an array or tensor
+            (a batch axis is fine), a :class:`~vmmetrics.clip.Clip`, a list of one kind (paths, or arrays and clips),
+            or a ``datasets.Dataset`` with a column of videos.
         preset: Which models.
         protocol: Which definition, ``"vmmetrics"`` or ``"vmbench"``.
         metrics: Keys of the metrics wanted.
@@ -72,6 +77,8 @@ def score(
         follow_links: Whether symlinks may lead out of the folders given; those that do are errors otherwise.
         plugins: Python files that register metrics of one's own (:func:`vmmetrics.metrics.register`); every worker
             runs them. Their keys then go among ``metrics``.
+        scratch: Where clips from addresses lie until they are read; None takes 10 GiB of the temporary folder.
+        relist: Whether to list addresses again although ``out`` has a list of them.
         listener: Is told of every clip that is done.
         cluster: A Ray cluster whose nodes score, ``jobs`` workers at most; None scores on this machine.
 
@@ -91,8 +98,13 @@ def score(
     cas = None if cas_model is None else os.path.abspath(cas_model)  # noqa: PTH100  (links are kept)
     files = tuple(os.path.abspath(path) for path in plugins)  # noqa: PTH100
     settings = Settings(preset, protocol, tuple(metrics), tuple(reading.items()), cas, plugins=files)
-    tasks = tasks_of(clips, settings, prompts, subject, fps=fps, layout=layout, follow_links=follow_links)
+    if scratch is not None:
+        settings = replace(settings, scratch=scratch)
     directory = None if out is None else Path(out)
+    tasks = tasks_of(
+        clips, settings, prompts, subject, fps=fps, layout=layout, follow_links=follow_links, keep=directory,
+        relist=relist,
+    )  # fmt: skip
     part = None if shard[1] == 1 else shard
     return run(prepare(settings), shard_of(tasks, *shard), jobs, directory, listener, timeout, part, cluster=cluster)
 
@@ -106,6 +118,8 @@ def tasks_of(
     fps: float | None = None,
     layout: str | None = None,
     follow_links: bool = True,
+    keep: Path | None = None,
+    relist: bool = False,
 ) -> list[Task]:
     """The tasks of what :func:`score` takes: paths, arrays and clips, or a data set.
 
@@ -117,7 +131,7 @@ def tasks_of(
         return tasks_of_dataset(clips, settings.metrics, prompts, subject)
     items = list(clips) if isinstance(clips, list | tuple) else [clips]
     if all(isinstance(item, str | os.PathLike) for item in items):
-        return tasks_of_paths(items, settings.metrics, prompts, subject, follow_links)[0]
+        return tasks_of_paths(items, settings.metrics, prompts, subject, follow_links, keep=keep, relist=relist)[0]
     if prompts is not None:
         raise SetupError("A prompt list is for files and data sets; give arrays theirs: Clip(frames, ..., prompt=...)")
     return tasks_of_arrays(items, settings.metrics, subject, fps=fps, layout=layout, **dict(settings.reading))

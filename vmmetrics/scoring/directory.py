@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import Any
 
-from vmmetrics.errors import SetupError, cannot
+from vmmetrics.errors import SetupError, VMMetricsError, cannot
 from vmmetrics.metrics.registry import in_order
-from vmmetrics.scoring.record import Record
-from vmmetrics.utils.schema import check, convert, read_json
+from vmmetrics.scoring.entry import Entry
+from vmmetrics.scoring.header import FORMAT, described, read_run_json
+from vmmetrics.scoring.index import EVENTS, FILE, SCORES, STATES, RunIndex
+from vmmetrics.scoring.record import Record, State
+from vmmetrics.scoring.records import RunRecords
+from vmmetrics.utils.schema import convert
 from vmmetrics.utils.storage import provenance
 from vmmetrics.utils.storage.atomic import write_json
 from vmmetrics.utils.storage.job_folder import check_folder, prepare, refuse
-from vmmetrics.utils.storage.journal import Journal, Line, iterate_lines
+from vmmetrics.utils.storage.journal import Journal, encode
 from vmmetrics.utils.storage.lock import CONFIGURATION, JOURNAL, ByteLocks, Locked
 
-FORMAT = 1
-"""Version of the layout, in ``run.json``."""
+GROUP_LINES, GROUP_SECONDS = 64, 0.5
+"""Outcomes that are written together, and how long the first of them waits for the others."""
 
 # The system's locks do not tell two users within one process apart, so each process opens a directory once.
 _open_here: set[Path] = set()
@@ -33,10 +40,11 @@ class RunDirectory(Locked):
         configuration: What every score of the run depends on.
         session: What to record about this start: ``metrics`` and anything else worth knowing.
         parts: What single scores depend on, by name; may be added to later, but not changed.
+        delay: Seconds that an outcome may wait for others to be written with; 0 writes each at once.
 
     Attributes:
         path: The directory.
-        records: Newest record of every clip, by its key.
+        begun: Length of ``scores.jsonl`` when it was opened: what lies beyond is of this session, or beside it.
         warnings: What was found damaged, in words.
 
     Raises:
@@ -49,15 +57,20 @@ class RunDirectory(Locked):
         configuration: Mapping[str, Any],
         session: Mapping[str, Any],
         parts: Mapping[str, Mapping[str, Any]] | None = None,
+        delay: float = GROUP_SECONDS,
     ) -> None:
         prepare(path, "run.json", _OURS, "scores")
         self.path = path.resolve()
-        self.records: dict[str, Record] = {}
         self.warnings: list[str] = []
+        self._delay = delay
+        self._waiting: dict[str, _Outcome] = {}
+        self._notes: list[dict[str, Any]] = []
+        self._due = inf
+        self._in_doubt = False
+        self._index: RunIndex | None = None
         if self.path in _open_here:
             raise SetupError(f"This process has {self.path} open already")
-        self._scores = Journal(self.path / "scores.jsonl")
-        self._events = Journal(self.path / "events.jsonl")
+        self._scores, self._events, self._states = (Journal(self.path / name) for name in (SCORES, EVENTS, STATES))
         try:
             self._locks = ByteLocks(self.path / "run.lock")
             _open_here.add(self.path)
@@ -65,8 +78,10 @@ class RunDirectory(Locked):
                 with self._locks.holding(CONFIGURATION):
                     self._join(configuration, session, parts or {})
                 with self._locks.holding(JOURNAL):
-                    self.warnings += self._scores.mend() + self._events.mend()
-                self.refresh()
+                    self.warnings += self._scores.mend() + self._events.mend() + self._states.mend()
+                    self._index = RunIndex(self.path, writing=True)
+                    self.begun = self._index.read
+                self.warnings += self._index.warnings("; its clip is scored again")
             except BaseException:
                 self.close()
                 raise
@@ -79,7 +94,7 @@ class RunDirectory(Locked):
         path = self.path / "run.json"
         run: dict[str, Any] = {"format": FORMAT, "configuration": configuration, "metrics": [], "sessions": []}
         if path.exists():
-            run = read_run_json(self.path)
+            run = read_run_json(self.path) | {"format": FORMAT}  # what format 1 wrote is read as it is
             different = provenance.differences(json.loads(json.dumps(configuration)), run["configuration"])
             for name, part in run.get("parts", {}).items():
                 if name in parts:
@@ -97,18 +112,49 @@ class RunDirectory(Locked):
             run = read_run_json(self.path)
             run["sessions"][self._session]["ended"] = provenance.now()
             write_json(self.path / "run.json", run)
+        with self._locks.holding(JOURNAL):
+            self._entries.flush()  # for who reads next
+
+    @property
+    def _entries(self) -> RunIndex:
+        assert self._index is not None  # noqa: S101  (from the end of the constructor on)
+        return self._index
 
     def refresh(self) -> None:
         """Take in what other processes appended since."""
         with self._locks.holding(JOURNAL):
-            self._take_in()
+            self._entries.update()
 
-    def _take_in(self) -> None:
-        self.records |= {record.key: record for record in self._scores.read_as(Record)}
-        self.warnings += self._scores.warnings("; its clip is scored again")
+    def entry(self, key: str) -> Entry | None:
+        """Return what is on the disk of the clip with this key, as of the last :meth:`refresh`; None for nothing."""
+        return self._entries.entry(key)
+
+    def newest(self, key: str) -> Record | None:
+        """Return the newest record of a clip, written or waiting to be."""
+        if key in self._waiting:
+            return self._waiting[key].record
+        found = self.entry(key)
+        return None if found is None else RunRecords(self._scores.path, [found.offset])[0]
+
+    def records(self, keys: Iterable[str]) -> RunRecords:
+        """Return the newest records of clips that have one, in the order of their keys; read when they are asked for.
+
+        Raises:
+            KeyError: One has none.
+        """
+
+        def offset(key: str) -> int:
+            found = self.entry(key)
+            if found is None:
+                raise KeyError(key)
+            return found.offset
+
+        return RunRecords(self._scores.path, map(offset, keys))
 
     def append(self, record: Record, events: Mapping[str, Any]) -> Record:
-        """Keep the outcome of one clip; when this returns it is on the disk.
+        """Keep the outcome of one clip; it is on the disk after ``delay`` seconds at the latest.
+
+        That holds as long as :meth:`commit_due` is called; :meth:`commit` writes at once.
 
         Args:
             record: What was found now.
@@ -118,31 +164,102 @@ class RunDirectory(Locked):
             The record as written: with what was known about the clip's other metrics. Where it holds what no file can
             (NaN, an object that is no JSON), the clip's record is an error instead.
         """
-        with self._locks.holding(JOURNAL):
-            self._take_in()
-            whole = record.over(self.records.get(record.key))
-            try:
-                convert(Record, whole.to_json())  # nothing is written that would not be read
-                if events:
-                    about = {name: getattr(record, name) for name in ("clip", "path", "sha256", "frames", "fps")}
-                    self._events.append([{**about, "metrics": dict(events)}])
-                self._scores.append([whole.to_json()])  # last: where this line stands, the events stand too
-            except (ValueError, TypeError) as error:
-                texts = {name: getattr(record, name) for name in _TEXTS}  # and nothing else of it
-                whole = Record(**texts, error=f"The record cannot be written: {error}")
-                self._scores.append([whole.to_json()])
-            self._take_in()
+        whole, lines = record.over(self.newest(record.key)), b""
+        try:
+            convert(Record, whole.to_json())  # nothing is written that would not be read
+            if events:
+                about = {name: getattr(record, name) for name in ("clip", "path", "sha256", "frames", "fps")}
+                lines = encode({**about, "metrics": dict(events)})
+            line = encode(whole.to_json())
+        except (ValueError, TypeError) as error:
+            texts = {name: getattr(record, name) for name in _TEXTS}  # and nothing else of it
+            whole, lines = Record(**texts, error=f"The record cannot be written: {error}"), b""
+            line = encode(whole.to_json())
+        before = self._waiting.get(record.key)
+        self._waiting[record.key] = _Outcome(whole, line, (before.events if before else b"") + lines)
+        self._due = min(self._due, time.monotonic() + self._delay)
+        self.commit_due()
         return whole
 
+    def note_state(self, key: str, sha256: str, state: State) -> None:
+        """Keep that a file which looks changed has the content that was scored, so that it is not hashed again."""
+        self._notes.append({"key": key, "sha256": sha256, "state": dict(state)})
+        self._due = min(self._due, time.monotonic() + self._delay)
+        self.commit_due()
+
+    def commit_due(self) -> float:
+        """Write what has waited long enough, or is enough; return the seconds until then, infinite for nothing."""
+        left = self._due - time.monotonic()
+        if left <= 0 or len(self._waiting) + len(self._notes) >= GROUP_LINES:
+            self.commit()
+            return inf
+        return left
+
+    def commit(self) -> None:
+        """Write what waits; when this returns it is on the disk.
+
+        Raises:
+            SetupError: The disk is full or failing, or files were removed.
+        """
+        if not self._waiting and not self._notes:
+            return
+        with self._locks.holding(JOURNAL):
+            if self._in_doubt:  # it was interrupted the last time: what had been written is not written again
+                self._entries.update()
+                self._waiting = {key: o for key, o in self._waiting.items() if not self._is_written(key, o)}
+            self._in_doubt = True
+            events = b"".join(outcome.events for outcome in self._waiting.values())
+            for journal, data in (
+                (self._events, events),
+                (self._scores, b"".join(outcome.line for outcome in self._waiting.values())),  # vouches for the events
+                (self._states, b"".join(map(encode, self._notes))),
+            ):
+                if data:
+                    journal.write(data)
+            self._entries.update()
+            done = [key for key, outcome in self._waiting.items() if outcome.released]
+            self._waiting, self._notes, self._due, self._in_doubt = {}, [], inf, False
+        for key in done:
+            super().release(key)
+
+    def _is_written(self, key: str, outcome: _Outcome) -> bool:
+        found = self.entry(key)
+        return found is not None and RunRecords(self._scores.path, [found.offset])[0] == outcome.record
+
+    def release(self, key: str) -> None:
+        """Give a claimed clip back, once its outcome is on the disk: nobody else takes it up before."""
+        if key in self._waiting:
+            self._waiting[key].released = True
+        else:
+            super().release(key)
+
     def close(self) -> None:
-        """Drop the locks."""
-        super().close()
-        _open_here.discard(self.path)
+        """Write what waits, and drop the locks."""
+        try:
+            if self._index is not None:
+                self.commit()
+                with suppress(VMMetricsError, OSError), self._locks.holding(JOURNAL):
+                    self._index.flush()  # of no matter where files were removed
+        finally:
+            if self._index is not None:
+                self._index.close()
+            super().close()
+            _open_here.discard(self.path)
+
+
+@dataclass(slots=True)
+class _Outcome:
+    """An outcome that waits to be written."""
+
+    record: Record
+    line: bytes
+    events: bytes
+    released: bool = False
 
 
 _OURS = {
-    "run.json", "run.lock", "scores.jsonl", "events.jsonl", "scores.csv", "scores.parquet", "breakdown.csv",
-    "workers.log",
+    "run.json", "run.lock", SCORES, EVENTS, STATES, FILE, f"{FILE}-journal", "scores.csv", "scores.parquet",
+    "breakdown.csv", "workers.log", "clips.jsonl",
 }  # fmt: skip
 
 
@@ -156,102 +273,3 @@ def check_directory(path: Path) -> None:
 
 
 _TEXTS = ("clip", "model", "path", "sha256", "preset", "protocol", "prompt", "prompt_source", "subject")
-
-
-def described(parts: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """What ``run.json`` says of single scores: ``parts``, and of which of them less is better; nothing for none."""
-    if not parts:
-        return {}
-    lower = [name for name in in_order(parts) if parts[name].get("lower_is_better")]
-    return {"parts": {name: parts[name] for name in in_order(parts)}, "lower_is_better": lower}
-
-
-@dataclass(frozen=True, slots=True)
-class _Configuration:
-    """What every run's configuration has; the rest differs from suite to suite."""
-
-    preset: str = ""
-    protocol: str = ""
-    label: str = ""
-    comparable: bool = False
-    models: Mapping[str, Any] = field(default_factory=dict)
-    weights: Mapping[str, Any] = field(default_factory=dict)
-    reading: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class _Header:
-    """Fields of ``run.json``."""
-
-    configuration: _Configuration
-    metrics: tuple[str, ...]
-    sessions: tuple[Mapping[str, Any], ...]
-    parts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    lower_is_better: tuple[str, ...] = ()
-
-
-def read_run_json(path: Path) -> dict[str, Any]:
-    """Read ``run.json`` of a run directory.
-
-    Raises:
-        SetupError: There is none, it is damaged, or a later version wrote it.
-    """
-    file = path / "run.json"
-    if not file.is_file():
-        raise SetupError(f"{path} is no run directory: it has no run.json")
-    run: dict[str, Any] = check(dict[str, Any], read_json(file), file)
-    if run.get("format") != FORMAT:
-        raise SetupError(f"{path} was written by another version of vmmetrics (format {FORMAT} expected)")
-    check(_Header, run, file)
-    return run
-
-
-def read_records(path: Path, warnings: list[str] | None = None) -> list[Record]:
-    """Newest record of every clip of a run directory, in order of name; a torn last line is left out.
-
-    Args:
-        path: Run directory.
-        warnings: Takes what was passed over because it is damaged, in words; None where that was said before.
-
-    Raises:
-        SetupError: It is no run directory, or cannot be read.
-    """
-    read_run_json(path)
-    journal = Journal(path / "scores.jsonl")
-    try:
-        newest = {record.key: record for record in journal.read_as(Record)}
-    except OSError as error:
-        raise cannot("read", journal.path, error) from error
-    if warnings is not None:
-        warnings += journal.warnings()
-    return sorted(newest.values(), key=lambda record: record.clip)
-
-
-@dataclass(frozen=True, slots=True)
-class _Events:
-    """Fields of a line of ``events.jsonl`` that every reader needs."""
-
-    clip: str
-    sha256: str | None
-    metrics: Mapping[str, Any]
-    path: str | None = None
-
-
-def events_lines(path: Path, containing: bytes = b"", warnings: list[str] | None = None) -> Iterator[Line]:
-    """Lines of ``events.jsonl`` that contain some bytes and name their clip; others are passed over, with a warning."""
-    return iterate_lines(path / "events.jsonl", containing, _Events, warnings)
-
-
-def read_events(path: Path, record: Record, warnings: list[str] | None = None) -> dict[str, Any]:
-    """Events and series of a clip by metric, for the metrics its record has: the newest of each.
-
-    Args:
-        path: Run directory.
-        record: The clip.
-        warnings: Takes what was passed over because it is damaged, in words.
-    """
-    newest: dict[str, Any] = {}
-    for line in events_lines(path, str(record.sha256).encode(), warnings):
-        if (line.get("path") or line["clip"]) == record.key and line["sha256"] == record.sha256:
-            newest.update(line["metrics"])
-    return {metric: newest[metric] for metric in in_order(newest) if metric in record.settled()}

@@ -55,6 +55,10 @@ class Engine(Protocol):
         """Stop what is at work."""
 
 
+def _is_remote(task: Task | None) -> bool:
+    return task is not None and task.uri is not None
+
+
 class InProcess:
     """Works on one task at a time, right here.
 
@@ -84,7 +88,7 @@ class InProcess:
 
     def submit(self, task: Task, following: Task | None = None) -> None:
         """Keep the task until it is collected."""
-        self._task, self._following = task, following if self._ahead else None
+        self._task, self._following = task, following if self._ahead or _is_remote(following) else None
 
     def collect(self, timeout: float | None = None) -> Sequence[Outcome]:  # noqa: ARG002
         """Score the task that was submitted."""
@@ -135,11 +139,12 @@ class Workers:
         settings: How they score.
         pool: The workers, with handlers of :func:`clip_handler`.
         ahead: Whether a single worker reads the following clip meanwhile; of several, another one takes it.
+        alone: Whether there is one worker; it fetches the following clip meanwhile if that lies elsewhere.
     """
 
-    def __init__(self, settings: Settings, pool: ClipPool, ahead: bool = False) -> None:
+    def __init__(self, settings: Settings, pool: ClipPool, ahead: bool = False, alone: bool = False) -> None:
         self._settings = settings
-        self._ahead = ahead
+        self._ahead, self._alone = ahead and alone, alone
         self._pool = pool
 
     @property
@@ -163,7 +168,8 @@ class Workers:
 
     def submit(self, task: Task, following: Task | None = None) -> None:
         """Hand a task, of which ``following`` most likely comes after, to the workers."""
-        self._pool.submit((task, following if self._ahead else None))
+        ahead = self._ahead or (self._alone and _is_remote(following))
+        self._pool.submit((task, following if ahead else None))
 
     def collect(self, timeout: float | None = None) -> Sequence[Outcome]:
         """Wait until something is done; may be empty.
@@ -207,7 +213,7 @@ def local_workers(
         ahead: Whether the following clip is read meanwhile, where there is one worker.
     """
     pool: ClipPool = Pool(partial(_ClipHandler, settings), jobs, timeout, log, needs=lambda item: item[0].metrics)
-    return Workers(settings, pool, ahead and jobs == 1)
+    return Workers(settings, pool, ahead, jobs == 1)
 
 
 def cluster_workers(

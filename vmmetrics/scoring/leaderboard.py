@@ -17,8 +17,9 @@ import numpy as np
 
 from vmmetrics.errors import SetupError
 from vmmetrics.metrics.registry import METRICS, in_order, label
-from vmmetrics.scoring.directory import read_records, read_run_json
+from vmmetrics.scoring.header import read_run_json
 from vmmetrics.scoring.record import Record
+from vmmetrics.scoring.records import read_records
 from vmmetrics.types import FloatArray
 from vmmetrics.utils.statistics.bootstrap import percentile_interval
 from vmmetrics.utils.statistics.paired import contributions, holm, rank_shares, resampled_means, sign_flip_p

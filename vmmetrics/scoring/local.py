@@ -15,13 +15,17 @@ from typing import Any
 from vmmetrics.engines.connection import Cluster
 from vmmetrics.engines.pool import checked_timeout
 from vmmetrics.errors import VMMetricsError
-from vmmetrics.scoring.directory import RunDirectory
+from vmmetrics.scoring.directory import GROUP_SECONDS, RunDirectory
 from vmmetrics.scoring.engine import Engine, InProcess, cluster_workers, local_workers
+from vmmetrics.scoring.export import export
+from vmmetrics.scoring.record import Record
+from vmmetrics.scoring.records import RunRecords
 from vmmetrics.scoring.session import Listener, MemoryStore, Session
 from vmmetrics.scoring.settings import Settings
-from vmmetrics.scoring.table import Table, export
+from vmmetrics.scoring.table import Table
 from vmmetrics.scoring.work import Scorer, Task
 from vmmetrics.utils.storage import provenance
+from vmmetrics.utils.storage.addresses import address_of, safe_name
 from vmmetrics.video.places import pattern_name
 
 MAX_NAME = 150
@@ -71,6 +75,7 @@ def run(
     timeout: float | None = None,
     shard: tuple[int, int] | None = None,
     limit: int | None = None,
+    verify: bool = False,
     cluster: Cluster | None = None,
 ) -> Table:
     """Score tasks.
@@ -84,6 +89,7 @@ def run(
         timeout: Seconds that a worker may spend on a clip; None is :data:`~vmmetrics.engines.pool.DEFAULT_TIMEOUT`.
         shard: The i and n of which the tasks are a part, for the record; None for all there are.
         limit: The number of clips that were considered, for the record; None for all.
+        verify: Hash every clip, also where its file looks as it did when it was scored.
         cluster: A Ray cluster whose nodes score; None scores on this machine.
 
     Returns:
@@ -96,32 +102,40 @@ def run(
     """
     bound = checked_timeout(timeout, jobs)
     say = partial(_say, listener)
+    remote = any(task.uri is not None for task in tasks)
     if out is None:
-        with _engine(setup, jobs, None, bound, cluster, say) as engine:
+        with _engine(setup, jobs, None, bound, remote, cluster, say) as engine:
             return Table(Session(tasks, engine, MemoryStore(), listener).run(), setup.label)
     session = _session(setup.settings, jobs, bound, shard) | {"limit": limit, "clips": len(tasks)}
     session |= {"engine": "local"} if cluster is None else {"engine": "ray", "cluster": asdict(cluster)}
-    with RunDirectory(out, setup.configuration, session, setup.parts) as directory:
+    delay = GROUP_SECONDS if jobs else 0.0  # in this process nothing could be written while a clip is scored
+    with RunDirectory(out, setup.configuration, session, setup.parts, delay) as directory:
         try:
             if listener:
                 listener.warn(directory.warnings)
-            with _engine(setup, jobs, out / "workers.log", bound, cluster, say) as engine:
-                records = Session(tasks, engine, directory, listener).run()
+            with _engine(setup, jobs, out / "workers.log", bound, remote, cluster, say) as engine:
+                records = Session(tasks, engine, directory, listener, verify).run()
             directory.end()
         except BaseException:  # Ctrl-C as well: the tables show what there is, but what ended the run is said
             with contextlib.suppress(OSError, VMMetricsError):
                 export(out)
             raise
         whole = export(out)
+    if isinstance(records, RunRecords) and isinstance(whole.records, RunRecords):  # many
+        besides: Sequence[Record] = whole.records.without(records)
+        return Table(records, setup.label, out, besides, None if besides else whole.summary)
     keys = {record.key for record in records}
     return Table(records, setup.label, out, [record for record in whole if record.key not in keys])
 
 
-def default_directory(setup: Setup, paths: Sequence[Path]) -> Path:
+def default_directory(setup: Setup, paths: Sequence[str | os.PathLike[str]]) -> Path:
     """Where a run goes that was given no directory: the same command finds the same place, and so resumes."""
-    given = json.dumps([setup.configuration, [str(path.absolute()) for path in paths]], sort_keys=True)
+    addresses = [address_of(path) for path in paths]
+    places = [safe_name(a) if a else str(Path(p).absolute()) for a, p in zip(addresses, paths, strict=True)]
+    given = json.dumps([setup.configuration, places], sort_keys=True)
     digest = hashlib.sha256(given.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    name = pattern_name(paths[0].resolve()).encode("utf-8", "replace")[:MAX_NAME].decode("utf-8", "ignore") or "clips"
+    first = Path(places[0].partition("?")[0] if addresses[0] else Path(paths[0]).resolve())
+    name = pattern_name(first).encode("utf-8", "replace")[:MAX_NAME].decode("utf-8", "ignore") or "clips"
     return Path(RUNS_FOLDER) / f"{name}-{setup.settings.preset}-{setup.settings.protocol}-{digest}"
 
 
@@ -131,6 +145,7 @@ def _engine(
     jobs: int,
     log: Path | None,
     timeout: float | None,
+    remote: bool,
     cluster: Cluster | None,
     say: Callable[[str], None],
 ) -> Iterator[Engine]:
@@ -147,8 +162,11 @@ def _engine(
             here = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
             settings = replace(settings, threads=max(1, here // jobs))
         engine = local_workers(settings, jobs, timeout, log, suite.reads_ahead)
-    with contextlib.closing(engine):
-        yield engine
+    with contextlib.ExitStack() as stack:
+        if remote:
+            settings.scratch.sweep()
+            stack.callback(settings.scratch.discard)
+        yield stack.enter_context(contextlib.closing(engine))
 
 
 def _say(listener: Listener | None, text: str) -> None:

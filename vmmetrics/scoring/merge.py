@@ -15,9 +15,11 @@ from typing import Any, NamedTuple
 
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.metrics.registry import in_order
-from vmmetrics.scoring.directory import FORMAT, described, events_lines, read_records, read_run_json
+from vmmetrics.scoring.export import export
+from vmmetrics.scoring.header import FORMAT, described, read_run_json
 from vmmetrics.scoring.record import Record
-from vmmetrics.scoring.table import Table, export
+from vmmetrics.scoring.records import events_lines, read_records
+from vmmetrics.scoring.table import Table
 from vmmetrics.utils.storage import provenance
 from vmmetrics.utils.storage.atomic import temporary_of, write_json
 from vmmetrics.utils.storage.journal import Journal, Line

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,18 @@ from vmmetrics.clip import Clip, Subject
 from vmmetrics.errors import ClipError, SetupError, os_reason
 from vmmetrics.perception.presets import preset_names
 from vmmetrics.perception.scene import Scene
-from vmmetrics.scoring.directory import read_events, read_records, read_run_json
+from vmmetrics.scoring.header import read_run_json
 from vmmetrics.scoring.record import Record, result_from_json
+from vmmetrics.scoring.records import read_events, read_records
 from vmmetrics.scoring.settings import Settings
 from vmmetrics.types import MetricResult, Protocol
 from vmmetrics.utils.display.markup import listed
 from vmmetrics.utils.schema import check
 from vmmetrics.utils.storage import provenance
+from vmmetrics.utils.storage.addresses import address_of
+from vmmetrics.utils.storage.remote import check_address
+from vmmetrics.utils.storage.scratch import Scratch
+from vmmetrics.utils.storage.state import FileState
 from vmmetrics.video import ASSUME_FPS, read_clip
 from vmmetrics.video.budget import DEFAULT_MAX_MEMORY
 from vmmetrics.video.discover import fingerprint, is_there
@@ -61,7 +67,6 @@ def recall(run: Path, name: str) -> Recalled:
     record = find(read_records(run, warnings), name)
     if record.error is not None:
         raise ClipError(f"{record.clip} could not be scored, so there is nothing to draw: {record.error}")
-    path = _unchanged(record)
     configuration = header["configuration"]
     if configuration.get("preset") not in preset_names():
         raise SetupError(f"{run} holds scores of {configuration.get('preset')}, which leave nothing to draw")
@@ -72,7 +77,8 @@ def recall(run: Path, name: str) -> Recalled:
     subject = None
     if record.subject is not None:
         subject = check(Subject, record.subject, f"{run / 'scores.jsonl'}, subject of {record.clip}")
-    clip = read_clip(path, name=record.clip, prompt=record.prompt, subject=subject, tags=record.tags, **reading)
+    with _unchanged(record) as path:
+        clip = read_clip(path, name=record.clip, prompt=record.prompt, subject=subject, tags=record.tags, **reading)
     different = provenance.differences(settings.configuration(suite), configuration)
     warnings += [f"{line}; masks and tracks may differ from those that were scored" for line in different]
     results = {}
@@ -128,7 +134,7 @@ def find(records: Sequence[Record], name: str) -> Record:
     """
     for matches in (
         [r for r in records if r.clip == name],
-        [r for r in records if r.path is not None and Path(r.path) == Path(name).absolute()],
+        [r for r in records if r.path is not None and (r.path == name or Path(r.path) == Path(name).absolute())],
         [r for r in records if r.clip.rpartition("/")[2] == name],
     ):
         if len(matches) == 1:
@@ -139,9 +145,28 @@ def find(records: Sequence[Record], name: str) -> Record:
     raise SetupError(f"The run has no clip {name!r}" + (f"; did you mean {' or '.join(near)}?" if near else ""))
 
 
-def _unchanged(record: Record) -> Path:
+@contextmanager
+def _unchanged(record: Record) -> Iterator[Path]:
+    """Give the file of a clip, fetched for the block where it lies at an address.
+
+    Raises:
+        ClipError: It is gone or has changed.
+    """
     if record.path is None:
         raise ClipError(f"{record.clip} was handed in as an array, and the run keeps no frames: nothing to draw on")
+    address = address_of(record.path)
+    if address is not None:
+        check_address(address)
+        scratch = Scratch()
+        scratch.sweep()
+        try:
+            fetched = scratch.fetch(address, FileState())
+            if fetched.sha256 != record.sha256:
+                raise ClipError(f"{address} has changed since it was scored; score it again, then draw it")
+            yield fetched.path
+        finally:
+            scratch.discard()
+        return
     path = Path(record.path)
     try:
         now = fingerprint(path) if path.is_absolute() and is_there(path) else None
@@ -151,4 +176,4 @@ def _unchanged(record: Record) -> Path:
         raise ClipError(f"{record.clip} is no longer at {path}; put it back, or score it where it is now")
     if now != record.sha256:
         raise ClipError(f"{path} has changed since it was scored; score it again, then draw it")
-    return path
+    yield path

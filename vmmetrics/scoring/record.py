@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 
 from vmmetrics.metrics import registry
 from vmmetrics.types import Event, FloatArray, Look, MetricResult, PlausibilityResult, Tags
-from vmmetrics.utils.schema import convert, plain
+from vmmetrics.utils.schema import convert, convert_json, plain
 
+State = Mapping[str, int | str]
+FIRST_VERSION = 1
+"""What scores without a version mean: those of vmmetrics 0.1.0, which wrote format 1 of the run directory."""
+EVEN_SECONDS = 0.001
+"""Tick of Matroska and WebM, whose times are rounded to it."""
 _SERIES_DIGITS = 6  # significant digits kept of a per-frame value: below the width of a line in any picture
 
 
@@ -45,6 +50,14 @@ class Record:
         worker: Host and process that scored it, as ``host:pid``, or None where that was not recorded.
         ended: When it was done, UTC, or None.
         seconds: Time spent on the clip.
+        score_version: What the scores mean, by metric (:attr:`vmmetrics.metrics.registry.Metric.version`); a metric
+            without one has that of format 1, :data:`FIRST_VERSION`.
+        state: What tells cheaply whether the file is still the one that was hashed: ``bytes`` and ``mtime_ns`` of a
+            file, ``files``, ``bytes`` and ``list`` of a folder of frames, ``etag`` of one elsewhere; None where only
+            the hash tells.
+        timestamps: Seconds of every frame from the first, to the microsecond; None where the frames are evenly spaced
+            by ``fps``, to :data:`EVEN_SECONDS`.
+        codec: Name of the codec the frames were stored with, or None.
 
     Raises:
         ValueError: Under protocol ``vmmetrics`` a score lies outside its metric's range.
@@ -73,6 +86,19 @@ class Record:
     worker: str | None = None
     ended: str | None = None
     seconds: float = 0.0
+    score_version: Mapping[str, int] = field(default_factory=dict)
+    state: State | None = None
+    timestamps: tuple[float, ...] | None = None
+    codec: str | None = None
+
+    @classmethod
+    def from_line(cls, line: bytes) -> Record:
+        """Return the record in a line of ``scores.jsonl``.
+
+        Raises:
+            ValueError: It is no JSON, or a field is wrong.
+        """
+        return convert_json(cls, line)
 
     def __post_init__(self) -> None:
         if self.protocol == "vmmetrics":  # the released scores leave 0..1
@@ -125,11 +151,26 @@ class Record:
             amplitude=self.amplitude if "amplitude" in anew else older.amplitude,
             notes=tuple(dict.fromkeys((*older.notes, *self.notes))),
             seconds=round(self.seconds + older.seconds, 3),
+            score_version={**_without(older.score_version, ours), **self.score_version},
         )
 
     def to_json(self) -> dict[str, Any]:
         """The line in ``scores.jsonl``; :func:`vmmetrics.utils.schema.convert` reads it back."""
-        return asdict(self)
+        return {name: dict(v) if isinstance(v := getattr(self, name), Mapping) else v for name in _FIELDS}
+
+
+_FIELDS = tuple(item.name for item in fields(Record))
+
+
+def uneven_times(timestamps: FloatArray, fps: float) -> tuple[float, ...] | None:
+    """Return (T,) seconds rounded to microseconds, or None where the frames are evenly spaced.
+
+    >>> uneven_times(np.array([0, 0.042, 0.083]), 24.0), uneven_times(np.array([0, 0.1, 0.5]), 8.0)
+    (None, (0.0, 0.1, 0.5))
+    """
+    if np.all(np.abs(timestamps - np.arange(len(timestamps)) / fps) <= EVEN_SECONDS):
+        return None
+    return tuple(round(float(time), 6) for time in timestamps)
 
 
 def _without(values: Mapping[str, Any], names: set[str]) -> dict[str, Any]:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from math import inf
 from typing import Any, Protocol
 
+from vmmetrics.errors import VMMetricsError
 from vmmetrics.scoring.directory import RunDirectory
 from vmmetrics.scoring.engine import Engine
-from vmmetrics.scoring.record import Record
-from vmmetrics.scoring.work import Task, identify
+from vmmetrics.scoring.entry import Entry, input_hash, state_text
+from vmmetrics.scoring.record import Record, State
+from vmmetrics.scoring.work import Task, identify, state_of
 
 _POLL_SECONDS = 0.2  # between two looks at clips that another process has in hand
 _TICK_SECONDS = 1.0  # between two words about the clip that has been at work longest
@@ -35,8 +39,10 @@ class Listener(Protocol):
 class MemoryStore:
     """Keeps records as a run directory does, for as long as the process lives; nobody else to share with."""
 
+    begun = 0
+
     def __init__(self) -> None:
-        self.records: dict[str, Record] = {}
+        self._records: dict[str, Record] = {}
 
     def refresh(self) -> None:
         """Nobody else writes."""
@@ -48,10 +54,33 @@ class MemoryStore:
     def release(self, key: str) -> None:
         """Nobody else waits."""
 
+    def entry(self, key: str) -> Entry | None:
+        """Return what is known of a clip, or None."""
+        record = self._records.get(key)
+        return None if record is None else Entry.of(record)
+
+    def newest(self, key: str) -> Record | None:
+        """Return the record of a clip, or None."""
+        return self._records.get(key)
+
+    def records(self, keys: Iterable[str]) -> list[Record]:
+        """Return the records of clips, in the order of their keys."""
+        return [self._records[key] for key in keys]
+
     def append(self, record: Record, events: Mapping[str, Any]) -> Record:  # noqa: ARG002
         """Keep the record."""
-        self.records[record.key] = record
+        self._records[record.key] = record
         return record
+
+    def note_state(self, key: str, sha256: str, state: State) -> None:
+        """Nobody asks again."""
+
+    def commit_due(self) -> float:
+        """Nothing waits."""
+        return inf
+
+    def commit(self) -> None:
+        """Nothing waits."""
 
 
 class Session:
@@ -66,38 +95,54 @@ class Session:
         engine: Who scores.
         store: Who keeps.
         listener: Who is told, or None.
+        verify: Hash every clip, also where its file looks as it did when it was scored.
     """
 
     def __init__(
-        self, tasks: Sequence[Task], engine: Engine, store: MemoryStore | RunDirectory, listener: Listener | None = None
+        self,
+        tasks: Sequence[Task],
+        engine: Engine,
+        store: MemoryStore | RunDirectory,
+        listener: Listener | None = None,
+        verify: bool = False,
     ) -> None:
         self._tasks = tasks
         self._engine = engine
         self._store = store
         self._listener = listener
-        self._earlier = dict(store.records)
+        self._verify = verify
         self._next_wait = time.monotonic() + _TICK_SECONDS
 
-    def run(self) -> list[Record]:
+    def run(self) -> Sequence[Record]:
         """Score what is not settled; return the record of every task, in the order of the tasks."""
+        try:
+            self._run()
+            self._store.commit()
+        except BaseException:  # Ctrl-C as well: what was scored is kept, but what ended the run is said
+            with contextlib.suppress(OSError, VMMetricsError):
+                self._store.commit()
+            raise
+        self._store.refresh()  # raises where what was kept has been removed
+        return self._store.records(task.key for task in self._tasks)
+
+    def _run(self) -> None:
         pending = deque(task for task in self._tasks if self._wanted(task))
         if self._listener:
             self._listener.begin(len(self._tasks), len(self._tasks) - len(pending))
         try:
             while pending or self._engine.busy:
                 self._hand_out(pending)
+                due = self._store.commit_due()
                 if self._engine.busy:
                     # Clips that others have in hand are looked at again whenever something of ours is done.
                     others = self._engine.free and pending
-                    self._keep(_POLL_SECONDS if others else _TICK_SECONDS)
+                    self._keep(min(_POLL_SECONDS if others else _TICK_SECONDS, due))
                     self._tell_slowest()
                 elif pending:
                     time.sleep(_POLL_SECONDS)
         except KeyboardInterrupt:
             self._drain()
             raise
-        self._store.refresh()  # raises where what was kept has been removed
-        return [self._store.records[task.key] for task in self._tasks]
 
     def _keep(self, seconds: float) -> None:
         """Wait so long for outcomes, and keep them."""
@@ -129,22 +174,43 @@ class Session:
                 self._engine.submit(task.only(wanted), pending[0] if pending else None)
             else:  # another process was faster
                 self._store.release(task.key)
-                self._tell(self._store.records[task.key])
+                if (record := self._store.newest(task.key)) is not None:
+                    self._tell(record)
 
     def _wanted(self, task: Task) -> tuple[str, ...]:
         """The metrics that a clip still needs."""
-        record = self._store.records.get(task.key)
-        if record is None:
+        entry = self._store.entry(task.key)
+        if entry is None:
             return task.metrics
-        tried_now = record is not self._earlier.get(task.key)
-        if record.error is not None and not tried_now:
+        tried_now = entry.offset >= self._store.begun
+        if entry.failed and not tried_now:
             return task.metrics  # not read again to compare
-        if not _describes(record, task):
+        if not self._describes(entry, task):
             return task.metrics
-        if record.error is not None:
+        if entry.failed:
             return ()
-        settled = record.settled() | (set(record.errors) if tried_now else set())
+        settled = entry.settled | (entry.errors if tried_now else frozenset())
         return tuple(metric for metric in task.metrics if metric not in settled)
+
+    def _describes(self, entry: Entry, task: Task) -> bool:
+        """Whether an entry is of the clip as it is now: content, prompt, subject and tags."""
+        subject = None if task.subject is None else (task.subject.noun, task.subject.phrase)
+        if entry.input != input_hash(task.prompt, subject, task.tags):
+            return False
+        if entry.sha256 is None:  # it was no clip, and is not hashed
+            return entry.failed
+        try:
+            state, settled = state_of(task)
+            if task.uri is not None:  # not read here; a list without states says: unchanged
+                return state is None or state_text(state) == entry.state
+            if state is not None and state_text(state) == entry.state and not self._verify:
+                return True
+            same = entry.sha256 == identify(task)
+        except OSError:
+            return False
+        if same and settled and state is not None and state_text(state) != entry.state:
+            self._store.note_state(task.key, entry.sha256, state)
+        return same
 
     def _tell_slowest(self) -> None:
         now = time.monotonic()
@@ -155,17 +221,3 @@ class Session:
     def _tell(self, record: Record) -> None:
         if self._listener:
             self._listener.advance(record)
-
-
-def _describes(record: Record, task: Task) -> bool:
-    """Whether a record is of the clip as it is now: content, prompt, subject and tags."""
-    subject = None if task.subject is None else (task.subject.noun, task.subject.phrase)
-    theirs = None if record.subject is None else (record.subject.get("noun"), record.subject.get("phrase"))
-    if (record.prompt, theirs) != (task.prompt, subject) or record.tags != task.tags:
-        return False
-    if record.sha256 is None:  # it was no clip, and is not hashed
-        return record.error is not None
-    try:
-        return record.sha256 == identify(task)
-    except OSError:
-        return False

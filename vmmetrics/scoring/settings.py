@@ -12,6 +12,7 @@ from vmmetrics.metrics import METRICS
 from vmmetrics.metrics.registry import find, in_order, load_plugins, registered
 from vmmetrics.types import Protocol
 from vmmetrics.utils.storage.provenance import decisive_versions
+from vmmetrics.utils.storage.scratch import Scratch
 from vmmetrics.video import ASSUME_FPS
 from vmmetrics.video.budget import DEFAULT_MAX_MEMORY
 
@@ -62,6 +63,7 @@ class Settings:
         threads: Threads per process for the neural models; never changes a score.
         suite: Class that scores, as ``module:name``.
         plugins: Python files that register metrics of one's own; every worker runs them.
+        scratch: Where clips from addresses lie until they are read; never changes a score.
 
     Raises:
         ValueError: No metric, or an unknown one.
@@ -75,6 +77,7 @@ class Settings:
     threads: int | None = None
     suite: str = field(default_factory=lambda: SUITE)
     plugins: tuple[str, ...] = ()
+    scratch: Scratch = Scratch()  # noqa: RUF009 - frozen
 
     def __post_init__(self) -> None:
         load_plugins(self.plugins)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from vmmetrics.scoring.directory import read_run_json
+from vmmetrics.scoring.header import read_run_json
 from vmmetrics.utils.storage.journal import Journal
 
 WINDOW_SECONDS = 600.0

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import html
-import io
 from collections import Counter
-from collections.abc import Collection, Sequence
-from importlib.util import find_spec
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from vmmetrics.errors import SetupError
 from vmmetrics.metrics.registry import METRICS, in_order
-from vmmetrics.scoring.directory import read_records, read_run_json
 from vmmetrics.scoring.record import Record
+from vmmetrics.scoring.records import RunRecords
+from vmmetrics.scoring.summary import Summary
+from vmmetrics.types import BoolArray
 from vmmetrics.utils.display.markup import csv_text
-from vmmetrics.utils.statistics.paired import Mean, mean_with_interval
-from vmmetrics.utils.storage.atomic import write_atomically, write_text
+from vmmetrics.utils.statistics.paired import Mean
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,7 +35,8 @@ NUMBERS = (*METRICS, "motion_index", "average", "amplitude", "fps", "seconds")
 """Columns of numbers among them."""
 COUNTS = ("frames", "width", "height")
 """Columns of whole numbers among them."""
-_SHOWN_FAILURES = 3
+HELD = 10_000
+"""Records up to which a table holds them in memory, some 2 kB each."""
 _SHOWN_ROWS = 30  # clips in a repr; beyond them it says how many more there are
 
 
@@ -41,7 +44,7 @@ class Table(Sequence[Record]):
     """The records of a run, one per clip.
 
     Attributes:
-        records: The records, in order.
+        records: The records, in order; of a run of more than :data:`HELD` clips read when they are asked for.
         label: Preset, protocol, and what the scores may be compared with.
         path: Run directory, or None where nothing was kept.
         besides: Other records of the run directory, which ``scores.csv`` holds as well: of clips that an earlier
@@ -49,12 +52,18 @@ class Table(Sequence[Record]):
     """
 
     def __init__(
-        self, records: Sequence[Record], label: str = "", path: Path | None = None, besides: Sequence[Record] = ()
+        self,
+        records: Sequence[Record],
+        label: str = "",
+        path: Path | None = None,
+        besides: Sequence[Record] = (),
+        summary: Summary | None = None,
     ) -> None:
-        self.records = list(records)
+        self.records = _held(records)
         self.label = label
         self.path = path
-        self.besides = list(besides)
+        self.besides = _held(besides)
+        self._summary = summary
 
     def __getitem__(self, index: Any) -> Any:
         return self.records[index]
@@ -63,30 +72,26 @@ class Table(Sequence[Record]):
         return len(self.records)
 
     @property
+    def summary(self) -> Summary:
+        """Counts and columns of the records, made once."""
+        if self._summary is None:
+            self._summary = Summary(self.records)
+        return self._summary
+
+    @property
     def metrics(self) -> tuple[str, ...]:
         """The metrics that any record says anything about."""
-        return in_order(m for r in self.records for m in (*r.scores, *r.missing, *r.errors))
+        return self.summary.metrics
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Columns of ``scores.csv``: :data:`COLUMNS`, other scores beside the five metrics or in their place."""
-        others = self.other_scores
-        place, end = COLUMNS.index("missing"), COLUMNS.index("notes")
-        own = any(metric in METRICS for metric in self.metrics) or not others
-        before = COLUMNS[:place] if own else COLUMNS[: COLUMNS.index(METRICS[0])]
-        return (*before, *others, *COLUMNS[place:end], *map(_tag_column, self.tags), *COLUMNS[end:])
-
-    @property
-    def other_scores(self) -> tuple[str, ...]:
-        """The metrics beside the five; a score that bears the name of another column has none of its own."""
-        taken = {*COLUMNS, *map(_tag_column, self.tags)}
-        return tuple(metric for metric in self.metrics if metric not in taken)
+        return columns_of(self.metrics, self.tags)
 
     @property
     def tags(self) -> tuple[str, ...]:
         """Names of the tags that any record has, its pattern first."""
-        names = {name for record in self.records for name in record.tags}
-        return tuple(sorted(names, key=lambda name: (name != "pattern", name)))
+        return self.summary.tags
 
     @property
     def failed(self) -> list[Record]:
@@ -102,10 +107,10 @@ class Table(Sequence[Record]):
         Returns:
             An entry per metric with at least one score.
         """
-        records = [r for r in self.records if model is None or r.model == model]
-        means = {m: mean_with_interval([r.scores[m] for r in records if m in r.scores]) for m in self.metrics}
-        means["motion_index"] = mean_with_interval([i for r in records if (i := r.motion_index) is not None])
-        return {metric: mean for metric, mean in means.items() if mean is not None}
+        return self.summary.mean(None if model is None else self._of_model(model))
+
+    def _of_model(self, model: str) -> BoolArray:
+        return self.summary.models.get(model, np.zeros(len(self), np.bool_))
 
     def scalars(self, model: str | None = None) -> dict[str, float]:
         """Means by metric as plain numbers, for what tracks experiments: ``wandb.log(table.scalars())``.
@@ -117,13 +122,13 @@ class Table(Sequence[Record]):
             The mean over clips with a score of each metric that has any, ``"motion_index"`` among them; and
             ``"clips"`` and ``"clips_failed"``, how many there are and how many failed.
         """
-        records = [r for r in self.records if model is None or r.model == model]
+        failed = [r.failed for r in self.records if model is None or r.model == model]
         means = {metric: mean.mean for metric, mean in self.mean(model).items()}
-        return {**means, "clips": float(len(records)), "clips_failed": float(sum(r.failed for r in records))}
+        return {**means, "clips": float(len(failed)), "clips_failed": float(sum(failed))}
 
     def by_model(self) -> dict[str, dict[str, Mean]]:
         """:meth:`mean` of every model, where clips lie in one folder per model."""
-        return {model: self.mean(model) for model in sorted({r.model for r in self.records if r.model is not None})}
+        return {model: self.summary.mean(rows) for model, rows in self.summary.models.items()}
 
     def by_tag(self, name: str) -> dict[str | float, Table]:
         """The records by their value of a tag (``"pattern"``, ``"skeleton"``); those without it are in none."""
@@ -135,12 +140,16 @@ class Table(Sequence[Record]):
 
     def rows(self) -> list[dict[str, Any]]:
         """One flat row per clip, as in ``scores.csv``; None where there is no value."""
+        return list(self.iterate_rows())
+
+    def iterate_rows(self) -> Iterator[dict[str, Any]]:
+        """:meth:`rows`, one at a time."""
         columns = self.columns
-        return [{name: row.get(name) for name in columns} for row in map(_row, self.records)]
+        return (row_of(record, columns) for record in self.records)
 
     def to_csv(self, path: str | Path | None = None) -> str:
         """The rows as CSV (UTF-8); also written to ``path`` where one is given."""
-        text = csv_text([self.columns, *(row.values() for row in self.rows())])
+        text = csv_text(chain([self.columns], (row.values() for row in self.iterate_rows())))
         if path is not None:
             Path(path).write_bytes(text.encode("utf-8", "backslashreplace"))
         return text
@@ -188,6 +197,26 @@ class Table(Sequence[Record]):
         )
 
 
+def _held(records: Sequence[Record]) -> Sequence[Record]:
+    return records if isinstance(records, RunRecords) and len(records) > HELD else list(records)
+
+
+def columns_of(metrics: Iterable[str], tags: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns of ``scores.csv``; a score that bears the name of another column has none of its own."""
+    named = in_order(metrics)
+    others = other_scores(named, tags)
+    place, end = COLUMNS.index("missing"), COLUMNS.index("notes")
+    own = any(metric in METRICS for metric in named) or not others
+    before = COLUMNS[:place] if own else COLUMNS[: COLUMNS.index(METRICS[0])]
+    return (*before, *others, *COLUMNS[place:end], *map(_tag_column, tags), *COLUMNS[end:])
+
+
+def other_scores(metrics: Iterable[str], tags: Iterable[str]) -> tuple[str, ...]:
+    """Return the metrics that have a column beside those of :data:`COLUMNS` and of the tags."""
+    taken = {*COLUMNS, *map(_tag_column, tags)}
+    return tuple(metric for metric in metrics if metric not in taken)
+
+
 def cell(record: Record, metric: str) -> str:
     """Return a score as shown to people; ``-`` where missing, ``n/a``, ``failed``, or empty where not asked."""
     if record.error is not None or metric in record.errors:
@@ -204,9 +233,7 @@ def missing_lines(table: Table) -> list[str]:
     """Return how many clips have no score in a metric, by the three most frequent reasons of each."""
     lines: list[str] = []
     for metric in table.metrics:
-        without = [record for record in table if metric in record.missing]
-        reasons = Counter((metric in record.not_applicable, record.missing[metric]) for record in without)
-        for (foreign, reason), clips in reasons.most_common(3):
+        for (foreign, reason), clips in table.summary.reasons.get(metric, Counter()).most_common(3):
             share = (
                 f"{clips} of {len(table)} clips" if clips < len(table) else "every clip" if clips > 1 else "the clip"
             )
@@ -216,9 +243,9 @@ def missing_lines(table: Table) -> list[str]:
 
 def _remarks(table: Table) -> list[str]:
     """Return why scores are missing, and why clips failed."""
-    failed = [(r.clip, next(filter(None, [r.error, *r.errors.values()]))) for r in table.failed]
-    more = [f"- {len(failed) - _SHOWN_FAILURES} more clips failed"] if len(failed) > _SHOWN_FAILURES else []
-    return [*missing_lines(table), *(f"- {clip} failed: {why}" for clip, why in failed[:_SHOWN_FAILURES]), *more]
+    failed, number = table.summary.failures, table.summary.failed
+    more = [f"- {number - len(failed)} more clips failed"] if number > len(failed) else []
+    return [*missing_lines(table), *(f"- {clip} failed: {why}" for clip, why in failed), *more]
 
 
 def why(record: Record, metric: str) -> str:
@@ -242,9 +269,16 @@ _AS_THEY_ARE = (
 )  # fmt: skip
 
 
-def _row(record: Record) -> dict[str, Any]:
-    from vmmetrics.functional.motion_index import PARTS, average  # only where all five are there
+def row_of(record: Record, columns: Iterable[str]) -> dict[str, Any]:
+    """Return a record as a row of ``scores.csv``: the columns in order, None where there is no value."""
+    row = _row(record)
+    return {name: row.get(name) for name in columns}
 
+
+def _row(record: Record) -> dict[str, Any]:
+    from vmmetrics.functional.motion_index import PARTS, average
+
+    parts = {metric: record.scores[metric] for metric in PARTS if metric in record.scores}
     errors = [record.error] if record.error else [f"{m}: {text}" for m, text in record.errors.items()]
     foreign = dict.fromkeys(record.not_applicable, "not applicable, ")
     missing = [f"{metric}: {foreign.get(metric, '')}{reason}" for metric, reason in record.missing.items()]
@@ -252,7 +286,7 @@ def _row(record: Record) -> dict[str, Any]:
     return {
         **record.scores,
         **{name: getattr(record, name) for name in _AS_THEY_ARE},
-        "average": average({metric: score for metric, score in record.scores.items() if metric in PARTS}).score,
+        "average": average(parts).score if len(parts) == len(PARTS) else None,
         "missing": "; ".join(missing) or None,
         "error": "; ".join(errors) or None,
         "width": width,
@@ -261,67 +295,3 @@ def _row(record: Record) -> dict[str, Any]:
         **{_tag_column(name): value for name, value in record.tags.items()},
         "notes": "; ".join(record.notes) or None,
     }
-
-
-# The tables of a run directory, made anew from its records and put in place in one step.
-
-
-def export(path: Path) -> Table:
-    """Write ``scores.csv``, ``breakdown.csv`` where clips have tags, ``scores.parquet`` where pyarrow is installed.
-
-    Args:
-        path: Run directory.
-
-    Returns:
-        Everything the run knows.
-    """
-    label = read_run_json(path)["configuration"].get("label", "")
-    table = Table(read_records(path), str(label), path)
-    write_text(path / "scores.csv", table.to_csv())
-    if table.tags:
-        write_text(path / "breakdown.csv", breakdown(table))
-    if find_spec("pyarrow") is not None:
-        write_atomically(path / "scores.parquet", _parquet(table))
-    return table
-
-
-def breakdown(table: Table) -> str:
-    """Means by every value of every tag as CSV: tag, value, clips, metric, scored, not_applicable, mean, low, high.
-
-    ``low`` and ``high`` end the 95 % bootstrap interval. A value without any score in a metric has a line without mean.
-    """
-    heads = ("tag", "value", "clips", "metric", "scored", "not_applicable", "mean", "low", "high")
-    rows: list[tuple[object, ...]] = [heads]
-    for tag in table.tags:
-        for value, part in table.by_tag(tag).items():
-            means = part.mean()
-            for metric in (*table.metrics, "motion_index"):
-                mean = means.get(metric)
-                interval = (None,) * 3 if mean is None else (mean.mean, mean.low, mean.high)
-                foreign = sum(metric in record.not_applicable for record in part)
-                rows.append((tag, value, len(part), metric, 0 if mean is None else mean.clips, foreign, *interval))
-    return csv_text(rows)
-
-
-def _parquet(table: Table) -> bytes:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    rows = table.rows()
-    columns = {name: [row[name] for row in rows] for name in table.columns}
-    numbers = {*NUMBERS, *table.other_scores}
-    buffer = io.BytesIO()
-    pq.write_table(pa.table({name: _typed(name, values, numbers) for name, values in columns.items()}), buffer)
-    return buffer.getvalue()
-
-
-def _typed(name: str, values: list[object], numbers: Collection[str]) -> object:
-    """An Arrow column; one without any value still has the type it has in every other run."""
-    import pyarrow as pa
-
-    if name in COUNTS:
-        return pa.array(values, pa.int64())
-    if name in numbers:
-        return pa.array(values, pa.float64())
-    texts = [None if v is None else str(v).encode("utf-8", "backslashreplace").decode() for v in values]
-    return pa.array(texts, pa.string())

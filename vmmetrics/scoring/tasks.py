@@ -7,13 +7,19 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from vmmetrics.clip import Clip, Subject
 from vmmetrics.errors import ClipError
 from vmmetrics.scoring.work import Task
+from vmmetrics.types import Tags
+from vmmetrics.utils.storage.addresses import address_of
+from vmmetrics.utils.storage.remote import check_address
 from vmmetrics.video import Source, discover, read_batch
+from vmmetrics.video.listing import listed_clips, local_copy, prompt_of_name
+from vmmetrics.video.manifest import ListedClip, is_manifest
 from vmmetrics.video.prompts import Prompts
 from vmmetrics.video.rows import dataset_clips
 from vmmetrics.video.subject import subject_of_phrase
@@ -29,11 +35,13 @@ def tasks_of_paths(
     found: Callable[[int], None] | None = None,
     limit: int | None = None,
     listing: bool = False,
+    keep: Path | None = None,
+    relist: bool = False,
 ) -> tuple[list[Task], list[str]]:
-    """The clips under some files and folders, each with its prompt and subject.
+    """The clips under some files, folders and addresses, each with its prompt and subject.
 
     Args:
-        paths: Files and folders.
+        paths: Files, folders, addresses (``s3://bucket/clips``), and lists of clips (``clips.jsonl``, ``urls.txt``).
         metrics: What to score.
         prompts: Prompt list, or None to look beside the clips.
         subject: What every clip is about, or None.
@@ -42,7 +50,9 @@ def tasks_of_paths(
         remarks: Takes what the user may not expect of the paths, in words.
         found: Is called with the number of clips found so far in a folder.
         limit: Clips to fetch of each data set of the Hub, the first; None for all.
-        listing: Whether to list the clips of such data sets without fetching them.
+        listing: Whether to list the clips of such data sets without fetching them, and to write no list.
+        keep: Run directory that keeps what addresses were found to hold, and is asked first; None keeps nothing.
+        relist: Whether to list them again even so.
 
     Returns:
         A task per clip, and the clips that the prompt list names and that are not there.
@@ -50,11 +60,65 @@ def tasks_of_paths(
     Raises:
         SetupError: A path does not exist, or the prompt list cannot be read.
     """
-    sources = discover(paths, follow_links=follow_links, remarks=remarks, found=found, limit=limit, listing=listing)
+    said = [] if remarks is None else remarks
+    here: list[str | os.PathLike[str]] = []
+    there: list[str] = []
+    for path in paths:
+        address = address_of(path)
+        if is_manifest(path) or (address is not None and not address.startswith("hf://")):
+            there.append(os.fspath(path) if address is None else address)
+        else:
+            here.append(path)
+    sources = discover(here, follow_links=follow_links, remarks=said, found=found, limit=limit, listing=listing)
     root = next((source.root for source in sources if source.root is not None), None)
-    known = Prompts(prompts, root, subject=subject)
+    with local_copy(prompts) as list_file:
+        known = Prompts(list_file, root, subject=subject)
     tasks = [_task(source, metrics, known, follow_links) for source in sources]
-    return tasks, known.unmatched(sources)
+    if there:
+        _add_listed(
+            tasks, listed_clips(there, keep, relist, said, found, write=not listing), metrics, known, follow_links
+        )
+    return tasks, known.unmatched(chain(sources, (Source(Path(task.key), task.clip) for task in tasks)))
+
+
+def _add_listed(
+    tasks: list[Task], clips: Iterable[ListedClip], metrics: tuple[str, ...], prompts: Prompts, follow_links: bool
+) -> None:
+    """Add the tasks of listed clips, each place once; of two with one name, the second has its place for a name."""
+    places, names, schemes = {task.key for task in tasks}, {task.clip for task in tasks}, {""}
+    for clip in clips:
+        scheme, _, rest = clip.uri.partition("://")
+        if rest and scheme not in schemes:
+            check_address(clip.uri)
+            schemes.add(scheme)
+        task = _listed_task(clip, metrics, prompts, follow_links)
+        key = task.key
+        if key not in places:
+            places.add(key)
+            tasks.append(replace(task, clip=key) if task.clip in names else task)
+            names.add(task.clip)
+
+
+def _listed_task(clip: ListedClip, metrics: tuple[str, ...], prompts: Prompts, follow_links: bool) -> Task:
+    """The task of a clip of a list: what the list says of its prompt counts, else what lies beside a clip here."""
+    path, model = Path(clip.uri) if clip.local else None, clip.model
+    told: dict[str, Any] = {}
+    try:
+        if clip.error is not None:
+            raise ClipError(clip.error)
+        if clip.prompt is None and path is not None:
+            prompt, about, source, tags, model = prompts.lookup(Source(path, clip.name, clip.model))
+        else:
+            prompt, about, source, tags, _ = prompts.lookup_row(clip.name, clip.prompt or prompt_of_name(clip.name))
+        told = {"prompt": prompt, "subject": about, "prompt_source": source, "tags": tags or _NO_TAGS}
+    except ClipError as error:
+        told = {"broken": str(error)}
+    if path is not None:
+        return Task(clip.name, model, path, metrics, root=None if follow_links else path.parent, **told)
+    return Task(clip.name, model, None, metrics, uri=clip.uri, listed=clip.state, **told)
+
+
+_NO_TAGS: Tags = {}  # one for all: tasks may be millions
 
 
 def _task(source: Source, metrics: tuple[str, ...], prompts: Prompts, follow_links: bool) -> Task:

@@ -6,9 +6,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from vmmetrics.metrics.registry import find
 from vmmetrics.scoring.leaderboard import INDEX, head
 from vmmetrics.scoring.table import Table
+from vmmetrics.types import BoolArray
 from vmmetrics.utils.statistics.paired import Mean
 
 
@@ -92,11 +95,11 @@ def read_threshold(text: str, metrics: Sequence[str]) -> Threshold:
 
 def judge(table: Table, thresholds: Sequence[Threshold]) -> list[ThresholdCheck]:
     """Compare the mean of each model, or of all clips where there are not several models, with each threshold."""
-    models = sorted({record.model for record in table if record.model is not None})
-    parts: list[tuple[str | None, Table]] = [(None, table)]
-    if len(models) > 1:
-        parts = [(model, Table([record for record in table if record.model == model])) for model in models]
-        if alone := [record for record in table if record.model is None]:
-            parts.append(("clips without a model", Table(alone)))
-    means = [(model, part.mean(), len(part)) for model, part in parts]
+    summary = table.summary
+    parts: list[tuple[str | None, BoolArray]] = [(None, np.ones(len(table), np.bool_))]
+    if len(summary.models) > 1:
+        parts = [*summary.models.items()]
+        alone = ~np.logical_or.reduce([*summary.models.values()])
+        parts += [("clips without a model", alone)] if alone.any() else []
+    means = [(model, summary.mean(rows), int(rows.sum())) for model, rows in parts]
     return [ThresholdCheck(t, model, mean.get(t.metric), clips) for t in thresholds for model, mean, clips in means]

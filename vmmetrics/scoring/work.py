@@ -13,12 +13,17 @@ from typing import Any
 
 from vmmetrics.clip import Clip, Subject
 from vmmetrics.errors import ClipError, explain
-from vmmetrics.scoring.record import Record, result_to_json
+from vmmetrics.metrics.registry import version_of
+from vmmetrics.scoring.fetching import Fetcher
+from vmmetrics.scoring.record import Record, State, result_to_json, uneven_times
 from vmmetrics.scoring.settings import Scoring, Settings
 from vmmetrics.types import Tags
 from vmmetrics.utils.storage import provenance
+from vmmetrics.utils.storage.addresses import safe_name
+from vmmetrics.utils.storage.scratch import Fetched, ScratchFullError
+from vmmetrics.utils.storage.state import FileState
 from vmmetrics.video import read_clip
-from vmmetrics.video.discover import array_fingerprint, fingerprint, state
+from vmmetrics.video.discover import array_fingerprint, file_state, fingerprint, is_settled, state
 from vmmetrics.video.rows import HeldClip
 from vmmetrics.video.shards import spilled
 
@@ -39,6 +44,8 @@ class Task:
         frames: The clip itself where it was handed in as an array, or its bytes where it is in a data set.
         root: Folder that symlinks must not lead out of, or None.
         broken: Why it cannot be scored, where that is known before it is read.
+        uri: Its address, where it is not on this machine; with all that opens it, so it is never kept or shown.
+        listed: What a listing says of the file there.
     """
 
     clip: str
@@ -52,10 +59,14 @@ class Task:
     frames: Clip | HeldClip | None = None
     root: Path | None = None
     broken: str | None = None
+    uri: str | None = None
+    listed: FileState | None = None
 
     @property
     def key(self) -> str:
         """What the clip is known by within a run."""
+        if self.uri is not None:
+            return safe_name(self.uri)
         return str(self.path) if self.path is not None else self.clip
 
     def only(self, metrics: tuple[str, ...]) -> Task:
@@ -65,7 +76,8 @@ class Task:
     def record(self, settings: Settings, **found: Any) -> Record:
         """A record of this clip with what was found."""
         about: dict[str, Any] = {name: getattr(self, name) for name in ("clip", "model", "prompt", "prompt_source")}
-        about |= {"path": self.path and self.key, "subject": self.subject and asdict(self.subject), "sha256": None}
+        place = None if self.path is None and self.uri is None else self.key
+        about |= {"path": place, "subject": self.subject and asdict(self.subject), "sha256": None}
         about |= {"worker": provenance.process(), "ended": provenance.now()}
         return Record(preset=settings.preset, protocol=settings.protocol, tags=dict(self.tags), **about | found)
 
@@ -92,6 +104,7 @@ class Scorer:
         self._settings = settings
         self._suite = lru_cache(maxsize=None)(settings.build)
         self._reader = ThreadPoolExecutor(max_workers=1, thread_name_prefix="read ahead")
+        self._fetcher = Fetcher(settings.scratch, self._read)
         self._ahead: tuple[Task, object, Future[Clip]] | None = None  # read before its turn; the file's state then
 
     def suite(self, metrics: tuple[str, ...]) -> Scoring:
@@ -117,16 +130,24 @@ class Scorer:
         try:
             if task.broken is not None:
                 raise ClipError(task.broken)
+            fetched: Fetched | None = None
             unreadable: OSError | None = None
-            before = None
+            before: tuple[tuple[str, int, int], ...] | None = None
+            known = task.listed and task.listed.kept()  # what the next start compares
             try:
-                before = None if task.path is None else state(task.path)
+                if task.path is not None:
+                    before = state(task.path)
+                    known = file_state(before) if known is None and is_settled(before) else known
             except OSError as error:  # the reader knows better words for most of these
                 unreadable = error
-            clip = self._taken(task, before) or self._read(task)
+            if task.uri is not None:
+                clip, fetched = self._fetcher.clip(task)
+            else:
+                clip = self._taken(task, before) or self._read(task)
             if unreadable is not None:
                 raise unreadable
-            sha256 = identify(task)  # of a clip alone: the record of a symlink to another file must not tell its hash
+            # Of a clip alone: the record of a symlink to another file must not tell its hash.
+            sha256 = fetched.sha256 if fetched else identify(task)
             if identified is not None:
                 identified(sha256)
             if following is not None:
@@ -147,14 +168,22 @@ class Scorer:
                 not_applicable=tuple(metric for metric, result in scores.results.items() if not result.applicable),
                 errors=dict(scores.errors),
                 amplitude=scores.amplitude,
+                score_version={metric: version_of(metric) for metric in (*scores.scores, *scores.missing)},
+                state=known or (fetched and fetched.state.kept()),
+                timestamps=uneven_times(clip.timestamps, clip.fps),
+                codec=clip.codec,
             )
             return Outcome(task, record, {metric: result_to_json(r) for metric, r in scores.results.items()})
+        except ScratchFullError:  # nothing can be fetched here any more
+            raise
         except Exception as error:  # the run goes on whatever a clip does to a decoder
             seconds = round(time.perf_counter() - start, 3)
             return Outcome(task, task.record(self._settings, sha256=sha256, error=explain(error), seconds=seconds))
 
     def _read_ahead(self, task: Task) -> None:
         """Begin to read a clip; what is wrong with it shows when its turn comes and it is read again."""
+        if task.uri is not None and task.broken is None:
+            self._fetcher.ahead(task, self.suite(task.metrics).reads_ahead)
         if task.path is None or task.broken is not None:
             return
         with contextlib.suppress(OSError):
@@ -173,11 +202,12 @@ class Scorer:
         except Exception:  # reading it again tells why
             return None
 
-    def _read(self, task: Task) -> Clip:
+    def _read(self, task: Task, fetched: Path | None = None) -> Clip:
         if isinstance(task.frames, Clip):
             return task.frames
         about: dict[str, Any] = {"prompt": task.prompt, "subject": task.subject, "tags": task.tags}
-        with contextlib.nullcontext(task.path) if task.frames is None else spilled(task.frames.content) as path:
+        here = fetched or task.path
+        with contextlib.nullcontext(here) if task.frames is None else spilled(task.frames.content) as path:
             return read_clip(path, name=task.clip, root=task.root, **about, **dict(self._settings.reading))
 
 
@@ -189,7 +219,20 @@ def identify(task: Task) -> str:
     """
     if task.path is not None:
         return fingerprint(task.path)
-    assert task.frames is not None  # noqa: S101  (a task has a path or frames)
+    assert task.frames is not None  # noqa: S101  (a task has a path, frames, or an address, which is not read here)
     if isinstance(task.frames, HeldClip):
         return task.frames.sha256
     return array_fingerprint(task.frames)
+
+
+def state_of(task: Task) -> tuple[State | None, bool]:
+    """What tells cheaply whether a clip is still the one that was hashed, and whether a later change would show in it.
+
+    Raises:
+        OSError: The file or folder cannot be read.
+    """
+    if task.path is None:
+        known = None if task.listed is None else task.listed.kept()
+        return known, known is not None
+    found = state(task.path)
+    return file_state(found), is_settled(found)

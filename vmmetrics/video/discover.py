@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
+from time import time_ns
 
 import numpy as np
 
@@ -24,6 +25,8 @@ from vmmetrics.video.search import Search, is_still_webp, printable, some
 from vmmetrics.video.shards import PackedClip, clip_names, packed_clips, row_number, row_of, sha256_of_row
 
 _SAID = 3  # names in a remark
+_TICK_NS = 2 * 10**9  # the coarsest modification times that are in use, those of FAT
+_ANY = ("utf-8", "surrogateescape")
 _LOOKED_AT = 10_000  # files of a folder without clips
 
 
@@ -141,18 +144,24 @@ def _named(root: Path, search: Search) -> list[Source]:
     """Name what was found in a folder: clips by their path in it, with the first folder for the model."""
     clips = sorted(search.clips, key=lambda path: natural_key(path.relative_to(root).as_posix()))
     parts = [path.relative_to(root).parts for path in clips]
-    models = [part[0] if len(part) > 1 and not is_prompt_folder(part) else None for part in parts]
-    named = list(dict.fromkeys(model for model in models if model is not None))
-    stray = ["/".join(part) for part, model in zip(parts, models, strict=True) if model is None]
-    if named and stray:
-        search.remarks.append(
-            f"{some(stray, 'clip')} beside the {some(named, 'model folder')}: without a model, the others keep theirs"
-        )
+    models = models_of(parts, search.remarks)
     sources = [
         Source(path, printable("/".join(part)), None if model is None else printable(model), root)
         for path, part, model in zip(clips, parts, models, strict=True)
     ]
     return _in_shards(search.shards, root, search.remarks, sources)
+
+
+def models_of(parts: Sequence[tuple[str, ...]], remarks: list[str]) -> list[str | None]:
+    """Return the model of each clip of a folder: the first of the folders that its path in it consists of, or None."""
+    models = [part[0] if len(part) > 1 and not is_prompt_folder(part) else None for part in parts]
+    named = list(dict.fromkeys(model for model in models if model is not None))
+    stray = ["/".join(part) for part, model in zip(parts, models, strict=True) if model is None]
+    if named and stray:
+        remarks.append(
+            f"{some(stray, 'clip')} beside the {some(named, 'model folder')}: without a model, the others keep theirs"
+        )
+    return models
 
 
 def _in_shards(files: Sequence[Path], root: Path, remarks: list[str], beside: Sequence[Source] = ()) -> list[Source]:
@@ -276,6 +285,22 @@ def state(path: Path) -> tuple[tuple[str, int, int], ...]:
     files = _files(path) if path.is_dir() else [path if packed is None else packed[0]]
     stats = [(file.name, file.stat()) for file in files]
     return tuple((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats)
+
+
+def file_state(found: Sequence[tuple[str, int, int]]) -> dict[str, int | str]:
+    """Return :func:`state` as a run keeps it: of a file ``bytes`` and ``mtime_ns``, of a folder a hash of its list.
+
+    Nanoseconds are text: they have more digits than a number of JSON keeps everywhere.
+    """
+    if len(found) == 1:
+        return {"bytes": found[0][1], "mtime_ns": str(found[0][2])}
+    lines = hashlib.sha256("".join(f"{name}\0{size} {time}\n" for name, size, time in found).encode(*_ANY))
+    return {"files": len(found), "bytes": sum(size for _, size, _ in found), "list": lines.hexdigest()[:32]}
+
+
+def is_settled(found: Sequence[tuple[str, int, int]]) -> bool:
+    """Whether files are old enough for a later change to show in their modification times."""
+    return max((time for _, _, time in found), default=0) < time_ns() - _TICK_NS
 
 
 def _files(folder: Path) -> list[Path]:

@@ -56,6 +56,7 @@ class Index:
         duration: Seconds the container states for this stream, or None.
         shown: Seconds that the container shows the last packet, or None.
         sequential: Whether ``pts`` are in truth decoding times, because the container has no others.
+        codec: Name of the codec.
     """
 
     pts: list[float | None] = field(default_factory=list)
@@ -65,6 +66,7 @@ class Index:
     duration: float | None = None
     shown: float | None = None
     sequential: bool = False
+    codec: str | None = None
 
     @property
     def known(self) -> list[float]:
@@ -109,6 +111,7 @@ def index_of(path: Path) -> Index:
             raise ClipError("The video stream is in a format that this build of FFmpeg cannot decode")
         check_size(context.width or 1, context.height or 1)  # 0 where only the bitstream states the size
         index = Index(stated=int(stream.frames), duration=_stated_duration(container, stream))
+        index.codec = context.codec.canonical_name
         index.sequential = container.format.name == _WITHOUT_PTS
         time_base = stream.time_base or Fraction(1)
         for packet in packets_of(container, stream):
@@ -179,7 +182,7 @@ def read_video(path: Path, limits: Limits) -> Decoded:
     decoder, rate = decode(path, index, partial(make_plan, len(index.pts), max_memory=limits.max_memory))
     notes += decoder.finish()
     timing = limits.timing(index.shown_at(decoder.times), rate)
-    return Decoded(decoder.store.frames, timing, decoder.size, (*notes, *decoder.notes))
+    return Decoded(decoder.store.frames, timing, decoder.size, (*notes, *decoder.notes), index.codec)
 
 
 def decode(

@@ -193,7 +193,8 @@ def read_animation(path: Path, kind: str, limits: Limits) -> Decoded:
     stated = from_delays(promise.delays_ms, limits.assume_fps)
     timing = stated if limits.fps is None else regular(count, limits.fps)
     said = (plan.note, TRANSPARENT if transparent else None)
-    return Decoded(store.frames, timing, plan.full, tuple(filter(None, said)))
+    codec = "apng" if kind == "png" else kind
+    return Decoded(store.frames, timing, plan.full, tuple(filter(None, said)), codec)
 
 
 @contextmanager
@@ -290,6 +291,7 @@ def read_folder(folder: Path, limits: Limits, root: Path | None = None) -> Decod
     """
     files = frames_of(folder, root)
     with opened_picture(files[0]) as stored:
+        codec = stored.format and stored.format.lower()
         size = ImageOps.exif_transpose(stored).size
     plan = make_plan(len(files), *size, limits.max_memory)
     store, transparent, floats = FrameStore(plan), False, False
@@ -308,4 +310,4 @@ def read_folder(folder: Path, limits: Limits, root: Path | None = None) -> Decod
     others = sum(p.suffix.lower() not in FRAME_SUFFIXES and not p.name.startswith(".") for p in folder.iterdir())
     ignored = f"{others} other file{'s' * (others > 1)} in the folder ignored" if others else None
     said = (ignored, plan.note, TRANSPARENT if transparent else None, "floats taken as 0..1" if floats else None)
-    return Decoded(store.frames, limits.regular(len(files)), size, tuple(filter(None, said)))
+    return Decoded(store.frames, limits.regular(len(files)), size, tuple(filter(None, said)), codec)

@@ -193,12 +193,14 @@ class Decoded:
         timing: Their times.
         size: (width, height) as stored in the source.
         notes: What was assumed or changed, times apart.
+        codec: Name of the codec in the source, or None where there is none.
     """
 
     frames: UInt8Array
     timing: Timing
     size: tuple[int, int]
     notes: tuple[str, ...] = ()
+    codec: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,8 @@ MAX_PROMPT = 100_000
 _LIST_STEMS = ("prompts", "prompt", "captions")  # lists looked for beside the clips, in this order
 _SNAPSHOT = re.compile(r"(?:datasets|models)--[^/]+/snapshots/[^/]+")
 _METADATA = ("metadata",)  # of a data set in the videofolder layout
+LIST_STEMS = frozenset(_LIST_STEMS + _METADATA)
+"""Names, without suffix, of the lists that count beside clips."""
 
 
 class PromptOf(NamedTuple):
@@ -106,14 +108,16 @@ class Prompts:
             found = PromptOf(name.text, None, name.source) if name else PromptOf(None, None, "none")
         return self._checked(found)._replace(model=(metadata and metadata.model) or source.model)
 
-    def lookup_row(self, name: str, prompt: str | None) -> PromptOf:
-        """Find the prompt of a row of a data set: in the list given, then the row.
+    def lookup_row(self, name: str, prompt: str | PromptOf | None) -> PromptOf:
+        """Find the prompt of a row of a data set, or of a list of clips: in the list given, then the row.
 
         Raises:
             ClipError: The prompt is longer than :data:`MAX_PROMPT`.
         """
         listed = None if self._given is None else _named_in(self._given, name)
-        return self._checked(listed or PromptOf(prompt, None, "dataset" if prompt else "none"))
+        if not isinstance(prompt, PromptOf):
+            prompt = PromptOf(prompt, None, "dataset" if prompt else "none")
+        return self._checked(listed or prompt)
 
     def _checked(self, found: PromptOf) -> PromptOf:
         if found.prompt and len(found.prompt) > MAX_PROMPT:

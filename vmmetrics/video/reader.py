@@ -365,4 +365,5 @@ def _clip(
         size=decoded.size,
         notes=(*decoded.timing.notes, *decoded.notes),
         tags=tags or {},
+        codec=decoded.codec,
     )

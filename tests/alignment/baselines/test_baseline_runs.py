@@ -16,9 +16,9 @@ from vmmetrics.alignment.baselines import suite as suite_module
 from vmmetrics.alignment.baselines.suite import measure
 from vmmetrics.errors import SetupError
 from vmmetrics.metrics import METRICS
-from vmmetrics.scoring.directory import read_events, read_records
 from vmmetrics.scoring.merge import merge
 from vmmetrics.scoring.record import Record
+from vmmetrics.scoring.records import read_events, read_records
 from vmmetrics.scoring.table import COLUMNS, Table
 
 SOME = ("ssim", "frame_difference", "brisque")

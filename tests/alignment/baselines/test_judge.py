@@ -26,7 +26,7 @@ from vmmetrics.alignment.baselines.suite import measure
 from vmmetrics.clip import Clip
 from vmmetrics.errors import SetupError
 from vmmetrics.metrics import METRICS
-from vmmetrics.scoring.directory import read_records
+from vmmetrics.scoring.records import read_records
 from vmmetrics.utils.endpoint import wire
 from vmmetrics.utils.endpoint.messages import Reply, Turn
 from vmmetrics.utils.endpoint.wire import Pace

@@ -10,7 +10,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from vmmetrics.scoring import leaderboard_text
-from vmmetrics.scoring.table import Table, breakdown
+from vmmetrics.scoring.export import breakdown
+from vmmetrics.scoring.summary import Summary
+from vmmetrics.scoring.table import Table
 from vmmetrics.utils.display.markup import csv_text, is_ours, tex_comment, without_guard
 
 CELLS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1)
@@ -49,7 +51,7 @@ def test_a_comment_holds_its_text(text: str) -> None:
 
 
 def test_our_tables_are_told_by_their_columns() -> None:
-    for text in (Table([]).to_csv(), breakdown(Table([])), leaderboard_text.to_csv([], [])):
+    for text in (Table([]).to_csv(), breakdown(Summary()), leaderboard_text.to_csv([], [])):
         assert is_ours(next(csv.reader([text])))
     for columns in (["clip", "prompt"], ["video", "rater", "score"], [None, "id"], []):
         assert not is_ours(columns)

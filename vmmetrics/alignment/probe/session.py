@@ -18,7 +18,7 @@ from vmmetrics.alignment.probe.analysis import LEAST_CLIPS, analyse
 from vmmetrics.alignment.probe.cases import CLEAN, Function, Plan, Source, Work, answer, key_of
 from vmmetrics.alignment.probe.results import ProbeReport, Tolerance
 from vmmetrics.engines.pool import Note, Pool, checked_timeout
-from vmmetrics.errors import ClipError, explain
+from vmmetrics.errors import ClipError, SetupError, explain
 from vmmetrics.metrics.registry import METRICS, in_order, load_plugins, registered
 from vmmetrics.scoring.settings import Settings
 from vmmetrics.scoring.tasks import tasks_of_arrays, tasks_of_paths
@@ -223,7 +223,10 @@ def _tasks_of(
 ) -> list[Task]:
     items = list(clips) if isinstance(clips, list | tuple) else [clips]
     if all(isinstance(item, str | os.PathLike) for item in items):
-        return tasks_of_paths(items, (), prompts, subject)[0]
+        tasks = tasks_of_paths(items, (), prompts, subject)[0]
+        if any(task.uri is not None for task in tasks):
+            raise SetupError("The probe reads clips on this machine: copy them into a folder first")
+        return tasks
     return tasks_of_arrays(items, (), subject, fps=fps, layout=layout)
 
 

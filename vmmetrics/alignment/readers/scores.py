@@ -137,7 +137,7 @@ def _of_path(path: Path, name: str, asked: _Asked) -> SourceScores:
         run, scores = path.parent, scores_of_table(read_table(path, name), name, asked.metrics, asked.clip_column)
         if path.name not in _TABLES or not is_run(run):
             return scores
-    from vmmetrics.scoring.directory import read_run_json
+    from vmmetrics.scoring.header import read_run_json
 
     lower = set(read_run_json(run).get("lower_is_better", ()))  # a table of a run does not say of which
     return _turned(scores, [metric for metric in scores.values if metric in lower])
@@ -154,7 +154,7 @@ def _of_files(read: ScoreFile, source: str, name: str, metrics: Sequence[str]) -
 
 def _of_run(path: Path) -> SourceTable:
     """The newest records of a run directory."""
-    from vmmetrics.scoring.directory import read_records
+    from vmmetrics.scoring.records import read_records
 
     warnings: list[str] = []
     records = read_records(path, warnings)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from vmmetrics.errors import SetupError, cannot
+from vmmetrics.errors import SetupError
 
 try:
     import torch

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 _TEX = {
@@ -126,10 +127,15 @@ def without_guard(cell: str) -> str:
     return cell[1:] if cell.startswith("'") and cell[1:].startswith(("'", *_FORMULA)) else cell
 
 
+_QUOTED = re.compile(r'[,"\r\n]')
+
+
 def _csv_cell(value: object) -> str:
     if value is None:
         return ""
     text = str(value)
+    if isinstance(value, int | float):
+        return text
     if isinstance(value, str) and (text.startswith(_FORMULA) or without_guard(text) != text):
         text = f"'{text}"  # a text that looks guarded is guarded too, so that taking the guard off gives it back
-    return '"' + text.replace('"', '""') + '"' if any(c in text for c in ',"\r\n') else text
+    return '"' + text.replace('"', '""') + '"' if _QUOTED.search(text) else text

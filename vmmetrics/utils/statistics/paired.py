@@ -6,14 +6,16 @@ Fisher's randomisation test of paired differences. Holm: Scandinavian Journal of
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vmmetrics.types import FloatArray
-from vmmetrics.utils.statistics.bootstrap import MEAN_RESAMPLES, SEED, percentile_interval, prompt_blocks
+from vmmetrics.utils.statistics.bootstrap import CONFIDENCE, MEAN_RESAMPLES, SEED, percentile_interval, prompt_blocks
 
 # The mean of scores and how far it can be trusted.
 
@@ -34,8 +36,11 @@ class Mean(NamedTuple):
     clips: int
 
 
-def mean_with_interval(scores: Sequence[float]) -> Mean | None:
+def mean_with_interval(scores: Sequence[float] | FloatArray) -> Mean | None:
     """Mean and 95 % percentile bootstrap interval over clips (Efron, Annals of Statistics 1979); None for no scores.
+
+    From :data:`MANY` scores on, the ends are those of the bootstrap distribution in closed form, its skewness included
+    (Cornish and Fisher; Hall, The Bootstrap and Edgeworth Expansion, 1992): closer to it than any sample of it.
 
     >>> mean_with_interval([0.5, 0.5, 0.5])
     Mean(mean=0.5, low=0.5, high=0.5, clips=3)
@@ -46,10 +51,29 @@ def mean_with_interval(scores: Sequence[float]) -> Mean | None:
     mean = float(values.mean())
     if values.size == 1:
         return Mean(mean, None, None, 1)
+    if values.size >= MANY:
+        return Mean(mean, *_ends_of_many(values, mean), int(values.size))
     rng = np.random.default_rng(SEED)
     drawn = (rng.integers(values.size, size=(rows, values.size)) for rows in _rows(MEAN_RESAMPLES, values.size))
     means = np.concatenate([values[sample].mean(axis=1) for sample in drawn])
     return Mean(mean, *percentile_interval(means), int(values.size))
+
+
+MANY = 20_000
+"""Scores from which on nothing is drawn: the ends are off by some 1 / 20,000 of a standard error, those of 10,000
+samples by 0.04."""
+
+
+def _ends_of_many(values: FloatArray, mean: float) -> tuple[float, float]:
+    """Quantiles of the bootstrap distribution of a mean, to the order of 1 / n."""
+    centred = values - mean
+    spread = float(np.sqrt(np.mean(centred**2)))
+    if not spread:
+        return mean, mean
+    skew = float(np.mean((centred / spread) ** 3)) / math.sqrt(values.size)
+    z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+    low, high = ((end + skew * (z**2 - 1) / 6) * spread / math.sqrt(values.size) for end in (-z, z))
+    return mean + low, mean + high
 
 
 FLIPS = 10_000

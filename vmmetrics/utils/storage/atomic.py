@@ -10,9 +10,10 @@ import platform
 import re
 import shutil
 import time
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from vmmetrics.errors import cannot
 from vmmetrics.utils.storage.journal import sync_folder
@@ -42,10 +43,21 @@ def write_atomically(path: Path, data: bytes) -> None:
     Raises:
         SetupError: It cannot be written; what was there before still is.
     """
+    with writing(path) as file:
+        file.write(data)
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[BinaryIO]:
+    """Open a file that takes the place of ``path`` in one step when the block ends, on the disk by then.
+
+    Raises:
+        SetupError: It cannot be written; what was there before still is.
+    """
     temporary = temporary_of(path)
     try:
         with temporary.open("wb") as file:
-            file.write(data)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
@@ -69,8 +81,8 @@ def temporary_of(path: Path) -> Path:
     return path.with_name(f".{path.name}.{_HOST}-{os.getpid()}.partial")
 
 
-@cache  # once per folder and process: a folder of replies is written to often
-def _remove_leftovers(folder: Path) -> None:
+def remove_leftovers(folder: Path) -> None:
+    """Remove what processes that ended were making in a folder under names of :func:`temporary_of`."""
     with contextlib.suppress(OSError):
         for left in list(folder.iterdir()):
             name = _TEMPORARY.fullmatch(left.name)
@@ -80,6 +92,9 @@ def _remove_leftovers(folder: Path) -> None:
                 old = time.time() - left.lstat().st_mtime > _ABANDONED_SECONDS
                 if old or (name["host"] == _HOST and not _alive(int(name["pid"]))):
                     shutil.rmtree(left) if left.is_dir() and not left.is_symlink() else left.unlink()
+
+
+_remove_leftovers = cache(remove_leftovers)  # per folder and process: a folder of replies is written to often
 
 
 def _alive(pid: int) -> bool:

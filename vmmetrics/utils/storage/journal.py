@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.utils.schema import convert, parse_json
@@ -16,6 +16,17 @@ Line = dict[str, Any]
 _NAMED = 5  # damaged lines that are named one by one
 
 T = TypeVar("T")
+
+LONGEST_LINE = 1 << 28
+"""Bytes of a line; what is longer is passed over as damaged, and never held as a whole."""
+
+
+class RawLine(NamedTuple):
+    """A complete line without its end, and the offsets at which it begins and the next one does."""
+
+    text: bytes
+    start: int
+    end: int
 
 
 def encode(line: Line) -> bytes:
@@ -55,22 +66,25 @@ class Journal:
         """:meth:`read_new` with every line converted."""
         return [converted for _, converted in self._read(kind)]
 
-    def _read(self, kind: type[T]) -> list[tuple[Line, T]]:
-        if not self._check_file():
-            return []
-        with self.path.open("rb") as file:
-            file.seek(self._offset)
-            data = file.read()
-        end = data.rfind(b"\n") + 1
-        self._offset += end
-        lines = []
-        for raw in data[:end].split(b"\n")[:-1]:
+    def _read(self, kind: type[T]) -> Iterator[tuple[Line, T]]:
+        for raw in self.raw_lines(self._offset):
             self._lines += 1
+            self._offset = raw.end
             try:
-                lines.append(_decoded(raw, kind))
+                yield decoded(raw.text, kind)
             except ValueError as error:
                 self.damaged.append((self._lines, str(error)))
-        return lines
+
+    def raw_lines(self, start: int) -> Iterator[RawLine]:
+        """Read the complete lines from an offset on, one at a time.
+
+        Raises:
+            SetupError: The file was removed or cut short since it was read or written.
+        """
+        if self._check_file(start):
+            with self.path.open("rb") as file:
+                file.seek(start)
+                yield from _raw_lines(file, start)
 
     def warnings(self, then: str = "") -> list[str]:
         """Return what was passed over since the last call, in words; of many lines the first.
@@ -79,7 +93,7 @@ class Journal:
             then: What becomes of such a line, in words.
         """
         new, self.damaged = self.damaged, []
-        return _sentences(self.path.name, new, then)
+        return sentences(self.path.name, new, then)
 
     def mend(self) -> list[str]:
         """:meth:`cut_torn_tail`, in words where there was one."""
@@ -106,7 +120,14 @@ class Journal:
             SetupError: The disk is full or failing; what was written of the lines is cut off by the next append. Or the
                 file was removed or cut short since it was read or written.
         """
-        data = b"".join(encode(line) for line in lines)
+        self.write(b"".join(encode(line) for line in lines))
+
+    def write(self, data: bytes) -> None:
+        """Write whole lines that :func:`encode` made and return once they are on the disk.
+
+        Raises:
+            SetupError: As for :meth:`append`.
+        """
         try:
             self.cut_torn_tail()  # another process may have been killed in the middle of a line since we looked
             new = not self._check_file()
@@ -121,10 +142,10 @@ class Journal:
         except OSError as error:
             raise SetupError(f"{cannot('write', self.path, error)}; what was scored before is kept") from error
 
-    def _check_file(self) -> bool:
+    def _check_file(self, start: int = 0) -> bool:
         """Whether the file is there; raise where it no longer holds what was read or written before."""
         size = self.path.stat().st_size if self.path.exists() else -1
-        if self._exists and size < max(self._offset, self._written):
+        if (self._exists or start) and size < max(self._offset, self._written, start):
             raise SetupError(
                 f"{self.path} was removed or cut short while this process used it; put it back, or start again "
                 "without it"
@@ -158,24 +179,37 @@ def iterate_lines(
         return
     damaged = []
     with path.open("rb") as file:
-        for number, raw in enumerate(file, 1):
-            if containing in raw and raw.endswith(b"\n"):
+        for number, raw in enumerate(_raw_lines(file, 0), 1):
+            if containing in raw.text:
                 try:
-                    yield _decoded(raw, like)[0]
+                    yield decoded(raw.text, like)[0]
                 except ValueError as error:
                     damaged.append((number, str(error)))
     if warnings is not None:
-        warnings += _sentences(path.name, damaged)
+        warnings += sentences(path.name, damaged)
 
 
-def _sentences(name: str, damaged: Sequence[tuple[int, str]], then: str = "") -> list[str]:
+def _raw_lines(file: BinaryIO, start: int) -> Iterator[RawLine]:
+    """The complete lines of a file that was opened at ``start``; of one that is too long the first piece."""
+    while raw := file.readline(LONGEST_LINE):
+        text, end = raw, start + len(raw)
+        while raw and not raw.endswith(b"\n"):
+            raw = file.readline(LONGEST_LINE)  # no more of it is held
+            end += len(raw)
+        if not raw:
+            return
+        yield RawLine(text.removesuffix(b"\n"), start, end)
+        start = end
+
+
+def sentences(name: str, damaged: Sequence[tuple[int, str]], then: str = "") -> list[str]:
     """Say which lines of a file were passed over and why; of many the first."""
     texts = [f"{name} line {number} is damaged and was passed over ({why}){then}" for number, why in damaged[:_NAMED]]
     more = len(damaged) - _NAMED
     return [*texts, f"{name}: {more:,} more lines are damaged and were passed over{then}"] if more > 0 else texts
 
 
-def _decoded(raw: bytes, kind: type[T]) -> tuple[Line, T]:
+def decoded(raw: bytes, kind: type[T]) -> tuple[Line, T]:
     """A line as it is and converted.
 
     Raises:

@@ -58,7 +58,11 @@ class ByteLocks:
                 "put the run directory on a local disk"
             ) from error
         self._held.add(byte)
-        self._check_file()
+        try:
+            self._check_file()
+        except SetupError:
+            self.release(byte)  # or whoever tries again waits for ever
+            raise
         return True
 
     def _check_file(self) -> None:

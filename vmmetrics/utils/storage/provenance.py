@@ -12,6 +12,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from vmmetrics.utils.storage.addresses import masked
+
 # Packages whose code turns a file into pixels or pixels into motion: another version may move a score.
 _DECISIVE = ("vmmetrics", "av", "pillow", "opencv-python-headless", "opencv-python", "ai-edge-litert")
 PACKAGE = Path(__file__).parents[2]
@@ -84,8 +86,20 @@ def note_config(config: dict[str, Any] | None) -> None:
 
 
 def invocation() -> dict[str, Any]:
-    """Return how this process was started: command, folder, and the file of options where there is one."""
-    return {"command": sys.argv, "folder": str(Path.cwd()), **({"config": _config} if _config else {})}
+    """Return how this process was started: command, folder, and the file of options where there is one.
+
+    Users, passwords and signatures in addresses are left out.
+    """
+    told = {"command": sys.argv, "folder": str(Path.cwd()), **({"config": _config} if _config else {})}
+    return {name: _masked(value) for name, value in told.items()}
+
+
+def _masked(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _masked(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_masked(part) for part in value]
+    return masked(value) if isinstance(value, str) else value
 
 
 def process() -> str:

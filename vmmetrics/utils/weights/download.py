@@ -136,7 +136,7 @@ def get(url: str, most: int, headers: Mapping[str, str] | None = None) -> bytes:
         SetupError: The server refuses, cannot be reached, is too slow, or sends more.
     """
     try:
-        with _open(url, headers or {}) as response:
+        with open_url(url, headers or {}) as response:
             content = response.read(most + 1)
     except (urllib.error.HTTPError, *web.MALFORMED) as error:
         raise SetupError(f"{url}: {_reason(error)}") from error
@@ -156,7 +156,7 @@ def _go_on(url: str, part: Path, headers: Mapping[str, str], progress: Progress 
     if have:
         asked |= {"Range": f"bytes={have}-", "If-Range": validator}
     try:
-        response = _open(url, asked)
+        response = open_url(url, asked)
     except urllib.error.HTTPError as error:
         if error.code == http.client.REQUESTED_RANGE_NOT_SATISFIABLE and have:
             if error.headers.get("Content-Range") == f"bytes */{have}":
@@ -218,11 +218,17 @@ def _extent(response: web.Response, have: int) -> tuple[int, int | None]:
     return 0, None if length is None else int(length)
 
 
-def _open(url: str, headers: Mapping[str, str]) -> web.Response:
+def open_url(url: str, headers: Mapping[str, str], method: str = "GET") -> web.Response:
+    """Send one request; redirects are followed to http and https alone, not out of TLS.
+
+    Raises:
+        SetupError: The address, or one that it leads to, is not on the web.
+    """
     scheme = urllib.parse.urlsplit(url).scheme
     if scheme not in ("http", "https"):
         raise SetupError(f"Expected an address that starts with https:// or http:// but got {url}")
-    request = urllib.request.Request(url, headers={"User-Agent": "vmmetrics", **headers})  # noqa: S310 - checked above
+    headers = {"User-Agent": "vmmetrics", **headers}
+    request = urllib.request.Request(url, headers=headers, method=method)  # noqa: S310 - checked above
     response: web.Response = web.opener(_Redirects()).open(request, timeout=TIMEOUT)
     return response
 

@@ -1,0 +1,187 @@
+"""Runs over clips at addresses: the same scores as of files here, each clip fetched once, nothing of secrets kept."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import vmmetrics
+from tests.file_server import FileServer, serving
+from vmmetrics.errors import SetupError
+from vmmetrics.scoring.local import prepare, run
+from vmmetrics.scoring.mirror import Mirror, restore
+from vmmetrics.scoring.settings import Settings
+from vmmetrics.scoring.tasks import tasks_of_paths
+from vmmetrics.utils.storage import remote
+from vmmetrics.utils.storage.scratch import Scratch
+
+pytestmark = pytest.mark.usefixtures("fake_suite")
+SECRET = "AKIAEXAMPLE" + "SIGNATURE"
+
+
+@pytest.fixture(autouse=True)
+def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote, "PAUSE", 0.001)
+
+
+@pytest.fixture
+def server() -> Iterator[FileServer]:
+    with serving() as served:
+        yield served
+
+
+@pytest.fixture
+def store() -> Any:
+    return pytest.importorskip("fsspec").filesystem("memory")
+
+
+@pytest.fixture
+def bucket(store: Any) -> Iterator[str]:
+    name = f"/run-{uuid.uuid4().hex}"
+    yield f"memory:/{name}"
+    if store.exists(name):
+        store.rm(name, recursive=True)
+
+
+def offer(server: FileServer, folder: Path, tag: str = "one") -> None:
+    for path in folder.rglob("*.npy"):
+        server.files["/" + path.relative_to(folder).as_posix()] = path.read_bytes(), tag
+
+
+def lines(out: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (out / "scores.jsonl").read_text().splitlines()]
+
+
+def test_the_scores_are_those_of_the_files_here_and_no_secret_is_kept(
+    make_clips: Any, server: FileServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clips = make_clips("wan/a", "wan/b", "ltx/a")
+    offer(server, clips)
+    server.faults = {"/wan/a.npy": [503, "cut"], "/ltx/a.npy": ["drop"]}
+    here = vmmetrics.score(clips)
+    signed = f"?X-Amz-Signature={SECRET}"
+    urls = [server.url.replace("//", "//me:hidden-word@") + f"/{record.clip}{signed}" for record in here]
+    urls.append(f"{server.url}/wan/gone.npy{signed}")
+    (tmp_path / "urls.txt").write_text("\n".join(urls))
+    monkeypatch.setattr("sys.argv", ["vmmetrics", "score", *urls])
+    scratch = Scratch(str(tmp_path / "scratch"))
+    there = vmmetrics.score(tmp_path / "urls.txt", out=tmp_path / "run", scratch=scratch)
+    told = {r.clip: (r.model, r.sha256, r.scores, r.missing) for r in there if r.error is None}
+    assert told == {r.clip: (r.model, r.sha256, r.scores, r.missing) for r in here}
+    (failed,) = there.failed
+    assert failed.clip == "wan/gone.npy"
+    assert failed.error == f"{server.url}/wan/gone.npy cannot be had: the server says 404: there is no such file"
+    for file in (tmp_path / "run").iterdir():
+        assert SECRET.encode() not in file.read_bytes(), file
+        assert b"hidden-word" not in file.read_bytes(), file
+    assert [path.name for path in (tmp_path / "scratch").iterdir()] in ([], ["scratch.lock"])
+
+
+def test_each_clip_is_fetched_once_and_a_resumed_run_fetches_what_changed(
+    make_clips: Any, server: FileServer, tmp_path: Path
+) -> None:
+    offer(server, make_clips("a", "b"))
+    urls = [f"{server.url}/{name}.npy" for name in "ab"]
+    for fetched in ((1, 1), (1, 1)):
+        vmmetrics.score(urls, out=tmp_path / "run", metrics=["pas"])
+        assert tuple(server.gets(f"/{name}.npy") for name in "ab") == fetched
+    record = lines(tmp_path / "run")[0]
+    assert record["path"] == urls[0]
+    assert record["state"] == {"bytes": len(server.files["/a.npy"][0]), "etag": "one"}
+    server.files["/b.npy"] = server.files["/a.npy"][0], "two"
+    table = vmmetrics.score(urls, out=tmp_path / "run", metrics=["pas"])
+    assert [server.gets(f"/{name}.npy") for name in "ab"] == [1, 2]
+    assert len({record.sha256 for record in table}) == 1
+
+
+def test_a_kept_listing_says_what_changed_behind_it(
+    make_clips: Any, store: Any, bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clips, folder = make_clips("wan/a", "wan/b"), bucket.removeprefix("memory:/")
+    for name in "ab":
+        store.pipe_file(f"{folder}/wan/{name}.npy", (clips / f"wan/{name}.npy").read_bytes())
+    out = tmp_path / "run"
+    vmmetrics.score(bucket, out=out, metrics=["pas"])
+    assert (out / "clips.jsonl").exists()
+    (out / "scores.jsonl").write_text("")  # so that both are wanted again
+    for path in out.glob("index*"):
+        path.unlink()
+    store.pipe_file(f"{folder}/wan/b.npy", (clips / "wan/a.npy").read_bytes() + b" ")
+    table = vmmetrics.score(bucket, out=out, metrics=["pas"])
+    assert [record.error and record.error[:34] for record in table] == [None, "It changed since it was listed (th"]
+    assert not vmmetrics.score(bucket, out=out, metrics=["pas"], relist=True).failed
+    opened: list[str] = []
+    monkeypatch.setattr(remote, "download", lambda *_: opened.append("fetched"))
+    assert len(vmmetrics.score(bucket, out=out, metrics=["pas"])) == 2
+    assert not opened
+
+
+def test_a_dead_worker_leaves_a_record_without_the_clip_being_read_here(
+    make_clips: Any, server: FileServer, tmp_path: Path
+) -> None:
+    offer(server, make_clips("a", "kill"))
+    settings = Settings(metrics=("pas",), scratch=Scratch(str(tmp_path / "scratch")))
+    urls = [f"{server.url}/{name}.npy" for name in ("a", "kill")]
+    tasks = tasks_of_paths(urls, ("pas",))[0]
+    table = run(prepare(settings), tasks, 1, tmp_path / "run")
+    a, kill = sorted(table, key=lambda record: record.clip)
+    assert (a.error, kill.sha256 is None or len(kill.sha256)) == (None, 64)
+    assert str(kill.error).startswith("The worker process died on this clip (killed by signal SIGKILL")
+    assert server.gets("/kill.npy") == 1  # ahead of its turn; never by this process
+    assert not list((tmp_path / "scratch").glob(".*"))
+
+
+def test_a_full_scratch_ends_the_run_and_keeps_what_was_scored(
+    make_clips: Any, server: FileServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    offer(server, make_clips("a", "b"))
+    monkeypatch.setattr("vmmetrics.utils.storage.scratch.WAIT_SECONDS", 0.0)
+    urls = [f"{server.url}/{name}.npy" for name in "ab"]
+    place = tmp_path / "scratch"
+    settings = Settings(metrics=("pas",), scratch=Scratch(str(place), 6000))
+    other = place / ".clips.00000000-1.partial"  # of another machine
+    other.mkdir(parents=True)
+    (other / "0.npy").write_bytes(bytes(5000))
+    with pytest.raises(SetupError, match=r"scratch folder .* is full: 0 of 0 MiB are taken"):
+        run(prepare(settings), tasks_of_paths(urls, ("pas",))[0], 0, tmp_path / "run")
+    assert not (tmp_path / "run/scores.jsonl").exists() or not lines(tmp_path / "run")
+    (other / "0.npy").unlink()
+    assert not run(prepare(settings), tasks_of_paths(urls, ("pas",))[0], 0, tmp_path / "run").failed
+
+
+def test_a_mirror_holds_the_run_and_gives_it_back(make_clips: Any, store: Any, bucket: str, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    for names in (("a", "b"), ("a", "b", "c")):
+        clips = make_clips(*names)
+        with Mirror(out, bucket) as mirror:
+            vmmetrics.score(clips, out=out)
+        assert mirror.behind is None
+    pieces = sorted(store.find(f"{bucket.removeprefix('memory:/')}/scores.jsonl.parts"))
+    assert len(pieces) == 2  # one a session, the first as it was
+    restore(bucket, tmp_path / "back")
+    for name in ("scores.jsonl", "events.jsonl", "run.json", "scores.csv"):
+        assert (tmp_path / "back" / name).read_bytes() == (out / name).read_bytes(), name
+    assert not (tmp_path / "back/run.lock").exists()
+    told: list[str] = []
+    with Mirror(tmp_path / "other", bucket, told.append) as mirror:
+        vmmetrics.score(make_clips("z", folder="more", value=99), out=tmp_path / "other")
+    assert told == [f"mirror: {bucket} holds another run; choose another address for --mirror"]
+    assert mirror.behind is not None
+
+
+def test_a_mirror_that_fails_does_not_stop_the_run(
+    make_clips: Any, bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise remote.RemoteError("the server says 403")
+
+    monkeypatch.setattr("vmmetrics.scoring.mirror.upload", fail)
+    told: list[str] = []
+    with Mirror(tmp_path / "run", bucket, told.append) as mirror:
+        assert not vmmetrics.score(make_clips("a"), out=tmp_path / "run").failed
+    assert (told, mirror.behind) == (["mirror: the server says 403"], "the server says 403")

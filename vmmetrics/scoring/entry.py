@@ -1,0 +1,90 @@
+"""What a start has to know of a clip that was scored before, a few words of its record."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+from vmmetrics.scoring.record import FIRST_VERSION, Record, State
+
+
+class Kind(NamedTuple):
+    """What many records have in common.
+
+    Attributes:
+        settled: Metrics that are scored or missing.
+        errors: Metrics that failed.
+        tags: Names of the tags.
+        versions: What the scores mean, by metric.
+    """
+
+    settled: frozenset[str]
+    errors: frozenset[str]
+    tags: tuple[str, ...]
+    versions: Mapping[str, int]
+
+
+@lru_cache(4096)
+def kind_of(text: str) -> Kind:
+    """Return the kind that was written as JSON."""
+    settled, errors, tags, versions = json.loads(text)
+    return Kind(frozenset(settled), frozenset(errors), tuple(tags), versions)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a start has to know of a clip.
+
+    Attributes:
+        offset: Where its newest line begins.
+        sha256: Of its content, or None.
+        state: Of its file (:func:`state_text`), or None.
+        input: Hash of prompt, subject and tags (:func:`input_hash`).
+        failed: Whether the clip failed as a whole.
+        kind: :class:`Kind`, as JSON.
+    """
+
+    offset: int
+    sha256: str | None
+    state: str | None
+    input: bytes
+    failed: bool
+    kind: str
+
+    @classmethod
+    def of(cls, record: Record, offset: int = 0) -> Entry:
+        """Return the entry of a record."""
+        settled = sorted({*record.scores, *record.missing})
+        versions = {metric: record.score_version.get(metric, FIRST_VERSION) for metric in settled}
+        kind = json.dumps([settled, sorted(record.errors), sorted(record.tags), versions])
+        subject = record.subject and (record.subject.get("noun"), record.subject.get("phrase"))
+        inputs = input_hash(record.prompt, subject or None, record.tags)
+        return cls(offset, record.sha256, state_text(record.state), inputs, record.error is not None, kind)
+
+    @property
+    def settled(self) -> frozenset[str]:
+        """The metrics that need no more work: scored or missing."""
+        return frozenset() if self.failed else kind_of(self.kind).settled
+
+    @property
+    def errors(self) -> frozenset[str]:
+        """The metrics that failed."""
+        return kind_of(self.kind).errors
+
+
+def state_text(state: State | None) -> str | None:
+    """Return the state of a file as text that is equal where the states are."""
+    return None if state is None else json.dumps(dict(state), sort_keys=True)
+
+
+def input_hash(prompt: str | None, subject: tuple[str | None, str | None] | None, tags: Mapping[str, Any]) -> bytes:
+    """Return a hash of what is asked of a clip besides its content: prompt, noun and phrase of its subject, tags."""
+    if prompt is None and subject is None and not tags:
+        return b""
+    numbers = {name: float(v) if isinstance(v, int | float) else v for name, v in tags.items()}
+    text = json.dumps([prompt, subject, numbers], sort_keys=True, default=str)
+    return blake2b(text.encode(), digest_size=16).digest()

@@ -1,0 +1,151 @@
+"""The newest records of a run, read from its journal when they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, nullcontext
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vmmetrics.errors import SetupError, cannot
+from vmmetrics.metrics.registry import in_order
+from vmmetrics.scoring.header import read_run_json
+from vmmetrics.scoring.index import EVENTS, FILE, SCORES, RunIndex
+from vmmetrics.scoring.record import Record
+from vmmetrics.types import IntArray
+from vmmetrics.utils.storage.journal import LONGEST_LINE, Line, decoded, iterate_lines, sentences
+
+
+class RunRecords(Sequence[Record]):
+    """Records by where their lines begin in ``scores.jsonl``; none is held.
+
+    Args:
+        path: The journal.
+        offsets: (N,) offsets of the lines, in the order of the records.
+
+    Raises:
+        SetupError: When one is read: the journal was removed or changed meanwhile.
+    """
+
+    def __init__(self, path: Path, offsets: Iterable[int]) -> None:
+        self._path = path
+        self.offsets: IntArray = np.fromiter(offsets, np.int64)
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return RunRecords(self._path, self.offsets[index])
+        return next(self._read(self.offsets[[index]]))
+
+    def __iter__(self) -> Iterator[Record]:
+        return self._read(self.offsets)
+
+    def _read(self, offsets: IntArray) -> Iterator[Record]:
+        if not len(offsets):
+            return
+        try:
+            with self._path.open("rb") as file:
+                for offset in offsets.tolist():
+                    file.seek(offset)
+                    line = file.readline(LONGEST_LINE)
+                    try:
+                        record = Record.from_line(line)
+                    except ValueError as error:
+                        words = f"{self._path} is not what {FILE} says ({error}); remove that file and start again"
+                        raise SetupError(words) from error
+                    yield record
+        except OSError as error:
+            raise cannot("read", self._path, error) from error
+
+    def without(self, others: RunRecords) -> RunRecords:
+        """Return the records whose lines are not among those of ``others``, in order."""
+        return RunRecords(self._path, self.offsets[~np.isin(self.offsets, others.offsets)])
+
+
+@contextmanager
+def opened_index(path: Path) -> Iterator[RunIndex]:
+    """Open the index of a run to read; where the directory has none that is complete, a temporary one.
+
+    Raises:
+        SetupError: It is no run directory, or cannot be read.
+    """
+    read_run_json(path)
+    try:
+        index = RunIndex(path, writing=False)
+    except OSError as error:
+        raise cannot("read", error.filename or path, error) from error
+    with closing(index):
+        yield index
+
+
+def records_by_name(path: Path, warnings: list[str] | None = None) -> RunRecords:
+    """Newest record of every clip of a run directory, in order of name, read when they are asked for.
+
+    Args:
+        path: Run directory.
+        warnings: Takes what was passed over because it is damaged, in words; None where that was said before.
+
+    Raises:
+        SetupError: It is no run directory, or cannot be read.
+    """
+    with opened_index(path) as index:
+        if warnings is not None:
+            warnings += index.warnings()
+        return RunRecords(path / SCORES, index.offsets())
+
+
+def read_records(path: Path, warnings: list[str] | None = None) -> list[Record]:
+    """:func:`records_by_name`, all in memory."""
+    return list(records_by_name(path, warnings))
+
+
+@dataclass(frozen=True, slots=True)
+class _Events:
+    """Fields of a line of ``events.jsonl`` that every reader needs."""
+
+    clip: str
+    sha256: str | None
+    metrics: Mapping[str, Any]
+    path: str | None = None
+
+
+def events_lines(path: Path, containing: bytes = b"", warnings: list[str] | None = None) -> Iterator[Line]:
+    """Lines of ``events.jsonl`` that contain some bytes and name their clip; others are passed over, with a warning."""
+    return iterate_lines(path / "events.jsonl", containing, _Events, warnings)
+
+
+def read_events(path: Path, record: Record, warnings: list[str] | None = None) -> dict[str, Any]:
+    """Events and series of a clip by metric, for the metrics its record has: the newest of each.
+
+    Args:
+        path: Run directory.
+        record: The clip.
+        warnings: Takes what was passed over because it is damaged, in words.
+    """
+    newest: dict[str, Any] = {}
+    damaged: list[tuple[int, str]] = []
+    with opened_index(path) as index:
+        lines = index.events(record.key) + [(offset, line) for line, offset, _ in index.damaged(EVENTS)]
+    journal = path / EVENTS
+    with journal.open("rb") if lines else nullcontext(BytesIO()) as file:
+        for offset, number in sorted(lines):
+            file.seek(offset)
+            raw = file.readline(LONGEST_LINE)
+            if str(record.sha256).encode() not in raw:
+                continue
+            try:
+                line = decoded(raw.removesuffix(b"\n"), _Events)[0]
+            except ValueError as error:
+                damaged.append((number, str(error)))
+                continue
+            if (line.get("path") or line["clip"]) == record.key and line["sha256"] == record.sha256:
+                newest.update(line["metrics"])
+    if warnings is not None:
+        warnings += sentences(EVENTS, damaged)
+    return {metric: newest[metric] for metric in in_order(newest) if metric in record.settled()}

@@ -1,0 +1,146 @@
+"""What the tables say of many records, kept in columns of numbers: a few bytes a clip."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections import Counter
+from collections.abc import Iterable
+
+import numpy as np
+
+from vmmetrics.metrics.registry import in_order, registered
+from vmmetrics.scoring.record import Record
+from vmmetrics.types import BoolArray
+from vmmetrics.utils.statistics.paired import Mean, mean_with_interval
+
+INDEX = "motion_index"
+_NAMED = 3  # failures that are named
+
+
+class Summary:
+    """Counts and columns of some records, filled record by record.
+
+    Args:
+        records: The first of them.
+
+    Attributes:
+        clips: Number of records.
+        failed: How many of them failed, as a whole or in one metric.
+        failures: The first that failed: name and reason.
+        reasons: By metric, how many records have no score for which reason, and whether it does not apply to them.
+        telling: Name of the clip on disk with the lowest score that speaks against it, or None.
+    """
+
+    def __init__(self, records: Iterable[Record] = ()) -> None:
+        self.clips = self.failed = 0
+        self.failures: list[tuple[str, str]] = []
+        self.reasons: dict[str, Counter[tuple[bool, str]]] = {}
+        self.telling: str | None = None
+        self._lowest = math.inf
+        self._metrics: set[str] = set()
+        self._scores: dict[str, array[float]] = {}
+        self._foreign: dict[str, bytearray] = {}
+        self._groups: dict[str, tuple[dict[str | float, int], array[int]]] = {}
+        known = registered()
+        self._ours = known.keys()
+        self._at_fault = {key for key, metric in known.items() if metric.low_is_fault}
+        for record in records:
+            self.add(record)
+
+    def add(self, record: Record) -> None:
+        """Take in a record."""
+        scores = dict(record.scores)
+        self._metrics.update(scores, record.missing, record.errors)
+        if record.path and not record.error and not self._ours.isdisjoint(scores):
+            lowest = min((score for metric, score in scores.items() if metric in self._at_fault), default=1)
+            if lowest < self._lowest:
+                self.telling, self._lowest = record.clip, lowest
+        index = record.motion_index
+        if index is not None:
+            scores[INDEX] = index
+        for metric, score in scores.items():
+            column = self._scores.setdefault(metric, array("d"))
+            _pad(column, self.clips, math.nan)
+            column.append(score)
+        for metric in record.not_applicable:
+            flags = self._foreign.setdefault(metric, bytearray())
+            _pad(flags, self.clips, 0)
+            flags.append(1)
+        for metric, reason in record.missing.items():
+            self.reasons.setdefault(metric, Counter())[metric in record.not_applicable, reason] += 1
+        for name, value in record.tags.items():
+            self._group(f"tag {name}", value)
+        if record.model is not None:
+            self._group("model", record.model)
+        if record.failed:
+            self.failed += 1
+            if len(self.failures) < _NAMED:
+                why = next(filter(None, [record.error, *record.errors.values()]))
+                self.failures.append((record.clip, why))
+        self.clips += 1
+
+    def _group(self, name: str, value: str | float) -> None:
+        codes, column = self._groups.setdefault(name, ({}, array("l")))
+        _pad(column, self.clips, -1)
+        column.append(codes.setdefault(value, len(codes)))
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The metrics that any record says anything about."""
+        return in_order(self._metrics)
+
+    @property
+    def indexed(self) -> bool:
+        """Whether any record has an index."""
+        return INDEX in self._scores
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Names of the tags that any record has, the pattern first."""
+        names = (name.removeprefix("tag ") for name in self._groups if name != "model")
+        return tuple(sorted(names, key=lambda name: (name != "pattern", name)))
+
+    @property
+    def models(self) -> dict[str, BoolArray]:
+        """Which records are of which model, (N,), by its name."""
+        return self._rows("model")
+
+    def by_tag(self, name: str) -> dict[str | float, BoolArray]:
+        """Return which records have which value of a tag, (N,); those without it have none."""
+        return self._rows(f"tag {name}")
+
+    def _rows(self, group: str) -> dict[str | float, BoolArray]:
+        codes, column = self._groups.get(group, ({}, array("l")))
+        _pad(column, self.clips, -1)
+        numbers = np.frombuffer(column, np.dtype("l"))
+        values = sorted(codes, key=lambda value: (isinstance(value, str), value))
+        return {value: numbers == codes[value] for value in values}
+
+    def mean(self, rows: BoolArray | None = None) -> dict[str, Mean]:
+        """Return mean and 95 % interval by metric, of the index too, where there is a score.
+
+        Args:
+            rows: (N,) which records; None for all.
+        """
+        means = {name: mean_with_interval(self._known(name, rows)) for name in (*self.metrics, INDEX)}
+        return {name: mean for name, mean in means.items() if mean is not None}
+
+    def _known(self, name: str, rows: BoolArray | None) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        column = self._scores.get(name, array("d"))
+        _pad(column, self.clips, math.nan)
+        scores = np.frombuffer(column, np.float64)
+        return scores[~np.isnan(scores) if rows is None else rows & ~np.isnan(scores)]
+
+    def foreign(self, metric: str, rows: BoolArray | None = None) -> int:
+        """Return how many of some records a metric does not apply to."""
+        flags = self._foreign.get(metric, bytearray())
+        _pad(flags, self.clips, 0)
+        found = np.frombuffer(flags, np.uint8)
+        return int(found.sum() if rows is None else found[rows].sum())
+
+
+def _pad(column: array[float] | array[int] | bytearray, length: int, value: float) -> None:
+    """Lengthen a column that the last records had nothing for."""
+    if len(column) < length:
+        column.extend([value] * (length - len(column)))  # type: ignore[list-item]
