@@ -20,7 +20,7 @@ import pytest
 from vmmetrics.engines.connection import Cluster
 from vmmetrics.prompts.clips.makers import write_video
 from vmmetrics.scoring.api import score
-from vmmetrics.scoring.directory import read_events, read_records
+from vmmetrics.scoring.records import read_events, read_records
 from vmmetrics.understanding.harness.running import read_answers
 from vmmetrics.video import read_clip
 

@@ -16,7 +16,7 @@ import typer
 import yaml
 
 from vmmetrics.cli.app import app
-from vmmetrics.scoring.directory import read_records
+from vmmetrics.scoring.records import read_records
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 SCORING = Path(__file__).parents[1] / "scoring"
