@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from vmmetrics.scoring.record import Record, result_from_json, result_to_json
+from vmmetrics.scoring.record import Record, result_from_json, result_to_json, uneven_times
 from vmmetrics.types import Event, MetricResult
 from vmmetrics.utils.schema import convert
 
@@ -15,9 +15,11 @@ RECORD = Record(
     amplitude=0.1, frames=9, fps=8.0, size=(64, 48), prompt="a dog", notes=("assumed",), seconds=1.0,
 )  # fmt: skip
 
+RECORD_LINE = json.dumps(RECORD.to_json()).encode()
+
 
 def test_a_record_survives_its_line() -> None:
-    assert convert(Record, json.loads(json.dumps(RECORD.to_json()))) == RECORD
+    assert convert(Record, json.loads(RECORD_LINE)) == Record.from_line(RECORD_LINE) == RECORD
     assert convert(Record, {**RECORD.to_json(), "field of a later version": 1}) == RECORD
 
 
@@ -51,3 +53,23 @@ def test_events_and_series_survive_to_six_digits() -> None:
     assert back.events[0] == Event("tcs", (3, 4), "vanished", "object 1", (1.0, 2.0, 3.12346, 4.0), 0.25, None, "left")
     np.testing.assert_array_equal(np.isnan(back.series["a"]), [True, False])
     assert back.series["a"][1] == 0.333333
+
+
+def test_times_are_kept_where_the_rate_does_not_give_them() -> None:
+    even = np.round(np.arange(30) / 29.97, 3)  # as Matroska rounds them
+    assert uneven_times(even, 29.97) is None
+    held = np.array([0, 1 / 30, 0.2, 0.2333333])
+    assert uneven_times(held, 3 / held[-1]) == (0.0, 0.033333, 0.2, 0.233333)
+    assert uneven_times(np.zeros(1), 8.0) is None
+
+
+def test_what_scores_mean_goes_with_them() -> None:
+    old = replace(RECORD, score_version={"pas": 1, "ois": 1})
+    new = replace(RECORD, scores={"mss": 0.9}, missing={}, score_version={"mss": 2})
+    assert new.over(old).score_version == {"pas": 1, "ois": 1, "mss": 2}
+
+
+@pytest.mark.parametrize("line", [b"{}", b"[", b'{"clip": "a", "model": 5}', RECORD_LINE.replace(b"0.5", b"NaN")])
+def test_a_line_that_is_no_record_is_refused_in_the_same_words_as_ever(line: bytes) -> None:
+    with pytest.raises(ValueError, match=r"expected|not JSON"):
+        Record.from_line(line)

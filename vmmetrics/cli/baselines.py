@@ -62,6 +62,7 @@ def baselines(
     scratch: options.Scratch = None,
     relist: options.Relist = False,
     mirror: options.Mirror = None,
+    verify: options.Verify = False,
     dry_run: options.DryRun = False,
     form: options.Format = "text",
 ) -> None:
@@ -106,6 +107,7 @@ def baselines(
         relist=relist,
         mirror=mirror,
         dry_run=form if dry_run else None,
+        verify=verify,
         cluster=cluster,
     )
     _print(table, form, output, messages)

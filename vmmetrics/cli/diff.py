@@ -19,6 +19,9 @@ def diff(
         str | None,
         option("Exit with 4 if this is significantly worse: INDEX, a metric, or any.", metavar="METRIC"),
     ] = None,
+    across_versions: Annotated[
+        bool, option("Compare scores that mean different things, too.", "--across-versions")
+    ] = False,
     form: Format = "text",
 ) -> None:
     """Compare two runs clip by clip: what the means moved by, and which clips changed most.
@@ -31,7 +34,7 @@ def diff(
     from vmmetrics.scoring.leaderboard import INDEX
 
     output, messages = open_consoles()
-    found = compare(before, after)
+    found = compare(before, after, across_versions=across_versions)
     print_result(form, diff_parts(found), output)
     if fail_if_worse is None:
         return

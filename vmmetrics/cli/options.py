@@ -147,6 +147,7 @@ Yes = Annotated[bool, option("Do not ask whether the cost is fine.", "--yes", "-
 OutputFormat = Literal["text", "json", "csv", "markdown", "latex"]
 Format = Annotated[OutputFormat, option("Form of the result on stdout; messages go to stderr.", "--format")]
 Limit = Annotated[int | None, count_option("Use only the first N clips.")]
+Verify = Annotated[bool, option("Hash what was scored before, also where size and time of a file agree.", "--verify")]
 DryRun = Annotated[bool, option("Print what would be done; compute and write nothing.", "--dry-run")]
 Clips = Annotated[  # texts: a path would lose a slash of an address
     list[str],

@@ -82,6 +82,7 @@ def run_clips(
     relist: bool = False,
     mirror: str | None = None,
     dry_run: str | None = None,
+    verify: bool = False,
     cluster: Cluster | None = None,
 ) -> tuple[Table, Console, Console, bool]:
     """Score clips into a directory, with progress; Ctrl-C, SIGTERM and SIGHUP stop it, and what was scored is kept.
@@ -100,6 +101,7 @@ def run_clips(
         relist: Whether addresses are listed again that an earlier start listed.
         mirror: Address that the run directory is copied to, or None.
         dry_run: Print in this form what would be run, and run nothing.
+        verify: Hash every clip that was scored before.
         cluster: A Ray cluster whose nodes score; None scores on this machine.
 
     Returns:
@@ -163,7 +165,7 @@ def run_clips(
         LiveProgress(messages, settings.metrics, workers) as progress,
         Mirror(directory, mirror, lambda text: progress.warn([text])) as copy,
     ):
-        table = run(setup, tasks, workers, directory, progress, timeout, shard, limit, cluster=cluster)
+        table = run(setup, tasks, workers, directory, progress, timeout, shard, limit, verify, cluster)
     if summary := progress.summary():
         messages.print(summary)
     if copy.behind:

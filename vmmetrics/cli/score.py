@@ -50,6 +50,7 @@ def score(
     scratch: options.Scratch = None,
     relist: options.Relist = False,
     mirror: options.Mirror = None,
+    verify: options.Verify = False,
     dry_run: options.DryRun = False,
     form: options.Format = "text",
     fail_under: Annotated[
@@ -101,6 +102,7 @@ def score(
         relist=relist,
         mirror=mirror,
         dry_run=form if dry_run else None,
+        verify=verify,
         cluster=cluster,
     )
     print_results(table, output, messages, form)

@@ -20,6 +20,7 @@ from vmmetrics.scoring.header import read_run_json
 from vmmetrics.scoring.leaderboard import DECISIVE, INDEX, name_in_model, score_of
 from vmmetrics.scoring.record import Record
 from vmmetrics.scoring.records import read_records
+from vmmetrics.scoring.versions import differing, versions_of
 from vmmetrics.types import FloatArray
 from vmmetrics.utils.statistics.bootstrap import percentile_interval
 from vmmetrics.utils.statistics.paired import contributions, holm, resampled_means, sign_flip_p
@@ -151,7 +152,9 @@ class RunDifference:
         return {**plain, "differences": [asdict(found) for found in self.differences], "clips": clips}
 
 
-def diff(before: str | os.PathLike[str], after: str | os.PathLike[str]) -> RunDifference:
+def diff(
+    before: str | os.PathLike[str], after: str | os.PathLike[str], *, across_versions: bool = False
+) -> RunDifference:
     """Compare two runs clip by clip.
 
     Clips are paired by their name, else by their content, their name without its ending, their name within the model
@@ -160,6 +163,7 @@ def diff(before: str | os.PathLike[str], after: str | os.PathLike[str]) -> RunDi
     Args:
         before: Run directory.
         after: Another, scored with the same preset, protocol, models and weights.
+        across_versions: Compare scores that mean different things, too; a note says which.
 
     Raises:
         SetupError: One is no run, the runs were not scored alike, or they have no clip or no metric in common.
@@ -169,6 +173,11 @@ def diff(before: str | os.PathLike[str], after: str | os.PathLike[str]) -> RunDi
     warnings: list[str] = []
     records = [read_records(path, warnings) for path in paths]
     metrics, lower, notes = _common(headers, paths)
+    mixed = differing([(str(path), versions_of(found)) for path, found in zip(paths, records, strict=True)])
+    if mixed and not across_versions:
+        lines = (f"  {line}" for line in mixed.values())
+        raise SetupError("Scores of the runs mean different things; --across-versions compares them:", *lines)
+    notes += [f"The scores mean different things: {line}" for line in mixed.values()]
     pairs, how, gone, new = _paired(*records)
     if not pairs:
         raise SetupError(f"No clip of {paths[1]} is in {paths[0]}, by name, content or prompt: nothing to compare")

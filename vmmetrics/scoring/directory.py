@@ -166,11 +166,12 @@ class RunDirectory(Locked):
         """
         whole, lines = record.over(self.newest(record.key)), b""
         try:
-            convert(Record, whole.to_json())  # nothing is written that would not be read
+            values = whole.to_json()
+            convert(Record, values)  # nothing is written that would not be read
             if events:
                 about = {name: getattr(record, name) for name in ("clip", "path", "sha256", "frames", "fps")}
                 lines = encode({**about, "metrics": dict(events)})
-            line = encode(whole.to_json())
+            line = encode(values)
         except (ValueError, TypeError) as error:
             texts = {name: getattr(record, name) for name in _TEXTS}  # and nothing else of it
             whole, lines = Record(**texts, error=f"The record cannot be written: {error}"), b""

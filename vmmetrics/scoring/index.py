@@ -256,6 +256,13 @@ class RunIndex:
         offset, sha256, state, inputs, failed, kind = row
         return Entry(offset, None if sha256 is None else _text(sha256), state, inputs, bool(failed), kind)
 
+    def key_of(self, clip: str, sha256: str | None) -> str | None:
+        """Return the key of the clip of that name and content, or None."""
+        self.flush()
+        sql = "SELECT key FROM clips WHERE clip = ? AND sha256 IS ?"
+        row = self._recovering(lambda: self._db.execute(sql, (_bytes(clip), _bytes(sha256))).fetchone())
+        return None if row is None else _text(row[0])
+
     def offsets(self) -> Sequence[int]:
         """Return where the newest line of every clip begins, in order of the clips' names."""
         self.flush()

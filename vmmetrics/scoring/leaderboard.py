@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -20,13 +21,13 @@ from vmmetrics.metrics.registry import METRICS, in_order, label
 from vmmetrics.scoring.header import read_run_json
 from vmmetrics.scoring.record import Record
 from vmmetrics.scoring.records import read_records
+from vmmetrics.scoring.versions import Versions, differing, of_one_meaning, versions_of
 from vmmetrics.types import FloatArray
 from vmmetrics.utils.statistics.bootstrap import percentile_interval
 from vmmetrics.utils.statistics.paired import contributions, holm, rank_shares, resampled_means, sign_flip_p
 from vmmetrics.utils.storage import provenance
 
-# What a leaderboard holds; all scores are times 100, as VMBench prints its own.
-
+# All scores are times 100, as VMBench prints its own.
 AVERAGE = "average"
 """The mean of our metrics' means."""
 INDEX = "motion_index"
@@ -142,10 +143,11 @@ class _Model:
     own: Mapping[str, Mapping[str, Any]]  # metrics of the user's
     records: tuple[Record, ...]
     warnings: tuple[str, ...]
+    versions: tuple[str, Versions]
 
 
 def make_boards(runs: Sequence[str], by: str | None = None) -> list[Board]:
-    """Make a table of every preset and protocol among runs.
+    """Make a table of every preset and protocol among runs, and of every version of what their scores mean.
 
     Args:
         runs: Run directories; ``NAME=DIRECTORY`` names the model of a run whose clips lie in no folder per model.
@@ -160,7 +162,12 @@ def make_boards(runs: Sequence[str], by: str | None = None) -> list[Board]:
         for model in _models(run):
             key = json.dumps({name: model.configuration.get(name) for name in DECISIVE}, sort_keys=True)
             groups.setdefault(key, []).append(model)
-    return [_board(models, by) for models in groups.values()]
+    boards = []
+    for models in groups.values():
+        mixed = differing([model.versions for model in models])
+        notes = [f"Not comparable, since scores mean different things: {text}" for text in mixed.values()]
+        boards += [_board(alike, by, notes) for alike in of_one_meaning(models, attrgetter("versions"))]
+    return boards
 
 
 def _models(run: str) -> Iterator[_Model]:
@@ -181,10 +188,11 @@ def _models(run: str) -> Iterator[_Model]:
         raise SetupError(f"{path} holds no clips yet")
     for model, records in by_model.items():
         shown = f"{name}/{model}" if name and model else model or name or path.resolve().name
-        yield _Model(shown, path, configuration, own, tuple(records), tuple(warnings))
+        versions = (shown, versions_of(records))
+        yield _Model(shown, path, configuration, own, tuple(records), tuple(warnings), versions)
 
 
-def _board(models: list[_Model], chosen: str | None) -> Board:
+def _board(models: list[_Model], chosen: str | None, said: Sequence[str]) -> Board:
     places: dict[str, Path] = {}
     for model in models:
         other = places.setdefault(model.name, model.run)
@@ -231,6 +239,7 @@ def _board(models: list[_Model], chosen: str | None) -> Board:
         steps=_steps([models[index].name for index in order], scores[order][:, :, ranked]),
         prompts=len(prompts),
         notes=(
+            *said,
             *_configuration_notes(models),
             *(f"{run}: {text}" for run, texts in damaged.items() for text in texts),
             note,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import heapq
 import os
 import re
 import shutil
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
-from itertools import islice
+from itertools import groupby, islice
 from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,13 +19,16 @@ from vmmetrics.errors import SetupError, cannot
 from vmmetrics.metrics.registry import in_order
 from vmmetrics.scoring.export import export
 from vmmetrics.scoring.header import FORMAT, described, read_run_json
+from vmmetrics.scoring.index import EVENTS, SCORES, STATES, RunIndex, StateNote
 from vmmetrics.scoring.record import Record
-from vmmetrics.scoring.records import events_lines, read_records
+from vmmetrics.scoring.records import RunRecords, events_lines, opened_index
 from vmmetrics.scoring.table import Table
+from vmmetrics.scoring.versions import differing, versions_of
 from vmmetrics.utils.storage import provenance
 from vmmetrics.utils.storage.atomic import temporary_of, write_json
-from vmmetrics.utils.storage.journal import Journal, Line
+from vmmetrics.utils.storage.journal import Journal, Line, iterate_lines
 
+_LINES = 1000  # that are written at a time
 MOST_MISSING = 100
 """Parts that are named where some are missing."""
 
@@ -58,7 +63,7 @@ def merge(runs: Sequence[Path], out: Path) -> Merged:
         out: New directory; must not exist or be empty.
 
     Raises:
-        SetupError: The configurations differ, a directory is no run, or ``out`` is taken.
+        SetupError: The configurations or what scores mean differ, a directory is no run, or ``out`` is taken.
     """
     out = Path(os.path.abspath(out))  # noqa: PTH100  ("." has no name, and links are kept)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
@@ -76,9 +81,23 @@ def merge(runs: Sequence[Path], out: Path) -> Merged:
             lines = (f"  {line}" for line in different)
             raise SetupError("The runs have different configurations and cannot be merged:", *lines)
     warnings: list[str] = []
-    kept, duplicates, conflicts = _join(runs, warnings)
-    table = _write(out, headers, runs, kept, warnings)
-    return Merged(table, duplicates, conflicts, tuple(warnings), _missing(headers))
+    sources, versions = [], []
+    for run in runs:
+        with opened_index(run) as index:
+            sources.append(RunRecords(run / SCORES, index.offsets()))
+            versions.append((str(run), versions_of(index.kinds())))
+            warnings += [f"{run}: {text}" for text in index.warnings()]
+    if mixed := differing(versions):
+        lines = (f"  {line}" for line in mixed.values())
+        raise SetupError("Scores of the runs mean different things; score the clips of one again:", *lines)
+    duplicates: list[str] = []
+    conflicts: list[str] = []
+    merged = _write(out, headers, runs, _join(sources, duplicates, conflicts))
+    return merged._replace(
+        duplicates=tuple(dict.fromkeys(duplicates)),
+        conflicts=tuple(dict.fromkeys(conflicts)),
+        warnings=(*warnings, *merged.warnings),
+    )
 
 
 def _missing(headers: Sequence[Mapping[str, Any]]) -> tuple[tuple[int, int], ...]:
@@ -123,28 +142,21 @@ def _part_of(session: Mapping[str, Any]) -> tuple[int, int] | None:
     return part if 1 <= part[0] <= part[1] and part[1] > 1 else None
 
 
-_Key = tuple[str, str | None]
-
-
-def _join(runs: Sequence[Path], warnings: list[str]) -> tuple[dict[_Key, Record], tuple[str, ...], tuple[str, ...]]:
-    kept: dict[_Key, Record] = {}
-    duplicates, conflicts = [], []
-    for run in runs:
-        damaged: list[str] = []
-        records = read_records(run, damaged)
-        warnings += [f"{run}: {text}" for text in damaged]
-        for record in records:
-            key = (record.clip, record.sha256)
-            first = kept.setdefault(key, record)
+def _join(sources: Sequence[RunRecords], duplicates: list[str], conflicts: list[str]) -> Iterator[Record]:
+    """The records of all runs in order of name, those of one clip and content made one."""
+    for _, group in groupby(heapq.merge(*sources, key=lambda record: record.clip), lambda record: record.clip):
+        kept: dict[str | None, Record] = {}
+        for record in group:
+            first = kept.setdefault(record.sha256, record)
             if first is record:
                 continue
             duplicates.append(record.clip)
             if any(first.scores[m] != record.scores[m] for m in first.scores.keys() & record.scores.keys()):
                 conflicts.append(record.clip)
-            kept[key] = _combine(first, record)
-    read = {clip for clip, sha256 in kept if sha256 is not None}
-    kept = {(clip, sha256): record for (clip, sha256), record in kept.items() if sha256 is not None or clip not in read}
-    return kept, tuple(dict.fromkeys(duplicates)), tuple(dict.fromkeys(conflicts))
+            kept[record.sha256] = _combine(first, record)
+        if len(kept) > 1:
+            kept.pop(None, None)  # one run could read it
+        yield from kept.values()
 
 
 def _combine(first: Record, second: Record) -> Record:
@@ -155,18 +167,19 @@ def _combine(first: Record, second: Record) -> Record:
     return replace(first, errors=open_errors).over(second)
 
 
-def _write(
-    out: Path, headers: Sequence[dict[str, Any]], runs: Sequence[Path], kept: dict[_Key, Record], warnings: list[str]
-) -> Table:
+def _write(out: Path, headers: Sequence[dict[str, Any]], runs: Sequence[Path], records: Iterable[Record]) -> Merged:
     building = temporary_of(out)
+    warnings: list[str] = []
     try:
         building.mkdir(parents=True)
-        events = Journal(building / "events.jsonl")
-        for run in reversed(runs):  # the first run's last: of several lines on a metric the last counts
-            events.append(_events(run, kept, warnings))
-        Journal(building / "scores.jsonl").append(
-            record.to_json() for record in sorted(kept.values(), key=lambda record: record.clip)
-        )
+        _append(building / SCORES, (record.to_json() for record in records))
+        for run in reversed(runs):  # the first run's last: of several lines the last counts
+            _append(building / STATES, iterate_lines(run / STATES, like=StateNote))
+        with closing(RunIndex(building, writing=True)) as index:
+            for run in reversed(runs):
+                _append(building / EVENTS, _events(run, index, warnings))
+            index.update()
+            index.flush()
         header = {
             "format": FORMAT,
             "configuration": headers[0]["configuration"],
@@ -186,13 +199,23 @@ def _write(
             raise cannot("write", f"a run to {out}", error) from error
         raise
     table.path = out
-    return table
+    if isinstance(table.records, RunRecords):
+        table.records = RunRecords(out / SCORES, table.records.offsets)
+    return Merged(table, (), (), tuple(warnings), _missing(headers))
 
 
-def _events(run: Path, kept: dict[_Key, Record], warnings: list[str]) -> Iterator[Line]:
+def _append(path: Path, lines: Iterable[Line]) -> None:
+    """Append lines, some at a time."""
+    journal, rest = Journal(path), iter(lines)
+    while block := list(islice(rest, _LINES)):
+        journal.append(block)
+
+
+def _events(run: Path, index: RunIndex, warnings: list[str]) -> Iterator[Line]:
+    """The lines of a run on the clips that the index has with that content, under the paths they have there."""
     damaged: list[str] = []
     for line in events_lines(run, warnings=damaged):
-        record = kept.get((line["clip"], line["sha256"]))
-        if record is not None:
-            yield {**line, "path": record.path}
+        key = index.key_of(line["clip"], line["sha256"])
+        if key is not None:
+            yield {**line, "path": None if line.get("path") is None and key == line["clip"] else key}
     warnings += [f"{run}: {text}" for text in damaged]

@@ -12,9 +12,10 @@ import numpy as np
 from vmmetrics.metrics.registry import in_order, registered
 from vmmetrics.scoring.record import Record
 from vmmetrics.types import BoolArray
-from vmmetrics.utils.statistics.paired import Mean, mean_with_interval
+from vmmetrics.utils.statistics.paired import MANY, Mean, mean_with_interval
 
 INDEX = "motion_index"
+_SOME = 100  # scores of a group of a large run from which on nothing is drawn
 _NAMED = 3  # failures that are named
 
 
@@ -104,7 +105,7 @@ class Summary:
     @property
     def models(self) -> dict[str, BoolArray]:
         """Which records are of which model, (N,), by its name."""
-        return self._rows("model")
+        return {str(model): rows for model, rows in self._rows("model").items()}
 
     def by_tag(self, name: str) -> dict[str | float, BoolArray]:
         """Return which records have which value of a tag, (N,); those without it have none."""
@@ -123,7 +124,8 @@ class Summary:
         Args:
             rows: (N,) which records; None for all.
         """
-        means = {name: mean_with_interval(self._known(name, rows)) for name in (*self.metrics, INDEX)}
+        many = _SOME if self.clips >= MANY else None  # or the groups together would take as long as the whole
+        means = {name: mean_with_interval(self._known(name, rows), many) for name in (*self.metrics, INDEX)}
         return {name: mean for name, mean in means.items() if mean is not None}
 
     def _known(self, name: str, rows: BoolArray | None) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

@@ -130,3 +130,21 @@ def test_places_by_hand() -> None:
     """Four samples of three models; one of them with a tie for the first place, one not known."""
     means = np.array([[3, 2, 1], [3, 2, 1], [1, 2, 3], [2, 2, 1], [NAN, 2, 1]], float)
     assert rank_shares(means) == pytest.approx(np.array([[3 / 4, 0, 1 / 4], [1 / 4, 3 / 4, 0], [1 / 4, 0, 3 / 4]]))
+
+
+@pytest.mark.parametrize("kind", ["even", "skewed"])
+def test_of_many_scores_the_ends_are_those_that_drawing_comes_to(kind: str) -> None:
+    rng = np.random.default_rng(3)
+    scores = rng.random(3000) if kind == "even" else rng.lognormal(0, 1.2, 3000)
+    drawn, closed = mean_with_interval(scores), mean_with_interval(scores, many=3000)
+    assert drawn is not None and closed is not None
+    assert (drawn.mean, drawn.clips) == (closed.mean, closed.clips)
+    error = scores.std() / np.sqrt(len(scores))
+    assert (closed.low, closed.high) == pytest.approx((drawn.low, drawn.high), abs=0.1 * error)
+    skew = float(np.mean(((scores - scores.mean()) / scores.std()) ** 3)) / np.sqrt(len(scores))
+    if kind == "skewed":  # and not those of a normal distribution
+        assert closed.low is not None and closed.low - (closed.mean - 1.959964 * error) > 0.3 * skew * error
+
+
+def test_of_many_equal_scores_the_interval_is_a_point() -> None:
+    assert mean_with_interval(np.full(200, 0.25), many=100) == (0.25, 0.25, 0.25, 200)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from vmmetrics.errors import SetupError
 from vmmetrics.metrics import METRICS
 from vmmetrics.types import FloatArray
 from vmmetrics.utils.display.markup import listed
+
+if TYPE_CHECKING:
+    from vmmetrics.scoring.versions import Versions
 
 _SHOWN = 5  # names in a note
 _FLAGS: Mapping[str, float] = {"true": 1.0, "false": 0.0}
@@ -36,6 +39,7 @@ class SourceScores:
         of_models: Whether the rows are models.
         columns: Source to its columns (of a file of nested scores, its keys) and how each was read.
         lower: Metrics whose sign is turned, since lower is better in the source.
+        versions: Runs, and what their scores mean.
     """
 
     name: str
@@ -47,6 +51,7 @@ class SourceScores:
     of_models: bool = False
     columns: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: MappingProxyType({}))
     lower: frozenset[str] = frozenset()
+    versions: tuple[tuple[str, Versions], ...] = ()
 
 
 def to_score(cell: Any) -> float | None:
@@ -94,7 +99,10 @@ def scores_of_table(
     prompts, models = (tuple(of_rows[row] for row in kept) for of_rows in (rows.prompts, rows.models))
     values = {metric: column[kept] for metric, column in values.items()}
     told = (*table.notes, *rows.notes, *notes)
-    return SourceScores(name, tuple(first), prompts, models, values, told, rows.of_models, {name: roles})
+    known = ((name, table.versions),) if table.versions else ()
+    return SourceScores(
+        name, tuple(first), prompts, models, values, told, rows.of_models, {name: roles}, versions=known
+    )
 
 
 def _roles_of_clips(rows: TableClips) -> dict[str, str]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, combinations
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from vmmetrics.alignment.readers.tables import SourceTable, read_table
 from vmmetrics.errors import SetupError
 from vmmetrics.types import FloatArray
 from vmmetrics.utils.display.markup import listed
+
+if TYPE_CHECKING:
+    from vmmetrics.scoring.versions import Versions
 
 _NAMED = re.compile(r"^(?P<name>[^=/\\]+)=(?P<path>.+)$", re.DOTALL)
 _SHOWN = 5  # notes of how sources were put together
@@ -155,6 +158,7 @@ def _of_files(read: ScoreFile, source: str, name: str, metrics: Sequence[str]) -
 def _of_run(path: Path) -> SourceTable:
     """The newest records of a run directory."""
     from vmmetrics.scoring.records import read_records
+    from vmmetrics.scoring.versions import differing, versions_of
 
     warnings: list[str] = []
     records = read_records(path, warnings)
@@ -162,7 +166,10 @@ def _of_run(path: Path) -> SourceTable:
         raise SetupError(f"{path} holds no clips yet")
     failed = sum(record.failed for record in records)
     notes = [f"{path.name}: {failed} of {len(records)} clips failed, in whole or in part"] if failed else []
-    return SourceTable(str(path), _record_columns(records), (*notes, *(f"{path.name}: {text}" for text in warnings)))
+    versions = versions_of(records)
+    notes += [f"{path.name}: scores mean different things: {text}" for text in differing([("here", versions)]).values()]
+    notes += [f"{path.name}: {text}" for text in warnings]
+    return SourceTable(str(path), _record_columns(records), tuple(notes), versions=versions)
 
 
 def _record_columns(records: Sequence[Any]) -> dict[str, list[Any]]:
@@ -237,12 +244,21 @@ def _joined(first: SourceScores, second: SourceScores, how: Counter[str]) -> Sou
     put = "side by side" if match.pairs else "one below the other"
     how[put] += 1
     common = f" ({len(match.pairs)} clips in common)" if match.pairs else ""
-    notes = (*first.notes, *second.notes, f"{_PUT}{first.name} and {second.name} were put {put}{common}")
+    versions = (*first.versions, *second.versions)
+    mixed = () if match.pairs else _mixed(versions)
+    notes = (*first.notes, *second.notes, *mixed, f"{_PUT}{first.name} and {second.name} were put {put}{common}")
     clips = (*first.clips, *(second.clips[number] for number in added))
     columns, lower = {**first.columns, **second.columns}, first.lower | second.lower
     return SourceScores(
-        first.name, clips, tuple(prompts), tuple(models), values, notes, first.of_models, columns, lower
+        first.name, clips, tuple(prompts), tuple(models), values, notes, first.of_models, columns, lower, versions
     )
+
+
+def _mixed(versions: Sequence[tuple[str, Versions]]) -> tuple[str, ...]:
+    """Say which metrics mean different things in runs that are put one below the other."""
+    from vmmetrics.scoring.versions import differing
+
+    return tuple(f"Scores mean different things: {text}" for text in differing(versions).values())
 
 
 def _turned(scores: SourceScores, lower: Sequence[str]) -> SourceScores:

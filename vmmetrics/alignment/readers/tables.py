@@ -14,7 +14,7 @@ from decimal import Decimal
 from itertools import dropwhile, takewhile
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from vmmetrics.types import FloatArray
 from vmmetrics.utils.display.markup import is_ours, listed, without_guard
 from vmmetrics.utils.schema import parse_json
 from vmmetrics.utils.tables import csv_rows, open_parquet
+
+if TYPE_CHECKING:
+    from vmmetrics.scoring.versions import Versions
 
 TABLE_SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".md", ".txt")
 _SHEETS = frozenset({".xlsx", ".xls", ".xlsm", ".ods", ".numbers"})
@@ -48,6 +51,7 @@ class SourceTable:
         notes: What had to be assumed when reading.
         origins: Column to the file's own name of it, where a layout was rearranged; "" for a column that was made.
         used: The file's own columns that rearranging it used up, and as what.
+        versions: Of a run: what its scores mean, by metric.
     """
 
     source: str
@@ -55,6 +59,7 @@ class SourceTable:
     notes: tuple[str, ...] = ()
     origins: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     used: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    versions: Versions = field(default_factory=lambda: MappingProxyType({}))
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), ()))

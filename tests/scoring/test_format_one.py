@@ -1,0 +1,68 @@
+"""A run that vmmetrics 0.1.0 wrote is opened, gone on with, read and merged."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vmmetrics.scoring import session
+from vmmetrics.scoring.api import score
+from vmmetrics.scoring.engine import InProcess
+from vmmetrics.scoring.leaderboard import make_boards
+from vmmetrics.scoring.merge import merge
+from vmmetrics.scoring.records import read_events, read_records
+from vmmetrics.utils.storage.provenance import decisive_versions
+
+pytestmark = pytest.mark.usefixtures("fake_suite")
+OLD = Path(__file__).parents[1] / "data" / "format-1"
+NAMES = ["a.npy", "b.npy", "noone.npy"]
+
+
+@pytest.fixture
+def old(make_clips: Any, tmp_path: Path) -> Path:
+    """The run of format 1, as if it had been made here, an hour ago."""
+    clips, run = make_clips("a", "b", "noone"), tmp_path / "run"
+    (clips / "b.txt").write_text("two dogs run")
+    for clip in clips.iterdir():
+        os.utime(clip, ns=(10**18, 10**18))
+    shutil.copytree(OLD, run)
+    for file in run.iterdir():
+        file.write_text(file.read_text().replace("/folder", str(tmp_path)))
+    header = json.loads((run / "run.json").read_text())
+    header["configuration"]["versions"] = decisive_versions()  # the same code, for all that this test is about
+    (run / "run.json").write_text(json.dumps(header))
+    return run
+
+
+def test_it_is_gone_on_with_and_hashed_once_more(old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = (old / "scores.jsonl").read_bytes()
+    hashed: list[str] = []
+    identify = session.identify
+    monkeypatch.setattr(session, "identify", lambda task: (hashed.append(task.clip), identify(task))[1])
+    monkeypatch.setattr(InProcess, "submit", lambda *_: pytest.fail("a settled clip was scored"))
+    for _ in range(2):
+        table = score(tmp_path / "clips", out=old)
+        assert [record.clip for record in table] == NAMES
+    assert hashed == NAMES  # by the first of the two starts
+    assert (old / "scores.jsonl").read_bytes() == lines
+    (old / "index.sqlite").unlink()
+    score(tmp_path / "clips", out=old)
+    assert hashed == NAMES  # what was noted does not lie in the index alone
+    assert json.loads((old / "run.json").read_text())["format"] == 2
+
+
+def test_it_is_read_and_merged_as_it_is(old: Path, tmp_path: Path) -> None:
+    before = {file.name: file.read_bytes() for file in old.iterdir()}
+    records = read_records(old)
+    assert [record.clip for record in records] == NAMES
+    assert read_events(old, records[0])["mss"]["events"][0]["reason"] == "made up"
+    assert make_boards([str(old)])[0].rows[0].clips == 3
+    merged = merge([old], tmp_path / "merged")
+    assert [record.scores for record in merged.table] == [record.scores for record in records]
+    assert json.loads((tmp_path / "merged" / "run.json").read_text())["format"] == 2
+    assert {file.name: file.read_bytes() for file in old.iterdir()} == before  # readers change nothing

@@ -1,0 +1,59 @@
+"""What scores mean, metric by metric: those of two versions are two quantities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeVar
+
+from vmmetrics.metrics.registry import in_order, label
+from vmmetrics.scoring.entry import Kind
+from vmmetrics.scoring.record import FIRST_VERSION, Record
+
+T = TypeVar("T")
+Versions = Mapping[str, tuple[int, ...]]
+"""The versions that scores of a metric have, ascending; one where all mean the same."""
+
+
+def versions_of(records: Iterable[Record | Kind]) -> Versions:
+    """Return the versions of the scores in some records, by metric."""
+    found: dict[str, set[int]] = {}
+    for record in records:
+        stated = record.versions if isinstance(record, Kind) else record.score_version
+        metrics = record.settled if isinstance(record, Kind) else record.scores
+        for metric in metrics:
+            found.setdefault(metric, set()).add(stated.get(metric, FIRST_VERSION))
+    return {metric: tuple(sorted(found[metric])) for metric in in_order(found)}
+
+
+def differing(named: Sequence[tuple[str, Versions]]) -> dict[str, str]:
+    """Return the metrics whose scores do not all mean the same, with who has which version, in words.
+
+    Args:
+        named: What the scores are of, and their versions.
+
+    >>> differing([("a", {"pas": (1,), "tcs": (1,)}), ("b", {"pas": (2,)}), ("c", {"pas": (1,)})])
+    {'pas': 'PAS: version 1 (a, c), 2 (b)'}
+    """
+    told = {}
+    for metric in in_order(metric for _, versions in named for metric in versions):
+        whose: dict[int, list[str]] = {}
+        for name, versions in named:
+            for version in versions.get(metric, ()):
+                whose.setdefault(version, []).append(name)
+        if len(whose) > 1:
+            texts = (f"{version} ({', '.join(dict.fromkeys(names))})" for version, names in sorted(whose.items()))
+            told[metric] = f"{label(metric)}: version {', '.join(texts)}"
+    return told
+
+
+def of_one_meaning(items: Iterable[T], meaning: Callable[[T], tuple[str, Versions]]) -> list[list[T]]:
+    """Return items in groups within which the scores of every metric mean the same."""
+    groups: list[list[T]] = []
+    for item in items:
+        fits = (group for group in groups if not differing([meaning(other) for other in (*group, item)]))
+        group = next(fits, None)
+        if group is None:
+            groups.append([item])
+        else:
+            group.append(item)
+    return groups
