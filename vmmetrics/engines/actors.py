@@ -127,7 +127,7 @@ class Actors(Generic[Item]):
         self._ours = {"python": _minor(platform.python_version()), "code": code_hash()}
         self.all: list[Actor[Item]] = []
         self._refused: dict[str, str] = {}  # node: why
-        self._loading_deaths: dict[str | None, int] = {}  # by node
+        self._loading_deaths: dict[str | None, int] = {}  # by node, since a worker was ready there
         self._said_room = False
         self.connection = Connection(cluster)
         self._placed = time.monotonic()  # when a worker last found room
@@ -190,6 +190,7 @@ class Actors(Generic[Item]):
             self.refuse(actor, "; ".join(different))
         else:
             actor.pending = None
+            self._loading_deaths |= {actor.node: 0, None: 0}  # only deaths in a row count
 
     def count_loading_death(self, actor: Actor[Item], error: Exception) -> None:
         """Take in that a worker died before it took items; a node where that happens again and again is refused.
