@@ -255,11 +255,11 @@ class Actors(Generic[Item]):
         if self._said_room or now < self._placed + _PLACE_SECONDS:
             return
         self._said_room = True
-        free, wanted = self.connection.free, f"{self._cluster.cpus:g} CPU and {self._cluster.gpus:g} GPU each"
+        free, wanted = self.connection.free, f"{self._cluster.cpus:g} CPU and {self._cluster.gpus:g} GPU"
         room = f"free are {free.get('CPU', 0):g} CPU and {free.get('GPU', 0):g} GPU"
         if not any(self._fits(node) for node in self.connection.nodes.values()):
             room += ", and no node has as much"
-        self._say(f"{waiting} of {len(self.all)} workers wait for room ({wanted}); {room}")
+        self._say(f"{waiting} of {len(self.all)} workers do not run yet (each takes {wanted}); {room}")
 
     def close(self) -> None:
         """End the workers, the ones at work as well, and leave the cluster."""
