@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-VOLATILE = frozenset({"started", "session", "mtime_ns", "machine", "pid", "elapsed"})
+VOLATILE = frozenset({"started", "session", "mtime_ns", "machine", "pid", "elapsed", "worker", "ended"})
 """Keys of JSON objects whose values are those of one start."""
 
 COLUMNS = frozenset({"seconds", "started"})

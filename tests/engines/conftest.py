@@ -48,6 +48,7 @@ class Machines:
         os.environ.update({
             MARK: self.mark, "RAY_TMPDIR": self.folder, "RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "token",
             "RAY_AUTH_TOKEN": secrets.token_hex(32), "PYTHONPATH": inherited, "OPENBLAS_NUM_THREADS": "1",
+            "RAY_worker_niceness": "0",  # not 15: beside other work they would get nothing
         })  # fmt: skip
         from ray.cluster_utils import Cluster
 

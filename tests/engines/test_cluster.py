@@ -160,7 +160,7 @@ def test_four_quarters_of_a_gpu_are_given_and_the_fifth_waits(make_pool: Any, ma
     results = work_off(pool, [("sleep", n) for n in range(60)])
     assert len({pid_of(result) for result in results}) == 4
     assert {result.answer[0] for result in results} == {node.node_id}
-    assert said[-1:] == ["1 of 5 workers wait for room (0 CPU and 0.25 GPU each); free are 4 CPU and 0 GPU"]
+    assert said[-1:] == ["1 of 5 workers do not run yet (each takes 0 CPU and 0.25 GPU); free are 4 CPU and 0 GPU"]
     machines.remove(node)
 
 

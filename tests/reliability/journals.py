@@ -10,7 +10,20 @@ from pathlib import Path
 from typing import Any
 
 VOLATILE = frozenset(
-    {"seconds", "worker", "started", "ended", "sessions", "time", "when", "wall", "session", "versions", "machine", "command"}
+    {
+        "seconds",
+        "worker",
+        "started",
+        "ended",
+        "sessions",
+        "time",
+        "when",
+        "wall",
+        "session",
+        "versions",
+        "machine",
+        "command",
+    }
     | {"folder", "jobs", "path", "tokens", "input_tokens", "output_tokens", "cost", "spent", "cached", "asked"}
     | {"elapsed", "requests", "attempts", "tries"}
 )

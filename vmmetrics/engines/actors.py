@@ -127,7 +127,7 @@ class Actors(Generic[Item]):
         self._ours = {"python": _minor(platform.python_version()), "code": code_hash()}
         self.all: list[Actor[Item]] = []
         self._refused: dict[str, str] = {}  # node: why
-        self._loading_deaths: dict[str | None, int] = {}  # by node
+        self._loading_deaths: dict[str | None, int] = {}  # by node, since a worker was ready there
         self._said_room = False
         self.connection = Connection(cluster)
         self._placed = time.monotonic()  # when a worker last found room
@@ -190,6 +190,7 @@ class Actors(Generic[Item]):
             self.refuse(actor, "; ".join(different))
         else:
             actor.pending = None
+            self._loading_deaths |= {actor.node: 0, None: 0}  # only deaths in a row count
 
     def count_loading_death(self, actor: Actor[Item], error: Exception) -> None:
         """Take in that a worker died before it took items; a node where that happens again and again is refused.
@@ -254,11 +255,11 @@ class Actors(Generic[Item]):
         if self._said_room or now < self._placed + _PLACE_SECONDS:
             return
         self._said_room = True
-        free, wanted = self.connection.free, f"{self._cluster.cpus:g} CPU and {self._cluster.gpus:g} GPU each"
+        free, wanted = self.connection.free, f"{self._cluster.cpus:g} CPU and {self._cluster.gpus:g} GPU"
         room = f"free are {free.get('CPU', 0):g} CPU and {free.get('GPU', 0):g} GPU"
         if not any(self._fits(node) for node in self.connection.nodes.values()):
             room += ", and no node has as much"
-        self._say(f"{waiting} of {len(self.all)} workers wait for room ({wanted}); {room}")
+        self._say(f"{waiting} of {len(self.all)} workers do not run yet (each takes {wanted}); {room}")
 
     def close(self) -> None:
         """End the workers, the ones at work as well, and leave the cluster."""

@@ -131,6 +131,7 @@ class Connection:
         os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
         os.environ.setdefault("RAY_gcs_rpc_server_reconnect_timeout_s", _HARD_EXIT_SECONDS)
         if cluster.address is None and "ray" not in sys.modules:  # which reads them once
+            os.environ.setdefault("RAY_worker_niceness", "0")  # as workers of the local engine, instead of 15
             os.environ.setdefault(_MODE, "token")
             if os.environ[_MODE] == "token":  # nobody else on this machine or network may use the cluster
                 os.environ.setdefault(_TOKEN, secrets.token_hex(32))
