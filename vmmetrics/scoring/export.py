@@ -17,6 +17,7 @@ from vmmetrics.scoring.table import COUNTS, NUMBERS, Table, columns_of, other_sc
 from vmmetrics.utils.display.markup import csv_text
 from vmmetrics.utils.storage.atomic import write_text, writing
 
+_BUFFER = 1 << 22  # bytes, of the many small ones that a row group is written in
 _ROWS = 20_000
 """Rows that are held at a time: those of a row group in Parquet."""
 
@@ -52,8 +53,7 @@ def export(path: Path) -> Table:
             for record in block:
                 row = row_of(record, columns)
                 rows.append(row)
-                known = "motion_index" in row  # to compute it takes longer than all the rest of a row
-                summary.add(record, row["motion_index"] if known else record.motion_index)
+                summary.add(record, row.get("motion_index"))
             table.write(csv_text(row.values() for row in rows).encode("utf-8", "backslashreplace"))
             if parquet is not None:
                 parquet.write(rows)
@@ -95,7 +95,8 @@ class ParquetTable:
 
         kinds = {name: pa.int64() if name in COUNTS else pa.float64() for name in {*COUNTS, *numbers}}
         self._schema = pa.schema([(name, kinds.get(name, pa.string())) for name in columns])
-        self._writer = pq.ParquetWriter(file, self._schema)
+        self._sink = pa.BufferedOutputStream(pa.PythonFile(file, "w"), _BUFFER)
+        self._writer = pq.ParquetWriter(self._sink, self._schema)
 
     def write(self, rows: Iterable[dict[str, Any]]) -> None:
         """Write rows as a row group."""
@@ -110,6 +111,7 @@ class ParquetTable:
 
     def __exit__(self, *_: object) -> None:
         self._writer.close()
+        self._sink.detach()  # writes the rest, and leaves the file open
 
 
 def _text(value: object) -> str | None:
