@@ -95,7 +95,11 @@ def test_damage_is_an_error_that_says_what(change: dict[str, object], said: str)
         decode_overlay(gzip.compress(json.dumps(overlay | change).encode()))
 
 
-@pytest.mark.parametrize("data", [b"", b"no gzip", gzip.compress(b"no JSON"), gzip.compress(b" " * 2**27)])
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"no gzip", gzip.compress(b"no JSON"), gzip.compress(b" " * 2**27)],
+    ids=["empty", "text", "no JSON", "large"],
+)
 def test_what_is_no_overlay_is_an_error(data: bytes) -> None:
     with pytest.raises(ValueError):
         decode_overlay(data)
