@@ -12,6 +12,7 @@ from typing import Any
 VOLATILE = frozenset(
     {
         "seconds",
+        "state",  # none, where the file was written a moment before
         "worker",
         "started",
         "ended",

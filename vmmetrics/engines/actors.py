@@ -38,7 +38,7 @@ class Job(Generic[Item]):
 
     Attributes:
         item: The item.
-        data: Pickled.
+        pieces: The same, packed.
         alone: Whether a worker died with it in hand: the next one is given nothing else.
         deaths: Nodes and causes of the deaths of workers that had nothing else.
         moves: Workers lost with it in hand by no fault of its own.
@@ -46,7 +46,7 @@ class Job(Generic[Item]):
     """
 
     item: Item
-    data: bytes
+    pieces: list[bytes]
     alone: bool = False
     deaths: list[tuple[str, str]] = field(default_factory=list)
     moves: int = 0

@@ -6,7 +6,6 @@ returned once: what comes from a worker that was given up is not looked at.
 
 from __future__ import annotations
 
-import pickle
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -14,6 +13,7 @@ from typing import Any, Generic
 
 from vmmetrics.engines.actors import Actor, Actors, ClusterHandler, Job, cause_of
 from vmmetrics.engines.connection import Cluster
+from vmmetrics.engines.node import packed, unpacked
 from vmmetrics.engines.pool import DEFAULT_TIMEOUT, LOADING_TIMEOUT, Answer, Item, Result, too_late
 from vmmetrics.errors import SetupError, StoppedError
 
@@ -108,14 +108,14 @@ class RayPool(Generic[Item, Answer]):
 
     def submit(self, item: Item) -> None:
         """Take an item; call only while :attr:`free` is positive."""
-        data = pickle.dumps(item)
-        if len(data) > MAX_ITEM_BYTES:
-            size = f"{len(data) / 1e6:.1f} MB to send to a worker, more than {MAX_ITEM_BYTES / 1e6:.0f} MB"
+        pieces = packed(item)
+        if sum(map(len, pieces)) > MAX_ITEM_BYTES:
+            size = f"{sum(map(len, pieces)) / 1e6:.1f} MB to send to a worker, more than {MAX_ITEM_BYTES / 1e6:.0f} MB"
             self._results.append(
                 Result(item, None, f"It takes {size}; write it to a file first, or use --engine local")
             )
         else:
-            self._queue.append(Job(item, data))
+            self._queue.append(Job(item, pieces))
 
     def drain(self) -> float:
         """Take back what no worker was given, and return the seconds that the rest may take."""
@@ -180,7 +180,10 @@ class RayPool(Generic[Item, Answer]):
     def _give(self, actor: Actor[Item], job: Job[Item]) -> None:
         if not actor.calls:
             actor.seconds = 0.0
-        actor.calls.append((actor.handle.work.remote(job.data), job))
+        *others, last = job.pieces
+        for piece in others:
+            actor.handle.take.remote(piece)
+        actor.calls.append((actor.handle.work.remote(last), job))
 
     def _give_alone(self, job: Job[Item]) -> bool:
         """Give a job to a worker that has nothing else, on a node where it did not kill one if there is such."""
@@ -224,20 +227,25 @@ class RayPool(Generic[Item, Answer]):
             value = ray.get(reference, timeout=_GET_SECONDS)
         except ray.exceptions.RayTaskError as error:  # an answer all the same, which no handler should give
             text = str(error).strip().splitlines()[-1]
-            value = ("error", text, None, 0.0) if actor.calls else ("refused", text)
+            value = ("error", text, None, 0.0, 0) if actor.calls else ("refused", text)
         except ray.exceptions.RayError as error:
             self._bury(actor, error)
             return
         if not actor.calls:
             self._actors.prepare(actor, value)
             return
+        kind, answer, note, seconds, left = value
+        try:
+            asked = [actor.handle.rest.options(concurrency_group="watch").remote() for _ in range(left)]
+            rest = ray.get(asked, timeout=_GET_SECONDS)
+        except ray.exceptions.RayError as error:  # it died meanwhile
+            self._bury(actor, error)
+            return
         _, job = actor.calls.popleft()
         actor.seconds = 0.0
-        kind, answer, note, seconds = value
         self._seconds = seconds if self._seconds is None else 0.9 * self._seconds + 0.1 * seconds
         if kind == "answer":
-            answer = pickle.loads(answer)  # noqa: S301 - from a worker of ours
-            self._results.append(Result(job.item, answer, "", note, seconds, worker=actor.name))
+            self._results.append(Result(job.item, unpacked([answer, *rest]), "", note, seconds, worker=actor.name))
         elif kind == "error":
             self._results.append(Result(job.item, None, answer, note, seconds, worker=actor.name))
         else:  # something is missing on its node

@@ -11,7 +11,9 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
+import zlib
+from collections import deque
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,6 +24,8 @@ from vmmetrics.errors import SetupError, explain
 from vmmetrics.utils.loading import loading, on_loading
 from vmmetrics.utils.storage import provenance
 
+PIECE_BYTES = 90_000
+"""Of a call or its result: from 100 KB on Ray would put it into the object store of a node."""
 _TAIL_LINES, _TAIL_BYTES = 20, 4000  # of a worker's output, in the error of a clip
 _RAYS = (":job_id:", ":actor_name:", ":task_name:")  # lines that Ray writes for itself
 _FREE_SHARE = 0.9  # of its part of a GPU that a worker must find free
@@ -77,6 +81,8 @@ class NodeWorker:
         self._start = start
         self._gpus = gpus
         self._handler: Handler[Any, Any] | None = None
+        self._item: list[bytes] = []
+        self._rest: deque[bytes] = deque()
         self._note: Any = None
         self._lock = threading.Lock()
         self._began = self._loading_since = 0.0
@@ -102,21 +108,38 @@ class NodeWorker:
         self._handler = handler
         return "ready", json.loads(json.dumps(configuration))
 
-    def work(self, item: bytes) -> tuple[str, Any, Any, float]:
-        """Work on a pickled item: kind, pickled answer or text, note, and seconds without loading."""
+    def take(self, piece: bytes) -> None:
+        """Keep a piece of the next item; :meth:`work` gets the last."""
+        self._item.append(piece)
+
+    def work(self, piece: bytes) -> tuple[str, Any, Any, float, int]:
+        """Work on an item that was :func:`packed`.
+
+        Returns:
+            Kind, first piece of the packed answer or text, note, seconds without loading, and how many pieces of the
+            answer are left for :meth:`rest`.
+        """
         assert self._handler is not None  # noqa: S101  (prepare() comes first)
         with self._lock:
             self._began, self._loaded, self._note = time.monotonic(), 0.0, None
-        kind, value = reply(self._handler, pickle.loads(item), self._send)  # noqa: S301
+        item, self._item = unpacked([*self._item, piece]), []
+        kind, value = reply(self._handler, item, self._send)
+        left = 0
         if kind == "answer":
             try:
-                value = pickle.dumps(value)
+                value, *rest = packed(value)
+                left = len(rest)
+                self._rest.extend(rest)
             except Exception as error:
                 kind, value = "error", explain(error)
         elif kind == "setup":
             value = str(value)
         seconds, _, note = self.clock()
-        return kind, value, note, seconds
+        return kind, value, note, seconds, left
+
+    def rest(self) -> bytes:
+        """Return the next piece of an answer; answers are asked for in their order."""
+        return self._rest.popleft()
 
     def clock(self) -> tuple[float, bool, Any]:
         """Return seconds at the present item without loading, whether models are being loaded, and its note."""
@@ -135,6 +158,17 @@ class NodeWorker:
             if not begins and self._loading_since:
                 self._loaded += now - self._loading_since
             self._loading_since = now if begins else 0.0
+
+
+def packed(value: Any) -> list[bytes]:
+    """Return a value pickled and compressed, in pieces so small that Ray sends them along with a call."""
+    data = zlib.compress(pickle.dumps(value), 1)
+    return [data[start : start + PIECE_BYTES] for start in range(0, len(data), PIECE_BYTES)]
+
+
+def unpacked(pieces: Sequence[bytes]) -> Any:
+    """Return what was :func:`packed`, by a process of ours."""
+    return pickle.loads(zlib.decompress(b"".join(pieces)))  # noqa: S301
 
 
 def _take_share(gpus: float) -> None:
