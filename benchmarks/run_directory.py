@@ -24,7 +24,8 @@ from vmmetrics.scoring.index import FILE
 from vmmetrics.scoring.record import Record
 from vmmetrics.scoring.records import read_events
 from vmmetrics.scoring.session import Session
-from vmmetrics.scoring.work import Outcome, Task
+from vmmetrics.scoring.task import Task
+from vmmetrics.scoring.work import Outcome
 
 MODELS = 10
 COMMITTED = 20_000

@@ -50,7 +50,7 @@ def start(machines: Any, log: Path, *arguments: object) -> subprocess.Popen[str]
 
 def contents(run: Path) -> dict[str, Any]:
     """What a run found: every field but those that say where, when and how fast."""
-    left_out = ("seconds", "worker", "ended")
+    left_out = ("seconds", "worker", "ended", "state")  # the state is none where a file was written a moment before
     records = {r.clip: {k: v for k, v in r.to_json().items() if k not in left_out} for r in read_records(run)}
     return {r.clip: (records[r.clip], read_events(run, r)) for r in read_records(run)}
 

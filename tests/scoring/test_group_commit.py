@@ -15,7 +15,8 @@ from vmmetrics.scoring.directory import RunDirectory
 from vmmetrics.scoring.record import Record
 from vmmetrics.scoring.records import read_records
 from vmmetrics.scoring.session import Session
-from vmmetrics.scoring.work import Outcome, Task
+from vmmetrics.scoring.task import Task
+from vmmetrics.scoring.work import Outcome
 from vmmetrics.utils.storage.journal import Journal
 
 EVENTS: dict[str, Any] = {"pas": {"events": [], "series": {}}}

@@ -12,7 +12,8 @@ import pytest
 from vmmetrics.scoring import session
 from vmmetrics.scoring.record import Record
 from vmmetrics.scoring.session import MemoryStore, Session
-from vmmetrics.scoring.work import Outcome, Task
+from vmmetrics.scoring.task import Task
+from vmmetrics.scoring.work import Outcome
 
 
 class QuickEngine:

@@ -13,8 +13,9 @@ from vmmetrics.scoring.api import score
 from vmmetrics.scoring.engine import local_workers
 from vmmetrics.scoring.session import MemoryStore, Session
 from vmmetrics.scoring.settings import Settings
+from vmmetrics.scoring.task import Task
 from vmmetrics.scoring.tasks import tasks_of_arrays
-from vmmetrics.scoring.work import Outcome, Task
+from vmmetrics.scoring.work import Outcome
 
 pytestmark = pytest.mark.usefixtures("fake_suite")
 

@@ -10,7 +10,8 @@ import fake_suite as fakes
 import pytest
 
 from vmmetrics.scoring.settings import Settings
-from vmmetrics.scoring.work import Scorer, Task
+from vmmetrics.scoring.task import Task
+from vmmetrics.scoring.work import Scorer
 from vmmetrics.types import MetricResult
 
 pytestmark = pytest.mark.usefixtures("fake_suite")

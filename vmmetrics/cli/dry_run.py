@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from vmmetrics.scoring.settings import Settings
-    from vmmetrics.scoring.work import Task
+    from vmmetrics.scoring.task import Task
     from vmmetrics.utils.display.tables import DisplayTable, Part
 
 SHOWN_CLIPS = 20

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from vmmetrics.scoring.local import Start
     from vmmetrics.scoring.settings import Settings
     from vmmetrics.scoring.table import Table
-    from vmmetrics.scoring.work import Task
+    from vmmetrics.scoring.task import Task
     from vmmetrics.utils.storage.scratch import Scratch
 
 DEFAULT_JOBS = 1

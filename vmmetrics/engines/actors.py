@@ -33,7 +33,7 @@ class ClusterHandler(Handler[Any, Any], Protocol):
 
 
 @dataclass(eq=False)
-class Job(Generic[Item]):
+class ClusterJob(Generic[Item]):
     """An item on its way.
 
     Attributes:
@@ -54,7 +54,7 @@ class Job(Generic[Item]):
 
 
 @dataclass(eq=False)
-class Actor(Generic[Item]):
+class ClusterActor(Generic[Item]):
     """A worker.
 
     Attributes:
@@ -69,7 +69,7 @@ class Actor(Generic[Item]):
     handle: Any
     pending: Any
     greeting: Greeting | None = None
-    calls: deque[tuple[Any, Job[Item]]] = field(default_factory=deque)
+    calls: deque[tuple[Any, ClusterJob[Item]]] = field(default_factory=deque)
     seconds: float = 0.0
     reserved: bool = False
 
@@ -125,7 +125,7 @@ class Actors(Generic[Item]):
         self._start, self._cluster, self._environment, self._say = pickle.dumps(start), cluster, environment, say
         self.expected = expected
         self._ours = {"python": _minor(platform.python_version()), "code": code_hash()}
-        self.all: list[Actor[Item]] = []
+        self.all: list[ClusterActor[Item]] = []
         self._refused: dict[str, str] = {}  # node: why
         self._loading_deaths: dict[str | None, int] = {}  # by node, since a worker was ready there
         self._said_room = False
@@ -147,9 +147,9 @@ class Actors(Generic[Item]):
         if self._refused:
             options["label_selector"] = {_NODE_LABEL: f"!in({','.join(sorted(self._refused))})"}
         handle = ray.remote(**options)(NodeWorker).remote(self._start, self._environment, self._cluster.gpus)
-        self.all.append(Actor(handle, handle.greet.remote()))
+        self.all.append(ClusterActor(handle, handle.greet.remote()))
 
-    def drop(self, actor: Actor[Item]) -> list[Job[Item]]:
+    def drop(self, actor: ClusterActor[Item]) -> list[ClusterJob[Item]]:
         """Give a worker up; return what it had in hand. Whatever it may still answer is not looked at."""
         import ray
 
@@ -160,7 +160,7 @@ class Actors(Generic[Item]):
         actor.calls.clear()
         return jobs
 
-    def prepare(self, actor: Actor[Item], value: Any) -> None:
+    def prepare(self, actor: ClusterActor[Item], value: Any) -> None:
         """Take in what a worker says before it takes items: who it is, then what its results depend on.
 
         Raises:
@@ -192,7 +192,7 @@ class Actors(Generic[Item]):
             actor.pending = None
             self._loading_deaths |= {actor.node: 0, None: 0}  # only deaths in a row count
 
-    def count_loading_death(self, actor: Actor[Item], error: Exception) -> None:
+    def count_loading_death(self, actor: ClusterActor[Item], error: Exception) -> None:
         """Take in that a worker died before it took items; a node where that happens again and again is refused.
 
         Raises:
@@ -205,7 +205,7 @@ class Actors(Generic[Item]):
             raise SetupError(f"The workers cannot be started: {' '.join(str(error).split())[-600:]}")
         self.refuse(actor, f"its workers die while they load their models ({cause_of(error)}){self.printed(actor)}")
 
-    def refuse(self, actor: Actor[Item], why: str) -> None:
+    def refuse(self, actor: ClusterActor[Item], why: str) -> None:
         """Give a worker up that has nothing in hand, and have no more on its node.
 
         Raises:
@@ -228,11 +228,11 @@ class Actors(Generic[Item]):
         has = node["Resources"]
         return bool(has.get("CPU", 0) >= self._cluster.cpus and has.get("GPU", 0) >= self._cluster.gpus)
 
-    def node_lives(self, actor: Actor[Item]) -> bool:
+    def node_lives(self, actor: ClusterActor[Item]) -> bool:
         """Whether a worker's node is in the cluster, as far as known."""
         return actor.node is None or actor.node in self.connection.nodes
 
-    def printed(self, actor: Actor[Item]) -> str:
+    def printed(self, actor: ClusterActor[Item]) -> str:
         """Return the last lines that a worker printed, with words before them; empty where they cannot be had."""
         import ray
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy

@@ -6,12 +6,13 @@ returned once: what comes from a worker that was given up is not looked at.
 
 from __future__ import annotations
 
+import pickle
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic
 
-from vmmetrics.engines.actors import Actor, Actors, ClusterHandler, Job, cause_of
+from vmmetrics.engines.actors import Actors, ClusterActor, ClusterHandler, ClusterJob, cause_of
 from vmmetrics.engines.connection import Cluster
 from vmmetrics.engines.node import packed, unpacked
 from vmmetrics.engines.pool import DEFAULT_TIMEOUT, LOADING_TIMEOUT, Answer, Item, Result, too_late
@@ -58,7 +59,7 @@ class RayPool(Generic[Item, Answer]):
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._jobs, self._timeout, self._retries = jobs, timeout, cluster.retries
-        self._queue: deque[Job[Item]] = deque()
+        self._queue: deque[ClusterJob[Item]] = deque()
         self._results: list[Result[Item, Answer]] = []
         self._draining = False
         self._trouble: SetupError | StoppedError | None = None
@@ -108,14 +109,13 @@ class RayPool(Generic[Item, Answer]):
 
     def submit(self, item: Item) -> None:
         """Take an item; call only while :attr:`free` is positive."""
-        pieces = packed(item)
-        if sum(map(len, pieces)) > MAX_ITEM_BYTES:
-            size = f"{sum(map(len, pieces)) / 1e6:.1f} MB to send to a worker, more than {MAX_ITEM_BYTES / 1e6:.0f} MB"
+        if (size_of := len(pickle.dumps(item))) > MAX_ITEM_BYTES:
+            size = f"{size_of / 1e6:.1f} MB to send to a worker, more than {MAX_ITEM_BYTES / 1e6:.0f} MB"
             self._results.append(
                 Result(item, None, f"It takes {size}; write it to a file first, or use --engine local")
             )
         else:
-            self._queue.append(Job(item, pieces))
+            self._queue.append(ClusterJob(item, packed(item)))
 
     def drain(self) -> float:
         """Take back what no worker was given, and return the seconds that the rest may take."""
@@ -177,7 +177,7 @@ class RayPool(Generic[Item, Answer]):
                     self._give(actor, usual.popleft())
         self._queue = deque([*waiting, *usual])
 
-    def _give(self, actor: Actor[Item], job: Job[Item]) -> None:
+    def _give(self, actor: ClusterActor[Item], job: ClusterJob[Item]) -> None:
         if not actor.calls:
             actor.seconds = 0.0
         *others, last = job.pieces
@@ -185,7 +185,7 @@ class RayPool(Generic[Item, Answer]):
             actor.handle.take.remote(piece)
         actor.calls.append((actor.handle.work.remote(last), job))
 
-    def _give_alone(self, job: Job[Item]) -> bool:
+    def _give_alone(self, job: ClusterJob[Item]) -> bool:
         """Give a job to a worker that has nothing else, on a node where it did not kill one if there is such."""
         tried = {node for node, _ in job.deaths}
         ready = [actor for actor in self._actors.all if actor.ready and not actor.reserved]
@@ -219,7 +219,7 @@ class RayPool(Generic[Item, Answer]):
         for reference in done:
             self._take(waited[reference], reference)
 
-    def _take(self, actor: Actor[Item], reference: Any) -> None:
+    def _take(self, actor: ClusterActor[Item], reference: Any) -> None:
         """Take in what a worker answered, or that it is gone."""
         import ray
 
@@ -252,14 +252,14 @@ class RayPool(Generic[Item, Answer]):
             self._take_back([job, *self._actors.drop(actor)])
             self._actors.refuse(actor, answer)
 
-    def _take_back(self, jobs: Sequence[Job[Item]]) -> None:
+    def _take_back(self, jobs: Sequence[ClusterJob[Item]]) -> None:
         """Put jobs that were not done before the others."""
         if not self._draining:
             self._queue.extendleft(reversed(jobs))
 
     # Deaths and lateness.
 
-    def _bury(self, actor: Actor[Item], error: Exception) -> None:
+    def _bury(self, actor: ClusterActor[Item], error: Exception) -> None:
         """Take in that a worker is gone; where its node lives, the first item in its hand may be to blame."""
         import ray
 
@@ -303,7 +303,7 @@ class RayPool(Generic[Item, Answer]):
                 self._actors.refuse(actor, f"a worker did not load its models within {LOADING_TIMEOUT:g} s")
         self._actors.say_room()
 
-    def _end_late(self, actor: Actor[Item]) -> None:
+    def _end_late(self, actor: ClusterActor[Item]) -> None:
         """Kill a worker that has been at an item for too long, unless it says that it was loading models."""
         import ray
 

@@ -16,9 +16,9 @@ from vmmetrics.scoring.local import Start, prepare, run
 from vmmetrics.scoring.session import Listener
 from vmmetrics.scoring.settings import Settings, reading_options
 from vmmetrics.scoring.table import Table
+from vmmetrics.scoring.task import Task
 from vmmetrics.scoring.tasks import shard as shard_of
 from vmmetrics.scoring.tasks import tasks_of_arrays, tasks_of_dataset, tasks_of_paths
-from vmmetrics.scoring.work import Task
 from vmmetrics.types import Protocol
 from vmmetrics.utils.storage.scratch import Scratch
 from vmmetrics.video.rows import is_dataset

@@ -15,7 +15,8 @@ from vmmetrics.engines.pool import Note, Pool, Result
 from vmmetrics.scoring.pictures import Pictures
 from vmmetrics.scoring.record import Record
 from vmmetrics.scoring.settings import Scoring, Settings
-from vmmetrics.scoring.work import Outcome, Scorer, Task
+from vmmetrics.scoring.task import Task
+from vmmetrics.scoring.work import Outcome, Scorer
 from vmmetrics.utils.tensors import DEVICE_VARIABLE
 
 _Item = tuple[Task, Task | None]

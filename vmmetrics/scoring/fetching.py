@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from vmmetrics.clip import Clip
+from vmmetrics.scoring.task import Task
 from vmmetrics.utils.storage.scratch import Fetched, Scratch
 from vmmetrics.utils.storage.state import FileState
-
-if TYPE_CHECKING:
-    from vmmetrics.scoring.work import Task
 
 Brought = tuple[Fetched, Clip | None]
 

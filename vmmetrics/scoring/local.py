@@ -23,7 +23,8 @@ from vmmetrics.scoring.records import RunRecords
 from vmmetrics.scoring.session import Listener, MemoryStore, Session
 from vmmetrics.scoring.settings import Settings
 from vmmetrics.scoring.table import Table
-from vmmetrics.scoring.work import Scorer, Task
+from vmmetrics.scoring.task import Task
+from vmmetrics.scoring.work import Scorer
 from vmmetrics.utils.storage import provenance
 from vmmetrics.utils.storage.addresses import address_of, safe_name
 from vmmetrics.video.places import pattern_name

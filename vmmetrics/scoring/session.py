@@ -17,7 +17,7 @@ from vmmetrics.scoring.entry import Entry, input_hash, state_text
 from vmmetrics.scoring.index import KEYS
 from vmmetrics.scoring.pictures import Pictures
 from vmmetrics.scoring.record import Record, State
-from vmmetrics.scoring.work import Task, identify, state_of
+from vmmetrics.scoring.task import Task, identify, state_of
 
 _POLL_SECONDS = 0.2  # between two looks at clips that another process has in hand
 _TICK_SECONDS = 1.0  # between two words about the clip that has been at work longest

@@ -13,13 +13,13 @@ from typing import Any
 
 from vmmetrics.clip import Clip, Subject
 from vmmetrics.errors import ClipError
-from vmmetrics.scoring.work import Task
+from vmmetrics.scoring.task import Task
 from vmmetrics.types import Tags
 from vmmetrics.utils.storage.addresses import address_of
 from vmmetrics.utils.storage.remote import check_address
 from vmmetrics.video import Source, discover, read_batch
 from vmmetrics.video.listing import listed_clips, local_copy, prompt_of_name
-from vmmetrics.video.manifest import ListedClip, is_manifest
+from vmmetrics.video.manifest import ManifestClip, is_manifest
 from vmmetrics.video.prompts import Prompts
 from vmmetrics.video.rows import dataset_clips
 from vmmetrics.video.subject import subject_of_phrase
@@ -82,7 +82,7 @@ def tasks_of_paths(
 
 
 def _add_listed(
-    tasks: list[Task], clips: Iterable[ListedClip], metrics: tuple[str, ...], prompts: Prompts, follow_links: bool
+    tasks: list[Task], clips: Iterable[ManifestClip], metrics: tuple[str, ...], prompts: Prompts, follow_links: bool
 ) -> None:
     """Add the tasks of listed clips, each place once; of two with one name, the second has its place for a name."""
     places, names, schemes = {task.key for task in tasks}, {task.clip for task in tasks}, {""}
@@ -99,7 +99,7 @@ def _add_listed(
             names.add(task.clip)
 
 
-def _listed_task(clip: ListedClip, metrics: tuple[str, ...], prompts: Prompts, follow_links: bool) -> Task:
+def _listed_task(clip: ManifestClip, metrics: tuple[str, ...], prompts: Prompts, follow_links: bool) -> Task:
     """The task of a clip of a list: what the list says of its prompt counts, else what lies beside a clip here."""
     path, model = Path(clip.uri) if clip.local else None, clip.model
     told: dict[str, Any] = {}

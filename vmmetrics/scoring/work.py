@@ -6,82 +6,24 @@ import contextlib
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from vmmetrics.clip import Clip, Subject
+from vmmetrics.clip import Clip
 from vmmetrics.errors import ClipError, explain
 from vmmetrics.metrics.registry import version_of
 from vmmetrics.scoring.fetching import Fetcher
 from vmmetrics.scoring.pictures import Pictures
-from vmmetrics.scoring.record import Record, State, result_to_json, uneven_times
+from vmmetrics.scoring.record import Record, result_to_json, uneven_times
 from vmmetrics.scoring.settings import Scoring, Settings
 from vmmetrics.scoring.show.capture import pictures_of
-from vmmetrics.types import Tags
-from vmmetrics.utils.storage import provenance
-from vmmetrics.utils.storage.addresses import safe_name
+from vmmetrics.scoring.task import Task, identify
 from vmmetrics.utils.storage.scratch import Fetched, ScratchFullError
-from vmmetrics.utils.storage.state import FileState
 from vmmetrics.video import read_clip
-from vmmetrics.video.discover import array_fingerprint, file_state, fingerprint, is_settled, state
-from vmmetrics.video.rows import HeldClip
+from vmmetrics.video.discover import file_state, is_settled, state
 from vmmetrics.video.shards import spilled
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """One clip to score.
-
-    Attributes:
-        clip: Its name.
-        model: Folder of its model, or None.
-        path: Where it lies, absolute, or None where ``frames`` holds it.
-        metrics: The metrics still wanted.
-        prompt: Text it was generated from, or None.
-        prompt_source: Where the prompt was found, or None.
-        subject: Who or what it is about, or None.
-        tags: What the prompt list says of the motion asked for.
-        frames: The clip itself where it was handed in as an array, or its bytes where it is in a data set.
-        root: Folder that symlinks must not lead out of, or None.
-        broken: Why it cannot be scored, where that is known before it is read.
-        uri: Its address, where it is not on this machine; with all that opens it, so it is never kept or shown.
-        listed: What a listing says of the file there.
-    """
-
-    clip: str
-    model: str | None
-    path: Path | None
-    metrics: tuple[str, ...]
-    prompt: str | None = None
-    prompt_source: str | None = None
-    subject: Subject | None = None
-    tags: Tags = field(default_factory=dict)
-    frames: Clip | HeldClip | None = None
-    root: Path | None = None
-    broken: str | None = None
-    uri: str | None = None
-    listed: FileState | None = None
-
-    @property
-    def key(self) -> str:
-        """What the clip is known by within a run."""
-        if self.uri is not None:
-            return safe_name(self.uri)
-        return str(self.path) if self.path is not None else self.clip
-
-    def only(self, metrics: tuple[str, ...]) -> Task:
-        """This task with fewer metrics."""
-        return replace(self, metrics=metrics)
-
-    def record(self, settings: Settings, **found: Any) -> Record:
-        """A record of this clip with what was found."""
-        about: dict[str, Any] = {name: getattr(self, name) for name in ("clip", "model", "prompt", "prompt_source")}
-        place = None if self.path is None and self.uri is None else self.key
-        about |= {"path": place, "subject": self.subject and asdict(self.subject), "sha256": None}
-        about |= {"worker": provenance.process(), "ended": provenance.now()}
-        return Record(preset=settings.preset, protocol=settings.protocol, tags=dict(self.tags), **about | found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,30 +159,3 @@ class Scorer:
         here = fetched or task.path
         with contextlib.nullcontext(here) if task.frames is None else spilled(task.frames.content) as path:
             return read_clip(path, name=task.clip, root=task.root, **about, **dict(self._settings.reading))
-
-
-def identify(task: Task) -> str:
-    """SHA-256 of the clip of a task, for a file that is known to be one.
-
-    Raises:
-        OSError: It cannot be read.
-    """
-    if task.path is not None:
-        return fingerprint(task.path)
-    assert task.frames is not None  # noqa: S101  (a task has a path, frames, or an address, which is not read here)
-    if isinstance(task.frames, HeldClip):
-        return task.frames.sha256
-    return array_fingerprint(task.frames)
-
-
-def state_of(task: Task) -> tuple[State | None, bool]:
-    """What tells cheaply whether a clip is still the one that was hashed, and whether a later change would show in it.
-
-    Raises:
-        OSError: The file or folder cannot be read.
-    """
-    if task.path is None:
-        known = None if task.listed is None else task.listed.kept()
-        return known, known is not None
-    found = state(task.path)
-    return file_state(found), is_settled(found)

@@ -25,7 +25,7 @@ from vmmetrics.utils.storage.remote import (
 from vmmetrics.utils.storage.state import FileState
 from vmmetrics.video.discover import Source, models_of
 from vmmetrics.video.folders import CLIP_SUFFIXES, natural_key
-from vmmetrics.video.manifest import KEPT, ListedClip, is_manifest, listed_when, read_manifest, write_manifest
+from vmmetrics.video.manifest import KEPT, ManifestClip, is_manifest, listed_when, read_manifest, write_manifest
 from vmmetrics.video.names import prompt_in_name
 from vmmetrics.video.prompt_lists import LIST_SUFFIXES, MAX_LIST_BYTES
 from vmmetrics.video.prompts import LIST_STEMS, MAX_SIDECAR_BYTES, PromptOf, Prompts
@@ -48,7 +48,7 @@ def listed_clips(
     found: Callable[[int], None] | None = None,
     *,
     write: bool = True,
-) -> Iterator[ListedClip]:
+) -> Iterator[ManifestClip]:
     """Yield the clips of lists and addresses.
 
     Args:
@@ -115,7 +115,7 @@ def prompt_of_name(name: str) -> PromptOf:
 
 def list_clips(
     uris: Iterable[str], remarks: list[str] | None = None, found: Callable[[int], None] | None = None
-) -> list[ListedClip]:
+) -> list[ManifestClip]:
     """List the clips at some addresses, with what lies beside them as their prompts.
 
     Names, models and prompts are those of a folder on this machine; no clip is read.
@@ -129,7 +129,7 @@ def list_clips(
         SetupError: There is nothing at an address, or it cannot be listed.
     """
     said = [] if remarks is None else remarks
-    groups: list[tuple[str, list[ListedClip]]] = []
+    groups: list[tuple[str, list[ManifestClip]]] = []
     seen: set[str] = set()
     for uri in uris:
         try:
@@ -151,7 +151,7 @@ def list_clips(
     ]
 
 
-def _at(uri: str, remarks: list[str], found: Callable[[int], None] | None) -> list[ListedClip]:
+def _at(uri: str, remarks: list[str], found: Callable[[int], None] | None) -> list[ManifestClip]:
     pattern = None
     top = uri.rstrip("/")
     if is_web(uri):
@@ -163,13 +163,13 @@ def _at(uri: str, remarks: list[str], found: Callable[[int], None] | None) -> li
         state = state_of(top)
     if state is not None:
         name = printable(PurePosixPath(safe_name(uri)).name)
-        return [ListedClip(uri, name, None, state, prompt_of_name(name))]
+        return [ManifestClip(uri, name, None, state, prompt_of_name(name))]
     return _in_folder(top, pattern, remarks, found)
 
 
 def _in_folder(
     top: str, pattern: str | None, remarks: list[str], found: Callable[[int], None] | None
-) -> list[ListedClip]:
+) -> list[ManifestClip]:
     clips: dict[str, FileState] = {}
     texts: list[tuple[str, int]] = []
     others: Counter[str] = Counter()
@@ -210,9 +210,9 @@ def _in_folder(
             raise SetupError(str(error).replace(folder, safe_name(top))) from error
 
 
-def _listed(top: str, name: str, state: FileState, model: str | None, copies: Path, prompts: Prompts) -> ListedClip:
+def _listed(top: str, name: str, state: FileState, model: str | None, copies: Path, prompts: Prompts) -> ManifestClip:
     """A clip with the prompt that is beside it, looked up among the copies of the texts there."""
-    clip = ListedClip(f"{top}/{name}", printable(name), model, state)
+    clip = ManifestClip(f"{top}/{name}", printable(name), model, state)
     try:
         prompt = prompts.lookup(Source(copies / name, clip.name, model, copies))
     except ClipError as error:

@@ -38,7 +38,7 @@ _SEPARATORS = {"ensure_ascii": False, "allow_nan": False, "separators": (",", ":
 
 
 @dataclass(frozen=True, slots=True)
-class ListedClip:
+class ManifestClip:
     """A clip of a list.
 
     Attributes:
@@ -80,7 +80,7 @@ class _Line:
     error: str | None = None
 
 
-def read_manifest(path: Path, origin: str | None = None) -> Iterator[ListedClip]:
+def read_manifest(path: Path, origin: str | None = None) -> Iterator[ManifestClip]:
     """Read a list of clips, one at a time.
 
     Args:
@@ -142,7 +142,7 @@ def _shown(raw: bytes) -> str:
     return raw[:_SHOWN].decode("utf-8", "replace")
 
 
-def _clip(entry: _Line, path: Path, origin: str | None, root: str) -> ListedClip:
+def _clip(entry: _Line, path: Path, origin: str | None, root: str) -> ManifestClip:
     uri = _place(entry.uri, path, origin)
     name, model = entry.name, entry.model
     if not name:
@@ -156,7 +156,7 @@ def _clip(entry: _Line, path: Path, origin: str | None, root: str) -> ListedClip
             entry.prompt, entry.subject, entry.prompt_source or "dataset", dict(entry.tags)
         )  # fmt: skip
     state = FileState(entry.bytes, int(entry.mtime_ns) if entry.mtime_ns else None, entry.etag)
-    return ListedClip(uri, printable(name), model and sys.intern(printable(model)), state, prompt, entry.error)
+    return ManifestClip(uri, printable(name), model and sys.intern(printable(model)), state, prompt, entry.error)
 
 
 @lru_cache(maxsize=4096)  # clips of one prompt follow one another
@@ -194,7 +194,7 @@ def _place(place: str, path: Path, origin: str | None) -> str:
 # The list that a run keeps of what it listed.
 
 
-def write_manifest(path: Path, listing_of: Sequence[str], clips: Iterable[ListedClip]) -> None:
+def write_manifest(path: Path, listing_of: Sequence[str], clips: Iterable[ManifestClip]) -> None:
     """Write ``clips.jsonl`` in one step: a line on the listing, then one per clip.
 
     Raises:
@@ -214,7 +214,7 @@ def write_manifest(path: Path, listing_of: Sequence[str], clips: Iterable[Listed
         raise cannot("write", path, error) from error
 
 
-def _line(clip: ListedClip) -> dict[str, Any]:
+def _line(clip: ManifestClip) -> dict[str, Any]:
     prompt = clip.prompt or PromptOf(None, None, "none")
     subject = prompt.subject and {name: getattr(prompt.subject, name) for name in ("noun", "phrase", "source")}
     told: dict[str, Any] = {

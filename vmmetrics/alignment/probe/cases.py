@@ -21,7 +21,7 @@ from vmmetrics.alignment.perturbations.objects import OF_THINGS, NotApplicableEr
 from vmmetrics.clip import Clip
 from vmmetrics.errors import ClipError, SetupError, explain
 from vmmetrics.scoring.settings import Scoring, Settings, reading_options
-from vmmetrics.scoring.work import Task
+from vmmetrics.scoring.task import Task
 from vmmetrics.video import read_clip
 
 # What can be probed: our metrics, the baselines, and any function of a clip.

@@ -21,8 +21,8 @@ from vmmetrics.engines.pool import Note, Pool, checked_timeout
 from vmmetrics.errors import ClipError, SetupError, explain
 from vmmetrics.metrics.registry import METRICS, in_order, load_plugins, registered
 from vmmetrics.scoring.settings import Settings
+from vmmetrics.scoring.task import Task, identify
 from vmmetrics.scoring.tasks import tasks_of_arrays, tasks_of_paths
-from vmmetrics.scoring.work import Task, identify
 from vmmetrics.utils.storage.job_folder import SoleFolder
 from vmmetrics.utils.storage.journal import Journal
 from vmmetrics.utils.storage.provenance import decisive_versions
