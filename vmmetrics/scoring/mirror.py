@@ -10,6 +10,7 @@ from typing import Self
 
 from vmmetrics.errors import SetupError, VMMetricsError, explain
 from vmmetrics.scoring.index import EVENTS, SCORES, STATES
+from vmmetrics.scoring.pictures import POSTERS
 from vmmetrics.utils.storage.addresses import address_of, is_web, safe_name
 from vmmetrics.utils.storage.remote import RemoteError, check_address, download, files_below, read_bytes, upload
 from vmmetrics.utils.storage.state import FileState
@@ -48,7 +49,7 @@ class Mirror:
         folder: Path,
         address: str | None,
         warn: Callable[[str], object] = lambda _: None,
-        journals: tuple[str, ...] = (SCORES, EVENTS, STATES),
+        journals: tuple[str, ...] = (SCORES, EVENTS, STATES, POSTERS),
     ) -> None:
         self._folder, self._warn, self._journals = folder, warn, journals
         self._top = None if address is None else address_of(address)
