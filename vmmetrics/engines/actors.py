@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import platform
 import re
@@ -23,6 +24,9 @@ _PLACE_SECONDS = 60.0  # without room for a worker, after which that is said
 _TAIL_SECONDS = 10.0  # for a node to read what a worker printed
 _LOADING_DEATHS = 3  # of workers of one node, after which the node is refused
 _NODE_LABEL = "ray.io/node-id"
+_THREADS = "OMP_NUM_THREADS"  # of numpy; with another number than here, as Ray sets, sums are rounded otherwise
+    "OMP_NUM_THREADS"  # of numpy's products; Ray would set another number than here, and sums be rounded otherwise
+)
 
 
 class ClusterHandler(Handler[Any, Any], Protocol):
@@ -143,6 +147,7 @@ class Actors(Generic[Item]):
             "max_task_retries": 0,
             "concurrency_groups": {"watch": 1},
             "scheduling_strategy": "SPREAD",
+            "runtime_env": {"env_vars": {_THREADS: os.environ.get(_THREADS, str(_cores()))}},
         }
         if self._refused:
             options["label_selector"] = {_NODE_LABEL: f"!in({','.join(sorted(self._refused))})"}
@@ -279,6 +284,10 @@ def cause_of(error: Exception) -> str:
     if found := re.search(r"exit code (-?\d+)", text):
         return f"exit code {found[1]}"
     return "it crashed, or was killed, most likely for using too much memory"
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _minor(version: str) -> str:
