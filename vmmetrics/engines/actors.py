@@ -25,8 +25,6 @@ _TAIL_SECONDS = 10.0  # for a node to read what a worker printed
 _LOADING_DEATHS = 3  # of workers of one node, after which the node is refused
 _NODE_LABEL = "ray.io/node-id"
 _THREADS = "OMP_NUM_THREADS"  # of numpy; with another number than here, as Ray sets, sums are rounded otherwise
-    "OMP_NUM_THREADS"  # of numpy's products; Ray would set another number than here, and sums be rounded otherwise
-)
 
 
 class ClusterHandler(Handler[Any, Any], Protocol):
