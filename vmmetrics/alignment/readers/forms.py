@@ -72,9 +72,10 @@ def from_columns_of_clips(table: SourceTable, clips: Collection[str]) -> SourceT
         if question in times[-1]:  # asked a second time
             times.append({})
         times[-1][question] = name
+    asked_of = [(names, asked) for names, times in by_clip.items() for asked in times]
     rows, people = _rows_of_people(people)
     for row, rater in zip(rows, people, strict=True):
-        for names, asked in ((names, once) for names, times in by_clip.items() for once in times):
+        for names, asked in asked_of:
             for head, clip in zip(heads, names, strict=True):
                 columns[head].append(clip)
             columns["rater"].append(rater)

@@ -17,6 +17,7 @@ from vmmetrics.errors import SetupError
 from vmmetrics.utils.display.markup import listed
 
 _SUFFIX = re.compile(r"\.[a-z][a-z0-9]{1,4}$", re.IGNORECASE)  # ".mp4" and ".webm", and not the end of "Wan2.1"
+_INSIDE = "file name and folders, those that one side leaves out aside"
 _SHOWN = 3  # clashes in a message, and names of each side of one
 
 Parts = tuple[str, ...]
@@ -68,23 +69,18 @@ def match_names(
             keys = [_by_key(side, depth, change) for side in left_over]
             for key in keys[0].keys() & keys[1].keys():
                 left, right = keys[0][key], keys[1][key]
-                if len(left) > 1 or len(right) > 1:
-                    if inside := _by_folders(left, right, left_over):
-                        pairs += inside
-                        how["file name and folders, those that one side leaves out aside" + words] += len(inside)
-                        told_by_folder = True
-                        for side, rows in enumerate(zip(*inside, strict=True)):
-                            for row in rows:
-                                del left_over[side][row]
-                        continue
+                alone = len(left) == len(right) == 1
+                same = [(left[0], right[0])] if alone else _by_folders(left, right, left_over)
+                if not same:
                     ours = listed([first[i] for i in left], _SHOWN)
                     theirs = listed([second[i] for i in right], _SHOWN)
                     clashes.append(f"{ours} ({sides[0]}) and {theirs} ({sides[1]})")
                     continue
-                pairs.append((left[0], right[0]))
-                how[_where(depth, deepest) + words] += 1
-                told_by_folder |= len(key) > 1
-                del left_over[0][left[0]], left_over[1][right[0]]
+                pairs += same
+                how[(_where(depth, deepest) if alone else _INSIDE) + words] += len(same)
+                told_by_folder |= len(key) > 1 or not alone
+                for ours_at, theirs_at in same:
+                    del left_over[0][ours_at], left_over[1][theirs_at]
             if clashes:
                 more = len(clashes) - _SHOWN
                 shown = [*sorted(clashes)[:_SHOWN], *([f"and {more} more"] if more > 0 else [])]

@@ -90,14 +90,15 @@ def rating_columns(
     unread: dict[str, str] = {}
     free = [name for name in table.columns if name not in used]
     wanted = set(map(normalised, asked))
-    silent = {name for name in free if called.is_remark(name) and normalised(name) not in wanted}
-    silent |= {name for name in free if _is_bookkeeping(name, asked)}
-    words = word_ratings(table, [n for n in free if n not in silent and called.is_text(table.columns[n])])
+    bookkeeping = {name for name in free if _is_bookkeeping(name, asked)}
+    remarks = {name for name in free if called.is_remark(name) and normalised(name) not in wanted}
+    wordy = (name for name in free if name not in bookkeeping | remarks and called.is_text(table.columns[name]))
+    words = word_ratings(table, wordy)
     for name in free:
         cells = table.columns[name]
         if name in words:
             values[name] = words[name].values
-        elif _is_bookkeeping(name, asked):
+        elif name in bookkeeping:
             unread |= {name: _BOOKKEEPING} if any(map(_is_number, cells)) else {}
         elif (found := numbers(table, name)) is not None:
             values[name] = found
