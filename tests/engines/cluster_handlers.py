@@ -22,6 +22,11 @@ class Handler:
     def load(self, item: tuple[str, Any]) -> None:
         pass
 
+    def ahead(self, item: tuple[str, Any]) -> None:
+        what, argument = item
+        if what == "ahead":
+            Path(argument).touch()
+
     def handle(self, item: tuple[str, Any], note: Any) -> tuple[str, Any]:
         import ray
 
@@ -32,6 +37,8 @@ class Handler:
             case "touch":  # begins, then takes its time
                 (Path(argument) / str(os.getpid())).touch()
                 time.sleep(1)
+            case "ahead":
+                return "was ahead", Path(argument).exists()
             case "exit":
                 os._exit(7)
             case "segv":

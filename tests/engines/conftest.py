@@ -115,7 +115,8 @@ def make_pool(machines: Machines) -> Iterator[Callable[..., Any]]:
         def make(jobs: int = 2, expected: Any = None, timeout: float = 60, say: Any = print, **takes: Any) -> Any:
             wanted = {"weights": "1"} if expected is None else expected
             cluster = Cluster(machines.address, **takes)
-            return stack.enter_context(contextlib.closing(RayPool(start, jobs, cluster, wanted, timeout, None, say)))
+            pool = RayPool(start, jobs, cluster, wanted, timeout, None, say, lambda item: item[0] == "ahead")
+            return stack.enter_context(contextlib.closing(pool))
 
         yield make
 

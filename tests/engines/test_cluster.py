@@ -59,6 +59,12 @@ def test_every_item_comes_back_once_and_both_nodes_work(make_pool: Any) -> None:
     assert {pid_of(result) for result in results} <= set(range(1, 1 << 22)) and not pool.busy
 
 
+def test_a_worker_hears_of_the_next_item_while_one_is_at_work(make_pool: Any, tmp_path: Path) -> None:
+    busy, names = ("touch", str(tmp_path)), ("first", "second")
+    results = work_off(make_pool(jobs=1), [item for name in names for item in (busy, ("ahead", str(tmp_path / name)))])
+    assert [result.answer for result in results[1::2]] == [("was ahead", True)] * 2
+
+
 def test_a_worker_killed_while_idle_or_after_its_answer_costs_nothing(make_pool: Any) -> None:
     pool, killed = make_pool(), []
 

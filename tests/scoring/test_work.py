@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import fake_suite as fakes
 import pytest
 
+from vmmetrics.scoring.fetching import ClipReader
 from vmmetrics.scoring.settings import Settings
 from vmmetrics.scoring.task import Task
 from vmmetrics.scoring.work import Scorer
 from vmmetrics.types import MetricResult
+from vmmetrics.utils.storage.scratch import Scratch
+from vmmetrics.video.discover import state
 
 pytestmark = pytest.mark.usefixtures("fake_suite")
 
@@ -34,16 +37,15 @@ def test_a_score_that_no_record_can_hold_is_the_error_of_its_clip(
     assert not outcome.events
 
 
-class Unread(Future[Any]):
-    """A clip that must not be waited for."""
-
-    def result(self, timeout: float | None = None) -> Any:
-        pytest.fail("waited for a clip that is not wanted")
-
-
 def test_a_clip_read_ahead_that_is_not_wanted_is_not_waited_for(make_clips: Any) -> None:
-    clips = make_clips("a", "b")
-    scorer = Scorer(Settings(metrics=("mss",)))
-    scorer._ahead = (task(clips, "b"), None, Unread())
-    assert scorer.score(task(clips, "a")).record.scores
-    assert scorer._ahead is None
+    clips, go_on = make_clips("a", "b"), Event()
+
+    def read(task: Task, path: Path | None) -> Any:
+        assert path is None
+        assert task.clip == "a.npy" or go_on.wait(60)
+        return task.clip
+
+    reader = ClipReader(Scratch(), read)
+    reader.ahead(task(clips, "b"), decode=True)
+    assert reader.clip(task(clips, "a"), state(clips / "a.npy")) == ("a.npy", None)
+    go_on.set()

@@ -10,11 +10,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol
+from typing import Any, Generic
 
 from vmmetrics.engines.connection import Cluster, Connection
-from vmmetrics.engines.node import Greeting, NodeWorker, code_hash, tail
-from vmmetrics.engines.pool import Handler, Item
+from vmmetrics.engines.node import ClusterHandler, Greeting, NodeWorker, code_hash, tail
+from vmmetrics.engines.pool import Item
 from vmmetrics.errors import SetupError
 from vmmetrics.utils.storage.provenance import differences
 
@@ -25,13 +25,6 @@ _TAIL_SECONDS = 10.0  # for a node to read what a worker printed
 _LOADING_DEATHS = 3  # of workers of one node, after which the node is refused
 _NODE_LABEL = "ray.io/node-id"
 _THREADS = "OMP_NUM_THREADS"  # of numpy; with another number than here, as Ray sets, sums are rounded otherwise
-
-
-class ClusterHandler(Handler[Any, Any], Protocol):
-    """A handler whose results depend on what is installed on its node."""
-
-    def configuration(self) -> Mapping[str, Any]:
-        """Load the models; return what results depend on, ready for JSON."""
 
 
 @dataclass(eq=False)

@@ -12,9 +12,9 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic
 
-from vmmetrics.engines.actors import Actors, ClusterActor, ClusterHandler, ClusterJob, cause_of
+from vmmetrics.engines.actors import Actors, ClusterActor, ClusterJob, cause_of
 from vmmetrics.engines.connection import Cluster
-from vmmetrics.engines.node import packed, unpacked
+from vmmetrics.engines.node import ClusterHandler, packed, unpacked
 from vmmetrics.engines.pool import DEFAULT_TIMEOUT, LOADING_TIMEOUT, Answer, Item, Result, too_late
 from vmmetrics.errors import SetupError, StoppedError
 
@@ -43,6 +43,7 @@ class RayPool(Generic[Item, Answer]):
         timeout: Seconds that an item may take; its worker is killed then.
         environment: Variables that workers get.
         say: Is told what a person should know: refused nodes, room that does not come.
+        ahead: Whether something can be done for an item before its turn.
 
     Raises:
         SetupError: See :class:`~vmmetrics.engines.connection.Connection`.
@@ -57,7 +58,9 @@ class RayPool(Generic[Item, Answer]):
         timeout: float = DEFAULT_TIMEOUT,
         environment: Mapping[str, str] | None = None,
         say: Callable[[str], None] = lambda _: None,
+        ahead: Callable[[Item], bool] = lambda _: False,
     ) -> None:
+        self._ahead = ahead
         self._jobs, self._timeout, self._retries = jobs, timeout, cluster.retries
         self._queue: deque[ClusterJob[Item]] = deque()
         self._results: list[Result[Item, Answer]] = []
@@ -184,6 +187,14 @@ class RayPool(Generic[Item, Answer]):
         for piece in others:
             actor.handle.take.remote(piece)
         actor.calls.append((actor.handle.work.remote(last), job))
+        if len(actor.calls) == 2:
+            self._announce(actor)
+
+    def _announce(self, actor: ClusterActor[Item]) -> None:
+        """Tell a worker of the item after the one at work."""
+        job = actor.calls[1][1] if len(actor.calls) > 1 else None
+        if job is not None and len(job.pieces) == 1 and self._ahead(job.item):
+            actor.handle.ahead.options(concurrency_group="watch").remote(job.pieces[0])
 
     def _give_alone(self, job: ClusterJob[Item]) -> bool:
         """Give a job to a worker that has nothing else, on a node where it did not kill one if there is such."""
@@ -243,6 +254,7 @@ class RayPool(Generic[Item, Answer]):
             return
         _, job = actor.calls.popleft()
         actor.seconds = 0.0
+        self._announce(actor)
         self._seconds = seconds if self._seconds is None else 0.9 * self._seconds + 0.1 * seconds
         if kind == "answer":
             self._results.append(Result(job.item, unpacked([answer, *rest]), "", note, seconds, worker=actor.name))

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from vmmetrics.engines.pool import Handler, reply
 from vmmetrics.errors import SetupError, explain
@@ -67,8 +67,18 @@ def code_hash() -> str:
     return provenance.source_hash(provenance.PACKAGE, (".",))
 
 
+class ClusterHandler(Handler[Any, Any], Protocol):
+    """A handler whose results depend on what is installed on its node."""
+
+    def configuration(self) -> Mapping[str, Any]:
+        """Load the models; return what results depend on, ready for JSON."""
+
+    def ahead(self, item: Any) -> None:
+        """Begin what can be done for the next item while another is at work; called from another thread."""
+
+
 class NodeWorker:
-    """Works on one item at a time; :meth:`clock` answers beside it.
+    """Works on one item at a time; :meth:`ahead` and :meth:`clock` answer beside it.
 
     Args:
         start: Pickled function that makes the handler.
@@ -80,7 +90,8 @@ class NodeWorker:
         os.environ.update(environment)
         self._start = start
         self._gpus = gpus
-        self._handler: Handler[Any, Any] | None = None
+        self._handler: ClusterHandler | None = None
+        self._at_work = b""
         self._item: list[bytes] = []
         self._rest: deque[bytes] = deque()
         self._note: Any = None
@@ -112,6 +123,11 @@ class NodeWorker:
         """Keep a piece of the next item; :meth:`work` gets the last."""
         self._item.append(piece)
 
+    def ahead(self, piece: bytes) -> None:
+        """Begin what can be done for an item of one piece before its turn; answers beside an item at work."""
+        if self._handler is not None and piece != self._at_work:
+            self._handler.ahead(unpacked([piece]))
+
     def work(self, piece: bytes) -> tuple[str, Any, Any, float, int]:
         """Work on an item that was :func:`packed`.
 
@@ -122,6 +138,7 @@ class NodeWorker:
         assert self._handler is not None  # noqa: S101  (prepare() comes first)
         with self._lock:
             self._began, self._loaded, self._note = time.monotonic(), 0.0, None
+        self._at_work = piece
         item, self._item = unpacked([*self._item, piece]), []
         kind, value = reply(self._handler, item, self._send)
         left = 0

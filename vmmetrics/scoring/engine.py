@@ -128,6 +128,9 @@ class _ClipHandler:
     def load(self, item: _Item) -> None:
         self._scorer.suite(item[0].metrics)
 
+    def ahead(self, item: _Item) -> None:
+        self._scorer.read_ahead(item[0])
+
     def handle(self, item: _Item, note: Note) -> _Answer:
         task, following = item
         outcome = self._scorer.score(task, following, note)
@@ -237,5 +240,6 @@ def cluster_workers(
     expected = json.loads(json.dumps(whole_configuration(settings, suite)))
     device = {DEVICE_VARIABLE: os.environ[DEVICE_VARIABLE]} if DEVICE_VARIABLE in os.environ else {}
     start = partial(_ClipHandler, settings)
-    pool: ClipPool = RayPool(start, jobs, cluster, expected, timeout, device, say)
+    ahead = (lambda _: True) if suite.reads_ahead else lambda item: _is_remote(item[0])
+    pool: ClipPool = RayPool(start, jobs, cluster, expected, timeout, device, say, ahead)
     return Workers(settings, pool)

@@ -1,69 +1,99 @@
-"""Clips at addresses brought to this machine, one ahead of its turn."""
+"""Clips brought into memory, from disk or from an address, one ahead of its turn."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from threading import Lock
 
 from vmmetrics.clip import Clip
 from vmmetrics.scoring.task import Task
 from vmmetrics.utils.storage.scratch import Fetched, Scratch
 from vmmetrics.utils.storage.state import FileState
+from vmmetrics.video.discover import state
 
-Brought = tuple[Fetched, Clip | None]
+Brought = tuple[Clip | None, Fetched | None]
 
 
-class Fetcher:
-    """Downloads clips into a scratch folder and reads them; each file is gone once its frames are in memory.
+class ClipReader:
+    """Reads clips; one at an address is downloaded into a scratch folder, and gone from there once it is read.
 
     Args:
         scratch: The folder.
-        read: Reads a clip of a task from a file.
+        read: Reads a clip of a task, from the file given or from where the task says.
     """
 
-    def __init__(self, scratch: Scratch, read: Callable[[Task, Path], Clip]) -> None:
+    def __init__(self, scratch: Scratch, read: Callable[[Task, Path | None], Clip]) -> None:
         self._scratch, self._read = scratch, read
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="fetch ahead")
-        self._ahead: tuple[Task, Future[Brought]] | None = None
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="read ahead")
+        self._lock = Lock()  # of what is ahead: a worker on a cluster hears of it in another thread
+        self._ahead: tuple[Task, object, Future[Brought]] | None = None
 
-    def clip(self, task: Task) -> tuple[Clip, Fetched]:
-        """Return the clip of a task, and the hash and state of its file.
+    def clip(self, task: Task, seen: object = None) -> tuple[Clip, Fetched | None]:
+        """Return the clip of a task, and what came from its address.
+
+        Args:
+            task: The task.
+            seen: State of its file; what was read ahead is used if the file had the same state then.
 
         Raises:
             ClipError: It cannot be had, changed, or cannot be read.
             ScratchFullError: There is no room for it here.
         """
-        ahead, self._ahead = self._ahead, None
-        if ahead is not None and ahead[0].only(task.metrics) == task:
-            fetched, clip = ahead[1].result()
-        else:
-            if ahead is not None and not ahead[1].cancel():
-                ahead[1].add_done_callback(_remove)
-            fetched, clip = self._bring(task, decode=False)
+        with self._lock:
+            ahead, self._ahead = self._ahead, None
+        clip, fetched = self._brought(task, seen, ahead) or self._bring(task, decode=False)
         try:
-            return clip or self._read(task, fetched.path), fetched
+            return clip or self._read(task, fetched.path if fetched else None), fetched
         finally:
-            fetched.remove()
+            if fetched is not None:
+                fetched.remove()
 
     def ahead(self, task: Task, decode: bool) -> None:
-        """Begin to download a clip, and with ``decode`` to read it; what is wrong with it shows when its turn comes."""
-        if self._ahead is None:
-            self._ahead = task, self._thread.submit(self._bring, task, decode)
+        """Begin to bring a clip, unless one is on its way; what is wrong with it shows when its turn comes.
+
+        Args:
+            task: Its task.
+            decode: Whether to read it, too; otherwise it is downloaded at most.
+        """
+        if task.broken is not None or (task.uri is None and (task.path is None or not decode)):
+            return
+        with self._lock, contextlib.suppress(OSError):
+            if self._ahead is None:
+                seen = None if task.path is None else state(task.path)
+                self._ahead = task, seen, self._thread.submit(self._bring, task, decode)
+
+    def _brought(self, task: Task, seen: object, ahead: tuple[Task, object, Future[Brought]] | None) -> Brought | None:
+        """What is ahead, if it is this clip as it is now."""
+        if ahead is None:
+            return None
+        expected, then, coming = ahead
+        if expected.only(task.metrics) != task or then != seen:
+            if not coming.cancel():
+                coming.add_done_callback(_remove)
+            return None
+        try:
+            return coming.result()
+        except Exception:
+            if task.uri is not None:
+                raise
+            return None  # reading it again tells why
 
     def _bring(self, task: Task, decode: bool) -> Brought:
-        assert task.uri is not None  # noqa: S101 - no other task is fetched
-        fetched = self._scratch.fetch(task.uri, task.listed or FileState())
+        fetched = None if task.uri is None else self._scratch.fetch(task.uri, task.listed or FileState())
         if not decode:
-            return fetched, None
+            return None, fetched
         try:
-            return fetched, self._read(task, fetched.path)
+            return self._read(task, fetched.path if fetched else None), fetched
         except BaseException:
-            fetched.remove()
+            if fetched is not None:
+                fetched.remove()
             raise
 
 
-def _remove(brought: Future[Brought]) -> None:
+def _remove(coming: Future[Brought]) -> None:
     """Remove what came for a clip that another process was given."""
-    if brought.exception() is None:
-        brought.result()[0].remove()
+    if coming.exception() is None and (fetched := coming.result()[1]) is not None:
+        fetched.remove()

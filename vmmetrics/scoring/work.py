@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -14,13 +13,13 @@ from typing import Any
 from vmmetrics.clip import Clip
 from vmmetrics.errors import ClipError, explain
 from vmmetrics.metrics.registry import version_of
-from vmmetrics.scoring.fetching import Fetcher
+from vmmetrics.scoring.fetching import ClipReader
 from vmmetrics.scoring.pictures import Pictures
 from vmmetrics.scoring.record import Record, result_to_json, uneven_times
 from vmmetrics.scoring.settings import Scoring, Settings
 from vmmetrics.scoring.show.capture import pictures_of
 from vmmetrics.scoring.task import Task, identify
-from vmmetrics.utils.storage.scratch import Fetched, ScratchFullError
+from vmmetrics.utils.storage.scratch import ScratchFullError
 from vmmetrics.video import read_clip
 from vmmetrics.video.discover import file_state, is_settled, state
 from vmmetrics.video.shards import spilled
@@ -49,9 +48,7 @@ class Scorer:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._suite = lru_cache(maxsize=None)(settings.build)
-        self._reader = ThreadPoolExecutor(max_workers=1, thread_name_prefix="read ahead")
-        self._fetcher = Fetcher(settings.scratch, self._read)
-        self._ahead: tuple[Task, object, Future[Clip]] | None = None  # read before its turn; the file's state then
+        self._reader = ClipReader(settings.scratch, self._read)
 
     def suite(self, metrics: tuple[str, ...]) -> Scoring:
         """The suite for these metrics.
@@ -76,7 +73,6 @@ class Scorer:
         try:
             if task.broken is not None:
                 raise ClipError(task.broken)
-            fetched: Fetched | None = None
             unreadable: OSError | None = None
             before: tuple[tuple[str, int, int], ...] | None = None
             known = task.listed and task.listed.kept()  # what the next start compares
@@ -86,10 +82,7 @@ class Scorer:
                     known = file_state(before) if known is None and is_settled(before) else known
             except OSError as error:  # the reader knows better words for most of these
                 unreadable = error
-            if task.uri is not None:
-                clip, fetched = self._fetcher.clip(task)
-            else:
-                clip = self._taken(task, before) or self._read(task)
+            clip, fetched = self._reader.clip(task, before)
             if unreadable is not None:
                 raise unreadable
             # Of a clip alone: the record of a symlink to another file must not tell its hash.
@@ -97,7 +90,7 @@ class Scorer:
             if identified is not None:
                 identified(sha256)
             if following is not None:
-                self._read_ahead(following)
+                self.read_ahead(following)
             suite = self.suite(task.metrics)
             scene = suite.scene(clip) if self._settings.keep_overlays else None
             scores = suite.score_clip(clip) if scene is None else suite.score_scene(scene)
@@ -130,29 +123,11 @@ class Scorer:
             seconds = round(time.perf_counter() - start, 3)
             return Outcome(task, task.record(self._settings, sha256=sha256, error=explain(error), seconds=seconds))
 
-    def _read_ahead(self, task: Task) -> None:
-        """Begin to read a clip; what is wrong with it shows when its turn comes and it is read again."""
-        if task.uri is not None and task.broken is None:
-            self._fetcher.ahead(task, self.suite(task.metrics).reads_ahead)
-        if task.path is None or task.broken is not None:
-            return
-        with contextlib.suppress(OSError):
-            self._ahead = (task, state(task.path), self._reader.submit(self._read, task))
+    def read_ahead(self, task: Task) -> None:
+        """Begin to fetch a clip, and to read it where the suite leaves time for that; may be called from any thread."""
+        self._reader.ahead(task, self.suite(task.metrics).reads_ahead)
 
-    def _taken(self, task: Task, before: object) -> Clip | None:
-        """The clip of ``task`` if it was read ahead and its file is what it was then; at most one is ever kept."""
-        ahead, self._ahead = self._ahead, None
-        if ahead is None:
-            return None
-        expected, seen, clip = ahead
-        if expected.only(task.metrics) != task or seen != before:
-            return None
-        try:
-            return clip.result()
-        except Exception:  # reading it again tells why
-            return None
-
-    def _read(self, task: Task, fetched: Path | None = None) -> Clip:
+    def _read(self, task: Task, fetched: Path | None) -> Clip:
         if isinstance(task.frames, Clip):
             return task.frames
         about: dict[str, Any] = {"prompt": task.prompt, "subject": task.subject, "tags": task.tags}

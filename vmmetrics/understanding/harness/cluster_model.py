@@ -80,6 +80,9 @@ class QuestionHandler:
     def load(self, item: _Item) -> None:
         """Nothing is loaded for single questions."""
 
+    def ahead(self, item: _Item) -> None:
+        """Nothing is fetched before its turn."""
+
     def handle(self, item: _Item, note: Note) -> list[AnswerOutcome]:  # noqa: ARG002
         """Ask some questions together; return what came of each, in their order."""
         assert self._asking is not None  # noqa: S101  (configuration() comes first)
