@@ -76,7 +76,7 @@ def test_shuffled_ratings_keep_only_the_models() -> None:
     drawn = []
     for _ in range(2000):
         moved = sample.ratings.copy()
-        for name in set(sample.models):
+        for name in dict.fromkeys(sample.models):
             moved[models == name] = rng.permutation(moved[models == name])
         drawn.append([stats.spearmanr(row, moved).statistic for row in sample.scores])
     for found, values in zip(shuffled(sample, 0), np.array(drawn).T, strict=True):
