@@ -72,7 +72,7 @@ class Watch:
             seen.add(worker)
             if len(seen) == workers:
                 break
-        assert len(seen) == workers
+        assert len(seen) == workers, f"{len(seen)} of {workers} workers had started at the end: raise --rounds"
         end = len(self.done) - tail
         return (end - first) / (self.done[end][0] - begin)
 
@@ -109,7 +109,7 @@ def main() -> None:
     parser.add_argument("--parts", default="driver,busy,scaling")
     parser.add_argument("--clips", type=int, default=2000)
     parser.add_argument("--workers", type=int, default=64)
-    parser.add_argument("--rounds", type=int, default=20, help="Clips for each worker.")
+    parser.add_argument("--rounds", type=int, default=150, help="Clips for each worker.")
     arguments = parser.parse_args()
     os.environ["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
     print(f"load average before: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores", flush=True)

@@ -1,7 +1,7 @@
 """How long a run directory of many clips takes to write, open, index and tabulate, and in how much memory.
 
 ``python -m benchmarks.run_directory [CLIPS] [FOLDER]``: no clip exists; an engine hands back made-up outcomes, and each
-task states its file's state as a listing would. Each step is a process of its own, whose peak of memory is printed.
+task has the address and state that a list of clips would give it. Each step is a process of its own, whose peak of memory is printed.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from vmmetrics.scoring.records import read_events
 from vmmetrics.scoring.session import Session
 from vmmetrics.scoring.task import Task
 from vmmetrics.scoring.work import Outcome
+from vmmetrics.utils.storage.state import FileState
 
 MODELS = 10
 COMMITTED = 20_000
@@ -60,7 +61,7 @@ EVENTS = {
 }
 
 
-STATE = {"bytes": 2_000_000, "mtime_ns": "1763874000123456789"}
+STATE = FileState(bytes=2_000_000, etag="0123456789abcdef0123456789abcdef")
 
 
 def tasks_of(clips: int) -> list[Task]:
@@ -68,7 +69,7 @@ def tasks_of(clips: int) -> list[Task]:
     for number in range(clips):
         model, prompt = f"model{number % MODELS}", f"a dog runs after ball {number // MODELS}"
         name = f"{model}/clip{number:07d}.mp4"
-        tasks.append(Task(name, model, Path(f"/data/{name}"), METRICS, prompt, "list", state=STATE))
+        tasks.append(Task(name, model, None, METRICS, prompt, "list", uri=f"s3://bucket/{name}", listed=STATE))
     return tasks
 
 
@@ -78,7 +79,7 @@ def record_of(task: Task) -> Record:
     missing = {metric: "no person" for metric in METRICS if metric not in scores}
     return Record(
         task.clip, task.model, task.key, f"{number:064x}", "embedded", "vmmetrics", scores, missing, frames=49, fps=8.0,
-        size=(1280, 720), prompt=task.prompt, prompt_source=task.prompt_source, seconds=2.0, state=task.state,
+        size=(1280, 720), prompt=task.prompt, prompt_source=task.prompt_source, seconds=2.0, state=STATE.kept(),
         score_version=dict.fromkeys(METRICS, 1), codec="h264",
     )  # fmt: skip
 
