@@ -1,7 +1,8 @@
 """How long a run directory of many clips takes to write, open, index and tabulate, and in how much memory.
 
 ``python -m benchmarks.run_directory [CLIPS] [FOLDER]``: no clip exists; an engine hands back made-up outcomes, and each
-task has the address and state that a list of clips would give it. Each step is a process of its own, whose peak of memory is printed.
+task has the address and state that a list of clips would give it. Each step is a process of its own, whose peak of
+memory is printed.
 """
 
 from __future__ import annotations
