@@ -26,6 +26,10 @@ class SetupError(VMMetricsError):
     """Something outside the clip must be mended first: a missing extra, weight file or setting."""
 
 
+class BusyError(SetupError):
+    """Others take what is needed just now: disk, or memory of a GPU; it may be free again later."""
+
+
 class StoppedError(VMMetricsError):
     """The run ended early by no fault of its settings; what was done is kept, and the same command resumes."""
 

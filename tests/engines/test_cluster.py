@@ -165,8 +165,8 @@ def test_what_a_zombie_answers_is_dropped(make_pool: Any, tmp_path: Path) -> Non
         results += pool.collect(0.2)
     os.kill(pid, signal.SIGCONT)
     results += work_off(pool, [("echo", n) for n in range(20)])
-    assert [result.late for result in results] == [True] + 20 * [False]
-    assert arguments(results)[str(tmp_path)] == 1
+    assert not any(result.failure for result in results)  # another worker did it: the clip was not to blame
+    assert arguments(results)[str(tmp_path)] == 1 and pid_of(results[0]) != pid
 
 
 def test_four_quarters_of_a_gpu_are_given_and_the_fifth_waits(make_pool: Any, machines: Any, monkeypatch: Any) -> None:

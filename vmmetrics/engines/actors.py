@@ -7,7 +7,7 @@ import pickle
 import platform
 import re
 import time
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic
@@ -21,10 +21,28 @@ from vmmetrics.utils.storage.provenance import differences
 CLOCK_SECONDS = 60.0
 """By which the clock of a node may differ before that is said."""
 _PLACE_SECONDS = 60.0  # without room for a worker, after which that is said
-_TAIL_SECONDS = 10.0  # for a node to read what a worker printed
-_LOADING_DEATHS = 3  # of workers of one node, after which the node is refused
+_TAIL_SECONDS = 5.0  # for a node to read what a worker printed
+_FAILURES = 3  # in a row of workers of one node that take no items, after which the node is refused
+_PAUSE_SECONDS = 120.0  # without new workers on a node where others have what they need
+_PAUSES = 5  # of a node, without an answer from it, after which it is refused
 _NODE_LABEL = "ray.io/node-id"
 _THREADS = "OMP_NUM_THREADS"  # of numpy; with another number than here, as Ray sets, sums are rounded otherwise
+
+
+@dataclass
+class _Node:
+    """How far a node is used."""
+
+    greeted: bool = False  # a worker said that it runs there
+    refused: str = ""  # why
+    paused: float = 0.0  # until, by the monotonic clock
+    pauses: int = 0  # since its last answer
+    failures: int = 0  # of workers, since one was ready
+
+    @property
+    def barred(self) -> bool:
+        """Whether no worker is started there now."""
+        return bool(self.refused) or self.paused > 0
 
 
 @dataclass(eq=False)
@@ -121,28 +139,26 @@ class Actors(Generic[Item]):
         self.expected = expected
         self._ours = {"python": _minor(platform.python_version()), "code": code_hash()}
         self.all: list[ClusterActor[Item]] = []
-        self._refused: dict[str, str] = {}  # node: why
-        self._loading_deaths: dict[str | None, int] = {}  # by node, since a worker was ready there
+        self._nodes: defaultdict[str | None, _Node] = defaultdict(_Node)  # by name; None: before it was known
         self._said_room = False
         self.connection = Connection(cluster)
+        self._worker, self._tail = _remote(cluster)
+        self._not_before = 0.0  # the next start
         self._placed = time.monotonic()  # when a worker last found room
 
-    def start(self) -> None:
-        """Start one more worker, once there is room for it on a node that is not refused."""
-        import ray
+    @property
+    def can_start(self) -> bool:
+        """Whether a worker may be started: the head is there, and a node that has room for one is not barred."""
+        if self.connection.in_doubt or time.monotonic() < self._not_before:
+            return False
+        fit = [name for name, node in self.connection.nodes.items() if self._fits(node)]
+        return not fit or not all(self._nodes[name].barred for name in fit)  # nodes may join
 
-        options: dict[str, Any] = {
-            "num_cpus": self._cluster.cpus,
-            "num_gpus": self._cluster.gpus,
-            "max_restarts": 0,  # whoever hands out jobs decides who gets them next
-            "max_task_retries": 0,
-            "concurrency_groups": {"watch": 1},
-            "scheduling_strategy": "SPREAD",
-            "runtime_env": {"env_vars": {_THREADS: os.environ.get(_THREADS, str(_cores()))}},
-        }
-        if self._refused:
-            options["label_selector"] = {_NODE_LABEL: f"!in({','.join(sorted(self._refused))})"}
-        handle = ray.remote(**options)(NodeWorker).remote(self._start, self._environment, self._cluster.gpus)
+    def start(self) -> None:
+        """Start one more worker, once there is room for it on a node that is not barred; see :attr:`can_start`."""
+        barred = sorted(name for name, node in self._nodes.items() if name is not None and node.barred)
+        options = {"label_selector": {_NODE_LABEL: f"!in({','.join(barred)})"}} if barred else {}
+        handle = self._worker.options(**options).remote(self._start, self._environment, self._cluster.gpus)
         self.all.append(ClusterActor(handle, handle.greet.remote()))
 
     def drop(self, actor: ClusterActor[Item]) -> list[ClusterJob[Item]]:
@@ -171,14 +187,15 @@ class Actors(Generic[Item]):
                 self.refuse(actor, "; ".join(different))
                 return
             skew = actor.greeting.clock - time.time()
-            if abs(skew) > CLOCK_SECONDS and actor.node not in self._loading_deaths:
+            node = self._nodes[actor.node]
+            if abs(skew) > CLOCK_SECONDS and not node.greeted:
                 self._say(f"the clock of {actor.greeting.host} is {abs(skew):.0f} s {'fast' if skew > 0 else 'slow'}")
-            self._loading_deaths.setdefault(actor.node, 0)
+            node.greeted = True
             actor.pending = actor.handle.prepare.remote()
             return
         kind, found = value
-        if kind == "refused":
-            self.refuse(actor, found)
+        if kind != "ready":
+            self.give_up(actor, kind, found)
             return
         if self.expected is None:
             self.expected = found
@@ -186,20 +203,49 @@ class Actors(Generic[Item]):
             self.refuse(actor, "; ".join(different))
         else:
             actor.pending = None
-            self._loading_deaths |= {actor.node: 0, None: 0}  # only deaths in a row count
+            self._nodes[actor.node].failures = self._nodes[None].failures = 0
 
-    def count_loading_death(self, actor: ClusterActor[Item], error: Exception) -> None:
-        """Take in that a worker died before it took items; a node where that happens again and again is refused.
+    def note_answer(self, actor: ClusterActor[Item]) -> None:
+        """Take in that a node does work."""
+        self._nodes[actor.node].pauses = 0
+
+    def give_up(self, actor: ClusterActor[Item], kind: str, why: str) -> None:
+        """Give a worker up that has nothing in hand, and see what that says of its node.
+
+        Args:
+            actor: The worker.
+            kind: ``refused`` where something is missing there, ``busy`` where others have it; anything else is an
+                accident, which may not happen again.
+            why: What it said, or how it ended.
 
         Raises:
             SetupError: No other node is left.
         """
-        self._loading_deaths[actor.node] = self._loading_deaths.get(actor.node, 0) + 1
-        if self._loading_deaths[actor.node] < _LOADING_DEATHS:
+        node = self._nodes[actor.node]
+        node.failures += kind not in ("refused", "busy")
+        node.pauses += kind == "busy"
+        if kind == "refused" or node.pauses > _PAUSES or (node.failures >= _FAILURES and actor.greeting is not None):
+            self.refuse(actor, why)
             return
-        if actor.greeting is None:
-            raise SetupError(f"The workers cannot be started: {' '.join(str(error).split())[-600:]}")
-        self.refuse(actor, f"its workers die while they load their models ({cause_of(error)}){self.printed(actor)}")
+        self.drop(actor)
+        if kind == "busy":
+            node.paused = time.monotonic() + _PAUSE_SECONDS
+            self._say(f"no worker is started on node {self._host(actor)} for {_PAUSE_SECONDS:g} s: {why}")
+        elif node.failures >= _FAILURES:  # of workers that did not say where they are
+            text = f"workers cannot be started: {' '.join(why.split())[-600:]}"
+            if not any(other.greeting for other in self.all):
+                raise SetupError(f"The {text}")
+            node.failures, self._not_before = 0, time.monotonic() + _PAUSE_SECONDS
+            self._say(f"some {text}")
+
+    def end_pauses(self) -> None:
+        """Let workers be started again on nodes whose pause is over."""
+        over = [node for node in self._nodes.values() if 0 < node.paused < time.monotonic()]
+        for node in over:
+            node.paused = 0.0
+        if over:  # those that have no place yet may have it there
+            for actor in [actor for actor in self.all if actor.greeting is None]:
+                self.drop(actor)
 
     def refuse(self, actor: ClusterActor[Item], why: str) -> None:
         """Give a worker up that has nothing in hand, and have no more on its node.
@@ -208,16 +254,18 @@ class Actors(Generic[Item]):
             SetupError: No other node is left.
         """
         self.drop(actor)
-        if actor.greeting is None:
-            raise SetupError(f"A node cannot start a worker: {why}")
-        if actor.greeting.node not in self._refused:
-            self._refused[actor.greeting.node] = f"{actor.greeting.host}: {why}"
-            self._say(f"node {actor.greeting.host} is not used: {why}")
-        nodes = self.connection.nodes
-        left = [name for name, node in nodes.items() if name not in self._refused and self._fits(node)]
+        node, host = self._nodes[actor.node], self._host(actor)
+        if not node.refused:
+            node.refused = f"{host}: {why}"
+            used = any(other.ready and other.node == actor.node for other in self.all)
+            self._say(f"node {host} {'gets no more workers' if used else 'is not used'}: {why}")
+        left = [n for n, about in self.connection.nodes.items() if not self._nodes[n].refused and self._fits(about)]
         if not left and not any(other.ready for other in self.all):
-            reasons = (f"  {text}" for text in self._refused.values())
+            reasons = (f"  {node.refused}" for node in self._nodes.values() if node.refused)
             raise SetupError("No node of the cluster can do the work:", *reasons)
+
+    def _host(self, actor: ClusterActor[Item]) -> str:
+        return "(not known)" if actor.greeting is None else actor.greeting.host
 
     def _fits(self, node: Mapping[str, Any]) -> bool:
         """Whether a node has room for a worker when nobody else is there."""
@@ -233,10 +281,11 @@ class Actors(Generic[Item]):
         import ray
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        if actor.greeting is None or actor.greeting.output is None or not self.node_lives(actor):
+        known = actor.greeting is not None and self.node_lives(actor) and not self.connection.in_doubt
+        if actor.greeting is None or actor.greeting.output is None or not known:
             return ""
         there = NodeAffinitySchedulingStrategy(actor.greeting.node, soft=False)
-        asked = ray.remote(num_cpus=0, max_retries=0, scheduling_strategy=there)(tail).remote(actor.greeting.output)
+        asked = self._tail.options(scheduling_strategy=there).remote(actor.greeting.output)
         try:
             text = str(ray.get(asked, timeout=_TAIL_SECONDS))
         except ray.exceptions.RayError:
@@ -263,6 +312,22 @@ class Actors(Generic[Item]):
             for actor in list(self.all):
                 self.drop(actor)
         self.connection.close()
+
+
+def _remote(cluster: Cluster) -> tuple[Any, Any]:
+    """Return what starts workers, and what reads the end of a file: told to the head once, since that waits for it."""
+    import ray
+
+    worker = ray.remote(
+        num_cpus=cluster.cpus,
+        num_gpus=cluster.gpus,
+        max_restarts=0,  # whoever hands out jobs decides who gets them next
+        max_task_retries=0,
+        concurrency_groups={"watch": 1},
+        scheduling_strategy="SPREAD",
+        runtime_env={"env_vars": {_THREADS: os.environ.get(_THREADS, str(_cores()))}},
+    )(NodeWorker)
+    return worker, ray.remote(num_cpus=0, max_retries=0)(tail)
 
 
 def cause_of(error: Exception) -> str:

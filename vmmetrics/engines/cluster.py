@@ -14,7 +14,7 @@ from typing import Any, Generic
 
 from vmmetrics.engines.actors import Actors, ClusterActor, ClusterJob, cause_of
 from vmmetrics.engines.connection import Cluster
-from vmmetrics.engines.node import ClusterHandler, packed, unpacked
+from vmmetrics.engines.node import ClusterHandler, pieces_of, unpacked
 from vmmetrics.engines.pool import DEFAULT_TIMEOUT, LOADING_TIMEOUT, Answer, Item, Result, too_late
 from vmmetrics.errors import SetupError, StoppedError
 
@@ -28,6 +28,7 @@ _TICK_SECONDS = 0.2  # between two looks at clocks and nodes
 _ELSEWHERE_SECONDS = 20.0  # that an item whose worker died waits for a worker on another node
 _ASK_SECONDS = 2.0  # for a worker to say how long it has been at an item
 _GET_SECONDS = 10.0  # for an answer that is there to be fetched
+_SLOW = f"a worker did not load its models within {LOADING_TIMEOUT:g} s"
 _MOVES = 10  # workers lost with an item in hand, by no fault of its own, after which it fails
 
 
@@ -100,7 +101,7 @@ class RayPool(Generic[Item, Answer]):
             StoppedError: The head of the cluster is gone.
         """
         while self._actors.expected is None:
-            if not self._actors.all:
+            if not self._actors.all and self._actors.can_start:
                 self._actors.start()
             self.collect(0)
         return self._actors.expected
@@ -112,13 +113,13 @@ class RayPool(Generic[Item, Answer]):
 
     def submit(self, item: Item) -> None:
         """Take an item; call only while :attr:`free` is positive."""
-        if (size_of := len(pickle.dumps(item))) > MAX_ITEM_BYTES:
-            size = f"{size_of / 1e6:.1f} MB to send to a worker, more than {MAX_ITEM_BYTES / 1e6:.0f} MB"
+        if len(pickled := pickle.dumps(item)) > MAX_ITEM_BYTES:
+            size = f"{len(pickled) / 1e6:.1f} MB to send to a worker, more than {MAX_ITEM_BYTES / 1e6:.0f} MB"
             self._results.append(
                 Result(item, None, f"It takes {size}; write it to a file first, or use --engine local")
             )
         else:
-            self._queue.append(ClusterJob(item, packed(item)))
+            self._queue.append(ClusterJob(item, pieces_of(pickled)))
 
     def drain(self) -> float:
         """Take back what no worker was given, and return the seconds that the rest may take."""
@@ -167,8 +168,9 @@ class RayPool(Generic[Item, Answer]):
     def _hand_out(self) -> None:
         if self._draining:
             return
-        while len(self._actors.all) < min(self._jobs, self.busy):
-            self._actors.start()
+        if len(self._actors.all) < min(self._jobs, self.busy) and self._actors.can_start:
+            for _ in range(min(self._jobs, self.busy) - len(self._actors.all)):
+                self._actors.start()
         for actor in self._actors.all:
             actor.reserved = any(job.alone for _, job in actor.calls)
         waiting = [job for job in self._queue if job.alone and not self._give_alone(job)]
@@ -238,7 +240,10 @@ class RayPool(Generic[Item, Answer]):
             value = ray.get(reference, timeout=_GET_SECONDS)
         except ray.exceptions.RayTaskError as error:  # an answer all the same, which no handler should give
             text = str(error).strip().splitlines()[-1]
-            value = ("error", text, None, 0.0, 0) if actor.calls else ("refused", text)
+            if not actor.calls:
+                self._actors.give_up(actor, "failed", text)
+                return
+            value = ("error", text, None, 0.0, 0)
         except ray.exceptions.RayError as error:
             self._bury(actor, error)
             return
@@ -255,6 +260,7 @@ class RayPool(Generic[Item, Answer]):
         _, job = actor.calls.popleft()
         actor.seconds = 0.0
         self._announce(actor)
+        self._actors.note_answer(actor)
         self._seconds = seconds if self._seconds is None else 0.9 * self._seconds + 0.1 * seconds
         if kind == "answer":
             self._results.append(Result(job.item, unpacked([answer, *rest]), "", note, seconds, worker=actor.name))
@@ -262,7 +268,7 @@ class RayPool(Generic[Item, Answer]):
             self._results.append(Result(job.item, None, answer, note, seconds, worker=actor.name))
         else:  # something is missing on its node
             self._take_back([job, *self._actors.drop(actor)])
-            self._actors.refuse(actor, answer)
+            self._actors.give_up(actor, kind, answer)
 
     def _take_back(self, jobs: Sequence[ClusterJob[Item]]) -> None:
         """Put jobs that were not done before the others."""
@@ -275,59 +281,80 @@ class RayPool(Generic[Item, Answer]):
         """Take in that a worker is gone; where its node lives, the first item in its hand may be to blame."""
         import ray
 
-        lost = isinstance(error, ray.exceptions.ActorUnavailableError) or not self._actors.node_lives(actor)
+        unreachable = ray.exceptions.ActorUnavailableError, ray.exceptions.GetTimeoutError
+        lost = isinstance(error, unreachable) or not self._actors.node_lives(actor) or "node has died" in str(error)
         jobs = self._actors.drop(actor)
         if not jobs:
-            if not lost:
-                self._actors.count_loading_death(actor, error)
+            if not lost and not actor.ready:
+                why = f"its workers die while they load their models ({cause_of(error)}){self._actors.printed(actor)}"
+                self._actors.give_up(actor, "died", why if actor.greeting else str(error))
             return
         self._take_back(jobs[1:])  # they were not begun
-        job, why = jobs[0], ""
-        if lost:
-            job.moves += 1
-            if job.moves > _MOVES:
-                why = f"{job.moves} workers were lost with this clip in hand, the last on {actor.name}"
-        else:
-            if job.alone:
-                job.deaths.append((str(actor.node), f"{actor.name}: {cause_of(error)}"))
-            job.alone, job.since = True, time.monotonic()
-            if len(job.deaths) >= self._retries:
-                causes = "; ".join(cause for _, cause in job.deaths)
-                why = f"The worker process died on this clip ({causes}){self._actors.printed(actor)}"
-        if why:
+        if not lost:
+            self._blame(actor, jobs[0], cause_of(error))
+            return
+        job = jobs[0]
+        job.moves += 1
+        if job.moves > _MOVES:
+            why = f"{job.moves} workers were lost with this clip in hand, the last on {actor.name}"
             self._results.append(Result(job.item, None, why, worker=actor.name))
         else:
             self._take_back([job])
+
+    def _blame(self, actor: ClusterActor[Item], job: ClusterJob[Item], cause: str) -> None:
+        """Have a job whose worker ended tried again alone, or where that ended as often as may be, let it fail."""
+        if job.alone:
+            job.deaths.append((str(actor.node), f"{actor.name}: {cause}"))
+        job.alone, job.since = True, time.monotonic()
+        if len(job.deaths) < self._retries:
+            self._take_back([job])
+            return
+        causes = "; ".join(cause for _, cause in job.deaths)
+        why = f"The worker process died on this clip ({causes}){self._actors.printed(actor)}"
+        self._results.append(Result(job.item, None, why, worker=actor.name))
 
     def _look_after_workers(self) -> None:
         """Give up workers that are late or whose node is gone, and say where there is no room for more."""
         now = time.monotonic()
         passed = min(now - self._last, 5 * _TICK_SECONDS)  # time in which this process was stopped is not counted
         self._last = now
+        late = []
         for actor in list(self._actors.all):
             if not self._actors.node_lives(actor):
                 self._bury(actor, RuntimeError("the node is gone"))
                 continue
             actor.seconds += passed if actor.calls or actor.greeting is not None else 0.0
             if actor.calls and actor.seconds > self._timeout:
-                self._end_late(actor)
+                late.append(actor)
             elif not actor.ready and actor.seconds > LOADING_TIMEOUT:
-                self._actors.refuse(actor, f"a worker did not load its models within {LOADING_TIMEOUT:g} s")
+                self._actors.give_up(actor, "refused", _SLOW)
+        if late:
+            self._end_late(late)
+        self._actors.end_pauses()
         self._actors.say_room()
 
-    def _end_late(self, actor: ClusterActor[Item]) -> None:
-        """Kill a worker that has been at an item for too long, unless it says that it was loading models."""
+    def _end_late(self, late: Sequence[ClusterActor[Item]]) -> None:
+        """Kill workers that have been at an item for too long, unless they say that they were loading models."""
         import ray
 
-        note = None
-        try:
-            asked = actor.handle.clock.options(concurrency_group="watch").remote()
-            actor.seconds, loading, note = ray.get(asked, timeout=_ASK_SECONDS)
-            if loading or actor.seconds <= self._timeout:
-                return
-        except ray.exceptions.RayError:  # stopped, or in code that lets no other thread run
-            pass
-        job, *rest = self._actors.drop(actor)
-        self._take_back(rest)
-        seconds = round(actor.seconds, 3)
-        self._results.append(Result(job.item, None, too_late(self._timeout), note, seconds, True, actor.name))
+        asked = {actor.handle.clock.options(concurrency_group="watch").remote(): actor for actor in late}
+        ray.wait(list(asked), num_returns=len(asked), timeout=_ASK_SECONDS)
+        for reference, actor in asked.items():
+            try:
+                actor.seconds, loading, note = ray.get(reference, timeout=0)
+            except ray.exceptions.RayError:  # it, or its node, is stopped, or in code that lets no other thread run
+                job, *rest = self._actors.drop(actor)
+                self._take_back(rest)
+                self._blame(actor, job, f"no answer for {actor.seconds:.0f} s")
+                continue
+            if actor.seconds <= self._timeout and loading <= LOADING_TIMEOUT:
+                continue
+            job, *rest = self._actors.drop(actor)
+            if loading > LOADING_TIMEOUT:
+                self._take_back([job, *rest])
+                self._actors.give_up(actor, "refused", _SLOW)
+                continue
+            self._take_back(rest)
+            seconds = round(actor.seconds, 3)
+            why = too_late(self._timeout)
+            self._results.append(Result(job.item, None, why, note, seconds, True, actor.name))

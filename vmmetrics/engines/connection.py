@@ -26,6 +26,7 @@ STORE_BYTES = 100 * 10**6
 _HARD_EXIT_SECONDS = "300"  # after which Ray ends a process whose head is gone; 60 is too short for large tables
 _POLL_SECONDS = 1.0
 _REFUSALS = 3  # in a row, of the head's port, that make it lost
+_DOUBT_SECONDS = 5.0  # without an answer
 _SILENT_SECONDS = 30.0  # without an answer from a head whose port is open
 _TEXT = 800  # characters of Ray's that are repeated
 _MODE, _TOKEN = "RAY_AUTH_MODE", "RAY_AUTH_TOKEN"
@@ -139,6 +140,11 @@ class Connection:
         import ray
 
         self._owned = not ray.is_initialized()
+        if self._owned and cluster.address is None and os.environ.get(_MODE) != "token":
+            raise SetupError(
+                "Ray was imported before, without tokens: set RAY_AUTH_MODE=token before it is imported, or start a "
+                "cluster and give its address"
+            )
         if self._owned:
             _connect(cluster)
         self.address = str(ray.get_runtime_context().gcs_address)
@@ -160,6 +166,11 @@ class Connection:
     def lost(self) -> bool:
         """Whether the head refuses connections, or no longer answers."""
         return self._refused >= _REFUSALS or self._silent > _SILENT_SECONDS
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether the head did not answer just now, so that asking it anything may block."""
+        return self._refused > 0 or self._silent > _DOUBT_SECONDS
 
     @property
     def nodes(self) -> dict[str, Mapping[str, Any]]:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from vmmetrics.engines.pool import Handler, reply
-from vmmetrics.errors import SetupError, explain
+from vmmetrics.errors import BusyError, SetupError, explain
 from vmmetrics.utils.loading import loading, on_loading
 from vmmetrics.utils.storage import provenance
 
@@ -108,14 +108,21 @@ class NodeWorker:
         return asdict(Greeting(node, platform.node(), os.getpid(), python, code_hash(), _output(), time.time()))
 
     def prepare(self) -> tuple[str, Any]:
-        """Load the models: ``("ready", configuration)``, or ``("refused", why)``."""
+        """Load the models.
+
+        Returns:
+            ``("ready", configuration)``; ``("refused", why)`` where something is missing here; ``("busy", why)`` where
+            others have what is needed.
+        """
         try:
             _take_share(self._gpus)
             handler = pickle.loads(self._start)()  # noqa: S301 - from the process that started this one
             with loading():
                 configuration = handler.configuration()
-        except Exception as error:
-            return "refused", explain(error)
+        except BusyError as error:
+            return "busy", str(error)
+        except SetupError as error:
+            return "refused", str(error)
         self._handler = handler
         return "ready", json.loads(json.dumps(configuration))
 
@@ -132,8 +139,8 @@ class NodeWorker:
         """Work on an item that was :func:`packed`.
 
         Returns:
-            Kind, first piece of the packed answer or text, note, seconds without loading, and how many pieces of the
-            answer are left for :meth:`rest`.
+            Kind (``answer``, ``error``, ``refused`` or ``busy``), first piece of the packed answer or text, note,
+            seconds without loading, and how many pieces of the answer are left for :meth:`rest`.
         """
         assert self._handler is not None  # noqa: S101  (prepare() comes first)
         with self._lock:
@@ -150,7 +157,7 @@ class NodeWorker:
             except Exception as error:
                 kind, value = "error", explain(error)
         elif kind == "setup":
-            value = str(value)
+            kind, value = "busy" if isinstance(value, BusyError) else "refused", str(value)
         seconds, _, note = self.clock()
         return kind, value, note, seconds, left
 
@@ -158,12 +165,12 @@ class NodeWorker:
         """Return the next piece of an answer; answers are asked for in their order."""
         return self._rest.popleft()
 
-    def clock(self) -> tuple[float, bool, Any]:
-        """Return seconds at the present item without loading, whether models are being loaded, and its note."""
+    def clock(self) -> tuple[float, float, Any]:
+        """Return seconds at the present item without loading, those of models being loaded now, and its note."""
         with self._lock:
             now = time.monotonic()
             loading_now = now - self._loading_since if self._loading_since else 0.0
-            return round(now - self._began - self._loaded - loading_now, 3), bool(loading_now), self._note
+            return round(now - self._began - self._loaded - loading_now, 3), loading_now, self._note
 
     def _send(self, kind: str, value: Any = None) -> None:
         if kind == "note":
@@ -179,7 +186,12 @@ class NodeWorker:
 
 def packed(value: Any) -> list[bytes]:
     """Return a value pickled and compressed, in pieces so small that Ray sends them along with a call."""
-    data = zlib.compress(pickle.dumps(value), 1)
+    return pieces_of(pickle.dumps(value))
+
+
+def pieces_of(pickled: bytes) -> list[bytes]:
+    """Return what was pickled, compressed and in pieces."""
+    data = zlib.compress(pickled, 1)
     return [data[start : start + PIECE_BYTES] for start in range(0, len(data), PIECE_BYTES)]
 
 
@@ -192,7 +204,7 @@ def _take_share(gpus: float) -> None:
     """Keep this process to its share of a GPU.
 
     Raises:
-        SetupError: So much of its memory is not free.
+        BusyError: So much of its memory is not free.
     """
     if not gpus or find_spec("torch") is None:
         return
@@ -207,7 +219,7 @@ def _take_share(gpus: float) -> None:
             break
         if time.monotonic() > deadline:
             found = f"{free / 1e9:.1f} of {total / 1e9:.1f} GB are free on {torch.cuda.get_device_name()}"
-            raise SetupError(f"{found}, and --gpus-per-job {gpus:g} needs {share * total / 1e9:.1f} GB")
+            raise BusyError(f"{found}, and --gpus-per-job {gpus:g} needs {share * total / 1e9:.1f} GB")
         time.sleep(1)
     if share < 1:
         torch.cuda.set_per_process_memory_fraction(share)

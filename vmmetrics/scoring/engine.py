@@ -17,6 +17,7 @@ from vmmetrics.scoring.record import Record
 from vmmetrics.scoring.settings import Scoring, Settings
 from vmmetrics.scoring.task import Task
 from vmmetrics.scoring.work import Outcome, Scorer
+from vmmetrics.utils.storage.remote import check_address
 from vmmetrics.utils.tensors import DEVICE_VARIABLE
 
 _Item = tuple[Task, Task | None]
@@ -111,18 +112,22 @@ def whole_configuration(settings: Settings, suite: Scoring) -> dict[str, Any]:
 
 
 class _ClipHandler:
-    """Scores clips in a worker."""
+    """Scores clips in a worker; of clips at addresses, ``addresses`` has one of each kind."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, addresses: Sequence[str] = ()) -> None:
         if settings.threads is not None:
             import cv2  # this process is ours, and several of them share the machine
 
             cv2.setNumThreads(settings.threads)
-        self._settings = settings
+        self._settings, self._addresses = settings, addresses
         self._scorer = Scorer(settings)
 
     def configuration(self) -> Mapping[str, Any]:
-        """Load the models; return what scores depend on here."""
+        """Check that clips can be fetched, and load the models; return what scores depend on here."""
+        for address in self._addresses:
+            check_address(address)
+        if self._addresses:
+            self._settings.scratch.sweep()
         return whole_configuration(self._settings, self._scorer.suite(self._settings.metrics))
 
     def load(self, item: _Item) -> None:
@@ -222,7 +227,13 @@ def local_workers(
 
 
 def cluster_workers(
-    settings: Settings, jobs: int, timeout: float, cluster: Cluster, suite: Scoring, say: Callable[[str], None]
+    settings: Settings,
+    jobs: int,
+    timeout: float,
+    cluster: Cluster,
+    suite: Scoring,
+    say: Callable[[str], None],
+    addresses: Sequence[str] = (),
 ) -> Workers:
     """Return workers on a Ray cluster, each on a node that has what ``suite`` has here.
 
@@ -233,13 +244,14 @@ def cluster_workers(
         cluster: Which, and what a worker takes of it.
         suite: The one of this process.
         say: Is told what a person should know.
+        addresses: Of clips that are not in the nodes' folders, one of each kind.
 
     Raises:
         SetupError: Ray is not installed, or the cluster cannot be reached.
     """
     expected = json.loads(json.dumps(whole_configuration(settings, suite)))
     device = {DEVICE_VARIABLE: os.environ[DEVICE_VARIABLE]} if DEVICE_VARIABLE in os.environ else {}
-    start = partial(_ClipHandler, settings)
+    start = partial(_ClipHandler, settings, addresses)
     ahead = (lambda _: True) if suite.reads_ahead else lambda item: _is_remote(item[0])
     pool: ClipPool = RayPool(start, jobs, cluster, expected, timeout, device, say, ahead)
     return Workers(settings, pool)

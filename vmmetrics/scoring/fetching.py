@@ -40,7 +40,7 @@ class ClipReader:
 
         Raises:
             ClipError: It cannot be had, changed, or cannot be read.
-            ScratchFullError: There is no room for it here.
+            ScratchError: Nothing can be fetched here.
         """
         with self._lock:
             ahead, self._ahead = self._ahead, None

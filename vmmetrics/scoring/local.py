@@ -113,10 +113,10 @@ def run(
         StoppedError: The cluster is gone; what was scored is in ``out``.
     """
     start = replace(start, timeout=checked_timeout(start.timeout, start.jobs))
-    remote = any(task.uri is not None for task in tasks)
+    addresses = tuple({task.uri.partition(":")[0]: task.uri for task in tasks if task.uri is not None}.values())
     say = partial(_say, listener)
     if out is None:
-        with _engine(setup, start, None, remote, say) as engine:
+        with _engine(setup, start, None, addresses, say) as engine:
             return Table(Session(tasks, engine, MemoryStore(), listener).run(), setup.label)
     delay = GROUP_SECONDS if start.jobs else 0.0  # in this process nothing could be written while a clip is scored
     session = _session(setup.settings, start, len(tasks))
@@ -124,7 +124,7 @@ def run(
         try:
             if listener:
                 listener.warn(directory.warnings)
-            with _engine(setup, start, out / "workers.log", remote, say) as engine:
+            with _engine(setup, start, out / "workers.log", addresses, say) as engine:
                 records = Session(tasks, engine, directory, listener, start.verify).run()
             directory.end()
         except BaseException:  # Ctrl-C as well: the tables show what there is, but what ended the run is said
@@ -151,7 +151,9 @@ def default_directory(setup: Setup, paths: Sequence[str | os.PathLike[str]]) -> 
 
 
 @contextlib.contextmanager
-def _engine(setup: Setup, start: Start, log: Path | None, remote: bool, say: Callable[[str], None]) -> Iterator[Engine]:
+def _engine(
+    setup: Setup, start: Start, log: Path | None, addresses: Sequence[str], say: Callable[[str], None]
+) -> Iterator[Engine]:
     suite = setup.scorer.suite(setup.settings.metrics)
     settings, jobs, chosen = setup.settings, start.jobs, setup.settings.threads
     engine: Engine
@@ -159,14 +161,15 @@ def _engine(setup: Setup, start: Start, log: Path | None, remote: bool, say: Cal
         engine = InProcess(setup.scorer, suite.reads_ahead)
     elif start.cluster is not None:
         threads = max(1, int(start.cluster.cpus)) if chosen is None else chosen
-        engine = cluster_workers(replace(settings, threads=threads), jobs, start.timeout, start.cluster, suite, say)
+        settings = replace(settings, threads=threads)
+        engine = cluster_workers(settings, jobs, start.timeout, start.cluster, suite, say, addresses)
     else:
         if jobs > 1 and chosen is None:  # several workers divide the processors among themselves
             here = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
             settings = replace(settings, threads=max(1, here // jobs))
         engine = local_workers(settings, jobs, start.timeout, log, suite.reads_ahead)
     with contextlib.ExitStack() as stack:
-        if remote and start.cluster is None:
+        if addresses and start.cluster is None:
             settings.scratch.sweep()
             stack.callback(settings.scratch.discard)
         yield stack.enter_context(contextlib.closing(engine))

@@ -19,7 +19,7 @@ from vmmetrics.scoring.record import Record, result_to_json, uneven_times
 from vmmetrics.scoring.settings import Scoring, Settings
 from vmmetrics.scoring.show.capture import pictures_of
 from vmmetrics.scoring.task import Task, identify
-from vmmetrics.utils.storage.scratch import ScratchFullError
+from vmmetrics.utils.storage.scratch import ScratchError
 from vmmetrics.video import read_clip
 from vmmetrics.video.discover import file_state, is_settled, state
 from vmmetrics.video.shards import spilled
@@ -67,6 +67,9 @@ class Scorer:
             task: The clip.
             following: One to read meanwhile, most likely the next; None reads nothing ahead.
             identified: Is called with the SHA-256 of the clip as soon as that is known.
+
+        Raises:
+            ScratchError: Nothing can be fetched on this machine, this clip or another.
         """
         start = time.perf_counter()
         sha256: str | None = None
@@ -117,7 +120,7 @@ class Scorer:
             )
             events = {metric: result_to_json(result) for metric, result in scores.results.items()}
             return Outcome(task, record, events, pictures)
-        except ScratchFullError:  # nothing can be fetched here any more
+        except ScratchError:
             raise
         except Exception as error:  # the run goes on whatever a clip does to a decoder
             seconds = round(time.perf_counter() - start, 3)

@@ -50,6 +50,14 @@ def test_others_are_put_away(shelf: Shelf):
 GIGA = 10**9
 
 
+def test_a_share_of_a_gpu_is_all_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (60 * GIGA, 80 * GIGA))
+    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda device: 5 * GIGA)
+    for share, free in ((0.25, 15), (0.9, 60), (1.0, 60)):
+        monkeypatch.setattr(torch.cuda, "get_per_process_memory_fraction", lambda _, s=share: s, raising=False)
+        assert Shelf(torch.device("cuda")).free() == free * GIGA
+
+
 class Card:
     """A pretended GPU: what is free is what models and the allocator's spare blocks leave."""
 
@@ -58,6 +66,7 @@ class Card:
         self.shelf = Shelf(torch.device("cpu"))
         self.models: list[Held[Any]] = []
         monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (self.free, total))
+        monkeypatch.setattr(torch.cuda, "get_per_process_memory_fraction", lambda device: 1.0, raising=False)
         monkeypatch.setattr(torch.cuda, "empty_cache", self._emptied)
         monkeypatch.setattr(HostWeights, "restore", lambda weights, device: weights.evict())  # there is no such device
         monkeypatch.setattr(offload, "free_host_memory", lambda: 10**12)

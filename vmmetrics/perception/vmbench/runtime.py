@@ -71,8 +71,11 @@ class Shelf:
             others.pop(0).put_away()
 
     def free(self) -> int:
-        """Return the bytes that are free on the GPU."""
-        return int(torch.cuda.mem_get_info(self.device)[0])
+        """Return the bytes that are free on the GPU, of this process's share where it has but a share."""
+        free, total = torch.cuda.mem_get_info(self.device)
+        known = getattr(torch.cuda, "get_per_process_memory_fraction", None)  # torch 2.6 has none
+        share = known(self.device) if known else 1.0
+        return int(min(free, share * total - torch.cuda.memory_reserved(self.device)) if share < 1 else free)
 
     def put_away_others(self, held: Held[Any]) -> None:
         """Evict every model but ``held``."""

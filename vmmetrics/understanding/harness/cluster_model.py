@@ -136,6 +136,9 @@ class ClusterModel:
             while batches and self._pool.free > 0:
                 self._pool.submit(batches.popleft())
             for result in self._pool.collect(_SECONDS):
+                if result.answer is None and len(result.item) > 1:  # to see which of them it was
+                    batches.extend((question,) for question in result.item)
+                    continue
                 failed = [AnswerOutcome(Answered(question.id, error=result.failure)) for question in result.item]
                 outcomes: Iterable[Any] = failed if result.answer is None else result.answer
                 questions: Iterable[Any] = result.item

@@ -16,7 +16,7 @@ from itertools import count
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
-from vmmetrics.errors import ClipError, SetupError, os_reason
+from vmmetrics.errors import BusyError, ClipError, SetupError, os_reason
 from vmmetrics.utils.storage.atomic import remove_leftovers, temporary_of
 from vmmetrics.utils.storage.lock import ByteLocks
 from vmmetrics.utils.storage.remote import RemoteError, download
@@ -30,8 +30,12 @@ _POLL_SECONDS = 0.2
 _SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,8}")
 
 
-class ScratchFullError(SetupError):
-    """There is no room for the next file, and none is becoming free: nothing can be fetched on this machine."""
+class ScratchError(SetupError):
+    """Nothing can be fetched on this machine."""
+
+
+class ScratchFullError(ScratchError, BusyError):
+    """There is no room for the next file, and none became free."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +105,7 @@ class Scratch:
 
         Raises:
             ClipError: It cannot be had, is not the one expected, or is larger than the whole folder may be.
-            ScratchFullError: There is no room.
+            ScratchError: The folder cannot be used, is full, or a package is missing that opens the address.
         """
         folder = _own_folder(self.path)
         suffix = PurePosixPath(urlsplit(uri).path).suffix
@@ -117,7 +121,11 @@ class Scratch:
                     f"The scratch folder {self.path} is full ({os_reason(error)}): make room, or name another with "
                     "--scratch"
                 ) from error
-            raise SetupError(f"Cannot write to {self.path}: {os_reason(error)}; see --scratch") from error
+            raise ScratchError(f"Cannot write to {self.path}: {os_reason(error)}; see --scratch") from error
+        except ScratchError:
+            raise
+        except SetupError as error:
+            raise ScratchError(str(error)) from error
         return Fetched(path, sha256, state)
 
     def _reserve(self, path: Path, size: int) -> None:

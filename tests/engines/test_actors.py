@@ -1,0 +1,107 @@
+"""Which nodes get workers, as told by what their workers say; without a cluster."""
+
+from __future__ import annotations
+
+import time
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from vmmetrics.engines import actors
+from vmmetrics.engines.connection import Cluster
+from vmmetrics.errors import SetupError
+
+
+class Worker:
+    """Stands for Ray's class and handle of a worker: takes every call, answers none."""
+
+    def __getattr__(self, name: str) -> Any:
+        return self
+
+    def __call__(self, *_: Any, **__: Any) -> Any:
+        return self
+
+
+@pytest.fixture
+def said() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def workers(monkeypatch: pytest.MonkeyPatch, said: list[str]) -> Any:
+    """Of a cluster of two nodes."""
+    ray = pytest.importorskip("ray")  # not before: it reads variables that other tests set
+    nodes = {name: {"Resources": {"CPU": 2.0}} for name in ("a", "b")}
+    connection = SimpleNamespace(nodes=nodes, in_doubt=False, lost=False, free={})
+    monkeypatch.setattr(actors, "Connection", lambda _: connection)
+    monkeypatch.setattr(actors, "_remote", lambda _: (Worker(), Worker()))
+    monkeypatch.setattr(actors, "_PAUSE_SECONDS", 0.05)
+    monkeypatch.setattr(ray, "kill", lambda _: None)
+    return actors.Actors(dict, Cluster(), {"weights": "1"}, {}, said.append)  # type: ignore[arg-type]
+
+
+def started(workers: Any, node: str | None) -> Any:
+    """A worker that has said where it is."""
+    workers.start()
+    actor = workers.all[-1]
+    if node is not None:
+        known = workers._ours
+        greeting = {"node": node, "host": node, "pid": 1, "output": None, "clock": time.time(), **known}
+        workers.prepare(actor, greeting)
+    return actor
+
+
+def test_where_others_have_what_is_needed_it_is_tried_again_later(workers: Any, said: list[str]) -> None:
+    for node in ("a", "b"):
+        assert workers.can_start
+        workers.give_up(started(workers, node), "busy", "the disk is full")
+    assert not workers.can_start
+    assert said == [f"no worker is started on node {node} for 0.05 s: the disk is full" for node in ("a", "b")]
+    time.sleep(0.06)
+    workers.end_pauses()
+    assert workers.can_start
+
+
+def test_where_that_does_not_end_the_node_is_refused(workers: Any) -> None:
+    for _ in range(5):
+        workers.give_up(started(workers, "a"), "busy", "the disk is full")
+    workers.note_answer(started(workers, "b"))
+    for _ in range(5):
+        workers.give_up(started(workers, "b"), "busy", "the disk is full")
+        workers.note_answer(started(workers, "b"))
+    for actor in list(workers.all):
+        workers.drop(actor)
+    workers.give_up(started(workers, "a"), "busy", "the disk is full")  # "b" is left
+    with pytest.raises(SetupError, match=r"(?s)No node of the cluster can do the work.*a: the disk is full"):
+        for _ in range(6):
+            workers.give_up(started(workers, "b"), "busy", "the disk is full")
+
+
+def test_one_accident_does_not_cost_a_node(workers: Any, said: list[str]) -> None:
+    for _ in range(2):
+        workers.give_up(started(workers, "a"), "failed", "OSError: stale file handle")
+    actor = started(workers, "a")
+    workers.prepare(actor, ("ready", {"weights": "1"}))
+    assert actor.ready and not said
+    for _ in range(3):
+        workers.give_up(started(workers, "a"), "failed", "OSError: stale file handle")
+    assert said == ["node a gets no more workers: OSError: stale file handle"]
+
+
+def test_workers_that_never_say_where_they_are_end_a_run_that_has_no_others(workers: Any, said: list[str]) -> None:
+    there = started(workers, "b")
+    for _ in range(3):
+        workers.give_up(started(workers, None), "died", "No module named 'vmmetrics'")
+    assert said == ["some workers cannot be started: No module named 'vmmetrics'"]
+    assert not workers.can_start
+    workers.drop(there)
+    with pytest.raises(SetupError, match="The workers cannot be started: No module named 'vmmetrics'"):
+        for _ in range(3):
+            workers.give_up(started(workers, None), "died", "No module named 'vmmetrics'")
+
+
+def test_nothing_is_asked_of_a_head_in_doubt(workers: Any) -> None:
+    workers.connection.in_doubt = True
+    assert not workers.can_start
+    assert workers.printed(started(workers, "a")) == ""
