@@ -24,7 +24,7 @@ from vmmetrics.utils.storage.remote import (
     state_of,
     upload,
 )
-from vmmetrics.utils.storage.scratch import Scratch, ScratchFullError
+from vmmetrics.utils.storage.scratch import Scratch, ScratchError, ScratchFullError
 from vmmetrics.utils.storage.state import FileState
 
 UNKNOWN = FileState()
@@ -225,3 +225,9 @@ def _host() -> str:
     from vmmetrics.utils.storage.atomic import _HOST
 
     return _HOST
+
+
+def test_a_folder_that_cannot_be_used_is_no_fault_of_the_clip(server: FileServer, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ScratchError, match=r"Cannot write to .*file/scratch: .*see --scratch"):
+        Scratch(str(tmp_path / "file" / "scratch")).fetch(f"{server.url}/a.mp4", FileState())
