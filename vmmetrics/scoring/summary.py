@@ -10,7 +10,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from vmmetrics.metrics.registry import in_order, registered
-from vmmetrics.scoring.record import Record
+from vmmetrics.scoring.record import FIRST_VERSION, Record
+from vmmetrics.scoring.versions import differing
 from vmmetrics.types import BoolArray
 from vmmetrics.utils.statistics.paired import MANY, Mean, mean_with_interval
 
@@ -40,6 +41,7 @@ class Summary:
         self.telling: str | None = None
         self._lowest = math.inf
         self._metrics: set[str] = set()
+        self._versions: Counter[tuple[str, int]] = Counter()
         self._scores: dict[str, array[float]] = {}
         self._foreign: dict[str, bytearray] = {}
         self._groups: dict[str, tuple[dict[str | float, int], array[int]]] = {}
@@ -57,6 +59,8 @@ class Summary:
             lowest = min((score for metric, score in scores.items() if metric in self._at_fault), default=1)
             if lowest < self._lowest:
                 self.telling, self._lowest = record.clip, lowest
+        stated = record.score_version
+        self._versions.update((metric, stated.get(metric, FIRST_VERSION)) for metric in record.scores)
         if index is not None:
             scores[INDEX] = index
         for metric, score in scores.items():
@@ -91,6 +95,13 @@ class Summary:
     def metrics(self) -> tuple[str, ...]:
         """The metrics that any record says anything about."""
         return in_order(self._metrics)
+
+    @property
+    def mixed(self) -> list[str]:
+        """The metrics whose scores do not all mean the same, in words."""
+        counts = sorted(self._versions.items())
+        named = [(f"{n} clip{'s' * (n > 1)}", {metric: (version,)}) for (metric, version), n in counts]
+        return [f"scores mean different things: {text}" for text in differing(named).values()]
 
     @property
     def indexed(self) -> bool:

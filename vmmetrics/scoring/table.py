@@ -242,10 +242,11 @@ def missing_lines(table: Table) -> list[str]:
 
 
 def _remarks(table: Table) -> list[str]:
-    """Return why scores are missing, and why clips failed."""
+    """Return what scores do not mean the same, why scores are missing, and why clips failed."""
     failed, number = table.summary.failures, table.summary.failed
     more = [f"- {number - len(failed)} more clips failed"] if number > len(failed) else []
-    return [*missing_lines(table), *(f"- {clip} failed: {why}" for clip, why in failed), *more]
+    mixed = (f"- {text}" for text in table.summary.mixed)
+    return [*mixed, *missing_lines(table), *(f"- {clip} failed: {why}" for clip, why in failed), *more]
 
 
 def why(record: Record, metric: str) -> str:
