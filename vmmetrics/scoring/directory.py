@@ -99,11 +99,15 @@ class RunDirectory(Locked):
         run: dict[str, Any] = {"format": FORMAT, "configuration": configuration, "metrics": [], "sessions": []}
         if path.exists():
             run = read_run_json(self.path) | {"format": FORMAT}  # what format 1 wrote is read as it is
-            different = provenance.differences(json.loads(json.dumps(configuration)), run["configuration"])
+            now = json.loads(json.dumps(configuration))
+            different = provenance.conflicts(now, run["configuration"])
             for name, part in run.get("parts", {}).items():
                 if name in parts:
                     different += provenance.differences(json.loads(json.dumps(parts[name])), part, f"{name}.")
             refuse(different, f"{self.path} was scored with another configuration", "score with what the run used")
+            if (changed := provenance.differences(now, run["configuration"])):  # the release, then
+                self.warnings.append(f"another release goes on with the run: {', '.join(changed)}")
+                run["configuration"] = now
         run["metrics"] = list(in_order([*run["metrics"], *session.get("metrics", ())]))
         run |= described({**run.get("parts", {}), **parts})
         run["sessions"].append({"started": provenance.now(), "ended": None, **session})

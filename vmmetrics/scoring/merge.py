@@ -73,7 +73,7 @@ def merge(runs: Sequence[Path], out: Path) -> Merged:
     for run, header in zip(runs[1:], headers[1:], strict=True):
         # they must agree in the configuration, and in what the scores that both have depend on
         names = (str(run), str(runs[0]))
-        different = provenance.differences(header["configuration"], headers[0]["configuration"], names=names)
+        different = provenance.conflicts(header["configuration"], headers[0]["configuration"], names)
         ours, theirs = header.get("parts", {}), headers[0].get("parts", {})
         shared = ours.keys() & theirs.keys()
         both = [{name: part[name] for name in shared} for part in (ours, theirs)]
