@@ -38,7 +38,7 @@ def old(make_clips: Any, tmp_path: Path) -> Path:
         file.write_text(file.read_text().replace("/folder", str(tmp_path)))
     header = json.loads((run / "run.json").read_text())
     recorded = header["configuration"]["versions"]["vmmetrics"]
-    header["configuration"]["versions"] = decisive_versions() | {"vmmetrics": recorded}  # PyAV and so on of this machine
+    header["configuration"]["versions"] = decisive_versions() | {"vmmetrics": recorded}  # PyAV and so on: as here
     (run / "run.json").write_text(json.dumps(header))
     return run
 

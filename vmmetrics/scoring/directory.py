@@ -105,7 +105,7 @@ class RunDirectory(Locked):
                 if name in parts:
                     different += provenance.differences(json.loads(json.dumps(parts[name])), part, f"{name}.")
             refuse(different, f"{self.path} was scored with another configuration", "score with what the run used")
-            if (changed := provenance.differences(now, run["configuration"])):  # the release, then
+            if changed := provenance.differences(now, run["configuration"]):  # the release, then
                 self.warnings.append(f"another release goes on with the run: {', '.join(changed)}")
                 run["configuration"] = now
         run["metrics"] = list(in_order([*run["metrics"], *session.get("metrics", ())]))

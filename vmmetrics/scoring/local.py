@@ -133,7 +133,7 @@ def run(
             raise
         whole = export(out)
     if listener:
-        listener.warn(whole.summary.mixed)
+        listener.warn(whole.summary.notes)
     if isinstance(records, RunRecords) and isinstance(whole.records, RunRecords):  # many
         besides: Sequence[Record] = whole.records.without(records)
         return Table(records, setup.label, out, besides, None if besides else whole.summary)

@@ -97,7 +97,7 @@ def merge(runs: Sequence[Path], out: Path) -> Merged:
     return merged._replace(
         duplicates=tuple(dict.fromkeys(duplicates)),
         conflicts=tuple(dict.fromkeys(conflicts)),
-        warnings=(*warnings, *merged.warnings),
+        warnings=(*warnings, *merged.warnings, *merged.table.summary.notes),
     )
 
 

@@ -90,8 +90,9 @@ class Session:
     """Works through tasks with an engine and keeps every outcome.
 
     A clip is settled when each metric wanted is scored or missing for its present content, prompt, subject and
-    tags, and the score means what it would now (:func:`vmmetrics.metrics.registry.version_of`). What failed before this session began is tried once more; what fails during it, here or in a process that
-    shares the store, is not.
+    tags, and the score means what it would now (:func:`vmmetrics.metrics.registry.version_of`).
+    What failed before this session began is tried once more; what fails during it, here or in a process that shares
+    the store, is not.
 
     Args:
         tasks: The clips, each with every metric wanted.
