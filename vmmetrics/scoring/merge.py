@@ -191,7 +191,7 @@ def _write(out: Path, headers: Sequence[dict[str, Any]], runs: Sequence[Path], r
             "metrics": list(in_order(m for h in headers for m in h["metrics"])),
             **described({name: part for h in headers for name, part in h.get("parts", {}).items()}),
             "merged_from": [str(run) for run in runs],
-            "sessions": [session for h in headers for session in h["sessions"]],
+            "sessions": [_elsewhere(session) for h in headers for session in h["sessions"]],
         }
         write_json(building / "run.json", header)
         table = export(building)
@@ -207,6 +207,11 @@ def _write(out: Path, headers: Sequence[dict[str, Any]], runs: Sequence[Path], r
     if isinstance(table.records, RunRecords):
         table.records = RunRecords(out / SCORES, table.records.offsets)
     return Merged(table, (), (), tuple(warnings), _missing(headers))
+
+
+def _elsewhere(session: Mapping[str, Any]) -> dict[str, Any]:
+    """A session without what it says of the journal it wrote."""
+    return {name: value for name, value in session.items() if name != "begin"}
 
 
 def _append(path: Path, lines: Iterable[Line]) -> None:

@@ -48,6 +48,9 @@ class MemoryStore:
     def __init__(self) -> None:
         self._records: dict[str, Record] = {}
 
+    def begin(self, settled: int) -> None:
+        """Nobody asks how far the session is."""
+
     def refresh(self) -> None:
         """Nobody else writes."""
 
@@ -132,8 +135,10 @@ class Session:
 
     def _run(self) -> None:
         pending = deque(self._pending())
+        settled = len(self._tasks) - len(pending)
+        self._store.begin(settled)
         if self._listener:
-            self._listener.begin(len(self._tasks), len(self._tasks) - len(pending))
+            self._listener.begin(len(self._tasks), settled)
         try:
             while pending or self._engine.busy:
                 self._hand_out(pending)
