@@ -76,6 +76,30 @@ def test_the_time_left_does_not_count_the_start_of_the_workers(monkeypatch: pyte
     assert live.summary() == "4 clips in 5:10 with 2 workers: 10 s a clip (median)"
 
 
+@pytest.mark.parametrize(("running", "left"), [(64, "15:31"), (4, "3:49:14")])
+def test_the_time_left_with_more_workers_than_clips_are_looked_back_at(
+    monkeypatch: pytest.MonkeyPatch, running: int, left: str
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    live, text = progress(terminal=False, jobs=64)
+    with live:
+        live.begin(6000, 0)
+        for number in range(40):  # before each worker asked for had one; only some of them came to run
+            now[0] = 100 + 10 * (number // running)
+            live.advance(record("x.mp4", 10, pas=0.5))
+        assert text.getvalue().split()[-2] == left  # (10 s / 64, or 90 s / 39 for each) times 5960
+        for number in range(40, 1000):
+            now[0] = 100 + 10 * (number // running)
+            live.advance(record("x.mp4", 10, pas=0.5))
+    each = 10 / running  # 1, 2 or 16 rounds of the workers lie in what is looked back at
+    assert abs(seconds_of(text.getvalue().split()[-2]) - 5000 * each) <= 0.05 * 5000 * each
+
+
+def seconds_of(shown: str) -> int:
+    return sum(int(part) * 60**place for place, part in enumerate(reversed(shown.split(":"))))
+
+
 def test_values_of_any_metric_stand_in_the_lines() -> None:
     live, text = progress(terminal=False, metrics=("ssim", "brisque", "niqe"))
     with live:

@@ -6,16 +6,19 @@ import json
 import os
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from vmmetrics.errors import SetupError
 from vmmetrics.scoring import session
 from vmmetrics.scoring.api import score
 from vmmetrics.scoring.engine import InProcess
 from vmmetrics.scoring.leaderboard import make_boards
 from vmmetrics.scoring.merge import merge
 from vmmetrics.scoring.records import read_events, read_records
+from vmmetrics.utils.storage import provenance
 from vmmetrics.utils.storage.provenance import decisive_versions
 
 pytestmark = pytest.mark.usefixtures("fake_suite")
@@ -34,9 +37,17 @@ def old(make_clips: Any, tmp_path: Path) -> Path:
     for file in run.iterdir():
         file.write_text(file.read_text().replace("/folder", str(tmp_path)))
     header = json.loads((run / "run.json").read_text())
-    header["configuration"]["versions"] = decisive_versions()  # the same code, for all that this test is about
+    recorded = header["configuration"]["versions"]["vmmetrics"]
+    header["configuration"]["versions"] = decisive_versions() | {"vmmetrics": recorded}  # PyAV and so on: as here
     (run / "run.json").write_text(json.dumps(header))
     return run
+
+
+@pytest.fixture(autouse=True)
+def release(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The number of this checkout: that of another release unless a test says so."""
+    known, number = provenance.version_of, getattr(request, "param", "0.2.0")
+    monkeypatch.setattr(provenance, "version_of", lambda name: number if name == "vmmetrics" else known(name))
 
 
 def test_it_is_gone_on_with_and_hashed_once_more(old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,15 +56,35 @@ def test_it_is_gone_on_with_and_hashed_once_more(old: Path, tmp_path: Path, monk
     identify = session.identify
     monkeypatch.setattr(session, "identify", lambda task: (hashed.append(task.clip), identify(task))[1])
     monkeypatch.setattr(InProcess, "submit", lambda *_: pytest.fail("a settled clip was scored"))
+    told: list[str] = []
+    listener = SimpleNamespace(begin=lambda *_: None, advance=lambda _: None, wait=lambda *_: None, warn=told.extend)
     for _ in range(2):
-        table = score(tmp_path / "clips", out=old)
+        table = score(tmp_path / "clips", out=old, listener=listener)
         assert [record.clip for record in table] == NAMES
+    assert [line.partition(" (now)")[0].partition("+")[0] for line in told] == [
+        "another release goes on with the run: versions.vmmetrics: 0.2.0"
+    ]
     assert hashed == NAMES  # by the first of the two starts
     assert (old / "scores.jsonl").read_bytes() == lines
     (old / "index.sqlite").unlink()
     score(tmp_path / "clips", out=old)
     assert hashed == NAMES  # what was noted does not lie in the index alone
     assert json.loads((old / "run.json").read_text())["format"] == 2
+
+
+@pytest.mark.parametrize("release", ["0.1.0"], indirect=True)
+def test_other_code_of_the_same_release_is_refused(old: Path, tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match=r"versions.vmmetrics: 0\.1\.0\+.* \(now\), 0\.1\.0\+61bf6a6b \(the run\)"):
+        score(tmp_path / "clips", out=old)
+
+
+def test_another_release_with_other_models_or_libraries_is_refused(old: Path, tmp_path: Path) -> None:
+    header = json.loads((old / "run.json").read_text())
+    header["configuration"]["versions"]["av"] = "1.0"
+    (old / "run.json").write_text(json.dumps(header))
+    with pytest.raises(SetupError) as refused:
+        score(tmp_path / "clips", out=old)
+    assert "versions.av" in str(refused.value) and "vmmetrics" not in str(refused.value)
 
 
 def test_it_is_read_and_merged_as_it_is(old: Path, tmp_path: Path) -> None:

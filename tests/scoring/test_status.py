@@ -28,6 +28,12 @@ def write_run(run: Path, lines: list[dict[str, Any]], ended: str | None = None) 
     (run / "scores.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
+def note(run: Path, **about: Any) -> None:
+    header = json.loads((run / "run.json").read_text())
+    header["sessions"][-1] |= about
+    (run / "run.json").write_text(json.dumps(header))
+
+
 def line(clip: str, worker: str, minutes: float, **more: Any) -> dict[str, Any]:
     return {
         "clip": clip,
@@ -62,6 +68,48 @@ def test_counts_rate_and_time_left_are_those_of_the_journal(tmp_path: Path) -> N
     found = reader.read(START + timedelta(minutes=15))
     assert (found.scored, found.missing) == (5, 4)
     assert found.per_minute == 1 / 10  # of the last ten minutes, of which only f is
+
+
+def test_a_session_that_adds_clips_to_a_large_run_misses_them(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    write_run(run, [line(f"old{n}", "n1:7", -30, **({"error": "x"} if n < 2 else {})) for n in range(20)])
+    size = (run / "scores.jsonl").stat().st_size
+    reader = StatusReader(run)
+    note(run, begin=None)  # what of its ten clips is settled is not known yet
+    found = reader.read(START)
+    assert (found.clips, found.scored, found.failed, found.missing, found.ended) == (10, None, None, None, False)
+    note(run, begin={"settled": 3, "offset": size})
+    found = reader.read(START)
+    assert (found.clips, found.scored, found.failed, found.missing) == (10, 3, 0, 7)
+    with (run / "scores.jsonl").open("a") as file:
+        for clip, error in (("new", None), ("old0", None), ("old1", "again")):  # the failed ones are tried once more
+            file.write(json.dumps(line(clip, "n2:8", 1, error=error)) + "\n")
+    for each in (reader, StatusReader(run)):
+        found = each.read(START + timedelta(minutes=2))
+        assert (found.clips, found.scored, found.failed, found.missing) == (10, 5, 1, 4)
+        assert {node.node: (node.done, node.failed) for node in found.nodes} == {"n1": (18, 0), "n2": (3, 1)}
+    note(run, ended=str(START + timedelta(minutes=2)))
+    assert (reader.read(START + timedelta(minutes=3)).missing, found.per_minute) == (0, 1.5)
+
+
+def test_a_session_notes_what_was_settled_before_it(make_clips: Any, tmp_path: Path, fake_suite: None) -> None:
+    clips, run = make_clips("a", "b", "c"), tmp_path / "run"
+    score(clips, out=run)
+    make_clips("d", folder="more")
+    score([clips / "a.npy", tmp_path / "more"], out=run)
+    found = StatusReader(run).read()
+    assert (found.clips, found.scored, found.failed, found.missing, found.ended) == (2, 2, 0, 0, True)
+    assert sum(node.done for node in found.nodes) == 4
+
+
+def test_a_node_whose_clock_is_ahead_does_not_raise_the_rate(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    write_run(run, [line("ahead", "fast:1", 300), *(line(str(n), "n:1", n) for n in range(60))])
+    reader = StatusReader(run)
+    for _ in range(2):
+        found = reader.read(START + timedelta(minutes=59, seconds=30))
+        assert found.per_minute == 1  # 50 to 59; all 61 when the first one kept the others from being left out
+    assert reader.read(START + timedelta(minutes=305)).per_minute == 0.1
 
 
 def test_status_of_a_run_that_another_process_has_open(

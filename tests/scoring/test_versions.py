@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from vmmetrics.alignment.readers.scores import read_scores
 from vmmetrics.errors import SetupError
+from vmmetrics.metrics import registry
+from vmmetrics.scoring.api import score
 from vmmetrics.scoring.diff import diff
 from vmmetrics.scoring.leaderboard import make_boards
 from vmmetrics.scoring.merge import merge
@@ -60,3 +65,28 @@ def test_they_are_compared_when_told(runs: tuple[Path, Path]) -> None:
 def test_people_who_align_them_are_told(runs: tuple[Path, Path]) -> None:
     notes = read_scores([str(run) for run in runs]).notes
     assert any(note.startswith("Scores mean different things: PAS: version 1 (one), 2 (two)") for note in notes)
+
+
+@pytest.mark.usefixtures("fake_suite")
+def test_a_start_scores_again_what_means_something_else(
+    make_clips: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    listener = SimpleNamespace(begin=lambda *_: None, advance=lambda _: None, wait=lambda *_: None, warn=told.extend)
+    clips, run = make_clips("a", "b"), tmp_path / "run"
+    score(clips, out=run)
+    monkeypatch.setitem(registry._registry, "pas", replace(registry._registry["pas"], version=2))
+    score(clips / "a.npy", metrics=("mss",), out=run, listener=listener)
+    assert told == []  # PAS is not asked for
+    score(clips / "a.npy", out=run, listener=listener)
+    assert told == [
+        "1 clip is scored again, because scores mean something else than before: PAS (now version 2)",
+        "scores mean different things: PAS: version 1 (1 clip), 2 (1 clip)",
+    ]
+    del told[:]
+    table = score(clips, out=run, listener=listener)
+    assert told == ["1 clip is scored again, because scores mean something else than before: PAS (now version 2)"]
+    assert [dict(record.score_version) for record in table] == [{"cas": 1, "mss": 1, "ois": 1, "pas": 2, "tcs": 1}] * 2
+    lines = (run / "scores.jsonl").read_bytes()
+    score(clips, out=run)
+    assert (run / "scores.jsonl").read_bytes() == lines

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import time
+from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from statistics import fmean, median
+from statistics import median
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
@@ -69,9 +70,9 @@ class LiveProgress(Bar):
         self._metrics = metrics
         self._jobs = jobs
         self._failed = 0
-        self._seconds: list[float] = []  # of the clips of this session
-        self._scored: list[float] = []  # of those of them that did not fail
-        self._ends: deque[float] = deque(maxlen=_RECENT + 1)  # when the last of them were done
+        self._clips, self._seconds = 0, 0.0  # of this session
+        self._scored = array("d")  # seconds of those of them that did not fail
+        self._ends: deque[float] = deque(maxlen=max(_RECENT, jobs) + 1)  # when the last of them were done
         self._slow = ""  # what the bar shows to have been at work for long
         self._announced: set[str] = set()
 
@@ -85,8 +86,10 @@ class LiveProgress(Bar):
     def advance(self, record: Record) -> None:
         """Count a clip."""
         self._done += 1
-        self._seconds.append(record.seconds)
-        self._scored += [] if record.failed else [record.seconds]
+        self._clips += 1
+        self._seconds += record.seconds
+        if not record.failed:
+            self._scored.append(record.seconds)
         self._ends.append(time.monotonic())
         self._failed += record.failed
         self._slow = ""  # what is slowest now shows within a second
@@ -108,25 +111,28 @@ class LiveProgress(Bar):
     def _status(self) -> str:
         left = self._total - self._done
         parts = [] if left else ["done"]
-        if left and self._seconds:
+        if left and self._clips:
             parts = [f"{clock(self._seconds_each() * left)} left"]
         if self._failed:
             parts.append(f"{self._failed} failed")
         return ", ".join([*parts, self._slow] if self._slow else parts)
 
     def _seconds_each(self) -> float:
-        """Return how often a clip is done lately; the start of the workers, before the first, does not count."""
-        if len(self._ends) > self._jobs:
-            return (self._ends[-1] - self._ends[0]) / (len(self._ends) - 1)
-        return fmean(self._seconds) / self._jobs
+        """Return how often a clip is done lately; the start of the workers, before the first, does not count.
+
+        The first clip of each worker ends at about the same time: until they are past, clips are taken to be done no
+        more often than all workers together would, but less often where fewer of them run.
+        """
+        lately = (self._ends[-1] - self._ends[0]) / max(1, len(self._ends) - 1)
+        return lately if len(self._ends) > self._jobs else max(lately, self._seconds / self._clips / self._jobs)
 
     def summary(self) -> str:
         """Return how long the clips of this session took; empty where none was scored."""
-        if not self._seconds:
+        if not self._clips:
             return ""
         whole, workers = clock(time.monotonic() - self._start), count(self._jobs, "worker")
         each = f": {median(self._scored):.3g} s a clip (median)" if self._scored else ""
-        return f"{count(len(self._seconds), 'clip')} in {whole} with {workers}{each}"
+        return f"{count(self._clips, 'clip')} in {whole} with {workers}{each}"
 
 
 def reasons(record: Record) -> str:

@@ -18,7 +18,7 @@ from vmmetrics.cli.tables import name, number, whole
 from vmmetrics.cli.tables import table as grid_of
 from vmmetrics.cli.terminal import count, error
 from vmmetrics.scoring.table import Table, cell, missing_lines, why
-from vmmetrics.types import BoolArray
+from vmmetrics.types import IntArray
 from vmmetrics.utils.display.tables import DisplayCell, DisplayTable, Part, figure, heads
 from vmmetrics.utils.statistics.paired import Mean
 
@@ -122,17 +122,17 @@ def _clips(table: Table) -> Grid:
 def _means(table: Table) -> Grid:
     """A row per model where there are several, and one for all clips."""
     models = table.summary.models
-    parts: list[tuple[str | Text, BoolArray]] = [*models.items()] if len(models) > 1 else []
-    parts.append((Text("all", "bold"), np.ones(len(table), np.bool_)))
+    parts: list[tuple[str | Text, IntArray]] = [*models.items()] if len(models) > 1 else []
+    parts.append((Text("all", "bold"), np.arange(len(table))))
     return _grid_of_means("mean [95 % bootstrap interval]", "model" if models else "", table, parts)
 
 
-def _grid_of_means(title: str, head: str, table: Table, parts: Sequence[tuple[str | Text, BoolArray]]) -> Grid:
+def _grid_of_means(title: str, head: str, table: Table, parts: Sequence[tuple[str | Text, IntArray]]) -> Grid:
     columns = [*table.metrics, *(["motion_index"] if table.summary.indexed else [])]
     heads = [metric.upper().removeprefix("MOTION_") for metric in columns]
     grid = grid_of(name(head), number("clips"), *map(whole, heads), title=title)
     for shown, rows in parts:
-        clips, means = int(rows.sum()), table.summary.mean(rows)
+        clips, means = len(rows), table.summary.mean(rows)
         foreign = {metric for metric in columns if table.summary.foreign(metric, rows) == clips}
         cells = [Text("n/a", "dim") if m in foreign else _mean(means.get(m), clips) for m in columns]
         grid.add_row(shown, str(clips), *cells)

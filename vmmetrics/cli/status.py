@@ -23,7 +23,7 @@ _WATCH_SECONDS = 2.0
 
 def status(
     run: Annotated[Path, argument("Run directory.")],
-    watch: Annotated[bool, option("Print it every 2 seconds until no clip is missing.", "--watch")] = False,
+    watch: Annotated[bool, option("Print it every 2 seconds until the session has ended.", "--watch")] = False,
     form: options.Format = "text",
 ) -> None:
     """Say how far a run is: clips done, failed and missing, rate, time left, and what each node did.
@@ -42,7 +42,7 @@ def status(
         if watch and output.is_terminal and form == "text":
             output.clear()
         print_result(form, _tables(found, now), output, data=lambda found=found: _data(found))  # type: ignore[misc]
-        if not watch or found.ended or found.missing == 0:
+        if not watch or found.ended:
             break
         time.sleep(_WATCH_SECONDS)
     if found.failed:

@@ -99,23 +99,35 @@ class RunDirectory(Locked):
         run: dict[str, Any] = {"format": FORMAT, "configuration": configuration, "metrics": [], "sessions": []}
         if path.exists():
             run = read_run_json(self.path) | {"format": FORMAT}  # what format 1 wrote is read as it is
-            different = provenance.differences(json.loads(json.dumps(configuration)), run["configuration"])
+            now = json.loads(json.dumps(configuration))
+            different = provenance.conflicts(now, run["configuration"])
             for name, part in run.get("parts", {}).items():
                 if name in parts:
                     different += provenance.differences(json.loads(json.dumps(parts[name])), part, f"{name}.")
             refuse(different, f"{self.path} was scored with another configuration", "score with what the run used")
+            if changed := provenance.differences(now, run["configuration"]):  # the release, then
+                self.warnings.append(f"another release goes on with the run: {', '.join(changed)}")
+                run["configuration"] = now
         run["metrics"] = list(in_order([*run["metrics"], *session.get("metrics", ())]))
         run |= described({**run.get("parts", {}), **parts})
-        run["sessions"].append({"started": provenance.now(), "ended": None, **session})
+        run["sessions"].append({"started": provenance.now(), "ended": None, "begin": None, **session})
         self._session = len(run["sessions"]) - 1
         write_json(path, run)
 
-    def end(self) -> None:
-        """Note that the session did all that it was started for; one that was stopped or killed never is."""
+    def begin(self, settled: int) -> None:
+        """Note how many clips of the session were settled before it, and where its outcomes and later ones begin."""
+        self._note(begin={"settled": settled, "offset": self.begun})
+
+    def _note(self, **about: Any) -> None:
+        """Note something of this session."""
         with self._locks.holding(CONFIGURATION):
             run = read_run_json(self.path)
-            run["sessions"][self._session]["ended"] = provenance.now()
+            run["sessions"][self._session] |= about
             write_json(self.path / "run.json", run)
+
+    def end(self) -> None:
+        """Note that the session did all that it was started for; one that was stopped or killed never is."""
+        self._note(ended=provenance.now())
         with self._locks.holding(JOURNAL):
             self._entries.flush()  # for who reads next
 

@@ -66,6 +66,7 @@ def breakdown(summary: Summary) -> str:
     """Means by every value of every tag as CSV: tag, value, clips, metric, scored, not_applicable, mean, low, high.
 
     ``low`` and ``high`` end the 95 % bootstrap interval. A value without any score in a metric has a line without mean.
+    Tags of :data:`~vmmetrics.scoring.summary.MOST_VALUES` values or more are left out.
     """
     heads = ("tag", "value", "clips", "metric", "scored", "not_applicable", "mean", "low", "high")
     lines: list[tuple[object, ...]] = [heads]
@@ -76,7 +77,7 @@ def breakdown(summary: Summary) -> str:
                 mean = means.get(metric)
                 interval = (None,) * 3 if mean is None else (mean.mean, mean.low, mean.high)
                 scored, foreign = 0 if mean is None else mean.clips, summary.foreign(metric, rows)
-                lines.append((tag, value, int(rows.sum()), metric, scored, foreign, *interval))
+                lines.append((tag, value, len(rows), metric, scored, foreign, *interval))
     return csv_text(lines)
 
 

@@ -132,6 +132,8 @@ def run(
                 export(out)
             raise
         whole = export(out)
+    if listener:
+        listener.warn(whole.summary.notes)
     if isinstance(records, RunRecords) and isinstance(whole.records, RunRecords):  # many
         besides: Sequence[Record] = whole.records.without(records)
         return Table(records, setup.label, out, besides, None if besides else whole.summary)

@@ -27,7 +27,7 @@ from vmmetrics.scoring.table import Table
 from vmmetrics.scoring.versions import differing, versions_of
 from vmmetrics.utils.storage import provenance
 from vmmetrics.utils.storage.atomic import temporary_of, write_json
-from vmmetrics.utils.storage.journal import Journal, Line, iterate_lines
+from vmmetrics.utils.storage.journal import Journal, Line, encode, iterate_with_text
 
 _LINES = 1000  # that are written at a time
 MOST_MISSING = 100
@@ -73,7 +73,7 @@ def merge(runs: Sequence[Path], out: Path) -> Merged:
     for run, header in zip(runs[1:], headers[1:], strict=True):
         # they must agree in the configuration, and in what the scores that both have depend on
         names = (str(run), str(runs[0]))
-        different = provenance.differences(header["configuration"], headers[0]["configuration"], names=names)
+        different = provenance.conflicts(header["configuration"], headers[0]["configuration"], names)
         ours, theirs = header.get("parts", {}), headers[0].get("parts", {})
         shared = ours.keys() & theirs.keys()
         both = [{name: part[name] for name in shared} for part in (ours, theirs)]
@@ -97,7 +97,7 @@ def merge(runs: Sequence[Path], out: Path) -> Merged:
     return merged._replace(
         duplicates=tuple(dict.fromkeys(duplicates)),
         conflicts=tuple(dict.fromkeys(conflicts)),
-        warnings=(*warnings, *merged.warnings),
+        warnings=(*warnings, *merged.warnings, *merged.table.summary.notes),
     )
 
 
@@ -173,15 +173,15 @@ def _write(out: Path, headers: Sequence[dict[str, Any]], runs: Sequence[Path], r
     warnings: list[str] = []
     try:
         building.mkdir(parents=True)
-        _append(building / SCORES, (record.to_json() for record in records))
+        _append(building / SCORES, (encode(record.to_json()) for record in records))
         for run in reversed(runs):  # the first run's last: of several lines the last counts
-            _append(building / STATES, iterate_lines(run / STATES, like=StateNote))
+            _append(building / STATES, (text for _, text in iterate_with_text(run / STATES, like=StateNote)))
         with closing(RunIndex(building, writing=True)) as index:
             for run in reversed(runs):
                 damaged: list[str] = []
                 _append(building / EVENTS, _known(events_lines(run, warnings=damaged), index))
                 warnings += [f"{run}: {text}" for text in damaged]
-                _append(building / POSTERS, _known(iterate_lines(run / POSTERS, like=Poster), index))
+                _append(building / POSTERS, _known(iterate_with_text(run / POSTERS, like=Poster), index))
                 _copy_overlays(run, building)
             index.update()
             index.flush()
@@ -191,7 +191,7 @@ def _write(out: Path, headers: Sequence[dict[str, Any]], runs: Sequence[Path], r
             "metrics": list(in_order(m for h in headers for m in h["metrics"])),
             **described({name: part for h in headers for name, part in h.get("parts", {}).items()}),
             "merged_from": [str(run) for run in runs],
-            "sessions": [session for h in headers for session in h["sessions"]],
+            "sessions": [_elsewhere(session) for h in headers for session in h["sessions"]],
         }
         write_json(building / "run.json", header)
         table = export(building)
@@ -209,19 +209,25 @@ def _write(out: Path, headers: Sequence[dict[str, Any]], runs: Sequence[Path], r
     return Merged(table, (), (), tuple(warnings), _missing(headers))
 
 
-def _append(path: Path, lines: Iterable[Line]) -> None:
+def _elsewhere(session: Mapping[str, Any]) -> dict[str, Any]:
+    """A session without what it says of the journal it wrote."""
+    return {name: value for name, value in session.items() if name != "begin"}
+
+
+def _append(path: Path, lines: Iterable[bytes]) -> None:
     """Append lines, some at a time."""
     journal, rest = Journal(path), iter(lines)
     while block := list(islice(rest, _LINES)):
-        journal.append(block)
+        journal.write(b"".join(block))
 
 
-def _known(lines: Iterable[Line], index: RunIndex) -> Iterator[Line]:
+def _known(lines: Iterable[tuple[Line, bytes]], index: RunIndex) -> Iterator[bytes]:
     """The lines on clips that the index has with that content, under the paths they have there."""
-    for line in lines:
+    for line, text in lines:
         key = index.key_of(line["clip"], line["sha256"])
         if key is not None:
-            yield {**line, "path": None if line.get("path") is None and key == line["clip"] else key}
+            same = (line.get("path") or line["clip"]) == key
+            yield text if same else encode({**line, "path": key})
 
 
 def _copy_overlays(run: Path, out: Path) -> None:

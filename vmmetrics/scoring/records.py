@@ -17,7 +17,7 @@ from vmmetrics.scoring.header import read_run_json
 from vmmetrics.scoring.index import EVENTS, FILE, SCORES, RunIndex
 from vmmetrics.scoring.record import Record
 from vmmetrics.types import IntArray
-from vmmetrics.utils.storage.journal import LONGEST_LINE, Line, decoded, iterate_lines, sentences
+from vmmetrics.utils.storage.journal import LONGEST_LINE, Line, decoded, iterate_with_text, sentences
 
 
 class RunRecords(Sequence[Record]):
@@ -115,9 +115,9 @@ class _Events:
     path: str | None = None
 
 
-def events_lines(path: Path, containing: bytes = b"", warnings: list[str] | None = None) -> Iterator[Line]:
-    """Lines of ``events.jsonl`` that contain some bytes and name their clip; others are passed over, with a warning."""
-    return iterate_lines(path / "events.jsonl", containing, _Events, warnings)
+def events_lines(path: Path, warnings: list[str] | None = None) -> Iterator[tuple[Line, bytes]]:
+    """Lines of ``events.jsonl`` that name their clip, also as they stand; others are passed over, with a warning."""
+    return iterate_with_text(path / EVENTS, like=_Events, warnings=warnings)
 
 
 def read_events(path: Path, record: Record, warnings: list[str] | None = None) -> dict[str, Any]:

@@ -11,9 +11,10 @@ from math import inf
 from typing import Any, Protocol
 
 from vmmetrics.errors import VMMetricsError
+from vmmetrics.metrics.registry import in_order, label, version_of
 from vmmetrics.scoring.directory import RunDirectory
 from vmmetrics.scoring.engine import Engine
-from vmmetrics.scoring.entry import Entry, input_hash, state_text
+from vmmetrics.scoring.entry import Entry, input_hash, kind_of, state_text
 from vmmetrics.scoring.index import KEYS
 from vmmetrics.scoring.pictures import Pictures
 from vmmetrics.scoring.record import Record, State
@@ -46,6 +47,9 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self._records: dict[str, Record] = {}
+
+    def begin(self, settled: int) -> None:
+        """Nobody asks how far the session is."""
 
     def refresh(self) -> None:
         """Nobody else writes."""
@@ -89,8 +93,9 @@ class Session:
     """Works through tasks with an engine and keeps every outcome.
 
     A clip is settled when each metric wanted is scored or missing for its present content, prompt, subject and
-    tags. What failed before this session began is tried once more; what fails during it, here or in a process that
-    shares the store, is not.
+    tags, and the score means what it would now (:func:`vmmetrics.metrics.registry.version_of`).
+    What failed before this session began is tried once more; what fails during it, here or in a process that shares
+    the store, is not.
 
     Args:
         tasks: The clips, each with every metric wanted.
@@ -114,6 +119,7 @@ class Session:
         self._listener = listener
         self._verify = verify
         self._next_wait = time.monotonic() + _TICK_SECONDS
+        self._current: dict[str, frozenset[str]] = {}  # the metrics of a kind whose scores mean what they would now
 
     def run(self) -> Sequence[Record]:
         """Score what is not settled; return the record of every task, in the order of the tasks."""
@@ -129,8 +135,10 @@ class Session:
 
     def _run(self) -> None:
         pending = deque(self._pending())
+        settled = len(self._tasks) - len(pending)
+        self._store.begin(settled)
         if self._listener:
-            self._listener.begin(len(self._tasks), len(self._tasks) - len(pending))
+            self._listener.begin(len(self._tasks), settled)
         try:
             while pending or self._engine.busy:
                 self._hand_out(pending)
@@ -164,9 +172,21 @@ class Session:
     def _pending(self) -> Iterator[Task]:
         """The tasks that are not settled."""
         rest = iter(self._tasks)
+        changed: set[str] = set()
+        clips = 0
         while block := list(islice(rest, KEYS)):
             entries = self._store.entries([task.key for task in block])
-            yield from (task for task in block if self._wanted(task, entries.get(task.key)))
+            for task in block:
+                entry = entries.get(task.key)
+                if wanted := self._wanted(task, entry):
+                    metrics = set() if entry is None else self._outdated(entry).intersection(wanted)
+                    changed |= metrics
+                    clips += bool(metrics)
+                    yield task
+        if changed and self._listener:
+            names = ", ".join(f"{label(metric)} (now version {version_of(metric)})" for metric in in_order(changed))
+            number = "1 clip is" if clips == 1 else f"{clips} clips are"
+            self._listener.warn([f"{number} scored again, because scores mean something else than before: {names}"])
 
     def _hand_out(self, pending: deque[Task]) -> None:
         """Submit clips while a worker is free, passing over those that another process has in hand."""
@@ -197,8 +217,18 @@ class Session:
             return task.metrics
         if entry.failed:
             return ()
-        settled = entry.settled | (entry.errors if tried_now else frozenset())
+        settled = self._settled(entry) | (entry.errors if tried_now else frozenset())
         return tuple(metric for metric in task.metrics if metric not in settled)
+
+    def _settled(self, entry: Entry) -> frozenset[str]:
+        """The metrics that need no more work: scored or missing, as they would be now."""
+        if entry.kind not in self._current:
+            versions = kind_of(entry.kind).versions.items()
+            self._current[entry.kind] = frozenset(m for m, version in versions if version == version_of(m))
+        return self._current[entry.kind]
+
+    def _outdated(self, entry: Entry) -> frozenset[str]:
+        return entry.settled - self._settled(entry)
 
     def _describes(self, entry: Entry, task: Task) -> bool:
         """Whether an entry is of the clip as it is now: content, prompt, subject and tags."""

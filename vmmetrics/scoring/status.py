@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from vmmetrics.scoring.header import read_run_json
+from vmmetrics.scoring.index import SCORES
+from vmmetrics.utils.schema import convert_json
 from vmmetrics.utils.storage.journal import Journal
 
 WINDOW_SECONDS = 600.0
@@ -57,8 +59,8 @@ class RunStatus:
         started: When its last session began.
         ended: Whether that did all it was started for; one at work, stopped or killed did not.
         clips: Clips of that session; None where it was not recorded.
-        scored: Clips scored.
-        failed: Clips that failed, or one of whose metrics did.
+        scored: Those of them that are scored, before it began or since; None until it knows what was scored before.
+        failed: Those that failed since it began, or one of whose metrics did; None as for ``scored``.
         per_minute: Clips a minute of the last :data:`WINDOW_SECONDS`, or of the session if it ended; None for none.
         last: When the last clip ended, or None.
         nodes: Machines, by name.
@@ -69,8 +71,8 @@ class RunStatus:
     started: datetime
     ended: bool
     clips: int | None
-    scored: int
-    failed: int
+    scored: int | None
+    failed: int | None
     per_minute: float | None
     last: datetime | None
     nodes: tuple[NodeStatus, ...]
@@ -78,8 +80,12 @@ class RunStatus:
 
     @property
     def missing(self) -> int | None:
-        """Clips without an outcome; None where it is not recorded how many there are."""
-        return None if self.clips is None else max(0, self.clips - self.scored - self.failed)
+        """Clips without an outcome, 0 when the session has ended; None where it is not known how many there are."""
+        if self.ended:
+            return 0
+        if self.clips is None or self.scored is None or self.failed is None:
+            return None
+        return max(0, self.clips - self.scored - self.failed)
 
     @property
     def seconds_left(self) -> float | None:
@@ -87,6 +93,14 @@ class RunStatus:
         if not self.per_minute or self.missing is None or self.ended:
             return None
         return 60 * self.missing / self.per_minute
+
+
+class _Outcome(NamedTuple):
+    """What is counted of the newest line of a clip; clips share them."""
+
+    worker: str
+    failed: bool
+    since: bool  # the session began
 
 
 class StatusReader:
@@ -102,10 +116,18 @@ class StatusReader:
     def __init__(self, run: Path) -> None:
         read_run_json(run)
         self._run = run
-        self._journal = Journal(run / "scores.jsonl")
-        self._newest: dict[int, tuple[str, bool]] = {}  # hash of a clip's key: worker, and whether it failed
+        self._forget((0, None))
+
+    def _forget(self, session: tuple[int, int | None]) -> None:
+        """Begin to count anew for a session: its number, and where its lines begin."""
+        self._session = session
+        self._journal = Journal(self._run / SCORES)
+        self._offset = self._lines = 0
+        self._newest: dict[int, _Outcome] = {}  # by the hash of a clip's key: of a million clips some 80 MB
+        self._counts: Counter[_Outcome] = Counter()
+        self._shared: dict[_Outcome, _Outcome] = {}
         self._last: dict[str, datetime] = {}  # of a worker
-        self._recent: deque[datetime] = deque()
+        self._recent: list[datetime] = []
 
     def read(self, now: datetime | None = None) -> RunStatus:
         """Return how far the run is.
@@ -117,39 +139,66 @@ class StatusReader:
             SetupError: The run was removed or is damaged.
         """
         now = datetime.now(UTC) if now is None else now
-        session = read_run_json(self._run)["sessions"][-1:] or [{}]
-        started = _time(session[0].get("started")) or now
-        ended = _time(session[0].get("ended"))
-        for line in self._journal.read_as(_Line):
-            self._count(line)
-        nodes = self._nodes()
-        failed = sum(node.failed for node in nodes)
-        scored = sum(node.done for node in nodes) - failed
-        clips = session[0].get("clips")
+        sessions = read_run_json(self._run)["sessions"]
+        session = sessions[-1] if sessions else {}
+        started = _time(session.get("started")) or now
+        ended = _time(session.get("ended"))
+        settled, offset = _begin_of(session)
+        if (len(sessions), offset) != self._session:
+            self._forget((len(sessions), offset))
+        begin = max(started, (ended or now) - timedelta(seconds=WINDOW_SECONDS))
+        self._read_new(offset, begin)
+        scored = failed = clips = None
+        if settled is not None:
+            done = sum(number for outcome, number in self._counts.items() if outcome.since)
+            failed = sum(number for outcome, number in self._counts.items() if outcome.since and outcome.failed)
+            scored = settled + done - failed
+        if session.get("clips") is not None:
+            clips = max(int(session["clips"]), (scored or 0) + (failed or 0))
         return RunStatus(
-            self._run, started, ended is not None, None if clips is None else max(int(clips), scored + failed), scored,
-            failed, self._per_minute(started, ended or now), max(self._last.values(), default=None), nodes,
-            tuple(self._journal.warnings()),
+            self._run, started, ended is not None, clips, scored, failed, self._per_minute(begin, ended or now),
+            max(self._last.values(), default=None), self._nodes(), tuple(self._journal.warnings()),
         )  # fmt: skip
 
-    def _count(self, line: _Line) -> None:
-        worker = line.worker or _UNKNOWN
-        self._newest[hash(line.path or line.clip)] = worker, line.error is not None or bool(line.errors)
-        if (moment := _time(line.ended)) is not None:
-            self._last[worker] = max(moment, self._last.get(worker, moment))
-            self._recent.append(moment)
+    def _read_new(self, offset: int | None, begin: datetime) -> None:
+        """Count the lines that were added, and keep when those ended that count for the rate."""
+        for raw in self._journal.raw_lines(self._offset):
+            self._offset, self._lines = raw.end, self._lines + 1
+            try:
+                line = convert_json(_Line, raw.text)
+            except ValueError as error:
+                self._journal.damaged.append((self._lines, str(error)))
+                continue
+            worker = line.worker or _UNKNOWN
+            failed = line.error is not None or bool(line.errors)
+            self._count(
+                hash(line.path or line.clip), _Outcome(worker, failed, offset is not None and raw.start >= offset)
+            )
+            if (moment := _time(line.ended)) is not None:
+                self._last[worker] = max(moment, self._last.get(worker, moment))
+                if moment >= begin:
+                    self._recent.append(moment)
 
-    def _per_minute(self, started: datetime, until: datetime) -> float | None:
-        """Clips a minute, without those of earlier sessions."""
-        begin = max(started, until - timedelta(seconds=WINDOW_SECONDS))
-        while self._recent and self._recent[0] < begin:
-            self._recent.popleft()
+    def _count(self, key: int, outcome: _Outcome) -> None:
+        if (before := self._newest.get(key)) is not None:
+            self._counts[before] -= 1
+        outcome = self._shared.setdefault(outcome, outcome)
+        self._newest[key] = outcome
+        self._counts[outcome] += 1
+
+    def _per_minute(self, begin: datetime, until: datetime) -> float | None:
+        """Clips a minute; the clock of a node may be ahead, so its outcomes count when their time has come."""
+        self._recent = [moment for moment in self._recent if moment >= begin]
+        recent = sum(moment <= until for moment in self._recent)
         lasted = (until - begin).total_seconds()
-        return round(60 * len(self._recent) / lasted, 3) if self._recent and lasted > 0 else None
+        return round(60 * recent / lasted, 3) if recent and lasted > 0 else None
 
     def _nodes(self) -> tuple[NodeStatus, ...]:
-        done = Counter(worker for worker, _ in self._newest.values())
-        failed = Counter(worker for worker, broke in self._newest.values() if broke)
+        done: Counter[str] = Counter()
+        failed: Counter[str] = Counter()
+        for outcome, number in self._counts.items():
+            done[outcome.worker] += number
+            failed[outcome.worker] += number * outcome.failed
         nodes: dict[str, NodeStatus] = {}
         for worker in sorted({*done, *self._last}):
             name = worker.rpartition(":")[0] or worker
@@ -160,6 +209,14 @@ class StatusReader:
             moment = self._last.get(worker)
             node.last = moment if node.last is None or (moment and moment > node.last) else node.last
         return tuple(nodes.values())
+
+
+def _begin_of(session: Mapping[str, Any]) -> tuple[int | None, int | None]:
+    """Clips settled before a session, and where its lines begin: the whole run in earlier versions, None if unknown."""
+    begin = session.get("begin", {"settled": 0, "offset": 0})
+    numbers = (begin.get("settled"), begin.get("offset")) if isinstance(begin, Mapping) else ()
+    settled, offset = (n if type(n) is int and n >= 0 else None for n in numbers or (None, None))
+    return (settled, offset) if settled is not None and offset is not None else (None, None)
 
 
 def _time(text: Any) -> datetime | None:

@@ -10,13 +10,16 @@ from collections.abc import Iterable
 import numpy as np
 
 from vmmetrics.metrics.registry import in_order, registered
-from vmmetrics.scoring.record import Record
-from vmmetrics.types import BoolArray
+from vmmetrics.scoring.record import FIRST_VERSION, Record
+from vmmetrics.scoring.versions import differing
+from vmmetrics.types import IntArray
 from vmmetrics.utils.statistics.paired import MANY, Mean, mean_with_interval
 
 INDEX = "motion_index"
 _SOME = 100  # scores of a group of a large run from which on nothing is drawn
 _NAMED = 3  # failures that are named
+MOST_VALUES = 1000
+"""Values of a tag; one with as many, such as a seed, tells the clips apart and is not broken down by."""
 
 
 class Summary:
@@ -40,6 +43,7 @@ class Summary:
         self.telling: str | None = None
         self._lowest = math.inf
         self._metrics: set[str] = set()
+        self._versions: Counter[tuple[str, int]] = Counter()
         self._scores: dict[str, array[float]] = {}
         self._foreign: dict[str, bytearray] = {}
         self._groups: dict[str, tuple[dict[str | float, int], array[int]]] = {}
@@ -57,6 +61,8 @@ class Summary:
             lowest = min((score for metric, score in scores.items() if metric in self._at_fault), default=1)
             if lowest < self._lowest:
                 self.telling, self._lowest = record.clip, lowest
+        stated = record.score_version
+        self._versions.update((metric, stated.get(metric, FIRST_VERSION)) for metric in record.scores)
         if index is not None:
             scores[INDEX] = index
         for metric, score in scores.items():
@@ -84,6 +90,8 @@ class Summary:
 
     def _group(self, name: str, value: str | float) -> None:
         codes, column = self._groups.setdefault(name, ({}, array("l")))
+        if len(codes) >= MOST_VALUES and name != "model":
+            return
         _pad(column, self.clips, -1)
         column.append(codes.setdefault(value, len(codes)))
 
@@ -91,6 +99,15 @@ class Summary:
     def metrics(self) -> tuple[str, ...]:
         """The metrics that any record says anything about."""
         return in_order(self._metrics)
+
+    @property
+    def notes(self) -> list[str]:
+        """Which metrics have scores that do not all mean the same, and which tags are not broken down by, in words."""
+        counts = sorted(self._versions.items())
+        named = [(f"{n} clip{'s' * (n > 1)}", {metric: (version,)}) for (metric, version), n in counts]
+        mixed = [f"scores mean different things: {text}" for text in differing(named).values()]
+        many = [tag for tag in self.tags if len(self._groups[f"tag {tag}"][0]) >= MOST_VALUES]
+        return mixed + [f"tag {tag} has {MOST_VALUES:,} values or more: not in breakdown.csv" for tag in many]
 
     @property
     def indexed(self) -> bool:
@@ -104,38 +121,44 @@ class Summary:
         return tuple(sorted(names, key=lambda name: (name != "pattern", name)))
 
     @property
-    def models(self) -> dict[str, BoolArray]:
-        """Which records are of which model, (N,), by its name."""
+    def models(self) -> dict[str, IntArray]:
+        """Numbers of the records of each model, ascending, by its name."""
         return {str(model): rows for model, rows in self._rows("model").items()}
 
-    def by_tag(self, name: str) -> dict[str | float, BoolArray]:
-        """Return which records have which value of a tag, (N,); those without it have none."""
-        return self._rows(f"tag {name}")
+    def by_tag(self, name: str) -> dict[str | float, IntArray]:
+        """Numbers of the records with each value of a tag, ascending; none for :data:`MOST_VALUES` or more."""
+        rows = self._rows(f"tag {name}")
+        return rows if len(rows) < MOST_VALUES else {}
 
-    def _rows(self, group: str) -> dict[str | float, BoolArray]:
+    def _rows(self, group: str) -> dict[str | float, IntArray]:
         codes, column = self._groups.get(group, ({}, array("l")))
-        _pad(column, self.clips, -1)
+        if not codes:
+            return {}
         numbers = np.frombuffer(column, np.dtype("l"))
+        order = np.argsort(numbers, kind="stable")
+        ends = np.searchsorted(numbers[order], np.arange(-1, len(codes)), side="right")
+        rows = np.split(order, ends[:-1])[1:]  # those without a value come first
         values = sorted(codes, key=lambda value: (isinstance(value, str), value))
-        return {value: numbers == codes[value] for value in values}
+        return {value: rows[codes[value]] for value in values}
 
-    def mean(self, rows: BoolArray | None = None) -> dict[str, Mean]:
+    def mean(self, rows: IntArray | None = None) -> dict[str, Mean]:
         """Return mean and 95 % interval by metric, of the index too, where there is a score.
 
         Args:
-            rows: (N,) which records; None for all.
+            rows: Numbers of the records; None for all.
         """
         many = _SOME if self.clips >= MANY else None  # or the groups together would take as long as the whole
         means = {name: mean_with_interval(self._known(name, rows), many) for name in (*self.metrics, INDEX)}
         return {name: mean for name, mean in means.items() if mean is not None}
 
-    def _known(self, name: str, rows: BoolArray | None) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    def _known(self, name: str, rows: IntArray | None) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         column = self._scores.get(name, array("d"))
         _pad(column, self.clips, math.nan)
         scores = np.frombuffer(column, np.float64)
-        return scores[~np.isnan(scores) if rows is None else rows & ~np.isnan(scores)]
+        chosen = scores if rows is None else scores[rows]
+        return chosen[~np.isnan(chosen)]
 
-    def foreign(self, metric: str, rows: BoolArray | None = None) -> int:
+    def foreign(self, metric: str, rows: IntArray | None = None) -> int:
         """Return how many of some records a metric does not apply to."""
         flags = self._foreign.get(metric, bytearray())
         _pad(flags, self.clips, 0)

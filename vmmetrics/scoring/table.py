@@ -16,7 +16,7 @@ from vmmetrics.metrics.registry import METRICS, in_order
 from vmmetrics.scoring.record import Record
 from vmmetrics.scoring.records import RunRecords
 from vmmetrics.scoring.summary import Summary
-from vmmetrics.types import BoolArray
+from vmmetrics.types import IntArray
 from vmmetrics.utils.display.markup import csv_text
 from vmmetrics.utils.statistics.paired import Mean
 
@@ -109,8 +109,8 @@ class Table(Sequence[Record]):
         """
         return self.summary.mean(None if model is None else self._of_model(model))
 
-    def _of_model(self, model: str) -> BoolArray:
-        return self.summary.models.get(model, np.zeros(len(self), np.bool_))
+    def _of_model(self, model: str) -> IntArray:
+        return self.summary.models.get(model, np.zeros(0, np.int64))
 
     def scalars(self, model: str | None = None) -> dict[str, float]:
         """Means by metric as plain numbers, for what tracks experiments: ``wandb.log(table.scalars())``.
@@ -132,11 +132,12 @@ class Table(Sequence[Record]):
 
     def by_tag(self, name: str) -> dict[str | float, Table]:
         """The records by their value of a tag (``"pattern"``, ``"skeleton"``); those without it are in none."""
-        values = {r.tags[name] for r in self.records if name in r.tags}
-        return {
-            value: Table([r for r in self.records if r.tags.get(name) == value], self.label)
-            for value in sorted(values, key=lambda value: (isinstance(value, str), value))
-        }
+        groups: dict[str | float, list[Record]] = {}
+        for record in self.records:
+            if name in record.tags:
+                groups.setdefault(record.tags[name], []).append(record)
+        values = sorted(groups, key=lambda value: (isinstance(value, str), value))
+        return {value: Table(groups[value], self.label) for value in values}
 
     def rows(self) -> list[dict[str, Any]]:
         """One flat row per clip, as in ``scores.csv``; None where there is no value."""
@@ -242,10 +243,11 @@ def missing_lines(table: Table) -> list[str]:
 
 
 def _remarks(table: Table) -> list[str]:
-    """Return why scores are missing, and why clips failed."""
+    """Return what is to be known of the whole, why scores are missing, and why clips failed."""
     failed, number = table.summary.failures, table.summary.failed
     more = [f"- {number - len(failed)} more clips failed"] if number > len(failed) else []
-    return [*missing_lines(table), *(f"- {clip} failed: {why}" for clip, why in failed), *more]
+    notes = (f"- {text}" for text in table.summary.notes)
+    return [*notes, *missing_lines(table), *(f"- {clip} failed: {why}" for clip, why in failed), *more]
 
 
 def why(record: Record, metric: str) -> str:

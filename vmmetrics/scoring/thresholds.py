@@ -11,7 +11,7 @@ import numpy as np
 from vmmetrics.metrics.registry import find
 from vmmetrics.scoring.leaderboard import INDEX, head
 from vmmetrics.scoring.table import Table
-from vmmetrics.types import BoolArray
+from vmmetrics.types import IntArray
 from vmmetrics.utils.statistics.paired import Mean
 
 
@@ -99,10 +99,10 @@ def read_threshold(text: str, metrics: Sequence[str], protocol: str = "vmmetrics
 def judge(table: Table, thresholds: Sequence[Threshold]) -> list[ThresholdCheck]:
     """Compare the mean of each model, or of all clips where there are not several models, with each threshold."""
     summary = table.summary
-    parts: list[tuple[str | None, BoolArray]] = [(None, np.ones(len(table), np.bool_))]
+    parts: list[tuple[str | None, IntArray]] = [(None, np.arange(len(table)))]
     if len(summary.models) > 1:
         parts = [*summary.models.items()]
-        alone = ~np.logical_or.reduce([*summary.models.values()])
-        parts += [("clips without a model", alone)] if alone.any() else []
-    means = [(model, summary.mean(rows), int(rows.sum())) for model, rows in parts]
+        alone = np.setdiff1d(np.arange(len(table)), np.concatenate([*summary.models.values()]))
+        parts += [("clips without a model", alone)] if len(alone) else []
+    means = [(model, summary.mean(rows), len(rows)) for model, rows in parts]
     return [ThresholdCheck(t, model, mean.get(t.metric), clips) for t in thresholds for model, mean, clips in means]

@@ -133,8 +133,8 @@ class BaselineSettings(Settings):
     def configuration(self, suite: Scoring) -> dict[str, Any]:
         """Everything every value depends on besides the clip."""
         shared = Settings.configuration(self, suite)
-        if "+" in shared["versions"]["vmmetrics"]:  # a checkout, whose code is named by its hash
-            shared["versions"]["baselines"] = provenance.source_hash(provenance.PACKAGE, ("alignment/baselines",))
+        code = provenance.source_hash(provenance.PACKAGE, ("alignment/baselines",))  # their values have no version
+        shared["versions"]["baselines"] = code
         return shared
 
     def parts(self, suite: Scoring) -> Mapping[str, Mapping[str, Any]]:

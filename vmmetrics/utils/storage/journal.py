@@ -175,6 +175,13 @@ def iterate_lines(
         like: Lines that do not convert to it are passed over.
         warnings: Takes what was passed over, in words.
     """
+    return (line for line, _ in iterate_with_text(path, containing, like, warnings))
+
+
+def iterate_with_text(
+    path: Path, containing: bytes = b"", like: type = Line, warnings: list[str] | None = None
+) -> Iterator[tuple[Line, bytes]]:
+    """:func:`iterate_lines`, each with the line as it stands, its end included."""
     if not path.exists():
         return
     damaged = []
@@ -182,7 +189,7 @@ def iterate_lines(
         for number, raw in enumerate(_raw_lines(file, 0), 1):
             if containing in raw.text:
                 try:
-                    yield decoded(raw.text, like)[0]
+                    yield decoded(raw.text, like)[0], raw.text + b"\n"
                 except ValueError as error:
                     damaged.append((number, str(error)))
     if warnings is not None:

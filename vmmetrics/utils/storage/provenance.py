@@ -132,6 +132,27 @@ def differences(
     return found
 
 
+def conflicts(
+    ours: Mapping[str, Any], theirs: Mapping[str, Any], names: tuple[str, str] = ("now", "the run")
+) -> list[str]:
+    """:func:`differences` for which scores of two configurations cannot lie in one run.
+
+    Those of two releases of this package can: the version of each score says whether they mean the same. Between two
+    releases nobody has vouched for that, so the code has to be the same where the number of the release is.
+    """
+    mine, other = _release(ours), _release(theirs)
+    if mine is not None and other is not None and mine.partition("+")[0] != other.partition("+")[0]:
+        theirs = {**theirs, "versions": {**theirs["versions"], "vmmetrics": mine}}
+    return differences(ours, theirs, names=names)
+
+
+def _release(configuration: Mapping[str, Any]) -> str | None:
+    """The version of this package in a configuration, with the hash of its code if it was a checkout."""
+    versions = configuration.get("versions")
+    version = versions.get("vmmetrics") if isinstance(versions, Mapping) else None
+    return version if isinstance(version, str) else None
+
+
 def _shown(value: Any) -> str:
     text = "absent" if value is None else str(value)
     return text if len(text) <= 60 else text[:57] + "..."
