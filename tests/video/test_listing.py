@@ -108,6 +108,15 @@ def test_a_list_of_addresses_and_paths(tmp_path: Path) -> None:
     assert tasks[0].tags == {"pattern": "run"}
 
 
+def test_clips_told_apart_by_a_query_are_kept_and_repeated_lines_counted(tmp_path: Path) -> None:
+    lines = ["http://h/v?token=a", "http://h/v?token=b", "http://h/v", "http://h/v", "http://me:pw@h/v?sig=1"]
+    (tmp_path / "urls.txt").write_text("\n".join(lines))
+    remarks: list[str] = []
+    tasks = tasks_of_paths([tmp_path / "urls.txt"], ("tcs",), remarks=remarks)[0]
+    assert [task.uri for task in tasks] == lines[:3]
+    assert remarks == ["2 of the clips listed were named before; each place is scored once"]
+
+
 @pytest.mark.parametrize(
     ("line", "reason"),
     [

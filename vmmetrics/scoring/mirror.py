@@ -61,7 +61,7 @@ class Mirror:
         if address is None:
             return
         if self._top is None or is_web(self._top) or self._top.startswith("hf://"):
-            raise SetupError(f"Expected s3:// or gs:// for --mirror but got {safe_name(address)}")
+            raise SetupError(f"Expected s3:// or gs:// for --mirror but got {safe_name(self._top or address)}")
         self._top = self._top.rstrip("/")
         check_address(self._top)
 
