@@ -121,6 +121,7 @@ def test_clips_told_apart_by_a_query_are_kept_and_repeated_lines_counted(tmp_pat
     ("line", "reason"),
     [
         ("{}", "line 1: expected an object with uri"), ("[1]", "line 1: expected an object with"), ("{", "line 1: "),
+        ('{"uri": "~nosuchuser/a.mp4"}', "line 1: there is no home folder for ~nosuchuser/a.mp4"),
         ('{"uri": "a.mp4", "bytes": "x"}', "line 1: bytes: expected"), ('{"uri": ""}', "line 1: "),
     ],
 )  # fmt: skip

@@ -185,7 +185,10 @@ def _place(place: str, path: Path, origin: str | None) -> str:
         scheme, _, rest = place.partition("://")
         return place if scheme.islower() else f"{scheme.lower()}://{rest}"
     if origin is None:
-        return os.path.abspath(path.parent / Path(place).expanduser())  # noqa: PTH100 - links are kept
+        try:
+            return os.path.abspath(path.parent / Path(place).expanduser())  # noqa: PTH100 - links are kept
+        except RuntimeError:
+            raise ValueError(f"there is no home folder for {printable(place)[:_SHOWN]}") from None
     if place.startswith(("/", "~")) or ".." in place.split("/"):
         raise ValueError(f"a list from elsewhere names no file of this machine: {printable(place)[:80]}")
     return f"{origin.rpartition('/')[0]}/{place}"
