@@ -13,10 +13,11 @@ import pytest
 
 import vmmetrics
 from tests.file_server import FileServer, serving
-from vmmetrics.errors import SetupError
+from vmmetrics.errors import ClipError, SetupError
 from vmmetrics.scoring.local import Start, prepare, run
 from vmmetrics.scoring.mirror import Mirror, restore
 from vmmetrics.scoring.pictures import keep_overlay
+from vmmetrics.scoring.recall import recall
 from vmmetrics.scoring.settings import Settings
 from vmmetrics.scoring.tasks import tasks_of_paths
 from vmmetrics.utils.storage import remote
@@ -241,3 +242,34 @@ def test_a_mirror_that_fails_does_not_stop_the_run(
     with Mirror(tmp_path / "run", bucket, told.append) as mirror:
         assert not vmmetrics.score(make_clips("a"), out=tmp_path / "run").failed
     assert (told, mirror.behind) == (["mirror: the server says 403"], "the server says 403")
+
+
+def test_a_clip_known_by_a_query_is_drawn_from_a_file_of_its_content(
+    make_clips: Any, server: FileServer, tmp_path: Path
+) -> None:
+    offer(server, clips := make_clips("a", "b"))
+    vmmetrics.score([f"{server.url}/{name}.npy?token={SECRET}" for name in "ab"], out=tmp_path / "run", metrics=["mss"])
+    name = lines(tmp_path / "run")[0]["clip"]
+    with pytest.raises(ClipError, match=r"no more than .*\?[0-9a-f]{8} was kept.*name the file"):
+        recall(tmp_path / "run", name)
+    assert recall(tmp_path / "run", str(clips / "a.npy")).record.clip == name
+    (tmp_path / "c.npy").write_bytes(b"other")
+    with pytest.raises(SetupError, match="has no clip"):
+        recall(tmp_path / "run", str(tmp_path / "c.npy"))
+
+
+def test_a_run_that_is_refused_keeps_its_listing(make_clips: Any, store: Any, bucket: str, tmp_path: Path) -> None:
+    clips, out = make_clips("a"), tmp_path / "run"
+    for name in ("mine", "other"):
+        store.pipe_file(f"{bucket.removeprefix('memory:/')}/{name}/a.npy", (clips / "a.npy").read_bytes())
+    vmmetrics.score(f"{bucket}/mine", out=out, metrics=["pas"])
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    with pytest.raises(SetupError, match="was scored with another configuration"):
+        vmmetrics.score(f"{bucket}/other", out=out, metrics=["pas"], assume_fps=5)
+    full = tmp_path / "full"
+    full.mkdir()
+    (full / "notes.txt").touch()
+    with pytest.raises(SetupError, match="holds other files"):
+        vmmetrics.score(f"{bucket}/other", out=full, metrics=["pas"])
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+    assert [path.name for path in full.iterdir()] == ["notes.txt"]

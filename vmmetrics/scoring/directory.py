@@ -98,12 +98,7 @@ class RunDirectory(Locked):
         path = self.path / "run.json"
         run: dict[str, Any] = {"format": FORMAT, "configuration": configuration, "metrics": [], "sessions": []}
         if path.exists():
-            run = read_run_json(self.path) | {"format": FORMAT}  # what format 1 wrote is read as it is
-            different = provenance.differences(json.loads(json.dumps(configuration)), run["configuration"])
-            for name, part in run.get("parts", {}).items():
-                if name in parts:
-                    different += provenance.differences(json.loads(json.dumps(parts[name])), part, f"{name}.")
-            refuse(different, f"{self.path} was scored with another configuration", "score with what the run used")
+            run = _joined(self.path, configuration, parts) | {"format": FORMAT}  # what format 1 wrote is read as it is
         run["metrics"] = list(in_order([*run["metrics"], *session.get("metrics", ())]))
         run |= described({**run.get("parts", {}), **parts})
         run["sessions"].append({"started": provenance.now(), "ended": None, **session})
@@ -281,13 +276,37 @@ _OURS = {
 }  # fmt: skip
 
 
-def check_directory(path: Path) -> None:
-    """Refuse, before models are loaded, what cannot become a run directory; nothing is left there.
+def check_directory(
+    path: Path, configuration: Mapping[str, Any] | None = None, parts: Mapping[str, Mapping[str, Any]] | None = None
+) -> None:
+    """Refuse, before anything is written, what cannot become a run directory; nothing is left there.
+
+    Args:
+        path: The directory.
+        configuration: What it must have been scored with if it is a run; None where the models are not loaded yet.
+        parts: As for :class:`RunDirectory`.
 
     Raises:
-        SetupError: It holds other files, or cannot be written.
+        SetupError: It holds other files or a run of another configuration, or cannot be written.
     """
     check_folder(path, "run.json", _OURS, "scores")
+    if configuration is not None and (path / "run.json").exists():
+        _joined(path, configuration, parts or {})
+
+
+def _joined(path: Path, configuration: Mapping[str, Any], parts: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """The run that is there.
+
+    Raises:
+        SetupError: It was scored with another configuration.
+    """
+    run: dict[str, Any] = read_run_json(path)
+    different = provenance.differences(json.loads(json.dumps(configuration)), run["configuration"])
+    for name, part in run.get("parts", {}).items():
+        if name in parts:
+            different += provenance.differences(json.loads(json.dumps(parts[name])), part, f"{name}.")
+    refuse(different, f"{path} was scored with another configuration", "score with what the run used")
+    return run
 
 
 _TEXTS = ("clip", "model", "path", "sha256", "preset", "protocol", "prompt", "prompt_source", "subject")
