@@ -12,8 +12,9 @@ from vmmetrics.errors import SetupError
 from vmmetrics.scoring.tasks import tasks_of_paths
 from vmmetrics.utils.storage.state import FileState
 from vmmetrics.video.discover import discover
+from vmmetrics.video.folders import natural_key
 from vmmetrics.video.listing import list_clips, listed_clips
-from vmmetrics.video.manifest import read_manifest, write_manifest
+from vmmetrics.video.manifest import ManifestClip, read_manifest, write_manifest
 from vmmetrics.video.prompts import Prompts
 
 FILES = {
@@ -60,6 +61,30 @@ def test_names_models_and_prompts_are_those_of_the_same_folder_here(bucket: str,
         "ltx/a cat plays-3.mp4": 1, "ltx/b.mp4": 3, "wan/a 2.mp4": 2, "wan/a 10.mp4": 1
     }  # fmt: skip
     assert any("passed over 1 .webp" in remark for remark in remarks)
+
+
+def test_a_large_listing_is_in_order_and_its_clips_share_what_they_have_in_common(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    names = [f"m{n % 3}/{n:x}-{n % 7}.mp4" for n in range(100)]
+    states = [(name, FileState(n, n, "e")) for n, name in enumerate(names)]
+    monkeypatch.setattr("vmmetrics.video.listing.files_below", lambda _: iter(states))
+    monkeypatch.setattr("vmmetrics.video.listing.state_of", lambda _: None)
+    monkeypatch.setattr("vmmetrics.video.listing._SORTED", 7, raising=False)
+    clips = list(listed_clips(["s3://bucket/clips"], tmp_path, False, []))
+    assert [clip.name for clip in clips] == sorted(names, key=natural_key)
+    assert len({id(clip.model) for clip in clips}) == len({id(clip.prompt) for clip in clips}) == 3
+
+
+def test_a_list_is_written_a_line_at_a_time(tmp_path: Path) -> None:
+    def clips() -> Iterator[ManifestClip]:
+        yield ManifestClip("s3://bucket/" + "a" * 2**20, "a")
+        (temporary,) = tmp_path.iterdir()
+        assert temporary.stat().st_size > 2**20  # the first is in the file before the second is asked for
+        yield ManifestClip("s3://bucket/b", "b")
+
+    write_manifest(tmp_path / "clips.jsonl", ["s3://bucket"], clips())
+    assert len((tmp_path / "clips.jsonl").read_bytes().splitlines()) == 3
 
 
 def test_patterns_and_several_folders(bucket: str) -> None:

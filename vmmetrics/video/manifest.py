@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import takewhile
+from itertools import chain, takewhile
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -207,7 +207,7 @@ def write_manifest(path: Path, listing_of: Sequence[str], clips: Iterable[Manife
     header = {"listing_of": [safe_name(uri) for uri in listing_of], "listed": provenance.now()}
     try:
         with temporary.open("w", encoding="utf-8", errors="backslashreplace") as file:
-            for line in (header, *map(_line, clips)):
+            for line in chain([header], map(_line, clips)):  # one at a time: they may be millions
                 file.write(json.dumps(line, **_SEPARATORS) + "\n")  # type: ignore[arg-type]
             file.flush()
             os.fsync(file.fileno())
