@@ -91,6 +91,37 @@ def test_a_dry_run_names_clips_and_writes_nothing(
     assert sorted(Path().rglob("*")) == before
 
 
+def test_a_dry_run_of_a_run_that_is_there_holds_no_records(
+    vmmetrics: Any, make_clips: Any, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clips = make_clips("a", "b", "raise")
+    vmmetrics("score", clips, "-o", "run", "--metrics", "mss")
+    capsys.readouterr()
+    monkeypatch.setattr("vmmetrics.scoring.records.read_records", None)
+    assert vmmetrics("score", clips, "-o", "run", "--metrics", "mss", "--dry-run") == 0
+    assert "results: run, which has 2 of these clips" in capsys.readouterr().out
+
+
+def test_a_refused_address_keeps_the_listing_and_a_wrong_mirror_ends_at_once(
+    vmmetrics: Any, make_clips: Any, capsys: Captured
+) -> None:
+    store = pytest.importorskip("fsspec").filesystem("memory")
+    clip = (make_clips("a") / "a.npy").read_bytes()
+    for name in ("mine", "other"):
+        store.pipe_file(f"/listed/{name}/a.npy", clip)
+    try:
+        start = ("score", "--metrics", "mss", "-o", "run")
+        vmmetrics(*start, "memory://listed/mine", "--mirror", "memory://listed/copy")  # no worker sees this store
+        before = Path("run/clips.jsonl").read_bytes()
+        assert vmmetrics(*start, "memory://listed/other", "--assume-fps", 5) == 2
+        assert Path("run/clips.jsonl").read_bytes() == before
+        assert vmmetrics(*start[:-1], "new", "clips", "--mirror", "memory://listed/copy") == 2
+        assert "holds another run" in capsys.readouterr().err.replace("\n", " ")
+        assert not Path("new").exists()
+    finally:
+        store.rm("/listed", recursive=True)
+
+
 def test_a_limit_takes_the_first_clips(vmmetrics: Any, make_clips: Any) -> None:
     assert vmmetrics("score", make_clips("c", "a", "b"), "--limit", 2, "-o", "run") == 0
     assert [Path(record.clip).stem for record in read_records(Path("run"))] == ["a", "b"]

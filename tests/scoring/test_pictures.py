@@ -13,11 +13,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from vmmetrics.errors import SetupError
 from vmmetrics.scoring.api import score
 from vmmetrics.scoring.merge import merge
 from vmmetrics.scoring.pictures import keep_overlay, overlay_path, packed, unpacked
 from vmmetrics.scoring.recall import recall
 from vmmetrics.scoring.show.capture import poster_of
+from vmmetrics.scoring.show.overlay import read_overlay
 from vmmetrics.video import read_clip
 
 pytestmark = pytest.mark.usefixtures("fake_suite")
@@ -86,3 +88,34 @@ def test_overlays_are_joined_and_damage_gives_way(tmp_path: Path) -> None:
     path.write_bytes(gzip.compress(b"5"))
     keep_overlay(tmp_path, sha256, packed({"format": 1}))
     assert unpacked(path.read_bytes()) == {"format": 1}
+
+
+def test_a_merge_follows_no_links_of_a_foreign_run_and_waits_for_no_disk(
+    make_clips: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, secret = tmp_path / "run", tmp_path / "secret"
+    score(make_clips("a", "b"), metrics=("mss",), out=run)
+    synced: list[int] = []
+    monkeypatch.setattr("os.fsync", synced.append)
+    for number in range(20):
+        keep_overlay(run, f"{number:02d}" * 32, packed({"format": 1, "frames": number}))
+    assert not synced
+    secret.write_text("mine")
+    overlay_path(run, "00" * 32).with_name(f"{'00' * 31}01.json.gz").symlink_to(secret)
+    overlay_path(run, "ff" * 32).parent.symlink_to(overlay_path(run, "01" * 32).parent)
+    merge([run], tmp_path / "whole")
+    kept = sorted(path.relative_to(run) for path in (run / "overlays").rglob("*") if not path.is_symlink())
+    there = sorted(path.relative_to(tmp_path / "whole") for path in (tmp_path / "whole" / "overlays").rglob("*"))
+    assert there == [path for path in kept if not (run / path.parent).is_symlink()]
+    assert len(synced) < 20
+
+
+def test_a_hash_that_is_none_leads_nowhere(tmp_path: Path) -> None:
+    for wrong in ("../" * 30, "", "AB" * 32, "ab" * 32 + "\n", f"{'ab' * 30}/../"):
+        with pytest.raises(SetupError, match="damaged: sha256: expected 64 hex digits"):
+            read_overlay(tmp_path, wrong)
+
+
+def test_an_overlay_that_the_power_took_is_none(tmp_path: Path) -> None:
+    keep_overlay(tmp_path, "ab" * 32, b"")
+    assert read_overlay(tmp_path, "ab" * 32) is None

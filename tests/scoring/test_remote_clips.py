@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,15 +13,18 @@ import pytest
 
 import vmmetrics
 from tests.file_server import FileServer, serving
-from vmmetrics.errors import SetupError
+from vmmetrics.errors import ClipError, SetupError
 from vmmetrics.scoring.local import Start, prepare, run
 from vmmetrics.scoring.mirror import Mirror, restore
+from vmmetrics.scoring.pictures import keep_overlay
+from vmmetrics.scoring.recall import recall
 from vmmetrics.scoring.settings import Settings
 from vmmetrics.scoring.tasks import tasks_of_paths
 from vmmetrics.utils.storage import remote
 from vmmetrics.utils.storage.scratch import Scratch
 
 pytestmark = pytest.mark.usefixtures("fake_suite")
+os_scandir, upload = os.scandir, remote.upload
 SECRET = "AKIAEXAMPLE" + "SIGNATURE"
 
 
@@ -167,11 +171,64 @@ def test_a_mirror_holds_the_run_and_gives_it_back(make_clips: Any, store: Any, b
     for name in ("scores.jsonl", "events.jsonl", "run.json", "scores.csv"):
         assert (tmp_path / "back" / name).read_bytes() == (out / name).read_bytes(), name
     assert not (tmp_path / "back/run.lock").exists()
-    told: list[str] = []
-    with Mirror(tmp_path / "other", bucket, told.append) as mirror:
-        vmmetrics.score(make_clips("z", folder="more", value=99), out=tmp_path / "other")
-    assert told == [f"mirror: {bucket} holds another run; choose another address for --mirror"]
-    assert mirror.behind is not None
+    make_clips("z", folder="more", value=99)
+    with pytest.raises(SetupError, match="holds another run; choose another address"), Mirror(tmp_path / "no", bucket):
+        pytest.fail("it was begun")
+    assert not (tmp_path / "no").exists()
+    with pytest.raises(SetupError, match=r"back is taken; name a new folder"):
+        restore(bucket, tmp_path / "back")
+
+
+def test_a_restore_that_is_cut_off_can_be_repeated(
+    make_clips: Any, bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Mirror(tmp_path / "run", bucket):
+        vmmetrics.score(make_clips("a"), out=tmp_path / "run")
+
+    def fail(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr("vmmetrics.scoring.mirror._append", fail)
+        restore(bucket, tmp_path / "back")
+    assert not list(tmp_path.glob("*back*"))
+    restore(bucket, tmp_path / "back")
+    assert (tmp_path / "back/scores.jsonl").read_bytes() == (tmp_path / "run/scores.jsonl").read_bytes()
+
+
+def test_a_mirror_looks_only_where_something_was_put(
+    store: Any, bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, looked, sent = tmp_path / "run", [], []
+    for number in range(300):
+        keep_overlay(run, f"{number:03x}" + "0" * 61, b"old")
+    for path in [run / "old", *(run / "overlays").rglob("*")]:
+        path.touch()
+        os.utime(path, (10**9, 10**9))
+    with Mirror(run, bucket) as mirror:
+        mirror.copy()
+        monkeypatch.setattr("vmmetrics.scoring.mirror.os.scandir", lambda p: (looked.append(Path(p)), os_scandir(p))[1])
+        monkeypatch.setattr(
+            "vmmetrics.scoring.mirror.upload", lambda _, uri, **k: (sent.append(uri), upload(_, uri))[1]
+        )
+        mirror.copy()
+        assert (looked, sent) == ([run], [])
+        keep_overlay(run, "000" + "1" * 61, b"new")
+        future = run / "future"
+        future.touch()
+        os.utime(future, (2 * 10**9, 2 * 10**9))
+        mirror.copy()
+        assert looked[1:] == [run, run / "overlays/00"]
+        keep_overlay(run, "000" + "0" * 61, b"old")
+        (run / "scores.csv").touch()
+        mirror.copy()
+    new = [f"{bucket}/future", f"{bucket}/overlays/00/000{'1' * 61}.json.gz"]
+    assert sorted(sent) == sorted([*new, f"{bucket}/overlays/00/000{'0' * 61}.json.gz", f"{bucket}/scores.csv"])
+    assert len(store.find(bucket.removeprefix("memory:/"))) == 300 + 1 + 3
+    sent.clear()
+    with Mirror(run, bucket):  # another start, which remembers nothing
+        pass
+    assert sent == [f"{bucket}/future"]
 
 
 def test_a_mirror_that_fails_does_not_stop_the_run(
@@ -185,3 +242,34 @@ def test_a_mirror_that_fails_does_not_stop_the_run(
     with Mirror(tmp_path / "run", bucket, told.append) as mirror:
         assert not vmmetrics.score(make_clips("a"), out=tmp_path / "run").failed
     assert (told, mirror.behind) == (["mirror: the server says 403"], "the server says 403")
+
+
+def test_a_clip_known_by_a_query_is_drawn_from_a_file_of_its_content(
+    make_clips: Any, server: FileServer, tmp_path: Path
+) -> None:
+    offer(server, clips := make_clips("a", "b"))
+    vmmetrics.score([f"{server.url}/{name}.npy?token={SECRET}" for name in "ab"], out=tmp_path / "run", metrics=["mss"])
+    name = lines(tmp_path / "run")[0]["clip"]
+    with pytest.raises(ClipError, match=r"no more than .*\?[0-9a-f]{8} was kept.*name the file"):
+        recall(tmp_path / "run", name)
+    assert recall(tmp_path / "run", str(clips / "a.npy")).record.clip == name
+    (tmp_path / "c.npy").write_bytes(b"other")
+    with pytest.raises(SetupError, match="has no clip"):
+        recall(tmp_path / "run", str(tmp_path / "c.npy"))
+
+
+def test_a_run_that_is_refused_keeps_its_listing(make_clips: Any, store: Any, bucket: str, tmp_path: Path) -> None:
+    clips, out = make_clips("a"), tmp_path / "run"
+    for name in ("mine", "other"):
+        store.pipe_file(f"{bucket.removeprefix('memory:/')}/{name}/a.npy", (clips / "a.npy").read_bytes())
+    vmmetrics.score(f"{bucket}/mine", out=out, metrics=["pas"])
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    with pytest.raises(SetupError, match="was scored with another configuration"):
+        vmmetrics.score(f"{bucket}/other", out=out, metrics=["pas"], assume_fps=5)
+    full = tmp_path / "full"
+    full.mkdir()
+    (full / "notes.txt").touch()
+    with pytest.raises(SetupError, match="holds other files"):
+        vmmetrics.score(f"{bucket}/other", out=full, metrics=["pas"])
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+    assert [path.name for path in full.iterdir()] == ["notes.txt"]

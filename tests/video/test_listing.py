@@ -12,8 +12,9 @@ from vmmetrics.errors import SetupError
 from vmmetrics.scoring.tasks import tasks_of_paths
 from vmmetrics.utils.storage.state import FileState
 from vmmetrics.video.discover import discover
+from vmmetrics.video.folders import natural_key
 from vmmetrics.video.listing import list_clips, listed_clips
-from vmmetrics.video.manifest import read_manifest, write_manifest
+from vmmetrics.video.manifest import ManifestClip, read_manifest, write_manifest
 from vmmetrics.video.prompts import Prompts
 
 FILES = {
@@ -62,6 +63,30 @@ def test_names_models_and_prompts_are_those_of_the_same_folder_here(bucket: str,
     assert any("passed over 1 .webp" in remark for remark in remarks)
 
 
+def test_a_large_listing_is_in_order_and_its_clips_share_what_they_have_in_common(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    names = [f"m{n % 3}/{n:x}-{n % 7}.mp4" for n in range(100)]
+    states = [(name, FileState(n, n, "e")) for n, name in enumerate(names)]
+    monkeypatch.setattr("vmmetrics.video.listing.files_below", lambda _: iter(states))
+    monkeypatch.setattr("vmmetrics.video.listing.state_of", lambda _: None)
+    monkeypatch.setattr("vmmetrics.video.listing._SORTED", 7, raising=False)
+    clips = list(listed_clips(["s3://bucket/clips"], tmp_path, False, []))
+    assert [clip.name for clip in clips] == sorted(names, key=natural_key)
+    assert len({id(clip.model) for clip in clips}) == len({id(clip.prompt) for clip in clips}) == 3
+
+
+def test_a_list_is_written_a_line_at_a_time(tmp_path: Path) -> None:
+    def clips() -> Iterator[ManifestClip]:
+        yield ManifestClip("s3://bucket/" + "a" * 2**20, "a")
+        (temporary,) = tmp_path.iterdir()
+        assert temporary.stat().st_size > 2**20  # the first is in the file before the second is asked for
+        yield ManifestClip("s3://bucket/b", "b")
+
+    write_manifest(tmp_path / "clips.jsonl", ["s3://bucket"], clips())
+    assert len((tmp_path / "clips.jsonl").read_bytes().splitlines()) == 3
+
+
 def test_patterns_and_several_folders(bucket: str) -> None:
     assert [clip.name for clip in list_clips([f"{bucket}/*/a*.mp4"])] == [
         "ltx/a cat plays-3.mp4", "wan/a 2.mp4", "wan/a 10.mp4"
@@ -108,10 +133,20 @@ def test_a_list_of_addresses_and_paths(tmp_path: Path) -> None:
     assert tasks[0].tags == {"pattern": "run"}
 
 
+def test_clips_told_apart_by_a_query_are_kept_and_repeated_lines_counted(tmp_path: Path) -> None:
+    lines = ["http://h/v?token=a", "http://h/v?token=b", "http://h/v", "http://h/v", "http://me:pw@h/v?sig=1"]
+    (tmp_path / "urls.txt").write_text("\n".join(lines))
+    remarks: list[str] = []
+    tasks = tasks_of_paths([tmp_path / "urls.txt"], ("tcs",), remarks=remarks)[0]
+    assert [task.uri for task in tasks] == lines[:3]
+    assert remarks == ["2 of the clips listed were named before; each place is scored once"]
+
+
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
         ("{}", "line 1: expected an object with uri"), ("[1]", "line 1: expected an object with"), ("{", "line 1: "),
+        ('{"uri": "~nosuchuser/a.mp4"}', "line 1: there is no home folder for ~nosuchuser/a.mp4"),
         ('{"uri": "a.mp4", "bytes": "x"}', "line 1: bytes: expected"), ('{"uri": ""}', "line 1: "),
     ],
 )  # fmt: skip

@@ -74,10 +74,10 @@ def clip_table(tasks: Sequence[Task], form: str) -> DisplayTable:
 
 
 def _there(place: Path, tasks: Sequence[Task]) -> str:
-    from vmmetrics.scoring.records import read_records
+    from vmmetrics.scoring.records import records_by_name
 
     if not (place / "run.json").exists():
         return "new"
     keys = {task.key for task in tasks}
-    done = sum((record.path or record.clip) in keys and not record.failed for record in read_records(place))
+    done = sum(record.key in keys and not record.failed for record in records_by_name(place))
     return f"which has {done} of these clips"

@@ -122,10 +122,11 @@ def run_clips(
     setup, directory = None, out
     if out is not None:
         check_directory(out)
-    elif dry_run is None and any(address_of(clip) is not None for clip in given.clips):  # its directory may list them
+    if dry_run is None and any(address_of(clip) is not None for clip in given.clips):  # its directory will list them
         with usage():
             setup = prepare(settings)
-        directory = default_directory(setup, given.clips)
+        directory = out or default_directory(setup, given.clips)
+        check_directory(directory, setup.configuration, setup.parts)
     tasks = _tasks(given, settings, start, directory, messages, dry_run is not None)
     if dry_run is not None:
         from vmmetrics.cli.dry_run import show_run

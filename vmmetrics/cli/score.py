@@ -162,7 +162,7 @@ def merge(
 
 def show(
     run: Annotated[Path, argument("Run directory.")],
-    clip: Annotated[str, argument("Name of the clip, as the table has it, or its path.")],
+    clip: Annotated[str, argument("Name of the clip, as the table has it, its path, or a file with its content.")],
     out: Annotated[Path, out_option("Picture (.png) or film (.mp4) to write.", show_default=False)],
 ) -> None:
     """Draw what cost a clip its points: masks, tracks, skeletons, and the curves with the frames at fault."""

@@ -12,6 +12,7 @@ from vmmetrics.engines.connection import Cluster
 from vmmetrics.engines.pool import checked_timeout
 from vmmetrics.errors import SetupError
 from vmmetrics.metrics import METRICS
+from vmmetrics.scoring.directory import check_directory
 from vmmetrics.scoring.local import Start, prepare, run
 from vmmetrics.scoring.session import Listener
 from vmmetrics.scoring.settings import Settings, reading_options
@@ -20,6 +21,7 @@ from vmmetrics.scoring.task import Task
 from vmmetrics.scoring.tasks import shard as shard_of
 from vmmetrics.scoring.tasks import tasks_of_arrays, tasks_of_dataset, tasks_of_paths
 from vmmetrics.types import Protocol
+from vmmetrics.utils.storage.addresses import address_of
 from vmmetrics.utils.storage.scratch import Scratch
 from vmmetrics.video.rows import is_dataset
 
@@ -107,14 +109,22 @@ def score(
     )  # fmt: skip
     if scratch is not None:
         settings = replace(settings, scratch=scratch)
-    directory = None if out is None else Path(out)
+    directory, setup = None if out is None else Path(out), None
+    if directory is not None and _names_addresses(clips):  # the directory will list what is there
+        setup = prepare(settings)
+        check_directory(directory, setup.configuration, setup.parts)
     tasks = tasks_of(
         clips, settings, prompts, subject, fps=fps, layout=layout, follow_links=follow_links, keep=directory,
         relist=relist,
     )  # fmt: skip
     part = None if shard[1] == 1 else shard
     start = Start(jobs, timeout, part, cluster=cluster)
-    return run(prepare(settings), shard_of(tasks, *shard), start, directory, listener)
+    return run(setup or prepare(settings), shard_of(tasks, *shard), start, directory, listener)
+
+
+def _names_addresses(clips: Any) -> bool:
+    items = clips if isinstance(clips, list | tuple) else [clips]
+    return any(isinstance(item, str | os.PathLike) and address_of(item) is not None for item in items)
 
 
 def tasks_of(

@@ -98,13 +98,8 @@ class RunDirectory(Locked):
         path = self.path / "run.json"
         run: dict[str, Any] = {"format": FORMAT, "configuration": configuration, "metrics": [], "sessions": []}
         if path.exists():
-            run = read_run_json(self.path) | {"format": FORMAT}  # what format 1 wrote is read as it is
+            run = _joined(self.path, configuration, parts) | {"format": FORMAT}  # what format 1 wrote is read as it is
             now = json.loads(json.dumps(configuration))
-            different = provenance.conflicts(now, run["configuration"])
-            for name, part in run.get("parts", {}).items():
-                if name in parts:
-                    different += provenance.differences(json.loads(json.dumps(parts[name])), part, f"{name}.")
-            refuse(different, f"{self.path} was scored with another configuration", "score with what the run used")
             if changed := provenance.differences(now, run["configuration"]):  # the release, then
                 self.warnings.append(f"another release goes on with the run: {', '.join(changed)}")
                 run["configuration"] = now
@@ -293,13 +288,37 @@ _OURS = {
 }  # fmt: skip
 
 
-def check_directory(path: Path) -> None:
-    """Refuse, before models are loaded, what cannot become a run directory; nothing is left there.
+def check_directory(
+    path: Path, configuration: Mapping[str, Any] | None = None, parts: Mapping[str, Mapping[str, Any]] | None = None
+) -> None:
+    """Refuse, before anything is written, what cannot become a run directory; nothing is left there.
+
+    Args:
+        path: The directory.
+        configuration: What it must have been scored with if it is a run; None where the models are not loaded yet.
+        parts: As for :class:`RunDirectory`.
 
     Raises:
-        SetupError: It holds other files, or cannot be written.
+        SetupError: It holds other files or a run of another configuration, or cannot be written.
     """
     check_folder(path, "run.json", _OURS, "scores")
+    if configuration is not None and (path / "run.json").exists():
+        _joined(path, configuration, parts or {})
+
+
+def _joined(path: Path, configuration: Mapping[str, Any], parts: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """The run that is there.
+
+    Raises:
+        SetupError: It was scored with another configuration.
+    """
+    run: dict[str, Any] = read_run_json(path)
+    different = provenance.conflicts(json.loads(json.dumps(configuration)), run["configuration"])
+    for name, part in run.get("parts", {}).items():
+        if name in parts:
+            different += provenance.differences(json.loads(json.dumps(parts[name])), part, f"{name}.")
+    refuse(different, f"{path} was scored with another configuration", "score with what the run used")
+    return run
 
 
 _TEXTS = ("clip", "model", "path", "sha256", "preset", "protocol", "prompt", "prompt_source", "subject")

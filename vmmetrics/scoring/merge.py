@@ -20,7 +20,7 @@ from vmmetrics.metrics.registry import in_order
 from vmmetrics.scoring.export import export
 from vmmetrics.scoring.header import FORMAT, described, read_run_json
 from vmmetrics.scoring.index import EVENTS, SCORES, STATES, RunIndex, StateNote
-from vmmetrics.scoring.pictures import OVERLAYS, POSTERS, Poster, keep_overlay
+from vmmetrics.scoring.pictures import POSTERS, Poster, keep_overlay, overlays
 from vmmetrics.scoring.record import Record
 from vmmetrics.scoring.records import RunRecords, events_lines, opened_index
 from vmmetrics.scoring.table import Table
@@ -231,7 +231,5 @@ def _known(lines: Iterable[tuple[Line, bytes]], index: RunIndex) -> Iterator[byt
 
 
 def _copy_overlays(run: Path, out: Path) -> None:
-    for path in sorted((run / OVERLAYS).glob("??/*")):
-        name = re.fullmatch(r"([0-9a-f]{64})\.json\.gz", path.name)
-        if name is not None and path.is_file():
-            keep_overlay(out, name[1], path.read_bytes())
+    for sha256, path in overlays(run):
+        keep_overlay(out, sha256, path.read_bytes())

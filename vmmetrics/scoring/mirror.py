@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import shutil
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
 from vmmetrics.errors import SetupError, VMMetricsError, explain
 from vmmetrics.scoring.index import EVENTS, SCORES, STATES
 from vmmetrics.scoring.pictures import POSTERS
 from vmmetrics.utils.storage.addresses import address_of, is_web, safe_name
+from vmmetrics.utils.storage.atomic import temporary_of
 from vmmetrics.utils.storage.remote import RemoteError, check_address, download, files_below, read_bytes, upload
 from vmmetrics.utils.storage.state import FileState
 
@@ -21,15 +25,32 @@ PIECE_BYTES = 32 * 2**20
 """Most bytes of a piece of a journal."""
 _COMPARED = 4096  # bytes of a journal by which its run is known
 _PIECES = ".parts"  # what the folder of a journal's pieces is called behind its name
+_SLACK_NS = 600 * 10**9  # by which times of files may be out of order
 _LOCAL = (".lock", ".log", ".sqlite", ".sqlite-journal", ".sqlite-wal", ".sqlite-shm")  # of this machine alone
+
+
+class _Copied(NamedTuple):
+    """What was copied of a folder.
+
+    Attributes:
+        newest: Time of its newest file: what is older by more than :data:`_SLACK_NS` is there.
+        latest: Size and time of its files that are not, and of all files of the run directory itself.
+        below: The folders in it.
+        seen: Time of the folder, which changes when a file is put there.
+    """
+
+    newest: int
+    latest: dict[str, tuple[int, int]]
+    below: tuple[str, ...]
+    seen: int = 0
 
 
 class Mirror:
     """Copies what changes in a run directory while a block runs, every few minutes and at its end.
 
     Journals, which only grow, go up in pieces, ``scores.jsonl.parts/000000000000000``, named by the byte each begins
-    with and never written again; other files whole, over the older ones. What fails is tried again next time, and never
-    stops the block.
+    with and never written again; other files whole, over the older ones. A folder in which nothing was put since the
+    copy before is passed over until the last. What fails is tried again next time, and never stops the block.
 
     Args:
         folder: The run directory.
@@ -54,19 +75,25 @@ class Mirror:
         self._folder, self._warn, self._journals = folder, warn, journals
         self._top = None if address is None else address_of(address)
         self.behind: str | None = None
-        self._copied: dict[str, tuple[int, int]] = {}  # size and time of files
+        self._folders: dict[str, _Copied] = {}
         self._ends: dict[str, int] | None = None  # bytes of each journal that are there
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="mirror", daemon=True)
         if address is None:
             return
         if self._top is None or is_web(self._top) or self._top.startswith("hf://"):
-            raise SetupError(f"Expected s3:// or gs:// for --mirror but got {safe_name(address)}")
+            raise SetupError(f"Expected s3:// or gs:// for --mirror but got {safe_name(self._top or address)}")
         self._top = self._top.rstrip("/")
         check_address(self._top)
 
     def __enter__(self) -> Self:
+        """Look whether the address holds this run, or none.
+
+        Raises:
+            SetupError: It holds another one.
+        """
         if self._top is not None:
+            self._guarded(self._begin)
             self._thread.start()
         return self
 
@@ -74,59 +101,103 @@ class Mirror:
         if self._top is not None:
             self._stop.set()
             self._thread.join()
-            self.copy()
+            self.copy(last=True)
 
     def _watch(self) -> None:
         while not self._stop.wait(EVERY_SECONDS):
             self.copy()
 
-    def copy(self) -> None:
-        """Copy what has changed; sets :attr:`behind`."""
-        before = self.behind
-        try:
-            self._copy()
-            self.behind = None
-        except (OSError, VMMetricsError) as error:
-            self.behind = str(error) if isinstance(error, RemoteError) else explain(error)
-            if self.behind != before:
-                self._warn(f"mirror: {self.behind}")
+    def copy(self, *, last: bool = False) -> None:
+        """Copy what has changed; sets :attr:`behind`.
 
-    def _copy(self) -> None:
+        Args:
+            last: Look into every folder, also where nothing seems to have been put there since the copy before.
+        """
+        try:
+            self._guarded(lambda: self._copy(last=last))
+        except SetupError as error:
+            self._failed(explain(error))
+
+    def _guarded(self, step: Callable[[], None]) -> None:
+        try:
+            step()
+            self.behind = None
+        except SetupError:
+            raise
+        except (OSError, VMMetricsError) as error:
+            self._failed(str(error) if isinstance(error, RemoteError) else explain(error))
+
+    def _failed(self, why: str) -> None:
+        if why != self.behind:
+            self._warn(f"mirror: {why}")
+        self.behind = why
+
+    def _begin(self) -> None:
         if self._ends is None:
             self._ends = self._look()
+
+    def _copy(self, *, last: bool) -> None:
+        self._begin()
         for name in self._journals:
             if (self._folder / name).is_file():
-                self._copy_journal(name, self._ends)
-        for path in sorted(self._folder.rglob("*")):
-            name = path.relative_to(self._folder).as_posix()
-            if name in self._journals or path.name.startswith(".") or path.name.endswith(_LOCAL) or not path.is_file():
-                continue
-            stat = path.stat()
-            if self._copied.get(name) != (stat.st_size, stat.st_mtime_ns):
-                upload(path, f"{self._top}/{name}")
-                self._copied[name] = stat.st_size, stat.st_mtime_ns
+                self._copy_journal(name, self._ends or {})
+        below = [""] if self._folder.is_dir() else []
+        while below:  # one folder at a time: there may be a million overlays
+            folder = below.pop()
+            seen = (self._folder / folder).stat().st_mtime_ns  # before it is looked through
+            known = self._folders.get(folder)
+            if last or known is None or not folder or known.seen != seen:
+                known = self._folders[folder] = self._copy_folder(folder, known)._replace(seen=seen)
+            below += known.below
+
+    def _copy_folder(self, folder: str, known: _Copied | None) -> _Copied:
+        """Copy the files of a folder that are newer than what was copied of it."""
+        now, newest = time.time_ns(), 0
+        if known is not None and now < known.newest:
+            known = None  # the clock was set back
+        there = dict(_listed(f"{self._top}/{folder}".rstrip("/"), deep=False)) if known is None else {}
+        since = known.newest - _SLACK_NS if folder and known else 0
+        latest: list[tuple[int, str, tuple[int, int]]] = []
+        below: list[str] = []
+        with os.scandir(self._folder / folder) as entries:
+            for entry in entries:
+                name = entry.name
+                if (not folder and name in self._journals) or name.startswith(".") or name.endswith(_LOCAL):
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    below.append(f"{folder}{name}/")
+                if not entry.is_file():
+                    continue
+                stat = entry.stat()
+                written = max(stat.st_mtime_ns, stat.st_ctime_ns)  # what was moved there has its old time
+                newest, state = max(newest, min(written, now)), (stat.st_size, stat.st_mtime_ns)
+                new = written > since and (known is None or known.latest.get(name) != state)
+                if new and (name not in there or not _is_copy(there[name], stat)):
+                    upload(Path(entry.path), f"{self._top}/{folder}{name}")
+                if not folder or written > newest - _SLACK_NS:
+                    latest.append((written, name, state))
+        kept = {name: state for written, name, state in latest if not folder or written > newest - _SLACK_NS}
+        return _Copied(newest, kept, tuple(below))
 
     def _look(self) -> dict[str, int]:
-        """Return how many bytes of each journal are there, and take files that are there as new as here for copied.
+        """Return how many bytes of each journal are there.
 
         Raises:
             RemoteError: It cannot be told.
             SetupError: The address holds another run.
         """
         ends = dict.fromkeys(self._journals, 0)
-        for name, state in _listed(str(self._top)):
-            journal, _, start = name.partition(f"{_PIECES}/")
-            path = self._folder / name
-            if journal in ends and start.isdecimal():
-                ends[journal] = max(ends[journal], int(start) + (state.bytes or 0))
-            elif path.is_file():
-                stat = path.stat()
-                if (state.bytes, True) == (stat.st_size, (state.mtime_ns or 0) > stat.st_mtime_ns):
-                    self._copied[name] = stat.st_size, stat.st_mtime_ns
+        for journal in self._journals:
+            for start, state in _listed(f"{self._top}/{journal}{_PIECES}", deep=False):
+                if start.isdecimal():
+                    ends[journal] = max(ends[journal], int(start) + (state.bytes or 0))
         for journal, end in ends.items():
             file = self._folder / journal
             if end and (not file.is_file() or file.stat().st_size < end or not self._same(journal, end)):
-                raise SetupError(f"{safe_name(str(self._top))} holds another run; choose another address for --mirror")
+                raise SetupError(
+                    f"{safe_name(str(self._top))} holds another run; choose another address for --mirror, or bring that"
+                    " run back and go on with it (docs/remote.md)"
+                )
         return ends
 
     def _same(self, journal: str, end: int) -> bool:
@@ -155,29 +226,47 @@ class Mirror:
 
 
 def restore(address: str, folder: Path) -> None:
-    """Bring a run directory back from its copy.
+    """Bring a run directory back from its copy; it is there whole or not at all.
 
     Args:
         address: Where the copy is.
-        folder: Where to; made if absent.
+        folder: Where to; absent or empty.
 
     Raises:
-        SetupError: There is none, or it cannot be had.
+        SetupError: There is none, it cannot be had, or the folder is taken.
     """
-    top = address.rstrip("/")
+    top = (address_of(address) or address).rstrip("/")
+    folder = folder.absolute()
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise SetupError(f"{folder} is taken; name a new folder to bring the run back to")
+    building = temporary_of(folder)
     try:
-        names = sorted(name for name, _ in _listed(top))
-        if "run.json" not in names:
+        if "run.json" not in dict(_listed(top, deep=False)):
             raise SetupError(f"{safe_name(top)} holds no run: it has no run.json")
-        for name in names:
+        building.mkdir(parents=True)
+        pieces = []
+        for name, _ in files_below(top):
             journal, cut, start = name.partition(f"{_PIECES}/")
-            target = folder / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            download(f"{top}/{name}", target, FileState(), lambda _: None)
             if cut and start.isdecimal():
-                _append(target, folder / journal, int(start))
-    except OSError as error:
-        raise SetupError(explain(error) if not isinstance(error, RemoteError) else str(error)) from error
+                pieces.append((journal, int(start), name))
+            else:
+                _fetch(f"{top}/{name}", building / name)
+        for journal, begin, name in sorted(pieces):
+            _fetch(f"{top}/{name}", building / name)
+            _append(building / name, building / journal, begin)
+        if folder.exists():
+            folder.rmdir()
+        building.replace(folder)
+    except BaseException as error:
+        shutil.rmtree(building, ignore_errors=True)
+        if isinstance(error, OSError):
+            raise SetupError(str(error) if isinstance(error, RemoteError) else explain(error)) from error
+        raise
+
+
+def _fetch(uri: str, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    download(uri, target, FileState(), lambda _: None)
 
 
 def _append(piece: Path, journal: Path, start: int) -> None:
@@ -192,13 +281,18 @@ def _append(piece: Path, journal: Path, start: int) -> None:
         piece.parent.rmdir()
 
 
-def _listed(top: str) -> list[tuple[str, FileState]]:
+def _listed(top: str, *, deep: bool) -> Iterator[tuple[str, FileState]]:
+    """The files at an address; none where there is nothing."""
     try:
-        return list(files_below(top))
+        yield from files_below(top, deep=deep)
     except RemoteError as error:
-        if isinstance(error.__cause__, FileNotFoundError):
-            return []
-        raise
+        if not isinstance(error.__cause__, FileNotFoundError):
+            raise
+
+
+def _is_copy(there: FileState, here: os.stat_result) -> bool:
+    """Whether a file at the address is as large as one here, and newer."""
+    return there.bytes == here.st_size and (there.mtime_ns or 0) > here.st_mtime_ns
 
 
 def _piece(journal: str, start: int) -> str:

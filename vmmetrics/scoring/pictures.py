@@ -5,12 +5,15 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import os
+import re
 import zlib
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from vmmetrics.errors import cannot
+from vmmetrics.errors import SetupError, cannot
 from vmmetrics.utils.schema import parse_json
 from vmmetrics.utils.storage.atomic import write_atomically
 
@@ -18,6 +21,8 @@ POSTERS = "posters.jsonl"
 """File of the run directory: a line per clip and session."""
 OVERLAYS = "overlays"
 """Folder of the run directory."""
+_SHA256 = re.compile("[0-9a-f]{64}")
+_SUFFIX = ".json.gz"
 _MOST_BYTES = 64 * 2**20  # of an overlay when unpacked
 
 
@@ -50,12 +55,33 @@ def poster_line(clip: str, path: str | None, sha256: str, poster: bytes) -> dict
 
 
 def overlay_path(run: Path, sha256: str) -> Path:
-    """Return where the overlay of the clip with this hash lies in a run directory."""
-    return run / OVERLAYS / sha256[:2] / f"{sha256}.json.gz"
+    """Return where the overlay of the clip with this hash lies in a run directory.
+
+    Raises:
+        SetupError: It is no SHA-256, so the record that states it is damaged.
+    """
+    if not _SHA256.fullmatch(sha256):
+        raise SetupError(f"A record of {run} is damaged: sha256: expected 64 hex digits but got {sha256[:80]!r}")
+    return run / OVERLAYS / sha256[:2] / f"{sha256}{_SUFFIX}"
+
+
+def overlays(run: Path) -> Iterator[tuple[str, Path]]:
+    """Yield the hashes and files of the overlays of a run directory, one folder after the other; links are none."""
+    for folder in sorted((run / OVERLAYS).glob("[0-9a-f][0-9a-f]")):
+        if folder.is_symlink():
+            continue
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                sha256 = entry.name.removesuffix(_SUFFIX)
+                named = entry.name == f"{sha256}{_SUFFIX}" and _SHA256.fullmatch(sha256)
+                if named and entry.is_file(follow_symlinks=False) and entry.stat().st_size <= _MOST_BYTES:
+                    yield sha256, folder / entry.name
 
 
 def keep_overlay(run: Path, sha256: str, overlay: bytes) -> None:
-    """Put an overlay into a run directory; what an earlier one of the clip has besides is kept.
+    """Put an overlay into a run directory in one step; what an earlier one of the clip has besides is kept.
+
+    Nothing waits for the disk: an overlay can be made again.
 
     Raises:
         SetupError: It cannot be written.
@@ -66,7 +92,7 @@ def keep_overlay(run: Path, sha256: str, overlay: bytes) -> None:
         older = path.read_bytes() if path.is_file() else b""
     except OSError as error:
         raise cannot("write", path, error) from error
-    write_atomically(path, _combined(older, overlay) if older else overlay)
+    write_atomically(path, _combined(older, overlay) if older else overlay, durable=False)
 
 
 def _combined(older: bytes, newer: bytes) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from vmmetrics.types import MetricResult, Protocol
 from vmmetrics.utils.display.markup import listed
 from vmmetrics.utils.schema import check
 from vmmetrics.utils.storage import provenance
-from vmmetrics.utils.storage.addresses import address_of
+from vmmetrics.utils.storage.addresses import address_of, is_web
 from vmmetrics.utils.storage.remote import check_address
 from vmmetrics.utils.storage.scratch import Scratch
 from vmmetrics.utils.storage.state import FileState
@@ -57,7 +57,7 @@ def recall(run: Path, name: str) -> Recalled:
 
     Args:
         run: Run directory.
-        name: The clip's name in the run, or its path.
+        name: The clip's name in the run, its path, or a file of this machine that has its content.
 
     Raises:
         SetupError: It is no run directory, the clip is not in it, or the run's models are not here.
@@ -65,7 +65,7 @@ def recall(run: Path, name: str) -> Recalled:
     """
     header = read_run_json(run)
     warnings: list[str] = []
-    record = find(read_records(run, warnings), name)
+    record, here = _named(read_records(run, warnings), name)
     if record.error is not None:
         raise ClipError(f"{record.clip} could not be scored, so there is nothing to draw: {record.error}")
     configuration = header["configuration"]
@@ -76,7 +76,7 @@ def recall(run: Path, name: str) -> Recalled:
     subject = None
     if record.subject is not None:
         subject = check(Subject, record.subject, f"{run / 'scores.jsonl'}, subject of {record.clip}")
-    with _unchanged(record) as path:
+    with _unchanged(record) if here is None else nullcontext(here) as path:
         clip = read_clip(path, name=record.clip, prompt=record.prompt, subject=subject, tags=record.tags, **reading)
     results: dict[str, MetricResult] = {}
     for metric, line in read_events(run, record, warnings).items():
@@ -152,6 +152,25 @@ def find(records: Sequence[Record], name: str) -> Record:
     raise SetupError(f"The run has no clip {name!r}" + (f"; did you mean {' or '.join(near)}?" if near else ""))
 
 
+def _named(records: Sequence[Record], name: str) -> tuple[Record, Path | None]:
+    """The record that a name means, and the file of that name where it has the record's content.
+
+    Raises:
+        SetupError: There is none, or several.
+    """
+    here, sha256 = Path(name), None
+    with suppress(OSError):  # the record's own path may do
+        sha256 = fingerprint(here) if is_there(here) else None
+    same = [record for record in records if sha256 is not None and record.sha256 == sha256]
+    try:
+        record = find(records, name)
+    except SetupError:
+        if len(same) != 1:
+            raise
+        record = same[0]
+    return record, here if record in same else None
+
+
 @contextmanager
 def _unchanged(record: Record) -> Iterator[Path]:
     """Give the file of a clip, fetched for the block where it lies at an address.
@@ -163,6 +182,11 @@ def _unchanged(record: Record) -> Iterator[Path]:
         raise ClipError(f"{record.clip} was handed in as an array, and the run keeps no frames: nothing to draw on")
     address = address_of(record.path)
     if address is not None:
+        if is_web(address) and "?" in address:
+            raise ClipError(
+                f"{record.clip} cannot be fetched: of its address no more than {address} was kept, as a query may hold "
+                "a secret; download it, and name the file in place of the clip"
+            )
         check_address(address)
         scratch = Scratch()
         scratch.sweep()

@@ -75,17 +75,20 @@ def tasks_of_paths(
         known = Prompts(list_file, root, subject=subject)
     tasks = [_task(source, metrics, known, follow_links) for source in sources]
     if there:
-        _add_listed(
-            tasks, listed_clips(there, keep, relist, said, found, write=not listing), metrics, known, follow_links
-        )
+        clips = listed_clips(there, keep, relist, said, found, write=not listing)
+        if again := _add_listed(tasks, clips, metrics, known, follow_links):
+            said.append(f"{again:,} of the clips listed were named before; each place is scored once")
     return tasks, known.unmatched(chain(sources, (Source(Path(task.key), task.clip) for task in tasks)))
 
 
 def _add_listed(
     tasks: list[Task], clips: Iterable[ManifestClip], metrics: tuple[str, ...], prompts: Prompts, follow_links: bool
-) -> None:
-    """Add the tasks of listed clips, each place once; of two with one name, the second has its place for a name."""
-    places, names, schemes = {task.key for task in tasks}, {task.clip for task in tasks}, {""}
+) -> int:
+    """Add the tasks of listed clips, each place once; of two with one name, the second has its place for a name.
+
+    Returns how many were left out because their place was there.
+    """
+    places, names, schemes, again = {task.key for task in tasks}, {task.clip for task in tasks}, {""}, 0
     for clip in clips:
         scheme, _, rest = clip.uri.partition("://")
         if rest and scheme not in schemes:
@@ -93,10 +96,13 @@ def _add_listed(
             schemes.add(scheme)
         task = _listed_task(clip, metrics, prompts, follow_links)
         key = task.key
-        if key not in places:
-            places.add(key)
-            tasks.append(replace(task, clip=key) if task.clip in names else task)
-            names.add(task.clip)
+        if key in places:
+            again += 1
+            continue
+        places.add(key)
+        tasks.append(replace(task, clip=key) if task.clip in names else task)
+        names.add(task.clip)
+    return again
 
 
 def _listed_task(clip: ManifestClip, metrics: tuple[str, ...], prompts: Prompts, follow_links: bool) -> Task:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import lru_cache
+from heapq import merge
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from vmmetrics.clip import Subject
 from vmmetrics.errors import ClipError, SetupError
 from vmmetrics.utils.storage.addresses import address_of, is_web, safe_name
 from vmmetrics.utils.storage.remote import (
@@ -36,6 +40,7 @@ _READERS = 32
 MAX_REMOTE_LIST = 2 * 2**30
 """Bytes of a list of clips or prompts at an address; a million clips take a tenth of this."""
 _TOLD_EVERY = 1000
+_SORTED = 20_000  # names that are sorted at a time
 _WILDCARD = re.compile(r"[*?\[]")
 _CLIPS = CLIP_SUFFIXES - {".webp"}  # whether one moves stands in it
 
@@ -131,11 +136,15 @@ def list_clips(
     said = [] if remarks is None else remarks
     groups: list[tuple[str, list[ManifestClip]]] = []
     seen: set[str] = set()
-    for uri in uris:
+    places = list(uris)
+    for uri in places:
         try:
-            clips = [clip for clip in _at(uri, said, found) if clip.uri not in seen]
+            clips = _at(uri, said, found)
         except RemoteError as error:
             raise SetupError(str(error)) from error
+        if len(places) == 1:
+            return clips
+        clips = [clip for clip in clips if clip.uri not in seen]
         seen.update(clip.uri for clip in clips)
         groups.append((printable(PurePosixPath(safe_name(uri)).name), clips))
     several = len(groups) > 1 and not any(clip.model for _, clips in groups for clip in clips)
@@ -195,7 +204,7 @@ def _in_folder(
         remarks.append(
             f"{safe_name(top)}: passed over {', '.join(passed)}; at an address, only video files and arrays are clips"
         )
-    names = sorted(clips, key=natural_key)
+    names = _in_order(list(clips))
     models = models_of([tuple(name.split("/")) for name in names], remarks)
     with tempfile.TemporaryDirectory(prefix="vmmetrics-") as folder:
         copies = Path(folder)
@@ -203,7 +212,7 @@ def _in_folder(
         try:
             prompts = Prompts(None, copies)
             return [
-                _listed(top, name, clips[name], model and printable(model), copies, prompts)
+                _listed(top, name, clips[name], model and sys.intern(printable(model)), copies, prompts)
                 for name, model in zip(names, models, strict=True)
             ]
         except SetupError as error:  # a list beside the clips that cannot be read
@@ -212,18 +221,33 @@ def _in_folder(
 
 def _listed(top: str, name: str, state: FileState, model: str | None, copies: Path, prompts: Prompts) -> ManifestClip:
     """A clip with the prompt that is beside it, looked up among the copies of the texts there."""
-    clip = ManifestClip(f"{top}/{name}", printable(name), model, state)
+    uri, called = f"{top}/{name}", printable(name)
     try:
-        prompt = prompts.lookup(Source(copies / name, clip.name, model, copies))
+        prompt = prompts.lookup(Source(copies / name, called, model, copies))
     except ClipError as error:
-        return replace(clip, error=str(error))
+        return ManifestClip(uri, called, model, state, error=str(error))
     except OSError:  # a name that no file of this machine can have
-        return replace(clip, prompt=PromptOf(None, None, "none"))
-    return replace(clip, model=prompt.model, prompt=prompt)
+        return ManifestClip(uri, called, model, state, _shared(None, None, "none", None))
+    if not prompt.tags:
+        prompt = _shared(prompt.prompt, prompt.subject, prompt.source, prompt.model)
+    return ManifestClip(uri, called, prompt.model, state, prompt)
+
+
+@lru_cache(maxsize=4096)  # clips of one prompt, or of none, are most often listed together
+def _shared(prompt: str | None, subject: Subject | None, source: str, model: str | None) -> PromptOf:
+    return PromptOf(prompt, subject, source, model=model)
+
+
+def _in_order(names: list[str]) -> list[str]:
+    """The names in natural order, sorted in parts: their keys would take more room than what was listed."""
+    parts = (sorted(names[start : start + _SORTED], key=natural_key) for start in range(0, len(names), _SORTED))
+    return list(merge(*parts, key=natural_key))
 
 
 def _fetch_texts(top: str, clips: Sequence[str], texts: Sequence[tuple[str, int]], copies: Path) -> None:
     """Bring texts beside clips, and lists, to the same places below ``copies``."""
+    if not texts:
+        return
     stems = {name.rpartition(".")[0] for name in clips}
     wanted = []
     for name, size in texts:

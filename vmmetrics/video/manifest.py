@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import takewhile
+from itertools import chain, takewhile
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -185,7 +185,10 @@ def _place(place: str, path: Path, origin: str | None) -> str:
         scheme, _, rest = place.partition("://")
         return place if scheme.islower() else f"{scheme.lower()}://{rest}"
     if origin is None:
-        return os.path.abspath(path.parent / Path(place).expanduser())  # noqa: PTH100 - links are kept
+        try:
+            return os.path.abspath(path.parent / Path(place).expanduser())  # noqa: PTH100 - links are kept
+        except RuntimeError:
+            raise ValueError(f"there is no home folder for {printable(place)[:_SHOWN]}") from None
     if place.startswith(("/", "~")) or ".." in place.split("/"):
         raise ValueError(f"a list from elsewhere names no file of this machine: {printable(place)[:80]}")
     return f"{origin.rpartition('/')[0]}/{place}"
@@ -204,7 +207,7 @@ def write_manifest(path: Path, listing_of: Sequence[str], clips: Iterable[Manife
     header = {"listing_of": [safe_name(uri) for uri in listing_of], "listed": provenance.now()}
     try:
         with temporary.open("w", encoding="utf-8", errors="backslashreplace") as file:
-            for line in (header, *map(_line, clips)):
+            for line in chain([header], map(_line, clips)):  # one at a time: they may be millions
                 file.write(json.dumps(line, **_SEPARATORS) + "\n")  # type: ignore[arg-type]
             file.flush()
             os.fsync(file.fileno())

@@ -122,4 +122,4 @@ def some(names: Sequence[str], thing: str) -> str:
 
 def printable(name: str) -> str:
     """``name`` with bytes that are no UTF-8 escaped, so that it can be written to a record."""
-    return name.encode("utf-8", "backslashreplace").decode("utf-8")
+    return name if name.isascii() else name.encode("utf-8", "backslashreplace").decode("utf-8")

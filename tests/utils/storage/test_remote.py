@@ -153,11 +153,35 @@ def test_a_user_in_an_address_becomes_a_header(server: FileServer, tmp_path: Pat
 def test_what_may_be_shown_of_addresses() -> None:
     signed = f"https://me:{SECRET}@host/a.mp4?X-Amz-Credential={SECRET}&X-Amz-Signature={SECRET}"
     assert safe_name(signed) == "https://host/a.mp4"
-    assert safe_name(signed + "&id=1") == safe_name("https://host/a.mp4?id=1&X-Amz-Date=2")
+    assert safe_name(signed + "&id=1") == safe_name("https://host/a.mp4?id=1&X-Amz-Signature=2")
     assert safe_name("https://host/get?id=1") != safe_name("https://host/get?id=2")
     assert SECRET not in safe_name(f"https://host/get?unknown={SECRET}")
     assert masked(f"curl '{signed}' failed") == "curl 'https://***@host/a.mp4?***' failed"
     assert masked("s3://bucket/what?.mp4 and a@b.c") == "s3://bucket/what?.mp4 and a@b.c"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "HTTPS://host/a?X-Amz-Signature=SECRET", "https:/host/a?X-Amz-Signature=SECRET", "https://me:p@SECRET@host/a",
+        "https:/me:SECRET@host/a", "s3://me:p@SECRET@b/x", "s3:/me:SECRET@b/x", "https://me:p'SECRET@host/a",
+        "https://host/a?token=SECRET",
+    ],
+)  # fmt: skip
+def test_no_way_of_writing_an_address_lets_its_secret_through(given: str) -> None:
+    assert "SECRET" not in masked(f"failed: {given}") and "SECRET" not in masked(f"--mirror={given}")
+    assert "SECRET" not in safe_name(address_of(given) or "")
+
+
+def test_queries_tell_clips_apart_unless_they_sign() -> None:
+    asked = ["token=a", "token=b", "st=1", "sp=1", "policy=1", "expires=1", "X-Amz-Date=1", "sig=1&v=1", "sig=1&v=2"]
+    assert len({safe_name(f"http://h/v?{query}") for query in asked} | {"http://h/v"}) == len(asked) + 1
+    for one, other in (
+        ("X-Amz-Signature=a&X-Amz-Date=1", "X-Amz-Signature=b&X-Amz-Date=2"),
+        ("sig=a&se=1&sp=r", "sig=b&se=2&sp=r"),
+        ("Signature=a&Expires=1&Key-Pair-Id=k", "Expires=2&Signature=b&Key-Pair-Id=k"),
+    ):
+        assert safe_name(f"https://h/v?{one}") == safe_name(f"https://h/v?{other}") == "https://h/v"
     assert address_of("s3:/bucket/a.mp4") == "s3://bucket/a.mp4"  # as pathlib leaves it
     assert [address_of(path) for path in ("clips/a.mp4", "/a", "C:/a.mp4", "a:b")] == [None] * 4
 

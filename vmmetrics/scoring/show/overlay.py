@@ -163,7 +163,7 @@ def read_overlay(run: Path, sha256: str) -> Perceived | None:
         data = path.read_bytes() if path.is_file() else None
     except OSError as error:
         raise cannot("read", path, error) from error
-    if data is None:
+    if not data:  # empty: the power went before it was on the disk
         return None
     try:
         return decode_overlay(data)

@@ -13,13 +13,17 @@ WEB = ("http", "https")
 """Schemes of web servers, which list no folders."""
 
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://(.+)", re.DOTALL)
-_WITHOUT_SLASH = re.compile(rf"({'|'.join([*PACKAGES, *WEB])}):/([^/].*)", re.DOTALL)  # as pathlib leaves it
-# Parameters that sign an address, which may differ between two addresses of one file.
+_SCHEMES = "|".join([*PACKAGES, *WEB])
+_WITHOUT_SLASH = re.compile(rf"({_SCHEMES}):/([^/].*)", re.DOTALL)  # as pathlib leaves it
+# A query with one of these is signed; the others may then differ between two addresses of one file.
+_SIGNATURE = re.compile("(x-(amz|goog)-)?signature|sig", re.IGNORECASE)
 _SIGNING = re.compile(
-    "x-(amz|goog)-.*|awsaccesskeyid|googleaccessid|signature|expires|policy|key-pair-id|(access_)?token|response-.*"
+    "x-(amz|goog)-.*|awsaccesskeyid|googleaccessid|signature|expires|policy|key-pair-id|response-.*"
     "|sig|s[eprtv]|spr|ske|skoid|sks|skt|sktid|skv|sip",
     re.IGNORECASE,
 )
+_USER = re.compile(rf"([a-z][a-z0-9+.-]*://|(?:{_SCHEMES}):/)[^/\s]*@", re.IGNORECASE)
+_QUERY = re.compile(r"(https?:/[^\s?'\"<>]*)\?[^\s'\"<>]+", re.IGNORECASE)
 
 
 def address_of(given: str | os.PathLike[str]) -> str | None:
@@ -35,21 +39,23 @@ def address_of(given: str | os.PathLike[str]) -> str | None:
 
 def is_web(uri: str) -> bool:
     """Tell whether an address is of a web server, which lists no folders."""
-    return uri.startswith(("http://", "https://"))
+    return uri[: len("https://")].lower().startswith(("http://", "https://"))
 
 
 def safe_name(uri: str) -> str:
     """Return an address as it may be kept and shown: without user, password and query.
 
-    A query that is more than a signature tells files apart, and leaves eight digits of its hash.
+    A query tells files apart, and leaves eight digits of its hash; what signs it is left out of that.
 
     >>> safe_name("https://me:pw@host/a.mp4?X-Amz-Signature=1"), safe_name("http://host/get?id=1")
     ('https://host/a.mp4', 'http://host/get?cb774a99')
     """
     if not is_web(uri):
-        return re.sub(r"(?<=://)[^/@]*@", "", uri) if "@" in uri else uri
+        return re.sub(r"(?<=://)[^/]*@", "", uri) if "@" in uri else uri
     parts = urlsplit(uri)
-    named = sorted(pair for pair in parse_qsl(parts.query, True) if not _SIGNING.fullmatch(pair[0]))
+    pairs = parse_qsl(parts.query, True)
+    signed = any(_SIGNATURE.fullmatch(name) for name, _ in pairs)
+    named = sorted(pair for pair in pairs if not (signed and _SIGNING.fullmatch(pair[0])))
     query = f"?{hashlib.sha256(repr(named).encode()).hexdigest()[:8]}" if named else ""
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}{query}"
 
@@ -60,5 +66,4 @@ def masked(text: str) -> str:
     >>> masked("GET https://me:pw@host/a.mp4?sig=1 failed")
     'GET https://***@host/a.mp4?*** failed'
     """
-    text = re.sub(r"(?<=://)[^/\s@'\"]*@", "***@", text)
-    return re.sub(r"(https?://[^\s?'\"<>]*)\?[^\s'\"<>]+", r"\1?***", text)
+    return _QUERY.sub(r"\1?***", _USER.sub(r"\1***@", text))

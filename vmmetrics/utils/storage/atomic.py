@@ -37,19 +37,19 @@ def write_text(path: Path, text: str) -> None:
     write_atomically(path, text.encode("utf-8", "backslashreplace"))
 
 
-def write_atomically(path: Path, data: bytes) -> None:
-    """Replace ``path`` by a file with ``data`` in one step, on the disk when this returns.
+def write_atomically(path: Path, data: bytes, *, durable: bool = True) -> None:
+    """Replace ``path`` by a file with ``data`` in one step; if ``durable``, it is on the disk when this returns.
 
     Raises:
         SetupError: It cannot be written; what was there before still is.
     """
-    with writing(path) as file:
+    with writing(path, durable=durable) as file:
         file.write(data)
 
 
 @contextlib.contextmanager
-def writing(path: Path) -> Iterator[BinaryIO]:
-    """Open a file that takes the place of ``path`` in one step when the block ends, on the disk by then.
+def writing(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
+    """Open a file that takes the place of ``path`` in one step when the block ends, if ``durable`` on the disk by then.
 
     Raises:
         SetupError: It cannot be written; what was there before still is.
@@ -58,10 +58,12 @@ def writing(path: Path) -> Iterator[BinaryIO]:
     try:
         with temporary.open("wb") as file:
             yield file
-            file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
         temporary.replace(path)
-        sync_folder(path.parent)
+        if durable:
+            sync_folder(path.parent)
     except BaseException as error:
         with contextlib.suppress(OSError):  # a name too long, a folder that went away: the first reason counts
             temporary.unlink(missing_ok=True)

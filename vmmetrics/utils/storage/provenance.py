@@ -137,8 +137,8 @@ def conflicts(
 ) -> list[str]:
     """:func:`differences` for which scores of two configurations cannot lie in one run.
 
-    Those of two releases of this package can: the version of each score says whether they mean the same. Between two
-    releases nobody has vouched for that, so the code has to be the same where the number of the release is.
+    Those of two releases of this package can: the version of each score says whether they mean the same. Code that
+    changed within one release vouches for nothing, and has to be the same.
     """
     mine, other = _release(ours), _release(theirs)
     if mine is not None and other is not None and mine.partition("+")[0] != other.partition("+")[0]:

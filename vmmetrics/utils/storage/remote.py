@@ -76,8 +76,8 @@ def state_of(uri: str) -> FileState | None:
     return None if info.get("type") == "directory" else state_of_info(info)
 
 
-def files_below(uri: str) -> Iterator[tuple[str, FileState]]:
-    """List the files below a folder, one folder after the other.
+def files_below(uri: str, *, deep: bool = True) -> Iterator[tuple[str, FileState]]:
+    """List the files below a folder, one folder after the other; those in it alone where not ``deep``.
 
     Yields:
         Path below the folder, with ``/``, and state. Names that lead elsewhere (``..``) are passed over.
@@ -90,14 +90,17 @@ def files_below(uri: str) -> Iterator[tuple[str, FileState]]:
     folders = [top]
     while folders:
         folder = folders.pop()
-        for info in _retried(uri, lambda: store.ls(folder, detail=True)):  # noqa: B023 - called at once
+        infos = list(_retried(uri, lambda: store.ls(folder, detail=True)))  # noqa: B023 - called at once
+        infos.reverse()
+        while infos:  # what was yielded is held no longer: a folder may have a million files
+            info = infos.pop()
             name = str(info["name"]).rstrip("/")
             inside = name[len(top) + 1 :]
             if not name.startswith(f"{top}/") or {"", ".", ".."} & set(inside.split("/")) or "\0" in inside:
                 continue
             if info.get("type") != "directory":
                 yield inside, state_of_info(info)
-            elif name != folder:
+            elif deep and name != folder:
                 folders.append(name)
 
 
