@@ -67,7 +67,7 @@ class RunDirectory(Locked):
         self._delay = delay
         self._waiting: dict[str, _Outcome] = {}
         self._notes: list[dict[str, Any]] = []
-        self._due = inf
+        self._due, self._committed = inf, -inf  # by the monotonic clock
         self._in_doubt = False
         self._index: RunIndex | None = None
         if self.path in _open_here:
@@ -192,8 +192,7 @@ class RunDirectory(Locked):
             line = encode(whole.to_json())
         before = self._waiting.get(record.key)
         self._waiting[record.key] = _Outcome(whole, line, (before.events if before else b"") + lines, poster)
-        self._due = min(self._due, time.monotonic() + self._delay)
-        self.commit_due()
+        self._commit_soon()
         return whole
 
     def _keep(self, record: Record, sha256: str, pictures: Pictures) -> bytes:
@@ -207,7 +206,11 @@ class RunDirectory(Locked):
     def note_state(self, key: str, sha256: str, state: State) -> None:
         """Keep that a file which looks changed has the content that was scored, so that it is not hashed again."""
         self._notes.append({"key": key, "sha256": sha256, "state": dict(state)})
-        self._due = min(self._due, time.monotonic() + self._delay)
+        self._commit_soon()
+
+    def _commit_soon(self) -> None:
+        """Write now, or where something was written just before, together with what comes until it may be again."""
+        self._due = min(self._due, self._committed + self._delay)
         self.commit_due()
 
     def commit_due(self) -> float:
@@ -243,6 +246,7 @@ class RunDirectory(Locked):
             self._entries.update()
             done = [key for key, outcome in self._waiting.items() if outcome.released]
             self._waiting, self._notes, self._due, self._in_doubt = {}, [], inf, False
+            self._committed = time.monotonic()
         for key in done:
             super().release(key)
 
