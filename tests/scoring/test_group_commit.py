@@ -40,12 +40,13 @@ def test_sixty_four_are_written_with_two_syncs(tmp_path: Path, monkeypatch: pyte
 
     monkeypatch.setattr(Journal, "write", spy)
     with RunDirectory(tmp_path, {}, {}, delay=60) as run:
-        for number in range(100):
+        for number in range(101):
             run.append(record(number), EVENTS)
-        assert written == [("events.jsonl", 64), ("scores.jsonl", 64)]
-        assert run.newest("/x/99.mp4") == record(99)  # although it waits
-    assert written[2:] == [("events.jsonl", 36), ("scores.jsonl", 36)]
-    assert len(read_records(tmp_path)) == 100
+        assert written[:2] == [("events.jsonl", 1), ("scores.jsonl", 1)]  # nothing was written just before
+        assert written[2:] == [("events.jsonl", 64), ("scores.jsonl", 64)]
+        assert run.newest("/x/100.mp4") == record(100)  # although it waits
+    assert written[4:] == [("events.jsonl", 36), ("scores.jsonl", 36)]
+    assert len(read_records(tmp_path)) == 101
 
 
 class Slow:
@@ -91,6 +92,7 @@ def test_a_slow_clip_keeps_no_other_from_the_disk(tmp_path: Path) -> None:
 
 def test_a_claim_is_held_until_the_outcome_is_on_the_disk(tmp_path: Path) -> None:
     with RunDirectory(tmp_path, {}, {}, delay=60) as run:
+        run.append(record(0), EVENTS)  # is written at once: what follows waits
         assert run.claim("/x/1.mp4")
         run.append(record(1), EVENTS)
         run.release("/x/1.mp4")
@@ -101,24 +103,24 @@ def test_a_claim_is_held_until_the_outcome_is_on_the_disk(tmp_path: Path) -> Non
 
 def test_an_interrupted_commit_writes_no_line_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with RunDirectory(tmp_path, {}, {}, delay=60) as run:
-        for number in range(3):
+        for number in range(4):  # the first is written at once
             run.append(record(number), EVENTS)
         fsync, calls = os.fsync, []
 
         def interrupt(descriptor: int) -> None:
             fsync(descriptor)
             calls.append(descriptor)
-            if len(calls) == 3:  # of events.jsonl and its folder, and now of scores.jsonl
+            if len(calls) == 2:  # of events.jsonl, and now of scores.jsonl
                 raise KeyboardInterrupt
 
         with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
             patch.setattr("vmmetrics.utils.storage.journal.os.fsync", interrupt)
             run.commit()
-        assert lines(tmp_path) == 3
-        run.append(record(3), EVENTS)
-        run.commit()
         assert lines(tmp_path) == 4
-    assert len(read_records(tmp_path)) == 4
+        run.append(record(4), EVENTS)
+        run.commit()
+        assert lines(tmp_path) == 5
+    assert len(read_records(tmp_path)) == 5
 
 
 def test_without_a_delay_each_is_written_at_once(tmp_path: Path) -> None:
