@@ -92,10 +92,9 @@ def chaos(machines: Machines, folder: Path, count: int, minutes: float, rng: ran
                     killed[0] += 1
 
     clips = make_clips(folder / "clips", *names(count, 100))
-    _, seconds = disturbed(machines, folder, clips, kill)
-    print(
-        f"chaos: {count} clips, {killed[0]} workers killed in {seconds:.0f} s: {verdict(folder / 'run', clips, folder)}"
-    )
+    code, seconds = disturbed(machines, folder, clips, kill)
+    shown = verdict(folder / "run", clips, folder)
+    print(f"chaos: {count} clips, {killed[0]} workers killed in {seconds:.0f} s, exit code {code}: {shown}", flush=True)
 
 
 def freeze(machines: Machines, folder: Path, seconds: float) -> None:

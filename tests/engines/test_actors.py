@@ -36,7 +36,7 @@ def workers(monkeypatch: pytest.MonkeyPatch, said: list[str]) -> Any:
     connection = SimpleNamespace(nodes=nodes, in_doubt=False, lost=False, free={})
     monkeypatch.setattr(actors, "Connection", lambda _: connection)
     monkeypatch.setattr(actors, "_remote", lambda _: (Worker(), Worker()))
-    monkeypatch.setattr(actors, "_PAUSE_SECONDS", 0.05)
+    monkeypatch.setattr(actors, "_PAUSE_SECONDS", 0.02)
     monkeypatch.setattr(ray, "kill", lambda _: None)
     return actors.Actors(dict, Cluster(), {"weights": "1"}, {}, said.append)  # type: ignore[arg-type]
 
@@ -52,48 +52,58 @@ def started(workers: Any, node: str | None) -> Any:
     return actor
 
 
+def wait_for_pauses(workers: Any) -> None:
+    while any(node.paused for node in workers._nodes.values()):
+        time.sleep(0.01)
+        workers.end_pauses()
+
+
 def test_where_others_have_what_is_needed_it_is_tried_again_later(workers: Any, said: list[str]) -> None:
     for node in ("a", "b"):
         assert workers.can_start
         workers.give_up(started(workers, node), "busy", "the disk is full")
     assert not workers.can_start
-    assert said == [f"no worker is started on node {node} for 0.05 s: the disk is full" for node in ("a", "b")]
-    time.sleep(0.06)
-    workers.end_pauses()
+    assert said == [f"no worker is started on node {node} for 0.02 s: the disk is full" for node in ("a", "b")]
+    wait_for_pauses(workers)
     assert workers.can_start
 
 
 def test_where_that_does_not_end_the_node_is_refused(workers: Any) -> None:
-    for _ in range(5):
+    for _ in range(4):
         workers.give_up(started(workers, "a"), "busy", "the disk is full")
-    workers.note_answer(started(workers, "b"))
-    for _ in range(5):
         workers.give_up(started(workers, "b"), "busy", "the disk is full")
         workers.note_answer(started(workers, "b"))
     for actor in list(workers.all):
         workers.drop(actor)
     workers.give_up(started(workers, "a"), "busy", "the disk is full")  # "b" is left
     with pytest.raises(SetupError, match=r"(?s)No node of the cluster can do the work.*a: the disk is full"):
-        for _ in range(6):
+        for _ in range(5):
             workers.give_up(started(workers, "b"), "busy", "the disk is full")
 
 
-def test_one_accident_does_not_cost_a_node(workers: Any, said: list[str]) -> None:
-    for _ in range(2):
-        workers.give_up(started(workers, "a"), "failed", "OSError: stale file handle")
+def test_accidents_cost_a_node_that_works_a_while(workers: Any, said: list[str]) -> None:
     actor = started(workers, "a")
     workers.prepare(actor, ("ready", {"weights": "1"}))
-    assert actor.ready and not said
+    workers.note_answer(actor)
     for _ in range(3):
+        assert not said
         workers.give_up(started(workers, "a"), "failed", "OSError: stale file handle")
-    assert said == ["node a gets no more workers: OSError: stale file handle"]
+    assert said == ["no worker is started on node a for 0.02 s: OSError: stale file handle"]
+
+
+def test_where_none_has_worked_three_of_them_are_enough(workers: Any, said: list[str]) -> None:
+    with pytest.raises(SetupError, match=r"(?s)No node of the cluster.*a: they crash.*b: they crash"):
+        for _ in range(3):
+            for node in ("a", "b"):
+                workers.give_up(started(workers, node), "died", "they crash")
+    assert said == ["node a is not used: they crash", "node b is not used: they crash"]
 
 
 def test_workers_that_never_say_where_they_are_end_a_run_that_has_no_others(workers: Any, said: list[str]) -> None:
     there = started(workers, "b")
     for _ in range(3):
         workers.give_up(started(workers, None), "died", "No module named 'vmmetrics'")
-    assert said == ["some workers cannot be started: No module named 'vmmetrics'"]
+    assert said == ["none are started for 0.02 s: some workers cannot be started: No module named 'vmmetrics'"]
     assert not workers.can_start
     workers.drop(there)
     with pytest.raises(SetupError, match="The workers cannot be started: No module named 'vmmetrics'"):

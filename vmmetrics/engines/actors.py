@@ -22,10 +22,11 @@ CLOCK_SECONDS = 60.0
 """By which the clock of a node may differ before that is said."""
 _PLACE_SECONDS = 60.0  # without room for a worker, after which that is said
 _TAIL_SECONDS = 5.0  # for a node to read what a worker printed
-_FAILURES = 3  # in a row of workers of one node that take no items, after which the node is refused
-_PAUSE_SECONDS = 120.0  # without new workers on a node where others have what they need
-_PAUSES = 5  # of a node, without an answer from it, after which it is refused
+_FAILURES = 3  # in a row of workers of one node that take no items, after which it gets no others for a while
+_PAUSE_SECONDS = 10.0  # of the first such while; doubled for each further one
+_PAUSES = 4  # of a node without an answer from it, after which it is refused
 _NODE_LABEL = "ray.io/node-id"
+_TEXT = 600  # characters of what Ray says
 _THREADS = "OMP_NUM_THREADS"  # of numpy; with another number than here, as Ray sets, sums are rounded otherwise
 
 
@@ -37,7 +38,14 @@ class _Node:
     refused: str = ""  # why
     paused: float = 0.0  # until, by the monotonic clock
     pauses: int = 0  # since its last answer
-    failures: int = 0  # of workers, since one was ready
+    failures: int = 0  # of workers, since one was ready or it paused
+    worked: bool = False  # it gave an answer
+
+    def pause(self) -> float:
+        """Let no worker be started for a while; return its seconds."""
+        seconds: float = _PAUSE_SECONDS * 2 ** (self.pauses - 1)
+        self.paused = time.monotonic() + seconds
+        return seconds
 
     @property
     def barred(self) -> bool:
@@ -143,13 +151,12 @@ class Actors(Generic[Item]):
         self._said_room = False
         self.connection = Connection(cluster)
         self._worker, self._tail = _remote(cluster)
-        self._not_before = 0.0  # the next start
         self._placed = time.monotonic()  # when a worker last found room
 
     @property
     def can_start(self) -> bool:
         """Whether a worker may be started: the head is there, and a node that has room for one is not barred."""
-        if self.connection.in_doubt or time.monotonic() < self._not_before:
+        if self.connection.in_doubt or self._nodes[None].barred:
             return False
         fit = [name for name, node in self.connection.nodes.items() if self._fits(node)]
         return not fit or not all(self._nodes[name].barred for name in fit)  # nodes may join
@@ -207,7 +214,8 @@ class Actors(Generic[Item]):
 
     def note_answer(self, actor: ClusterActor[Item]) -> None:
         """Take in that a node does work."""
-        self._nodes[actor.node].pauses = 0
+        node = self._nodes[actor.node]
+        node.worked, node.pauses, self._nodes[None].pauses = True, 0, 0
 
     def give_up(self, actor: ClusterActor[Item], kind: str, why: str) -> None:
         """Give a worker up that has nothing in hand, and see what that says of its node.
@@ -223,20 +231,31 @@ class Actors(Generic[Item]):
         """
         node = self._nodes[actor.node]
         node.failures += kind not in ("refused", "busy")
-        node.pauses += kind == "busy"
-        if kind == "refused" or node.pauses > _PAUSES or (node.failures >= _FAILURES and actor.greeting is not None):
+        if kind == "busy" or node.failures >= _FAILURES:
+            node.pauses, node.failures = node.pauses + 1, 0
+            hopeless = kind != "busy" and not any(node.worked for node in self._nodes.values())
+            if actor.greeting is None:
+                self._pause_all(actor, node, why, hopeless)
+            elif hopeless or node.pauses > _PAUSES:
+                self.refuse(actor, why)
+            else:
+                self.drop(actor)
+                seconds = node.pause()
+                self._say(f"no worker is started on node {actor.greeting.host} for {seconds:g} s: {why}")
+        elif kind == "refused":
             self.refuse(actor, why)
-            return
+        else:
+            self.drop(actor)
+
+    def _pause_all(self, actor: ClusterActor[Item], node: _Node, why: str, hopeless: bool) -> None:
+        """Start no worker for a while, since nobody knows on which node they cannot be."""
         self.drop(actor)
-        if kind == "busy":
-            node.paused = time.monotonic() + _PAUSE_SECONDS
-            self._say(f"no worker is started on node {self._host(actor)} for {_PAUSE_SECONDS:g} s: {why}")
-        elif node.failures >= _FAILURES:  # of workers that did not say where they are
-            text = f"workers cannot be started: {' '.join(why.split())[-600:]}"
-            if not any(other.greeting for other in self.all):
-                raise SetupError(f"The {text}")
-            node.failures, self._not_before = 0, time.monotonic() + _PAUSE_SECONDS
-            self._say(f"some {text}")
+        text = f"workers cannot be started: {' '.join(why.split())[-_TEXT:]}"
+        if hopeless and not any(other.greeting for other in self.all):
+            raise SetupError(f"The {text}")
+        node.pauses = min(node.pauses, _PAUSES)
+        seconds = node.pause()
+        self._say(f"none are started for {seconds:g} s: some {text}")
 
     def end_pauses(self) -> None:
         """Let workers be started again on nodes whose pause is over."""
@@ -254,7 +273,8 @@ class Actors(Generic[Item]):
             SetupError: No other node is left.
         """
         self.drop(actor)
-        node, host = self._nodes[actor.node], self._host(actor)
+        assert actor.greeting is not None  # noqa: S101  (nothing else is known to differ)
+        node, host = self._nodes[actor.node], actor.greeting.host
         if not node.refused:
             node.refused = f"{host}: {why}"
             used = any(other.ready and other.node == actor.node for other in self.all)
@@ -263,9 +283,6 @@ class Actors(Generic[Item]):
         if not left and not any(other.ready for other in self.all):
             reasons = (f"  {node.refused}" for node in self._nodes.values() if node.refused)
             raise SetupError("No node of the cluster can do the work:", *reasons)
-
-    def _host(self, actor: ClusterActor[Item]) -> str:
-        return "(not known)" if actor.greeting is None else actor.greeting.host
 
     def _fits(self, node: Mapping[str, Any]) -> bool:
         """Whether a node has room for a worker when nobody else is there."""
