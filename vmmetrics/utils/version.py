@@ -1,3 +1,3 @@
 """The version, where nothing else has to be loaded to know it."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
