@@ -69,7 +69,9 @@ def disturbed(
 ) -> tuple[int, float]:
     """Score while something disturbs; return the exit code and the seconds."""
     begin, over = time.monotonic(), threading.Event()
-    process = start(machines, folder / "log", clips, "-o", folder / "run", "-j", 4, "--timeout", timeout, "-q")
+    process = start(
+        machines, folder / "log", clips, "-o", folder / "run", "-j", 4, "--timeout", timeout, "-q", "--retries", 5
+    )
     wait_for_lines(folder / "run", 1, process)
     thread = threading.Thread(target=disturb, args=(over,))
     thread.start()
@@ -80,7 +82,7 @@ def disturbed(
 
 
 def chaos(machines: Machines, folder: Path, count: int, minutes: float, rng: random.Random) -> None:
-    """Kill a random worker every 2 seconds."""
+    """Kill a random worker every 2 seconds: so often that by chance one clip may be in hand three times."""
     killed = [0]
 
     def kill(over: threading.Event) -> None:
