@@ -30,6 +30,7 @@ from vmmetrics.scoring.work import Outcome
 from vmmetrics.utils.storage.state import FileState
 
 MODELS = 10
+STEPS = ("write", "rebuild", "settled", "one", "tables", "join")
 COMMITTED = 20_000
 """Outcomes for which the group commit is timed; the other clips are written in large pieces."""
 
@@ -176,7 +177,7 @@ def main() -> None:
         print(json.dumps({**found, "peak, MB": round(peak())}))
         return
     with tempfile.TemporaryDirectory(dir=sys.argv[2] if len(sys.argv) > 2 else None) as folder:
-        for step in ("write", "rebuild", "settled", "one", "tables", "join"):
+        for step in STEPS:
             command = [sys.executable, "-m", "benchmarks.run_directory", str(clips), folder, step]
             done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
             print(f"{step}: {done.stdout.strip()}", flush=True)
