@@ -16,7 +16,9 @@ import typer
 import typer.main
 
 from vmmetrics.cli.app import app
+from vmmetrics.cli.running import parse_scratch
 from vmmetrics.cli.usage import ELSEWHERE, RENAMED
+from vmmetrics.utils.storage.scratch import Scratch
 from vmmetrics.utils.tensors import devices
 
 Captured = pytest.CaptureFixture[str]
@@ -231,3 +233,12 @@ def test_a_question_is_asked_with_what_it_is_about(capsys: Captured, monkeypatch
 def test_without_torch_the_cpu_is_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     assert devices() == ["cpu"]
+
+
+def test_a_scratch_folder_and_its_bound(tmp_path: Path) -> None:
+    assert parse_scratch("a/b:2KB") == Scratch("a/b", 2048)
+    (tmp_path / "a:b").mkdir()
+    assert parse_scratch(f"{tmp_path}/a:b").folder == f"{tmp_path}/a:b"
+    assert parse_scratch(f"{tmp_path}:a/b").folder == f"{tmp_path}:a/b"
+    with pytest.raises(typer.BadParameter, match=r"expected a size .* but got 'large'"):
+        parse_scratch(f"{tmp_path}/c:large")

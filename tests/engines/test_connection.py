@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from vmmetrics.cli.main import main
+from vmmetrics.engines import connection
 from vmmetrics.engines.connection import Cluster, Connection
 from vmmetrics.errors import SetupError
 
@@ -32,6 +34,14 @@ def test_shares_that_cannot_be_are_refused() -> None:
     for takes in ({"gpus": 1.5}, {"cpus": 0}, {"cpus": -1}, {"gpus": float("nan")}, {"retries": 0}):
         with pytest.raises(ValueError, match="Expected"):
             Cluster(**takes)  # type: ignore[arg-type]
+
+
+def test_where_no_head_answers_that_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "check_installed", lambda: None)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+    with pytest.raises(SetupError, match=rf"No Ray cluster answers at {address} \(Connection refused\): start one"):
+        Connection(Cluster(address))
 
 
 def test_without_ray_the_message_names_the_command(

@@ -57,7 +57,7 @@ def test_counts_rate_and_time_left_are_those_of_the_journal(tmp_path: Path) -> N
     write_run(run, lines)
     reader = StatusReader(run)
     found = reader.read(START + timedelta(minutes=8))
-    assert (found.clips, found.scored, found.failed, found.missing, found.ended) == (10, 4, 1, 5, False)
+    assert (found.clips, found.scored, found.failed, found.to_do, found.ended) == (10, 4, 1, 5, False)
     assert found.per_minute == 4 / 8
     assert found.seconds_left == 5 / (4 / 8) * 60
     assert found.last == START + timedelta(minutes=4)
@@ -66,7 +66,7 @@ def test_counts_rate_and_time_left_are_those_of_the_journal(tmp_path: Path) -> N
     with (run / "scores.jsonl").open("a") as file:
         file.write(json.dumps(line("f", "n1:7", 14)) + "\n" + '{"clip": "torn')
     found = reader.read(START + timedelta(minutes=15))
-    assert (found.scored, found.missing) == (5, 4)
+    assert (found.scored, found.to_do) == (5, 4)
     assert found.per_minute == 1 / 10  # of the last ten minutes, of which only f is
 
 
@@ -77,19 +77,19 @@ def test_a_session_that_adds_clips_to_a_large_run_misses_them(tmp_path: Path) ->
     reader = StatusReader(run)
     note(run, begin=None)  # what of its ten clips is settled is not known yet
     found = reader.read(START)
-    assert (found.clips, found.scored, found.failed, found.missing, found.ended) == (10, None, None, None, False)
+    assert (found.clips, found.scored, found.failed, found.to_do, found.ended) == (10, None, None, None, False)
     note(run, begin={"settled": 3, "offset": size})
     found = reader.read(START)
-    assert (found.clips, found.scored, found.failed, found.missing) == (10, 3, 0, 7)
+    assert (found.clips, found.scored, found.failed, found.to_do) == (10, 3, 0, 7)
     with (run / "scores.jsonl").open("a") as file:
         for clip, error in (("new", None), ("old0", None), ("old1", "again")):  # the failed ones are tried once more
             file.write(json.dumps(line(clip, "n2:8", 1, error=error)) + "\n")
     for each in (reader, StatusReader(run)):
         found = each.read(START + timedelta(minutes=2))
-        assert (found.clips, found.scored, found.failed, found.missing) == (10, 5, 1, 4)
+        assert (found.clips, found.scored, found.failed, found.to_do) == (10, 5, 1, 4)
         assert {node.node: (node.done, node.failed) for node in found.nodes} == {"n1": (18, 0), "n2": (3, 1)}
     note(run, ended=str(START + timedelta(minutes=2)))
-    assert (reader.read(START + timedelta(minutes=3)).missing, found.per_minute) == (0, 1.5)
+    assert (reader.read(START + timedelta(minutes=3)).to_do, found.per_minute) == (0, 1.5)
 
 
 def test_a_session_notes_what_was_settled_before_it(make_clips: Any, tmp_path: Path, fake_suite: None) -> None:
@@ -98,7 +98,7 @@ def test_a_session_notes_what_was_settled_before_it(make_clips: Any, tmp_path: P
     make_clips("d", folder="more")
     score([clips / "a.npy", tmp_path / "more"], out=run)
     found = StatusReader(run).read()
-    assert (found.clips, found.scored, found.failed, found.missing, found.ended) == (2, 2, 0, 0, True)
+    assert (found.clips, found.scored, found.failed, found.to_do, found.ended) == (2, 2, 0, 0, True)
     assert sum(node.done for node in found.nodes) == 4
 
 
@@ -128,14 +128,14 @@ def test_status_of_a_run_that_another_process_has_open(
         process.kill()
         process.communicate()
     shown = json.loads(capsys.readouterr().out)
-    assert shown["ended"] is False and shown["clips"] == 3 and shown["missing"] >= 1
+    assert shown["ended"] is False and shown["clips"] == 3 and shown["to_do"] >= 1
     assert ended.value.code == (3 if shown["failed"] else 0)
 
 
 def test_a_finished_run_misses_nothing(make_clips: Any, tmp_path: Path, fake_suite: None) -> None:
     score(make_clips("a", "b"), out=tmp_path / "run", jobs=1)
     found = StatusReader(tmp_path / "run").read()
-    assert (found.ended, found.scored, found.missing, found.seconds_left) == (True, 2, 0, None)
+    assert (found.ended, found.scored, found.to_do, found.seconds_left) == (True, 2, 0, None)
     assert sum(node.done for node in found.nodes) == 2 and found.nodes[0].node == os.uname().nodename
     with pytest.raises(SetupError, match="no run directory"):
         StatusReader(tmp_path)

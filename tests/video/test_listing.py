@@ -139,7 +139,7 @@ def test_clips_told_apart_by_a_query_are_kept_and_repeated_lines_counted(tmp_pat
     remarks: list[str] = []
     tasks = tasks_of_paths([tmp_path / "urls.txt"], ("tcs",), remarks=remarks)[0]
     assert [task.uri for task in tasks] == lines[:3]
-    assert remarks == ["2 of the clips listed were named before; each place is scored once"]
+    assert remarks == ["2 of the clips listed were named before; each is scored once"]
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def parse_scratch(text: str | None) -> Scratch:
     if text is None:
         return Scratch()
     folder, colon, size = text.rpartition(":")
-    if not colon or not size[:1].isdecimal() or os.path.isdir(text):  # noqa: PTH112 - a text
+    if not colon or re.search(r"[/\\]", size) or os.path.isdir(text):  # noqa: PTH112 - a text
         return Scratch(text, DEFAULT_BYTES)
     return Scratch(folder, parse_bytes(size, "--scratch"))
 
@@ -111,6 +111,7 @@ def run_clips(
         The records, the consoles for results and for messages, and whether the mirror, if any, is complete.
     """
     from vmmetrics.cli.progress import LiveProgress
+    from vmmetrics.engines.connection import check_cluster
     from vmmetrics.scoring.directory import check_directory
     from vmmetrics.scoring.local import RUNS_FOLDER, default_directory, prepare, run
     from vmmetrics.scoring.mirror import Mirror
@@ -119,7 +120,9 @@ def run_clips(
     from vmmetrics.utils.storage.job_folder import check_folder
 
     output, messages = open_consoles()
-    setup, directory = None, out
+    setup, directory, cluster = None, out, start.cluster
+    if cluster is not None and dry_run is None:
+        check_cluster(cluster)
     if out is not None:
         check_directory(out)
     if dry_run is None and any(address_of(clip) is not None for clip in given.clips):  # its directory will list them
@@ -141,6 +144,8 @@ def run_clips(
     messages.print(f"{count(len(tasks), 'clip')}, {setup.label}")
     if from_where := prompts_found(tasks):
         messages.print(from_where, soft_wrap=True)
+    if cluster is not None:
+        messages.print(f"{'starting a' if cluster.address is None else 'connecting to the'} Ray cluster ...")
     kept = f"stopped; what was scored is in {directory}, the same command goes on"
     with (
         until_stopped(messages, kept),

@@ -26,7 +26,7 @@ def status(
     watch: Annotated[bool, option("Print it every 2 seconds until the session has ended.", "--watch")] = False,
     form: options.Format = "text",
 ) -> None:
-    """Say how far a run is: clips done, failed and missing, rate, time left, and what each node did.
+    """Say how far a run is: clips done, failed and to do, rate, time left, and what each node did.
 
     Reads the run directory alone, and takes no lock: safe while others score. Exit codes: 0 nothing failed so far,
     3 some clips failed, 2 no run.
@@ -53,10 +53,10 @@ def _tables(found: RunStatus, now: datetime) -> list[DisplayTable]:
     from vmmetrics.cli.progress import clock
     from vmmetrics.utils.display.tables import DisplayTable, count, figure, heads, number
 
-    columns = heads("run", "state", "clips", "scored", "failed", "missing", "a minute", "left", "last, ago", texts=2)
+    columns = heads("run", "state", "clips", "scored", "failed", "to do", "a minute", "time left", "last, ago", texts=2)
     whole = DisplayTable("status", "Run", "", columns)
     left = figure(found.seconds_left, "–" if found.seconds_left is None else clock(found.seconds_left))
-    counts = (figure(value, count(value)) for value in (found.clips, found.scored, found.failed, found.missing))
+    counts = (figure(value, count(value)) for value in (found.clips, found.scored, found.failed, found.to_do))
     rate = figure(found.per_minute, number(found.per_minute, 1))
     state = "finished" if found.ended else "not finished"
     whole.add(found.run.resolve().name, state, *counts, rate, left, _ago(found.last, now))
@@ -76,7 +76,7 @@ def _ago(moment: datetime | None, now: datetime) -> Any:
 
 
 def _data(found: RunStatus) -> dict[str, Any]:
-    names = ("started", "ended", "clips", "scored", "failed", "missing", "per_minute", "seconds_left", "last")
+    names = ("started", "ended", "clips", "scored", "failed", "to_do", "per_minute", "seconds_left", "last")
     data = {"run": str(found.run), **{name: _plain(getattr(found, name)) for name in names}}
     fields = ("node", "processes", "done", "failed", "last")
     return data | {"nodes": [{name: _plain(getattr(node, name)) for name in fields} for node in found.nodes]}

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
-from vmmetrics.errors import SetupError
+from vmmetrics.errors import SetupError, os_reason
 
 INSTALL = 'pip install "vmmetrics[ray]"'
 """What installs Ray."""
@@ -25,6 +25,7 @@ STORE_BYTES = 100 * 10**6
 """Object store of a cluster that this process starts: tasks and answers take a few kilobytes each."""
 _HARD_EXIT_SECONDS = "300"  # after which Ray ends a process whose head is gone; 60 is too short for large tables
 _POLL_SECONDS = 1.0
+_ANSWER_SECONDS = 10.0  # for a head to take a connection
 _REFUSALS = 3  # in a row, of the head's port, that make it lost
 _DOUBT_SECONDS = 5.0  # without an answer
 _SILENT_SECONDS = 30.0  # without an answer from a head whose port is open
@@ -54,10 +55,9 @@ class Cluster:
 
     def __post_init__(self) -> None:
         if self.address is not None and self.address != "auto" and _host_and_port(self.address) is None:
-            raise ValueError(
-                f"Expected an address as auto or HOST:PORT but got {self.address!r}; ray:// is not supported: start "
-                "the command on a node of the cluster, or with 'ray job submit'"
-            )
+            instead = "; start the command on a node of the cluster, or with 'ray job submit'"
+            hint = instead if "//" in self.address else ""
+            raise ValueError(f"Expected an address as auto or HOST:PORT but got {self.address!r}{hint}")
         if not (self.cpus >= 0 and self.gpus >= 0 and self.cpus + self.gpus > 0):
             raise ValueError(
                 f"Expected CPUs and GPUs of a worker from 0, and not both 0, but got {self.cpus}, {self.gpus}"
@@ -103,6 +103,45 @@ def _check_token(address: str) -> None:
         )
 
 
+def _check_answers(address: str) -> None:
+    """Make sure that somebody listens at an address: Ray itself tries for a quarter of an hour.
+
+    Raises:
+        SetupError: Nobody does.
+    """
+    if (split := _host_and_port(address)) is None:
+        return
+    try:
+        socket.create_connection(split, _ANSWER_SECONDS).close()
+    except OSError as error:
+        raise SetupError(
+            f"No Ray cluster answers at {address} ({os_reason(error)}): start one with 'ray start --head', or give "
+            "the address of its head with --address HOST:PORT"
+        ) from error
+
+
+def _found_address() -> str:
+    """Return the address that Ray takes for ``auto``; that word where it finds none, of which it says why itself."""
+    with contextlib.suppress(Exception):
+        from ray._private.services import canonicalize_bootstrap_address
+
+        return str(canonicalize_bootstrap_address("auto"))
+    return "auto"
+
+
+def check_cluster(cluster: Cluster) -> None:
+    """Make sure, without loading Ray, that a cluster may be connected to, and that its head is there.
+
+    Raises:
+        SetupError: Ray is not installed, nothing answers, or it is on another machine and takes no token.
+    """
+    if cluster.address is not None:
+        _check_token(cluster.address)
+    check_installed()
+    if cluster.address is not None:
+        _check_answers(cluster.address)
+
+
 def check_installed() -> None:
     """Refuse to go on without Ray.
 
@@ -127,8 +166,7 @@ class Connection:
     """
 
     def __init__(self, cluster: Cluster) -> None:
-        if cluster.address is not None:
-            _check_token(cluster.address)
+        check_cluster(cluster)
         os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
         os.environ.setdefault("RAY_gcs_rpc_server_reconnect_timeout_s", _HARD_EXIT_SECONDS)
         if cluster.address is None and "ray" not in sys.modules:  # which reads them once
@@ -136,7 +174,6 @@ class Connection:
             os.environ.setdefault(_MODE, "token")
             if os.environ[_MODE] == "token":  # nobody else on this machine or network may use the cluster
                 os.environ.setdefault(_TOKEN, secrets.token_hex(32))
-        check_installed()
         import ray
 
         self._owned = not ray.is_initialized()
@@ -146,6 +183,8 @@ class Connection:
                 "cluster and give its address"
             )
         if self._owned:
+            if cluster.address == "auto":
+                _check_answers(_found_address())
             _connect(cluster)
         self.address = str(ray.get_runtime_context().gcs_address)
         try:
@@ -245,6 +284,8 @@ def _connect(cluster: Cluster) -> None:
         if "version mismatch" in text.lower():
             here = f"Ray {ray.__version__}, Python {platform.python_version()}"
             text = f"its Ray or Python is of another version than here ({here}): {text}"
+        elif cluster.address is not None:
+            text += f"; something listens there: most likely it takes another token ({_TOKEN} or RAY_AUTH_TOKEN_PATH)"
         raise SetupError(f"The Ray cluster cannot {where}: {text[:_TEXT]}") from error
     _quieten()
 

@@ -14,7 +14,7 @@ from typing import NamedTuple, Self
 from vmmetrics.errors import SetupError, VMMetricsError, explain
 from vmmetrics.scoring.index import EVENTS, SCORES, STATES
 from vmmetrics.scoring.pictures import POSTERS
-from vmmetrics.utils.storage.addresses import address_of, is_web, safe_name
+from vmmetrics.utils.storage.addresses import address_of, safe_name
 from vmmetrics.utils.storage.atomic import temporary_of
 from vmmetrics.utils.storage.remote import RemoteError, check_address, download, files_below, read_bytes, upload
 from vmmetrics.utils.storage.state import FileState
@@ -23,6 +23,7 @@ EVERY_SECONDS = 180.0
 """Between two looks at what has changed."""
 PIECE_BYTES = 32 * 2**20
 """Most bytes of a piece of a journal."""
+_STORES = ("s3", "s3a", "gs", "gcs", "memory")  # that can be written; the last is for trying it out
 _COMPARED = 4096  # bytes of a journal by which its run is known
 _PIECES = ".parts"  # what the folder of a journal's pieces is called behind its name
 _SLACK_NS = 600 * 10**9  # by which times of files may be out of order
@@ -81,7 +82,7 @@ class Mirror:
         self._thread = threading.Thread(target=self._watch, name="mirror", daemon=True)
         if address is None:
             return
-        if self._top is None or is_web(self._top) or self._top.startswith("hf://"):
+        if self._top is None or self._top.partition("://")[0] not in _STORES:
             raise SetupError(f"Expected s3:// or gs:// for --mirror but got {safe_name(self._top or address)}")
         self._top = self._top.rstrip("/")
         check_address(self._top)

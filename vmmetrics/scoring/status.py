@@ -79,7 +79,7 @@ class RunStatus:
     warnings: tuple[str, ...] = ()
 
     @property
-    def missing(self) -> int | None:
+    def to_do(self) -> int | None:
         """Clips without an outcome, 0 when the session has ended; None where it is not known how many there are."""
         if self.ended:
             return 0
@@ -89,10 +89,10 @@ class RunStatus:
 
     @property
     def seconds_left(self) -> float | None:
-        """Seconds that the missing clips take at the present rate; None where that is not known."""
-        if not self.per_minute or self.missing is None or self.ended:
+        """Seconds that those clips take at the present rate; None where that is not known."""
+        if not self.per_minute or self.to_do is None or self.ended:
             return None
-        return 60 * self.missing / self.per_minute
+        return 60 * self.to_do / self.per_minute
 
 
 class _Outcome(NamedTuple):

@@ -77,7 +77,8 @@ def tasks_of_paths(
     if there:
         clips = listed_clips(there, keep, relist, said, found, write=not listing)
         if again := _add_listed(tasks, clips, metrics, known, follow_links):
-            said.append(f"{again:,} of the clips listed were named before; each place is scored once")
+            were = "was" if again == 1 else "were"
+            said.append(f"{again:,} of the clips listed {were} named before; each is scored once")
     return tasks, known.unmatched(chain(sources, (Source(Path(task.key), task.clip) for task in tasks)))
 
 

@@ -132,7 +132,7 @@ class Scratch:
         """Make the file as long as it is about to be, once all files together stay within the bound."""
         if size > self.bytes:
             raise ClipError(
-                f"It has {size / 2**20:,.0f} MiB and the scratch folder may hold {self.bytes / 2**20:,.0f} MiB; raise "
+                f"It has {_megabytes(size)} and the scratch folder may hold {_megabytes(self.bytes)}; raise "
                 "--scratch DIR:SIZE"
             )
         waited = 0.0
@@ -152,7 +152,7 @@ class Scratch:
                 with contextlib.suppress(OSError):  # it was removed this moment
                     used += 0 if file == path else file.stat().st_size
             if used + size > self.bytes:
-                return f"{used / 2**20:,.0f} of {self.bytes / 2**20:,.0f} MiB are taken"
+                return f"{_megabytes(used)} of {_megabytes(self.bytes)} are taken"
             try:
                 with path.open("ab") as opened:
                     _allocate(opened.fileno(), size)
@@ -161,6 +161,16 @@ class Scratch:
                     raise
                 return os_reason(error)
         return None
+
+
+def _megabytes(number: int) -> str:
+    """Return bytes as MiB, with two digits at least.
+
+    >>> _megabytes(50_000), _megabytes(2**30)
+    ('0.048 MiB', '1,024 MiB')
+    """
+    size = number / 2**20
+    return f"{size:,.0f} MiB" if size >= 10 else f"{size:.2g} MiB"
 
 
 def _allocate(descriptor: int, size: int) -> None:
