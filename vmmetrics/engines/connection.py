@@ -284,7 +284,7 @@ def _connect(cluster: Cluster) -> None:
         if "version mismatch" in text.lower():
             here = f"Ray {ray.__version__}, Python {platform.python_version()}"
             text = f"its Ray or Python is of another version than here ({here}): {text}"
-        elif cluster.address is not None:
+        elif "Failed to connect" in text:
             text += f"; something listens there: most likely it takes another token ({_TOKEN} or RAY_AUTH_TOKEN_PATH)"
         raise SetupError(f"The Ray cluster cannot {where}: {text[:_TEXT]}") from error
     _quieten()
