@@ -228,10 +228,12 @@ class _Motion:
                 if gap > 1:
                     # Slow motion goes on all the time; what stands still and is swept along later does not move yet.
                     rate = self.grid + first[t] - mapped(first_matrices[t], self.grid)
-                    moving[(rate * residual).sum(-1) * gap < RATE_SHARE * size * size] = 0
+                    along = rate[..., 0] * residual[..., 0] + rate[..., 1] * residual[..., 1]
+                    moving[along * gap < RATE_SHARE * size * size] = 0
                 gap_still = colour_gap(colour[t], warp(colour[t + gap], still))
                 gap_moved = colour_gap(colour[t], warp(colour[t + gap], there))
-                inside = (still >= 0).all(-1) & (still < np.array(still.shape[1::-1]) - 1).all(-1)
+                x, y = still[..., 0], still[..., 1]  # numpy is slow over a last axis of two
+                inside = (x >= 0) & (x < still.shape[1] - 1) & (y >= 0) & (y < still.shape[0] - 1)
                 if gap == 1 and inside.any():
                     self.noises.append(float(np.quantile(gap_still[inside], 0.3)))
                 tested = (moving > 1) & inside

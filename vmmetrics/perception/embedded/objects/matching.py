@@ -38,7 +38,8 @@ def aligned(evidence: Evidence, t: int, other: int) -> tuple[UInt8Array, BoolArr
     """Frame ``other`` seen from frame ``t``'s camera, and where it has something to show."""
     height, width = evidence.shape
     there = evidence.places(t, other)
-    inside = (there >= 0).all(-1) & (there[..., 0] <= width - 1) & (there[..., 1] <= height - 1)
+    x, y = there[..., 0], there[..., 1]
+    inside = (x >= 0) & (x <= width - 1) & (y >= 0) & (y <= height - 1)
     return np.asarray(warp(evidence.colour[other], there), np.uint8), inside
 
 

@@ -305,7 +305,8 @@ def _compare_pictures(
     contrast = float(np.mean([np.abs(image).mean() for image in fine]))
     for t, path in enumerate(onward):
         target = pixels + path
-        inside = ((target > -0.5) & (target < SIDE - 0.5)).all(-1)
+        x, y = target[..., 0], target[..., 1]
+        inside = (x > -0.5) & (x < SIDE - 0.5) & (y > -0.5) & (y < SIDE - 0.5)
         gap = np.minimum(np.linalg.norm(path + look_up(back[t], target), axis=-1), _WORST_GAP) * inside
         speed = np.linalg.norm(to_cells(path), axis=-1)
         maps["not returning"][t + 1] = to_cells(gap) / (1 + speed)
