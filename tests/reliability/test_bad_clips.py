@@ -12,7 +12,7 @@ from tests.reliability.in_turn import in_turn
 from tests.reliability.reading import executed, read_one, verdict
 from tests.reliability.watched import Limits
 
-LIMITS = Limits(cpu=90, idle=6, memory=3 << 30)
+LIMITS = Limits(cpu=90, memory=3 << 30)
 
 
 @pytest.fixture(scope="module")
