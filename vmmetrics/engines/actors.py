@@ -14,7 +14,7 @@ from typing import Any, Generic
 
 from vmmetrics.engines.connection import Cluster, Connection
 from vmmetrics.engines.node import ClusterHandler, Greeting, NodeWorker, code_hash, tail
-from vmmetrics.engines.pool import Item
+from vmmetrics.engines.pool import Item, usable_cores
 from vmmetrics.errors import SetupError
 from vmmetrics.utils.storage.provenance import differences
 
@@ -298,8 +298,9 @@ class Actors(Generic[Item]):
         import ray
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        known = actor.greeting is not None and self.node_lives(actor) and not self.connection.in_doubt
-        if actor.greeting is None or actor.greeting.output is None or not known:
+        if actor.greeting is None or actor.greeting.output is None:
+            return ""
+        if self.connection.in_doubt or not self.node_lives(actor):
             return ""
         there = NodeAffinitySchedulingStrategy(actor.greeting.node, soft=False)
         asked = self._tail.options(scheduling_strategy=there).remote(actor.greeting.output)
@@ -342,7 +343,7 @@ def _remote(cluster: Cluster) -> tuple[Any, Any]:
         max_task_retries=0,
         concurrency_groups={"watch": 1},
         scheduling_strategy="SPREAD",
-        runtime_env={"env_vars": {_THREADS: os.environ.get(_THREADS, str(_cores()))}},
+        runtime_env={"env_vars": {_THREADS: os.environ.get(_THREADS, str(usable_cores()))}},
     )(NodeWorker)
     return worker, ray.remote(num_cpus=0, max_retries=0)(tail)
 
@@ -357,10 +358,6 @@ def cause_of(error: Exception) -> str:
     if found := re.search(r"exit code (-?\d+)", text):
         return f"exit code {found[1]}"
     return "it crashed, or was killed, most likely for using too much memory"
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _minor(version: str) -> str:

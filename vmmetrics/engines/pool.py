@@ -255,6 +255,11 @@ class Pool(Generic[Item, Answer]):
             _end(worker.process)
 
 
+def usable_cores() -> int:
+    """Return how many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def too_late(timeout: float) -> str:
     """Return why an item failed whose worker was killed after so many seconds."""
     return f"It took longer than {timeout:g} s; raise --timeout if it may take that long"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from vmmetrics.engines.connection import Cluster
-from vmmetrics.engines.pool import checked_timeout
+from vmmetrics.engines.pool import checked_timeout, usable_cores
 from vmmetrics.errors import VMMetricsError
 from vmmetrics.scoring.directory import GROUP_SECONDS, RunDirectory
 from vmmetrics.scoring.engine import Engine, InProcess, cluster_workers, local_workers
@@ -167,8 +167,7 @@ def _engine(
         engine = cluster_workers(settings, jobs, start.timeout, start.cluster, suite, say, addresses)
     else:
         if jobs > 1 and chosen is None:  # several workers divide the processors among themselves
-            here = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-            settings = replace(settings, threads=max(1, here // jobs))
+            settings = replace(settings, threads=max(1, usable_cores() // jobs))
         engine = local_workers(settings, jobs, start.timeout, log, suite.reads_ahead)
     with contextlib.ExitStack() as stack:
         if addresses and start.cluster is None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import heapq
 import os
 import re
-import shutil
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -26,7 +25,7 @@ from vmmetrics.scoring.records import RunRecords, events_lines, opened_index
 from vmmetrics.scoring.table import Table
 from vmmetrics.scoring.versions import differing, versions_of
 from vmmetrics.utils.storage import provenance
-from vmmetrics.utils.storage.atomic import temporary_of, write_json
+from vmmetrics.utils.storage.atomic import making, write_json
 from vmmetrics.utils.storage.journal import Journal, Line, encode, iterate_with_text
 
 _LINES = 1000  # that are written at a time
@@ -169,40 +168,33 @@ def _combine(first: Record, second: Record) -> Record:
 
 
 def _write(out: Path, headers: Sequence[dict[str, Any]], runs: Sequence[Path], records: Iterable[Record]) -> Merged:
-    building = temporary_of(out)
     warnings: list[str] = []
     try:
-        building.mkdir(parents=True)
-        _append(building / SCORES, (encode(record.to_json()) for record in records))
-        for run in reversed(runs):  # the first run's last: of several lines the last counts
-            _append(building / STATES, (text for _, text in iterate_with_text(run / STATES, like=StateNote)))
-        with closing(RunIndex(building, writing=True)) as index:
-            for run in reversed(runs):
-                damaged: list[str] = []
-                _append(building / EVENTS, _known(events_lines(run, warnings=damaged), index))
-                warnings += [f"{run}: {text}" for text in damaged]
-                _append(building / POSTERS, _known(iterate_with_text(run / POSTERS, like=Poster), index))
-                _copy_overlays(run, building)
-            index.update()
-            index.flush()
-        header = {
-            "format": FORMAT,
-            "configuration": headers[0]["configuration"],
-            "metrics": list(in_order(m for h in headers for m in h["metrics"])),
-            **described({name: part for h in headers for name, part in h.get("parts", {}).items()}),
-            "merged_from": [str(run) for run in runs],
-            "sessions": [_elsewhere(session) for h in headers for session in h["sessions"]],
-        }
-        write_json(building / "run.json", header)
-        table = export(building)
-        if out.exists():
-            out.rmdir()
-        building.replace(out)
-    except BaseException as error:
-        shutil.rmtree(building, ignore_errors=True)
-        if isinstance(error, OSError):
-            raise cannot("write", f"a run to {out}", error) from error
-        raise
+        with making(out) as building:
+            _append(building / SCORES, (encode(record.to_json()) for record in records))
+            for run in reversed(runs):  # the first run's last: of several lines the last counts
+                _append(building / STATES, (text for _, text in iterate_with_text(run / STATES, like=StateNote)))
+            with closing(RunIndex(building, writing=True)) as index:
+                for run in reversed(runs):
+                    damaged: list[str] = []
+                    _append(building / EVENTS, _known(events_lines(run, warnings=damaged), index))
+                    warnings += [f"{run}: {text}" for text in damaged]
+                    _append(building / POSTERS, _known(iterate_with_text(run / POSTERS, like=Poster), index))
+                    _copy_overlays(run, building)
+                index.update()
+                index.flush()
+            header = {
+                "format": FORMAT,
+                "configuration": headers[0]["configuration"],
+                "metrics": list(in_order(m for h in headers for m in h["metrics"])),
+                **described({name: part for h in headers for name, part in h.get("parts", {}).items()}),
+                "merged_from": [str(run) for run in runs],
+                "sessions": [_elsewhere(session) for h in headers for session in h["sessions"]],
+            }
+            write_json(building / "run.json", header)
+            table = export(building)
+    except OSError as error:
+        raise cannot("write", f"a run to {out}", error) from error
     table.path = out
     if isinstance(table.records, RunRecords):
         table.records = RunRecords(out / SCORES, table.records.offsets)

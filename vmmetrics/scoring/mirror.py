@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,7 +14,7 @@ from vmmetrics.errors import SetupError, VMMetricsError, explain
 from vmmetrics.scoring.index import EVENTS, SCORES, STATES
 from vmmetrics.scoring.pictures import POSTERS
 from vmmetrics.utils.storage.addresses import address_of, safe_name
-from vmmetrics.utils.storage.atomic import temporary_of
+from vmmetrics.utils.storage.atomic import making
 from vmmetrics.utils.storage.remote import RemoteError, check_address, download, files_below, read_bytes, upload
 from vmmetrics.utils.storage.state import FileState
 
@@ -240,29 +239,22 @@ def restore(address: str, folder: Path) -> None:
     folder = folder.absolute()
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise SetupError(f"{folder} is taken; name a new folder to bring the run back to")
-    building = temporary_of(folder)
     try:
         if "run.json" not in dict(_listed(top, deep=False)):
             raise SetupError(f"{safe_name(top)} holds no run: it has no run.json")
-        building.mkdir(parents=True)
-        pieces = []
-        for name, _ in files_below(top):
-            journal, cut, start = name.partition(f"{_PIECES}/")
-            if cut and start.isdecimal():
-                pieces.append((journal, int(start), name))
-            else:
+        with making(folder) as building:
+            pieces = []
+            for name, _ in files_below(top):
+                journal, cut, start = name.partition(f"{_PIECES}/")
+                if cut and start.isdecimal():
+                    pieces.append((journal, int(start), name))
+                else:
+                    _fetch(f"{top}/{name}", building / name)
+            for journal, begin, name in sorted(pieces):
                 _fetch(f"{top}/{name}", building / name)
-        for journal, begin, name in sorted(pieces):
-            _fetch(f"{top}/{name}", building / name)
-            _append(building / name, building / journal, begin)
-        if folder.exists():
-            folder.rmdir()
-        building.replace(folder)
-    except BaseException as error:
-        shutil.rmtree(building, ignore_errors=True)
-        if isinstance(error, OSError):
-            raise SetupError(str(error) if isinstance(error, RemoteError) else explain(error)) from error
-        raise
+                _append(building / name, building / journal, begin)
+    except OSError as error:
+        raise SetupError(str(error) if isinstance(error, RemoteError) else explain(error)) from error
 
 
 def _fetch(uri: str, target: Path) -> None:

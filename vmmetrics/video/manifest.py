@@ -19,7 +19,7 @@ from vmmetrics.errors import SetupError, cannot
 from vmmetrics.utils.schema import convert, convert_json, parse_json
 from vmmetrics.utils.storage import provenance
 from vmmetrics.utils.storage.addresses import is_web, safe_name
-from vmmetrics.utils.storage.atomic import temporary_of
+from vmmetrics.utils.storage.atomic import writing
 from vmmetrics.utils.storage.state import FileState
 from vmmetrics.video.discover import models_of
 from vmmetrics.video.prompts import PromptOf
@@ -203,18 +203,11 @@ def write_manifest(path: Path, listing_of: Sequence[str], clips: Iterable[Manife
     Raises:
         SetupError: It cannot be written.
     """
-    temporary = temporary_of(path)
     header = {"listing_of": [safe_name(uri) for uri in listing_of], "listed": provenance.now()}
-    try:
-        with temporary.open("w", encoding="utf-8", errors="backslashreplace") as file:
-            for line in chain([header], map(_line, clips)):  # one at a time: they may be millions
-                file.write(json.dumps(line, **_SEPARATORS) + "\n")  # type: ignore[arg-type]
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise cannot("write", path, error) from error
+    with writing(path) as file:
+        for line in chain([header], map(_line, clips)):  # one at a time: they may be millions
+            text = json.dumps(line, **_SEPARATORS) + "\n"  # type: ignore[arg-type]
+            file.write(text.encode("utf-8", "backslashreplace"))
 
 
 def _line(clip: ManifestClip) -> dict[str, Any]:

@@ -92,6 +92,13 @@ def inside(points: FloatArray, height: int, width: int) -> BoolArray:
     return np.asarray((x > -0.5) & (x < width - 0.5) & (y > -0.5) & (y < height - 0.5))
 
 
+def in_frame(places: FloatArray) -> BoolArray:
+    """Whether ``places`` (h, w, 2) x, y of a picture (h, w) lie between the centres of its outermost pixels."""
+    height, width = places.shape[:2]
+    x, y = places[..., 0], places[..., 1]  # numpy is slow over a last axis of two
+    return np.asarray((x >= 0) & (x <= width - 1) & (y >= 0) & (y <= height - 1))
+
+
 def look_up(image: FloatArray, places: FloatArray) -> FloatArray:
     """Bilinear ``image`` (h, w) or (h, w, C) float32 at ``places`` (N, K, 2) x, y; beyond the border, the border."""
     no_second_map: Any = None

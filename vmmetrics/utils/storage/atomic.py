@@ -72,6 +72,25 @@ def writing(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
         raise
 
 
+@contextlib.contextmanager
+def making(folder: Path) -> Iterator[Path]:
+    """Make a folder under a hidden name; it takes the place of an absent or empty one when the block ends.
+
+    Yields:
+        The folder while it is made; nothing of it is left where the block raises.
+    """
+    building = temporary_of(folder)
+    try:
+        building.mkdir(parents=True)
+        yield building
+        if folder.exists():
+            folder.rmdir()
+        building.replace(folder)
+    except BaseException:
+        shutil.rmtree(building, ignore_errors=True)
+        raise
+
+
 _HOST = hashlib.sha256(platform.node().encode()).hexdigest()[:8]
 _TEMPORARY = re.compile(r"\..+\.(?P<host>[0-9a-f]{8})-(?P<pid>[0-9]{1,9})\.partial", re.DOTALL)
 _ABANDONED_SECONDS = 24 * 3600  # no file takes as long to write; of other machines nothing else is known

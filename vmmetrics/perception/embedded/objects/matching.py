@@ -13,6 +13,7 @@ import cv2
 import numpy as np
 
 from vmmetrics.functional.tcs import runs
+from vmmetrics.perception.embedded.flow import in_frame
 from vmmetrics.perception.embedded.objects.evidence import Evidence, Labels, colour_gap, contrast, disc, warp, warp_mask
 from vmmetrics.types import BoolArray, FloatArray, UInt8Array
 
@@ -36,11 +37,8 @@ def same_levels(evidence: Evidence) -> float:
 
 def aligned(evidence: Evidence, t: int, other: int) -> tuple[UInt8Array, BoolArray]:
     """Frame ``other`` seen from frame ``t``'s camera, and where it has something to show."""
-    height, width = evidence.shape
     there = evidence.places(t, other)
-    x, y = there[..., 0], there[..., 1]
-    inside = (x >= 0) & (x <= width - 1) & (y >= 0) & (y <= height - 1)
-    return np.asarray(warp(evidence.colour[other], there), np.uint8), inside
+    return np.asarray(warp(evidence.colour[other], there), np.uint8), in_frame(there)
 
 
 def changed_places(evidence: Evidence, t: int, other: int) -> BoolArray:

@@ -16,7 +16,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from vmmetrics.perception.embedded.flow import look_up, pixel_grid
+from vmmetrics.perception.embedded.flow import inside, look_up, pixel_grid
 from vmmetrics.perception.embedded.plausibility.views import SIDE
 from vmmetrics.types import BoolArray, FloatArray, UInt8Array
 from vmmetrics.utils.weights.manifest import weight_path
@@ -192,9 +192,9 @@ class _Depth:
         """
         target = _along(path, self.cells)
         change = np.linalg.norm(bilinear(self.features[other], target) - self.features[t], axis=-1)
-        inside = ((target > -0.5) & (target < self.cells - 0.5)).all(-1)
-        typical = float(np.median(change[inside])) if inside.any() else 0.0
-        return np.asarray(np.where(inside, change, typical))
+        seen = inside(target, self.cells, self.cells)
+        typical = float(np.median(change[seen])) if seen.any() else 0.0
+        return np.asarray(np.where(seen, change, typical))
 
     def distances(self) -> FloatArray:
         """Return (n, n): mean distance of two frames' content, in place."""
@@ -305,12 +305,11 @@ def _compare_pictures(
     contrast = float(np.mean([np.abs(image).mean() for image in fine]))
     for t, path in enumerate(onward):
         target = pixels + path
-        x, y = target[..., 0], target[..., 1]
-        inside = (x > -0.5) & (x < SIDE - 0.5) & (y > -0.5) & (y < SIDE - 0.5)
-        gap = np.minimum(np.linalg.norm(path + look_up(back[t], target), axis=-1), _WORST_GAP) * inside
+        seen = inside(target, SIDE, SIDE)
+        gap = np.minimum(np.linalg.norm(path + look_up(back[t], target), axis=-1), _WORST_GAP) * seen
         speed = np.linalg.norm(to_cells(path), axis=-1)
         maps["not returning"][t + 1] = to_cells(gap) / (1 + speed)
-        error = np.abs(fine[t] - look_up(fine[t + 1], target)) * inside
+        error = np.abs(fine[t] - look_up(fine[t + 1], target)) * seen
         maps["misfit"][t + 1] = to_cells(error) / (to_cells(np.abs(fine[t])) + contrast / 2 + 1)
 
 

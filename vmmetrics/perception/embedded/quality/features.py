@@ -12,7 +12,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from vmmetrics.perception.embedded.flow import look_up, pixel_grid
+from vmmetrics.perception.embedded.flow import in_frame, look_up, pixel_grid
 from vmmetrics.perception.scene import Flow
 from vmmetrics.types import BoolArray, FloatArray, UInt8Array
 
@@ -142,13 +142,13 @@ def foreign(flow: Flow, shape: tuple[int, int]) -> tuple[list[FloatArray], Float
         if t in (0, count - 1):
             continue
         back = _there(flow.backward[t - 1])
-        before, seen_before = _high_pass(image(t) - look_up(image(t - 1), back)), _in_frame(back)
+        before, seen_before = _high_pass(image(t) - look_up(image(t - 1), back)), in_frame(back)
         path = flow.forward[t]
         for length in range(1, min(LONGEST, count - 1 - t) + 1):
             if length > 1:
                 path = path + look_up(flow.forward[t + length - 1], _there(path))
             after = _high_pass(image(t) - look_up(image(t + length), _there(path)))
-            common = seen_before & _in_frame(_there(path)) & (before * after > 0)
+            common = seen_before & in_frame(_there(path)) & (before * after > 0)
             both = np.where(common, np.minimum(np.abs(before), np.abs(after)), 0)
             shared[length - 1][t] = cell_means(both, shape)
     return shared, contrast
@@ -217,13 +217,6 @@ def without_camera(field: FloatArray) -> FloatArray:
         distance = (rest**2).sum(1)
         weights = 1 / (1 + distance / max(2.0 * float(np.median(distance)), _LEAST_SPREAD**2))
     return rest.reshape(field.shape).astype(np.float32)
-
-
-def _in_frame(places: FloatArray) -> BoolArray:
-    """Which ``places`` (h, w, 2) are inside the frame: what comes in from outside is news by right."""
-    height, width = places.shape[:2]
-    x, y = places[..., 0], places[..., 1]  # numpy is slow over a last axis of two
-    return np.asarray((x >= 0) & (x <= width - 1) & (y >= 0) & (y <= height - 1))
 
 
 def _at_nodes(field: FloatArray, shape: tuple[int, int]) -> FloatArray:
