@@ -25,7 +25,7 @@ import torch
 from vmmetrics.perception.vmbench.adapters import rtm
 from vmmetrics.perception.vmbench.adapters.rtm import RTMDetPersons, RTMPoseKeypoints
 from vmmetrics.perception.vmbench.ported.rtm_networks import RTMDet, RTMPose, RTMSize, load_rtm
-from vmmetrics.perception.vmbench.runtime import Shelf
+from vmmetrics.perception.vmbench.runtime import DeviceCache
 
 SEED = 4
 TINY = RTMSize(widen=0.125, deepen=0.34)
@@ -92,9 +92,9 @@ def our_answers(detector: Path, pose: Path) -> dict[str, np.ndarray]:
         logits, sides = load_rtm(detector, RTMDet(TINY))(network_input(640, 640))
         x, y = load_rtm(pose, RTMPose(TINY))(network_input(256, 192))
     answers = {"logits": logits[0].numpy(), "sides": sides[0].numpy(), "simcc_x": x[0].numpy(), "simcc_y": y[0].numpy()}
-    shelf = Shelf(torch.device("cpu"))
-    persons = RTMDetPersons(detector, shelf, size=TINY)
-    keypoints = RTMPoseKeypoints(pose, shelf, size=TINY)
+    cache = DeviceCache(torch.device("cpu"))
+    persons = RTMDetPersons(detector, cache, size=TINY)
+    keypoints = RTMPoseKeypoints(pose, cache, size=TINY)
     for i in range(len(FRAMES)):
         frame = random_frame(i)
         answers[f"square{i}"] = rtm.letterboxed(frame)[0]

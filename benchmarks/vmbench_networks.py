@@ -24,7 +24,7 @@ from vmmetrics.perception.vmbench.ported import rtm_networks
 from vmmetrics.perception.vmbench.ported.qalign_network import LanguageSize, Network, Prompt, Sizes
 from vmmetrics.perception.vmbench.ported.qalign_vision import AbstractorSize, VisionSize
 from vmmetrics.perception.vmbench.ported.videomae import SIZES, Architecture, VideoMAE
-from vmmetrics.perception.vmbench.runtime import DTYPES, Held, Precision, lower
+from vmmetrics.perception.vmbench.runtime import DTYPES, CachedModel, Precision, lower
 
 SMALL_TRACKER = (32, 48)
 """Rows and columns in the place of CoTracker's 384 x 512."""
@@ -83,25 +83,25 @@ def random_models(device: str, *, small: bool, tracker: bool = True) -> Models:
     released: Any = models.released
     place, half = torch.device(device), device != "cpu"
     fp16: Precision = "fp16" if half else "fp32"
-    puts: list[tuple[Held[Any], Callable[[], Any]]] = [
-        (released.grounder._held, lambda: _dino(place, small=small)),
+    puts: list[tuple[CachedModel[Any], Callable[[], Any]]] = [
+        (released.grounder._model, lambda: _dino(place, small=small)),
         (
-            released.sam.held,
+            released.sam.model,
             lambda: _mask_net(publishers.SAM.kind, SMALL_SAM if small else publishers.SAM.options, place, "fp32"),
         ),
         (
-            released.sam2.held,
+            released.sam2.model,
             lambda: _mask_net(
                 publishers.SAM2.kind, SMALL_SAM2 if small else publishers.SAM2.options, place, released.sam2.precision
             ),
         ),
-        (released.people._held, lambda: _rtm(rtm_networks.RTMDet, place, small=small)),
-        (released.keypoints._held, lambda: _rtm(rtm_networks.RTMPose, place, small=small)),
-        (models.quality._held, lambda: _qalign(place, fp16, small=small)),  # type: ignore[attr-defined]
-        (models.plausibility._held, lambda: _videomae(place, small=small)),  # type: ignore[union-attr]
+        (released.people._model, lambda: _rtm(rtm_networks.RTMDet, place, small=small)),
+        (released.keypoints._model, lambda: _rtm(rtm_networks.RTMPose, place, small=small)),
+        (models.quality._model, lambda: _qalign(place, fp16, small=small)),  # type: ignore[attr-defined]
+        (models.plausibility._model, lambda: _videomae(place, small=small)),  # type: ignore[union-attr]
     ]
     if tracker:
-        puts.append((released.points._held, lambda: cotracker._Loaded(_tracker(small=small), place)))
+        puts.append((released.points._model, lambda: cotracker._Loaded(_tracker(small=small), place)))
     for held, build in puts:
         held._load = build
         held.get()  # now, so that no clip pays for it

@@ -198,7 +198,7 @@ class PlainPoints:
     model: Any
 
     def grid(self, frames: np.ndarray, side: int, frame: int, mask: np.ndarray, *, half: bool = False) -> PointTracks:
-        loaded = self.model._held.get()
+        loaded = self.model._model.get()
         net, loaded.predictor.model.fnet = loaded.predictor.model.fnet, loaded.shared.net
         video = torch.from_numpy(frames).permute(0, 3, 1, 2)[None].float().to(loaded.device)
         wanted = torch.from_numpy(mask)[None, None].to(loaded.device)

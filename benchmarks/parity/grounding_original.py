@@ -16,7 +16,7 @@ import torch
 from benchmarks.parity.publishers import TOKENIZER_NAME, TRAINING_ONLY, bert_beside, grounding_weights
 from vmmetrics.errors import SetupError
 from vmmetrics.perception.vmbench.adapters.grounding import BOX_THRESHOLD, caption, prepared, shrunk
-from vmmetrics.perception.vmbench.runtime import Held, Shelf, shelf_on
+from vmmetrics.perception.vmbench.runtime import CachedModel, DeviceCache, cache_on
 from vmmetrics.types import FloatArray, UInt8Array
 
 _BYTES = 233_000_000 * 4
@@ -28,7 +28,7 @@ class OriginalGroundingDINO:
     Args:
         source: The publisher's ``groundingdino_swinb_cogcoor.pth``.
         device: Where it runs; None takes a GPU where there is one.
-        shelf: Whom it shares the device with; None for nobody.
+        cache: Whom it shares the device with; None for nobody.
         bert: Folder with google-bert/bert-base-uncased, weights included, which the package loads before the
             checkpoint's own replace them; None takes ``bert-base-uncased`` beside the file or its folder.
     """
@@ -37,14 +37,14 @@ class OriginalGroundingDINO:
         self,
         source: str | Path,
         device: str | None = None,
-        shelf: Shelf | None = None,
+        cache: DeviceCache | None = None,
         bert: str | Path | None = None,
     ) -> None:
         self._source = Path(source)
-        shelf = shelf or shelf_on(device)
-        self._device = shelf.device
+        cache = cache or cache_on(device)
+        self._device = cache.device
         self._bert = Path(bert) if bert is not None else bert_beside(self._source)
-        self._held: Held[Any] = Held("Grounding DINO", self._load, _BYTES, shelf)
+        self._model: CachedModel[Any] = CachedModel("Grounding DINO", self._load, _BYTES, cache)
 
     def boxes(self, frame: UInt8Array, text: str) -> FloatArray:
         """Return (N, 4) float32 boxes in the order of the queries: centre x and y, width, height, shares of the frame.
@@ -56,7 +56,7 @@ class OriginalGroundingDINO:
         Raises:
             SetupError: A package, the checkpoint or BERT is missing or wrong.
         """
-        model = self._held.get()
+        model = self._model.get()
         with torch.inference_mode():
             answer = model(prepared(shrunk(frame)[None], self._device), captions=[caption(text)])
         best = answer["pred_logits"][0].sigmoid().amax(dim=-1)

@@ -16,7 +16,7 @@ from vmmetrics.errors import SetupError
 from vmmetrics.perception.vmbench.adapters.rtm import PERSON_SCORE, persons
 from vmmetrics.perception.vmbench.checkpoints import read_weights
 from vmmetrics.perception.vmbench.ported.rtm_networks import RTMDET_NAME, RTMPOSE_NAME
-from vmmetrics.perception.vmbench.runtime import Held, Shelf, shelf_on
+from vmmetrics.perception.vmbench.runtime import CachedModel, DeviceCache, cache_on
 from vmmetrics.types import FloatArray, UInt8Array
 
 _DETECTOR_BYTES, _POSE_BYTES = 24_700_000 * 4, 13_600_000 * 4
@@ -29,13 +29,15 @@ class MMDetPersons:
         config: mmdet's configuration: a file (mmpose's ``rtmdet_m_640-8xb32_coco-person.py``) or one that is loaded.
         source: Its checkpoint.
         device: Where it runs; None takes a GPU where there is one.
-        shelf: Whom it shares the device with; None for nobody.
+        cache: Whom it shares the device with; None for nobody.
     """
 
-    def __init__(self, config: Any, source: str | Path, device: str | None = None, shelf: Shelf | None = None) -> None:
+    def __init__(
+        self, config: Any, source: str | Path, device: str | None = None, cache: DeviceCache | None = None
+    ) -> None:
         self._config, self._source = config, Path(source)
-        shelf = shelf or shelf_on(device)
-        self._held: Held[Any] = Held("RTMDet", self._load, _DETECTOR_BYTES, shelf)
+        cache = cache or cache_on(device)
+        self._model: CachedModel[Any] = CachedModel("RTMDet", self._load, _DETECTOR_BYTES, cache)
 
     def boxes(self, frames: UInt8Array) -> list[FloatArray]:
         """Return per frame of (T, H, W, 3) uint8 RGB (N, 5) float64: x0, y0, x1, y1 in pixels and score, best first.
@@ -43,7 +45,7 @@ class MMDetPersons:
         Raises:
             SetupError: A package or the checkpoint is missing or wrong.
         """
-        model = self._held.get()
+        model = self._model.get()
         inference_detector = _package("mmdet.apis").inference_detector
         answers: list[FloatArray] = []
         for frame in frames:
@@ -53,7 +55,7 @@ class MMDetPersons:
         return answers
 
     def _load(self) -> Any:
-        model = _package("mmdet.apis").init_detector(self._config, None, device=str(self._held.shelf.device))
+        model = _package("mmdet.apis").init_detector(self._config, None, device=str(self._model.cache.device))
         model.cfg = _package("mmpose.utils").adapt_mmdet_pipeline(model.cfg)
         return _filled(model, self._source, RTMDET_NAME)
 
@@ -65,13 +67,15 @@ class MMPoseKeypoints:
         config: mmpose's configuration: a file (``rtmpose-m_8xb256-420e_body8-256x192.py``) or one that is loaded.
         source: Its checkpoint.
         device: Where it runs; None takes a GPU where there is one.
-        shelf: Whom it shares the device with; None for nobody.
+        cache: Whom it shares the device with; None for nobody.
     """
 
-    def __init__(self, config: Any, source: str | Path, device: str | None = None, shelf: Shelf | None = None) -> None:
+    def __init__(
+        self, config: Any, source: str | Path, device: str | None = None, cache: DeviceCache | None = None
+    ) -> None:
         self._config, self._source = config, Path(source)
-        shelf = shelf or shelf_on(device)
-        self._held: Held[Any] = Held("RTMPose", self._load, _POSE_BYTES, shelf)
+        cache = cache or cache_on(device)
+        self._model: CachedModel[Any] = CachedModel("RTMPose", self._load, _POSE_BYTES, cache)
 
     def keypoints(self, frame: UInt8Array, boxes: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return (N, 17, 2) float64 pixels in COCO order and (N, 17) scores, for boxes (N, 4) of the frame.
@@ -81,7 +85,7 @@ class MMPoseKeypoints:
         """
         if not len(boxes):  # mmpose would take the whole frame
             return np.empty((0, 17, 2)), np.empty((0, 17))
-        model = self._held.get()
+        model = self._model.get()
         corners = np.asarray(boxes, np.float32)[:, :4]
         found = _package("mmpose.apis").inference_topdown(model, np.ascontiguousarray(frame[..., ::-1]), corners)
         points = np.concatenate([one.pred_instances.keypoints for one in found]).astype(np.float64)
@@ -94,7 +98,7 @@ class MMPoseKeypoints:
     def _load(self) -> Any:
         changes = {"model": {"backbone": {"init_cfg": None}}}  # else the backbone's weights are fetched first
         init_model = _package("mmpose.apis").init_model
-        model = init_model(self._config, None, device=str(self._held.shelf.device), cfg_options=changes)
+        model = init_model(self._config, None, device=str(self._model.cache.device), cfg_options=changes)
         return _filled(model, self._source, RTMPOSE_NAME)
 
 

@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 from vmmetrics.errors import SetupError  # noqa: E402
 from vmmetrics.perception.vmbench.adapters import cotracker as module  # noqa: E402
 from vmmetrics.perception.vmbench.adapters.cotracker import CoTracker, find_cotracker, released_predictor  # noqa: E402
-from vmmetrics.perception.vmbench.runtime import Shelf  # noqa: E402
+from vmmetrics.perception.vmbench.runtime import DeviceCache  # noqa: E402
 
 LENGTH, HEIGHT, WIDTH = 4, 50, 70
 RESOLUTION = (32, 48)
@@ -70,7 +70,7 @@ def upstream() -> Any:
 
 
 def adapter() -> CoTracker:
-    return CoTracker(Path("unused"), Shelf(torch.device("cpu")), small_predictor)
+    return CoTracker(Path("unused"), DeviceCache(torch.device("cpu")), small_predictor)
 
 
 def released(predictor: Any, frames: np.ndarray, half: bool = False, **asked: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -117,13 +117,13 @@ def test_queries_in_any_frame_are_bit_identical(upstream: Any, frames: np.ndarra
 @needs_cotracker
 def test_features_are_computed_once_and_change_nothing(frames: np.ndarray, mask: np.ndarray):
     tracker, seen = adapter(), []
-    net = tracker._held.get().shared.net
+    net = tracker._model.get().shared.net
     net.register_forward_hook(lambda _, images, __: seen.append(len(images[0])))
     other = 255 - mask
     both = [tracker.grid(frames, 3, query, m) for query, m in ((0, mask), (2, other), (0, other))]
     assert seen == [LENGTH]
     for shared, (query, m) in zip(both, ((0, mask), (2, other), (0, other)), strict=True):
-        tracker._held.get().forget()
+        tracker._model.get().forget()
         own = tracker.grid(frames, 3, query, m)
         np.testing.assert_array_equal(shared.xy, own.xy)
         np.testing.assert_array_equal(shared.visible, own.visible)
@@ -148,7 +148,7 @@ def test_nowhere_to_put_points(frames: np.ndarray):
 def test_a_clip_is_let_go(frames: np.ndarray):
     tracker, own = adapter(), frames[:1].copy()
     tracker.grid(own, 2, 0, None)
-    loaded = tracker._held.get()
+    loaded = tracker._model.get()
     del own
     assert loaded.frames() is None
 
@@ -156,17 +156,17 @@ def test_a_clip_is_let_go(frames: np.ndarray):
 @needs_cotracker
 def test_where_memory_does_not_do_the_others_go(frames: np.ndarray, mask: np.ndarray, monkeypatch: pytest.MonkeyPatch):
     tracker = adapter()
-    other = module.Held("other", lambda: "net", 1, tracker._held.shelf)
+    other = module.CachedModel("other", lambda: "net", 1, tracker._model.cache)
     other.get()
     ask, calls = module._Loaded.ask, []
 
     def full_at_first(self: Any, *asked: Any, **how: Any) -> Any:
-        calls.append(other in self_shelf._held)
+        calls.append(other in self_shelf._model)
         if len(calls) == 1:
             raise torch.OutOfMemoryError
         return ask(self, *asked, **how)
 
-    self_shelf = tracker._held.shelf
+    self_shelf = tracker._model.cache
     monkeypatch.setattr(module._Loaded, "ask", full_at_first)
     assert tracker.grid(frames[:1], 2, 0, None).xy.shape == (1, 4, 2)
     assert calls == [True, False]

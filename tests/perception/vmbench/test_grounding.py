@@ -39,9 +39,9 @@ from vmmetrics.perception.vmbench.adapters.grounding import (  # noqa: E402
     prepared,
     shrunk,
 )
-from vmmetrics.perception.vmbench.runtime import Shelf  # noqa: E402
+from vmmetrics.perception.vmbench.runtime import DeviceCache  # noqa: E402
 
-CPU = Shelf(torch.device("cpu"))
+CPU = DeviceCache(torch.device("cpu"))
 UPSTREAM = np.load(FIXTURE)
 TOLERANCE = {"backbone": 1e-5, "encoder": 1e-5, "text": 1e-5, "logits": 1e-4, "boxes": 1e-5}
 """Logits are sums of 256 products, of up to 25 in size."""
@@ -157,7 +157,7 @@ def test_frames_in_a_batch_do_not_mix(monkeypatch: pytest.MonkeyPatch, dino: Gro
     monkeypatch.setattr(grounding, "BOX_THRESHOLD", 0.0)  # every query, so that any difference shows
     frames = [np.ascontiguousarray(random_picture(48, 72)[::way]) for way in (1, -1)]
     alone = [dino.boxes(frame, "A horse") for frame in frames]
-    monkeypatch.setattr(dino._held, "at_once", lambda most: 2)
+    monkeypatch.setattr(dino._model, "at_once", lambda most: 2)
     sizes: list[int] = []
     queries = dino.queries
     monkeypatch.setattr(dino, "queries", lambda pixels, text: sizes.append(len(pixels)) or queries(pixels, text))

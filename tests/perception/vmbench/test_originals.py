@@ -28,7 +28,7 @@ def test_groundingdino_py(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     from benchmarks.grounding_parity import checkpoint, random_picture, tiny_config, upstream_settings, write_tokenizer
     from benchmarks.parity import publishers
     from vmmetrics.perception.vmbench.adapters import grounding
-    from vmmetrics.perception.vmbench.runtime import Shelf
+    from vmmetrics.perception.vmbench.runtime import DeviceCache
 
     settings = upstream_settings(tmp_path / "bert-base-uncased")
     monkeypatch.setattr(grounding_original, "settings", lambda _: settings)
@@ -38,7 +38,7 @@ def test_groundingdino_py(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     found = grounding_original.OriginalGroundingDINO(tmp_path / "tiny.pth", device="cpu").boxes(frame, " Horse")
     publishers.grounding_dino(tmp_path / "tiny.pth", tiny_config()).save_pretrained(tmp_path / "hub")
     hub = write_tokenizer(tmp_path / "hub")
-    ours = grounding.GroundingDINO(hub, Shelf(torch.device("cpu"))).boxes(frame, " Horse")
+    ours = grounding.GroundingDINO(hub, DeviceCache(torch.device("cpu"))).boxes(frame, " Horse")
     assert len(found) > 10
     assert np.abs(np.sort(found, axis=0) - np.sort(ours, axis=0)).max() < 1e-4
 

@@ -176,8 +176,8 @@ def test_a_clip_below_fair_is_explained_when_it_is_scored(model: VideoMAE, monke
 def test_weights_kept_in_half_give_the_same(model: VideoMAE, precision: Any, tmp_path: Path):
     torch.save({"model": model.state_dict(), "architecture": asdict(TINY), "rate": 2}, tmp_path / "c.pt")
     kept = VideoMAEPlausibility.load(tmp_path / "c.pt", "cpu", precision)
-    assert kept._held.get().blocks[0].mlp.fc1.weight.dtype == DTYPES[precision]
-    assert kept._held.get().fc_norm.weight.dtype == torch.float32
+    assert kept._model.get().blocks[0].mlp.fc1.weight.dtype == DTYPES[precision]
+    assert kept._model.get().fc_norm.weight.dtype == torch.float32
     cast = VideoMAEPlausibility(model, PLAN, "cpu", precision)
-    assert cast._held.get().blocks[0].mlp.fc1.weight.dtype == torch.float32
+    assert cast._model.get().blocks[0].mlp.fc1.weight.dtype == torch.float32
     assert np.array_equal(kept.probabilities(FRAMES), cast.probabilities(FRAMES))

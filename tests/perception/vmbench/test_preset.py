@@ -125,7 +125,7 @@ def test_under_our_own_definition_the_subject_is_looked_for_once(fakes: FakeMode
 def test_what_had_to_be_done_to_fit_is_told(fakes: FakeModels):
     suite = Suite(preset="vmbench", metrics=("cas",))
     clip = noise_clip(25, 8.0)
-    suite._preset.models.notes.append("Q-Align: batches of 8, for want of memory")  # type: ignore[attr-defined]
+    suite._preset.models.notes.append("Q-Align: batches of 8: out of memory")  # type: ignore[attr-defined]
     assert "batches of 8" in suite.score_clip(clip).notes[-1]
 
 

@@ -31,7 +31,7 @@ from vmmetrics.perception.vmbench.adapters.qalign import (  # noqa: E402
 from vmmetrics.perception.vmbench.ported import qalign_network  # noqa: E402
 from vmmetrics.perception.vmbench.ported.qalign_network import Network, Sizes, read_prompt  # noqa: E402
 from vmmetrics.perception.vmbench.ported.qalign_vision import PADDING, normalised, shades, squared  # noqa: E402
-from vmmetrics.perception.vmbench.runtime import Shelf  # noqa: E402
+from vmmetrics.perception.vmbench.runtime import DeviceCache  # noqa: E402
 
 TOLERANCE = 1e-5
 """Of logits up to 4.3; 3.4e-6 is measured, and the slightest of the changes below moves them by 1.6e-4."""
@@ -45,7 +45,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def rater(folder: Path) -> QAlignRater:
-    return QAlignRater(folder, Shelf(torch.device("cpu")))
+    return QAlignRater(folder, DeviceCache(torch.device("cpu")))
 
 
 def difference(rater: QAlignRater) -> float:
@@ -64,7 +64,7 @@ def test_logits_equal_upstream(rater: QAlignRater):
 
 def test_image_tokens_equal_upstream(rater: QAlignRater):
     with torch.inference_mode():
-        tokens = rater._see(rater._held.get(), CLIP[:2]).numpy()
+        tokens = rater._see(rater._model.get(), CLIP[:2]).numpy()
     assert np.abs(UPSTREAM["tokens"]).max() > 1
     assert np.abs(tokens - UPSTREAM["tokens"]).max() < TOLERANCE
 
@@ -80,7 +80,7 @@ def test_scores_of_a_clip_equal_upstream(rater: QAlignRater):
 
 def test_half_precision_is_as_near_as_upstream_s_own(folder: Path):
     rounding = np.abs(UPSTREAM["scores16"] - UPSTREAM["scores32"]).max()
-    half = QAlignRater(folder, Shelf(torch.device("cpu")), "fp16")
+    half = QAlignRater(folder, DeviceCache(torch.device("cpu")), "fp16")
     assert half.logits(CLIP, windows_of(7)).dtype == torch.float16
     scores = half.rate(CLIP, windows_of(7))
     assert np.array_equal(scores, scores.astype(np.float16))
@@ -115,12 +115,12 @@ def test_too_little_memory_means_smaller_batches(rater: QAlignRater, monkeypatch
 
     monkeypatch.setattr(Network, "see", see)
     assert difference(rater) < TOLERANCE
-    assert any("Q-Align: batches of" in note for note in rater._held.shelf.notes)
+    assert any("Q-Align: batches of" in note for note in rater._model.cache.notes)
 
 
 def test_what_is_not_finite_is_no_score(rater: QAlignRater):
     with torch.inference_mode():
-        rater._held.get().network.model.norm.weight[0] = torch.inf
+        rater._model.get().network.model.norm.weight[0] = torch.inf
     with pytest.raises(ClipError, match="Q-Align is not finite in fp32"):
         rater.rate(CLIP, windows_of(7))
 
@@ -236,10 +236,10 @@ MUTATIONS: dict[str, Callable[[Network], None]] = {
 
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_a_wrong_network_is_told(name: str, rater: QAlignRater, folder: Path):
-    loaded = rater._held.get()
+    loaded = rater._model.get()
     with torch.inference_mode():
         MUTATIONS[name](loaded.network)
-    rater._held._net = LoadedQAlign.of(loaded.network, read_prompt(folder / "tokenizer.model"))
+    rater._model._net = LoadedQAlign.of(loaded.network, read_prompt(folder / "tokenizer.model"))
     assert difference(rater) > 10 * TOLERANCE
 
 

@@ -22,7 +22,7 @@ from vmmetrics.perception.vmbench.adapters.qalign import (  # noqa: E402
     read_sizes,
 )
 from vmmetrics.perception.vmbench.ported.qalign_network import read_prompt  # noqa: E402
-from vmmetrics.perception.vmbench.runtime import Shelf  # noqa: E402
+from vmmetrics.perception.vmbench.runtime import DeviceCache  # noqa: E402
 
 CPU = torch.device("cpu")
 Weights = dict[str, torch.Tensor]
@@ -52,7 +52,7 @@ def test_weights_are_converted_and_derived_ones_left_out(tmp_path: Path):
 
 def test_nothing_there(tmp_path: Path):
     with pytest.raises(SetupError, match=r"tokenizer\.model is missing; fetch it with: vmmetrics weights fetch"):
-        QAlignRater(tmp_path, Shelf(CPU)).logits(UPSTREAM["tokens"], UPSTREAM["windows1"])
+        QAlignRater(tmp_path, DeviceCache(CPU)).logits(UPSTREAM["tokens"], UPSTREAM["windows1"])
 
 
 def _without(name: str) -> Callable[[Weights], Weights]:

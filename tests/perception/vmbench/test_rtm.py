@@ -29,9 +29,9 @@ from vmmetrics.errors import SetupError  # noqa: E402
 from vmmetrics.perception.vmbench.adapters import rtm  # noqa: E402
 from vmmetrics.perception.vmbench.adapters.rtm import RTMDetPersons, RTMPoseKeypoints  # noqa: E402
 from vmmetrics.perception.vmbench.ported.rtm_networks import RTMDet, RTMPose, load_rtm  # noqa: E402
-from vmmetrics.perception.vmbench.runtime import Shelf  # noqa: E402
+from vmmetrics.perception.vmbench.runtime import DeviceCache  # noqa: E402
 
-CPU = Shelf(torch.device("cpu"))
+CPU = DeviceCache(torch.device("cpu"))
 UPSTREAM = np.load(ROOT / "tests/data/vmbench/rtm_parity.npz")
 SHAPES: dict[str, dict[str, list[int]]] = json.loads(str(UPSTREAM["shapes"]))
 

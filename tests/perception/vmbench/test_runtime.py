@@ -12,37 +12,37 @@ torch = pytest.importorskip("torch")
 from vmmetrics.perception.vmbench import offload  # noqa: E402
 from vmmetrics.perception.vmbench.offload import HostWeights  # noqa: E402
 from vmmetrics.perception.vmbench.preset import build_models  # noqa: E402
-from vmmetrics.perception.vmbench.runtime import ACTIVATIONS, Held, Shelf, in_batches  # noqa: E402
+from vmmetrics.perception.vmbench.runtime import ACTIVATIONS, CachedModel, DeviceCache, in_batches  # noqa: E402
 
 
 @pytest.fixture
-def shelf() -> Shelf:
-    return Shelf(torch.device("cpu"))
+def cache() -> DeviceCache:
+    return DeviceCache(torch.device("cpu"))
 
 
-def test_a_model_loads_when_asked_and_once(shelf: Shelf):
+def test_a_model_loads_when_asked_and_once(cache: DeviceCache):
     loads: list[int] = []
-    held = Held("net", lambda: loads.append(1) or len(loads), 1, shelf)
+    held = CachedModel("net", lambda: loads.append(1) or len(loads), 1, cache)
     assert loads == []
     assert [held.get(), held.get()] == [1, 1]
-    held.put_away()
+    held.evict()
     assert held.get() == 2
 
 
-def test_loading_is_announced(shelf: Shelf, monkeypatch: pytest.MonkeyPatch):
+def test_loading_is_announced(cache: DeviceCache, monkeypatch: pytest.MonkeyPatch):
     announced: list[bool] = []
     monkeypatch.setattr("vmmetrics.utils.loading._listeners", [announced.append])
-    held = Held("net", object, 1, shelf)
+    held = CachedModel("net", object, 1, cache)
     held.get()
     held.get()
     assert announced == [True, False]
 
 
-def test_others_are_put_away(shelf: Shelf):
-    first, second, third = (Held(str(i), object, 1, shelf) for i in range(3))
+def test_others_are_put_away(cache: DeviceCache):
+    first, second, third = (CachedModel(str(i), object, 1, cache) for i in range(3))
     kept, gone = second.get(), first.get()
     third.get()
-    shelf.put_away_others(second)
+    cache.evict_others(second)
     assert second.get() is kept
     assert first.get() is not gone
 
@@ -55,7 +55,7 @@ def test_a_share_of_a_gpu_is_all_there_is(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(torch.cuda, "memory_reserved", lambda device: 5 * GIGA)
     for share, free in ((0.25, 15), (0.9, 60), (1.0, 60)):
         monkeypatch.setattr(torch.cuda, "get_per_process_memory_fraction", lambda _, s=share: s, raising=False)
-        assert Shelf(torch.device("cuda")).free() == free * GIGA
+        assert DeviceCache(torch.device("cuda")).free() == free * GIGA
 
 
 class Card:
@@ -63,8 +63,8 @@ class Card:
 
     def __init__(self, total: int, monkeypatch: pytest.MonkeyPatch) -> None:
         self.total, self.spare = total, 0
-        self.shelf = Shelf(torch.device("cpu"))
-        self.models: list[Held[Any]] = []
+        self.cache = DeviceCache(torch.device("cpu"))
+        self.models: list[CachedModel[Any]] = []
         monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (self.free, total))
         monkeypatch.setattr(torch.cuda, "get_per_process_memory_fraction", lambda device: 1.0, raising=False)
         monkeypatch.setattr(torch.cuda, "empty_cache", self._emptied)
@@ -78,12 +78,12 @@ class Card:
     def _emptied(self) -> None:
         self.spare = 0
 
-    def holds(self, model: Held[Any]) -> bool:
+    def holds(self, model: CachedModel[Any]) -> bool:
         return model._net is not None and not model._evicted
 
-    def add(self, name: str, size: int) -> Held[Any]:
-        self.shelf.device = torch.device("cuda")
-        self.models.append(Held(name, lambda: torch.nn.Linear(3, 2).requires_grad_(False), size, self.shelf))
+    def add(self, name: str, size: int) -> CachedModel[Any]:
+        self.cache.device = torch.device("cuda")
+        self.models.append(CachedModel(name, lambda: torch.nn.Linear(3, 2).requires_grad_(False), size, self.cache))
         return self.models[-1]
 
 
@@ -94,7 +94,7 @@ def test_the_one_unused_for_longest_goes_first(monkeypatch: pytest.MonkeyPatch):
         model.get()
     card.add("fourth", 8 * GIGA).get()
     assert [card.holds(model) for model in card.models] == [True, False, True, True]
-    assert card.shelf.notes == ["1: moved to host memory and back, for want of memory on the GPU"]
+    assert card.cache.notes == ["1: moved to host memory and back: not enough GPU memory"]
 
 
 def test_activations_are_made_room_for(monkeypatch: pytest.MonkeyPatch):
@@ -120,19 +120,19 @@ def test_a_batch_takes_what_is_free(monkeypatch: pytest.MonkeyPatch):
     assert dino.at_once(4) == 2  # of 2.5 in the 6.6 that are left once spare blocks are given back
     monkeypatch.setattr(card, "total", 18 * GIGA)
     assert dino.at_once(4) == 1
-    dino.shelf.device = torch.device("cpu")
+    dino.cache.device = torch.device("cpu")
     assert dino.at_once(4) == 1
 
 
 def test_every_model_has_its_activations_planned():
     models = build_models({}, "cpu")
     released: Any = models.released
-    held = [released.grounder._held, released.sam.held, released.sam2.held, released.points._held]
-    held += [released.people._held, released.keypoints._held, models.quality._held, models.plausibility._held]  # type: ignore[attr-defined,union-attr]
+    held = [released.grounder._model, released.sam.model, released.sam2.model, released.points._model]
+    held += [released.people._model, released.keypoints._model, models.quality._model, models.plausibility._model]  # type: ignore[attr-defined,union-attr]
     assert {model.name for model in held} == set(ACTIVATIONS)
 
 
-def test_weights_wait_in_host_memory_and_come_back_the_same(shelf: Shelf, monkeypatch: pytest.MonkeyPatch):
+def test_weights_wait_in_host_memory_and_come_back_the_same(cache: DeviceCache, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(offload, "CHUNK", 4096)  # several buffers
     loads: list[int] = []
 
@@ -143,12 +143,12 @@ def test_weights_wait_in_host_memory_and_come_back_the_same(shelf: Shelf, monkey
         net[0].weight.data = net[0].weight.data.t().contiguous().t()  # laid out column by column
         return net.eval().requires_grad_(False)
 
-    held = Held("net", load, 1, shelf)
+    held = CachedModel("net", load, 1, cache)
     net = held.get()
     before = {name: value.clone() for name, value in net.state_dict().items()}
     monkeypatch.setattr(offload, "free_host_memory", lambda: 10**12)
     for _ in range(2):
-        held.put_away()
+        held.evict()
         assert held._evicted
         with torch.inference_mode():  # as an adapter asks for it
             assert held.get() is net
@@ -160,13 +160,13 @@ def test_weights_wait_in_host_memory_and_come_back_the_same(shelf: Shelf, monkey
     assert loads == [1]
 
 
-def test_what_the_host_has_no_room_for_is_loaded_again(shelf: Shelf, monkeypatch: pytest.MonkeyPatch):
+def test_what_the_host_has_no_room_for_is_loaded_again(cache: DeviceCache, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(offload, "free_host_memory", lambda: 2**31)  # the reserve, and nothing beside
-    held = Held("net", lambda: torch.nn.Linear(2, 2), 1, shelf)
+    held = CachedModel("net", lambda: torch.nn.Linear(2, 2), 1, cache)
     net = held.get()
-    held.put_away()
+    held.evict()
     assert held.get() is not net
-    assert shelf.notes == ["net: loaded anew at each use, for want of memory on GPU and host"]
+    assert cache.notes == ["net: reloaded at each use: not enough memory on the GPU and the host"]
 
 
 def test_host_memory_is_what_the_container_leaves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -180,15 +180,15 @@ def test_host_memory_is_what_the_container_leaves(tmp_path: Path, monkeypatch: p
     assert offload.free_host_memory(tmp_path / "no", tmp_path) == 0
 
 
-def test_weights_loaded_in_inference_mode_can_still_explain(shelf: Shelf):
-    held = Held("net", lambda: torch.nn.Linear(2, 2), 1, shelf)
+def test_weights_loaded_in_inference_mode_can_still_explain(cache: DeviceCache):
+    held = CachedModel("net", lambda: torch.nn.Linear(2, 2), 1, cache)
     with torch.inference_mode():
         net = held.get()
     assert not any(weight.is_inference() for weight in net.parameters())
 
 
-def test_batches_halve_where_memory_does_not_do(shelf: Shelf):
-    held = Held("net", object, 1, shelf)
+def test_batches_halve_where_memory_does_not_do(cache: DeviceCache):
+    held = CachedModel("net", object, 1, cache)
     sizes = []
 
     def run(batch: list[int]) -> list[int]:
@@ -199,11 +199,11 @@ def test_batches_halve_where_memory_does_not_do(shelf: Shelf):
 
     assert in_batches(run, list(range(7)), 7, held) == [0, 10, 20, 30, 40, 50, 60]
     assert sizes == [7, 3, 1, 1, 1, 1, 1, 1, 1]
-    assert shelf.notes[0] == "net: batches of 3, for want of memory"
+    assert cache.notes[0] == "net: batches of 3: out of memory"
 
 
-def test_out_of_memory_the_others_go_and_it_is_tried_once_more(shelf: Shelf):
-    other, held = Held("other", object, 1, shelf), Held("net", object, 1, shelf)
+def test_out_of_memory_the_others_go_and_it_is_tried_once_more(cache: DeviceCache):
+    other, held = CachedModel("other", object, 1, cache), CachedModel("net", object, 1, cache)
     other.get()
 
     def work() -> str:
@@ -213,11 +213,11 @@ def test_out_of_memory_the_others_go_and_it_is_tried_once_more(shelf: Shelf):
 
     assert in_batches(lambda batch: [work() for _ in batch], [1, 2], 2, held) == ["done", "done"]
     assert other._net is None
-    assert "net: the other models evicted, for want of memory" in shelf.notes
+    assert "net: the other models evicted: out of memory" in cache.notes
 
 
-def test_loading_out_of_memory_is_tried_once_more(shelf: Shelf):
-    other = Held("other", object, 1, shelf)
+def test_loading_out_of_memory_is_tried_once_more(cache: DeviceCache):
+    other = CachedModel("other", object, 1, cache)
     other.get()
 
     def load() -> str:
@@ -225,10 +225,10 @@ def test_loading_out_of_memory_is_tried_once_more(shelf: Shelf):
             raise torch.OutOfMemoryError
         return "net"
 
-    assert Held("net", load, 1, shelf).get() == "net"
+    assert CachedModel("net", load, 1, cache).get() == "net"
 
 
-def test_other_errors_are_not_taken_for_it(shelf: Shelf):
+def test_other_errors_are_not_taken_for_it(cache: DeviceCache):
     calls: list[int] = []
 
     def work() -> None:
@@ -236,13 +236,13 @@ def test_other_errors_are_not_taken_for_it(shelf: Shelf):
         raise RuntimeError("expected scalar type Half but found Float")
 
     with pytest.raises(RuntimeError, match="Half"):
-        Held("net", object, 1, shelf).guarded(work)
+        CachedModel("net", object, 1, cache).guarded(work)
     assert calls == [1]
 
 
-def test_what_never_fits_is_an_error(shelf: Shelf):
+def test_what_never_fits_is_an_error(cache: DeviceCache):
     def run(batch: list[int]) -> list[int]:
         raise torch.OutOfMemoryError
 
     with pytest.raises(torch.OutOfMemoryError):
-        in_batches(run, [1, 2], 2, Held("net", object, 1, shelf))
+        in_batches(run, [1, 2], 2, CachedModel("net", object, 1, cache))

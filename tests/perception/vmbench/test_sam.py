@@ -24,7 +24,7 @@ from make_sam import CASES, GAIN, SEED, TINY, random_frame, random_weights  # no
 from benchmarks.parity import publishers  # noqa: E402
 from vmmetrics.errors import SetupError  # noqa: E402
 from vmmetrics.perception.vmbench.adapters.sam import Sam, fitted, prepared  # noqa: E402
-from vmmetrics.perception.vmbench.runtime import Shelf  # noqa: E402
+from vmmetrics.perception.vmbench.runtime import DeviceCache  # noqa: E402
 
 TOLERANCE = 2e-6
 """Of logits of order 0.3. Measured: 9.5e-7. A wrong epsilon moves 4.0e-6 in the encoder, 1.3e-5 in the upscaling and
@@ -74,7 +74,7 @@ def folder(tmp_path: Path) -> Path:
 def model(folder: Path) -> Iterator[Sam]:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    yield Sam(folder, Shelf(torch.device("cpu")))
+    yield Sam(folder, DeviceCache(torch.device("cpu")))
     torch.set_num_threads(threads)
 
 
@@ -108,7 +108,7 @@ def test_masks_are_where_logits_are_above_zero(model: Sam):
 
 def test_every_norm_has_upstreams_epsilon(model: Sam):
     theirs = json.loads(str(UPSTREAM["epsilons"]))
-    ours = {name: part.eps for name, part in model.held.get().named_modules() if hasattr(part, "eps")}
+    ours = {name: part.eps for name, part in model.model.get().named_modules() if hasattr(part, "eps")}
     assert {
         publishers.publisher_names(f"{name}.weight", publishers.SAM_RULES)[0]: eps for name, eps in ours.items()
     } == {f"{name}.weight": eps for name, eps in theirs.items()}
@@ -150,7 +150,7 @@ def _corners_exchanged(net: Any) -> None:
     ],
 )
 def test_a_fault_shows(model: Sam, fault: Callable[[Any], None]):
-    fault(model.held.get())
+    fault(model.model.get())
     assert largest_difference(model) > 1.5 * TOLERANCE
 
 
@@ -183,7 +183,7 @@ def test_smaller_batches_where_memory_does_not_do_and_it_says_so(model: Sam, mon
     size, boxes = CASES["wide"]
     frame = random_frame(*size, SEED)
     expected = model.logits(frame, np.array(boxes))
-    decoder = model.held.get().mask_decoder
+    decoder = model.model.get().mask_decoder
     whole = decoder.forward
 
     def cramped(**arguments: Any) -> Any:
@@ -193,7 +193,7 @@ def test_smaller_batches_where_memory_does_not_do_and_it_says_so(model: Sam, mon
 
     monkeypatch.setattr(decoder, "forward", cramped)
     assert torch.allclose(model.logits(frame, np.array(boxes)), expected, atol=TOLERANCE)
-    assert model.held.shelf.notes == ["SAM: batches of 1, for want of memory"]
+    assert model.model.cache.notes == ["SAM: batches of 1: out of memory"]
 
 
 def _missing(found: dict[str, Any]) -> None:
@@ -225,14 +225,14 @@ def test_a_wrong_publishers_file_is_named(tmp_path: Path, change: Callable[[dict
 
 
 def test_what_is_no_checkpoint_is_named(folder: Path, tmp_path: Path):
-    shelf = Shelf(torch.device("cpu"))
+    cache = DeviceCache(torch.device("cpu"))
     message = "no folder that transformers can load; fetch it with: vmmetrics weights fetch sam-vit-huge. The cause: "
     with pytest.raises(SetupError, match=message):
-        Sam(tmp_path / "none", shelf).held.get()
+        Sam(tmp_path / "none", cache).model.get()
     path = folder / "model.safetensors"
     path.write_bytes(path.read_bytes()[:1000])
     with pytest.raises(SetupError, match=f"folder: {message}"):
-        Sam(folder, shelf).held.get()
+        Sam(folder, cache).model.get()
 
 
 def test_a_folder_with_other_weights_is_named(folder: Path):
@@ -243,12 +243,12 @@ def test_a_folder_with_other_weights_is_named(folder: Path):
     safetensors.save_file(found, path, metadata={"format": "pt"})
     told = r"misses mask_decoder\.iou_token\.weight; it has mask_decoder\.hf_token besides; fetch it with: vmmetrics"
     with pytest.raises(SetupError, match=told):
-        Sam(folder, Shelf(torch.device("cpu"))).held.get()
+        Sam(folder, DeviceCache(torch.device("cpu"))).model.get()
     found["mask_decoder.iou_token.weight"] = torch.zeros(3)
     del found["mask_decoder.hf_token"]
     safetensors.save_file(found, path, metadata={"format": "pt"})
     with pytest.raises(SetupError, match=r"the weights do not fit: it has .*mask_decoder\.iou_token\.weight"):
-        Sam(folder, Shelf(torch.device("cpu"))).held.get()
+        Sam(folder, DeviceCache(torch.device("cpu"))).model.get()
 
 
 def test_nothing_is_downloaded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
@@ -258,4 +258,4 @@ def test_nothing_is_downloaded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setattr(socket.socket, "connect", refuse)
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
     with pytest.raises(SetupError, match="facebook/sam-vit-huge: no folder that transformers can load"):
-        Sam(Path("facebook/sam-vit-huge"), Shelf(torch.device("cpu"))).held.get()
+        Sam(Path("facebook/sam-vit-huge"), DeviceCache(torch.device("cpu"))).model.get()

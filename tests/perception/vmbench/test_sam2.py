@@ -27,7 +27,7 @@ from vmmetrics.errors import SetupError  # noqa: E402
 from vmmetrics.perception.vmbench.adapters import sam2  # noqa: E402
 from vmmetrics.perception.vmbench.adapters.sam2 import Sam2, small_holes  # noqa: E402
 from vmmetrics.perception.vmbench.ported import sam2_net  # noqa: E402
-from vmmetrics.perception.vmbench.runtime import Shelf  # noqa: E402
+from vmmetrics.perception.vmbench.runtime import DeviceCache  # noqa: E402
 
 UPSTREAM = np.load(DATA / "sam2.npz")
 
@@ -107,8 +107,8 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 def build(file: Callable[[str], Path]) -> Callable[[str], Sam2]:
     def make(kind: str) -> Sam2:
         _, holes, half = made.KINDS[kind]
-        shelf = Shelf(torch.device("cpu"))
-        return Sam2(file(kind), shelf, "bf16" if half else None, hole_area=holes)
+        cache = DeviceCache(torch.device("cpu"))
+        return Sam2(file(kind), cache, "bf16" if half else None, hole_area=holes)
 
     return make
 
@@ -156,7 +156,7 @@ def test_the_fixture_has_what_it_should():
 
 def test_every_norm_has_upstreams_epsilon(build: Callable[[str], Sam2]):
     theirs = json.loads(str(UPSTREAM["epsilons"]))
-    ours = {name: part.eps for name, part in build("calm").held.get().named_modules() if hasattr(part, "eps")}
+    ours = {name: part.eps for name, part in build("calm").model.get().named_modules() if hasattr(part, "eps")}
     assert {
         publishers.publisher_names(f"{name}.weight", publishers.SAM2_RULES)[0]: eps for name, eps in ours.items()
     } == {f"{name}.weight": eps for name, eps in theirs.items()}
@@ -204,7 +204,7 @@ def _biases_exchanged(net: Any) -> None:
 )
 def test_a_fault_shows(build: Callable[[str], Sam2], fault: Callable[[Any], None]):
     model = build("calm")
-    fault(model.held.get())
+    fault(model.model.get())
     assert largest_difference("calm", all_answers(model, "calm")) > 2 * TOLERANCE["calm"]
 
 
@@ -249,8 +249,8 @@ def test_frames_that_are_told_of(
 def test_features_of_a_frame_are_computed_once(build: Callable[[str], Sam2]):
     model = build("calm")
     encoded: list[int] = []
-    model.held.get().vision_encoder.backbone.register_forward_hook(lambda _, given, __: encoded.append(len(given[0])))
-    session = sam2.MaskSession(model.held, made.clip(), "fp32", 0, frames_at_once=4)
+    model.model.get().vision_encoder.backbone.register_forward_hook(lambda _, given, __: encoded.append(len(given[0])))
+    session = sam2.MaskSession(model.model, made.clip(), "fp32", 0, frames_at_once=4)
     mask = made.prompts()["long"][1]
     for start in (0, 5):
         list(session.propagate(start, mask, 5))
@@ -263,10 +263,10 @@ def test_stills_of_a_session_are_those_of_the_model(build: Callable[[str], Sam2]
     model, frames = build("calm"), made.clip()
     boxes = [np.array(made.BOXES), np.array(made.BOXES)[:1]]
     encoded: list[int] = []
-    model.held.get().vision_encoder.backbone.register_forward_hook(lambda _, given, __: encoded.append(len(given[0])))
+    model.model.get().vision_encoder.backbone.register_forward_hook(lambda _, given, __: encoded.append(len(given[0])))
     alone = [model.masks(frames[t], of_frame) for t, of_frame in zip((2, 7), boxes, strict=True)]
     together = model.masks_in([frames[2], frames[7]], boxes)
-    session = sam2.MaskSession(model.held, frames, "fp32", 0, frames_at_once=2)
+    session = sam2.MaskSession(model.model, frames, "fp32", 0, frames_at_once=2)
     kept = [session.masks(2, boxes[0], [7]), session.masks(7, boxes[1])]
     assert encoded == [1, 1, 1, 1, 2]
     for masks, others in ((alone, together), (alone, kept)):
@@ -278,7 +278,7 @@ def test_stills_of_a_session_are_those_of_the_model(build: Callable[[str], Sam2]
 def test_batches_change_nothing(build: Callable[[str], Sam2], monkeypatch: pytest.MonkeyPatch):
     model = build("calm")
     expected = dict(follow(model, "reset"))
-    at_once = sam2.MaskSession(model.held, made.clip(), "fp32", 0, frames_at_once=4)
+    at_once = sam2.MaskSession(model.model, made.clip(), "fp32", 0, frames_at_once=4)
     monkeypatch.setattr(sam2, "OBJECTS_AT_ONCE", 1)
     monkeypatch.setattr(sam2, "FRAMES_PER_COPY", 3)
     for key, logits in follow(model, "reset", at_once):
@@ -292,7 +292,7 @@ def test_batches_change_nothing(build: Callable[[str], Sam2], monkeypatch: pytes
 def test_fewer_objects_at_once_where_memory_does_not_do(build: Callable[[str], Sam2], monkeypatch: pytest.MonkeyPatch):
     model = build("calm")
     expected = dict(follow(model, "reset"))
-    attention = model.held.get().memory_attention
+    attention = model.model.get().memory_attention
     whole = attention.forward
 
     def cramped(current: torch.Tensor, *rest: Any) -> torch.Tensor:
@@ -303,14 +303,14 @@ def test_fewer_objects_at_once_where_memory_does_not_do(build: Callable[[str], S
     monkeypatch.setattr(attention, "forward", cramped)
     for key, logits in follow(model, "reset"):
         assert np.abs(logits - expected[key]).max() < TOLERANCE["calm"]
-    assert model.held.shelf.notes == ["SAM 2: batches of 1, for want of memory"]
+    assert model.model.cache.notes == ["SAM 2: batches of 1: out of memory"]
 
 
 def test_weights_kept_in_half_give_the_same(build: Callable[[str], Sam2], monkeypatch: pytest.MonkeyPatch):
     kept = dict(follow(build("half"), "reset"))
     monkeypatch.setattr(sam2, "lower", lambda *_: None)
     cast = build("half")
-    assert {weight.dtype for weight in cast.held.get().parameters()} == {torch.float32}
+    assert {weight.dtype for weight in cast.model.get().parameters()} == {torch.float32}
     for key, logits in follow(cast, "reset"):
         assert np.array_equal(logits, kept[key])
 

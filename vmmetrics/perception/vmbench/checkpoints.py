@@ -87,18 +87,18 @@ def read_weights(path: Path, entry: str, name: str) -> dict[str, Tensor]:
             f"{path}: not readable as a checkpoint; remove it and fetch it again with: vmmetrics weights fetch "
             f"{name}. torch says: {error}"
         ) from error
-    found = loaded.get(entry, loaded) if isinstance(loaded, Mapping) else None
-    if not isinstance(found, Mapping) or not found:
+    weights = loaded.get(entry, loaded) if isinstance(loaded, Mapping) else None
+    if not isinstance(weights, Mapping) or not weights:
         raise SetupError(f"{path}: expected weights in its entry {entry!r} but got {type(loaded).__name__}")
-    return _tensors(path, found)
+    return _tensors(path, weights)
 
 
-def _tensors(path: Path, found: Mapping[str, Any]) -> dict[str, Tensor]:
-    strange = [str(key) for key, value in found.items() if not isinstance(value, Tensor)]
-    if strange or not found:
-        what = f"but found {listed(strange)}" if strange else "but it is empty"
+def _tensors(path: Path, weights: Mapping[str, Any]) -> dict[str, Tensor]:
+    others = [str(key) for key, value in weights.items() if not isinstance(value, Tensor)]
+    if others or not weights:
+        what = f"but got {listed(others)}" if others else "but it is empty"
         raise SetupError(f"{path}: expected tensors only {what}")
-    return dict(found)
+    return dict(weights)
 
 
 NESTED = ("model", "module")
@@ -144,10 +144,10 @@ def read_checkpoint(path: Path) -> Checkpoint:
     if not isinstance(loaded, Mapping):
         raise SetupError(f"{path}: expected a dict of weights but got {type(loaded).__name__}")
     outer = next((key for key in NESTED if isinstance(loaded.get(key), Mapping)), None)
-    found: Mapping[str, Any] = loaded if outer is None else loaded[outer]
+    raw: Mapping[str, Any] = loaded if outer is None else loaded[outer]
     meta = {} if outer is None else {key: value for key, value in loaded.items() if key != outer}
     weights: dict[str, Tensor] = {}
-    for key, value in _tensors(path, found).items():
+    for key, value in _tensors(path, raw).items():
         name = key
         for prefix in PREFIXES:
             name = name.removeprefix(prefix)
@@ -204,9 +204,9 @@ def load_hub(kind: str, folder: Path, name: str, **options: Any) -> Any:
             )
     except Exception as error:  # transformers and safetensors fail in many ways on what is no such network
         raise SetupError(f"{folder}: no folder that transformers can load{mend}. The cause: {error}") from error
-    told = misfit(report["missing_keys"], report["unexpected_keys"], report["mismatched_keys"])
-    if told:
-        raise SetupError(f"{folder}: the weights do not fit: {told}{mend}")
+    problems = misfit(report["missing_keys"], report["unexpected_keys"], report["mismatched_keys"])
+    if problems:
+        raise SetupError(f"{folder}: the weights do not fit: {problems}{mend}")
     return net.float().eval().requires_grad_(False)
 
 
@@ -279,9 +279,9 @@ def architecture_of(checkpoint: Checkpoint) -> Architecture:
     except (KeyError, ValueError) as error:
         raise SetupError(f"{checkpoint.path}: expected weights of a VideoMAE but got {listed(weights)}") from error
     depth = len({name.split(".")[1] for name in weights if name.startswith("blocks.")})
-    found = (width, depth, mlp_width, patch, tubelet)
+    sizes = (width, depth, mlp_width, patch, tubelet)
     for net in SIZES.values():
-        if found == (net.width, net.depth, net.mlp_width, net.patch, net.tubelet):
+        if sizes == (net.width, net.depth, net.mlp_width, net.patch, net.tubelet):
             return net
     raise SetupError(
         f"{checkpoint.path}: width {width}, depth {depth}, MLP {mlp_width}, patch {patch}, tubelet {tubelet}: none of "
@@ -289,26 +289,26 @@ def architecture_of(checkpoint: Checkpoint) -> Architecture:
     )
 
 
-def check_fit(path: Path, expected: Mapping[str, Tensor], found: Mapping[str, Tensor], mend: str = "") -> None:
-    """Hold the weights that were found against those that a network has.
+def check_fit(path: Path, expected: Mapping[str, Tensor], weights: Mapping[str, Tensor], mend: str = "") -> None:
+    """Compare the weights of a file with those that a network has.
 
     Args:
-        path: Where they were found.
-        expected: Those of the network.
-        found: Those that are there.
-        mend: What the message ends in.
+        path: The file, for the message.
+        expected: Weights of the network, by name.
+        weights: Weights of the file, by name.
+        mend: End of the message: what to do.
 
     Raises:
         SetupError: Some are missing, too many, or of another shape; the text names them.
     """
     shapes = [
-        f"{k} as {tuple(found[k].shape)} where {tuple(expected[k].shape)} is expected"
+        f"{k} as {tuple(weights[k].shape)} where {tuple(expected[k].shape)} is expected"
         for k in expected
-        if k in found and found[k].shape != expected[k].shape
+        if k in weights and weights[k].shape != expected[k].shape
     ]
-    told = misfit(expected.keys() - found.keys(), found.keys() - expected.keys(), shapes)
-    if told:
-        raise SetupError(f"{path}: the weights do not fit: {told}{mend}")
+    problems = misfit(expected.keys() - weights.keys(), weights.keys() - expected.keys(), shapes)
+    if problems:
+        raise SetupError(f"{path}: the weights do not fit: {problems}{mend}")
 
 
 def misfit(missing: Iterable[Any], surplus: Iterable[Any], shapes: Iterable[Any]) -> str:

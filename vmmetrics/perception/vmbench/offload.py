@@ -33,13 +33,13 @@ class HostWeights:
 
     def __init__(self, net: nn.Module) -> None:
         self._tensors = [tensor for tensor in (*net.parameters(), *net.buffers()) if tensor.nbytes]
-        self._places: list[tuple[int, int]] = []  # buffer and offset of each tensor
+        self._offsets: list[tuple[int, int]] = []  # buffer and offset of each tensor
         pinned = any(tensor.is_cuda for tensor in self._tensors)
         sizes: list[int] = []
         for tensor in self._tensors:
             if not sizes or sizes[-1] + tensor.nbytes > CHUNK:
                 sizes.append(0)
-            self._places.append((len(sizes) - 1, sizes[-1]))
+            self._offsets.append((len(sizes) - 1, sizes[-1]))
             sizes[-1] += -(-tensor.nbytes // ALIGNMENT) * ALIGNMENT
         self._buffers = [torch.empty(size, dtype=torch.uint8, pin_memory=pinned) for size in sizes]
         for tensor, copy in zip(self._tensors, self._views(self._buffers), strict=True):
@@ -59,12 +59,12 @@ class HostWeights:
     def _views(self, buffers: list[Tensor]) -> list[Tensor]:
         return [
             buffers[number][start : start + tensor.nbytes].view(tensor.dtype).view(tensor.shape)
-            for tensor, (number, start) in zip(self._tensors, self._places, strict=True)
+            for tensor, (number, start) in zip(self._tensors, self._offsets, strict=True)
         ]
 
 
 def fits_host(net: nn.Module) -> bool:
-    """Whether a copy of a network's weights fits into the host memory that is free."""
+    """Return True if a copy of a network's weights fits into the free host memory."""
     needed: int = sum(tensor.nbytes for tensor in itertools.chain(net.parameters(), net.buffers()))
     return free_host_memory() >= needed + HOST_RESERVE
 

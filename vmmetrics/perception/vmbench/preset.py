@@ -17,7 +17,7 @@ from vmmetrics.perception.vmbench.adapters.rtm import RTMDetPersons, RTMPoseKeyp
 from vmmetrics.perception.vmbench.adapters.sam import Sam
 from vmmetrics.perception.vmbench.adapters.sam2 import Sam2
 from vmmetrics.perception.vmbench.released import Released
-from vmmetrics.perception.vmbench.runtime import shelf_on
+from vmmetrics.perception.vmbench.runtime import cache_on
 from vmmetrics.types import Protocol
 from vmmetrics.utils.tables import sha256_of
 from vmmetrics.utils.weights.folder import inspect, read_lock, resolve_all
@@ -49,8 +49,8 @@ DESCRIPTION = {
 
 def needed(abilities: Collection[str] | None, protocol: Protocol) -> list[str]:
     """Return the checkpoints that these abilities need, each once; None is all abilities."""
-    wanted = [names[protocol] for ability, names in NEEDS.items() if abilities is None or ability in abilities]
-    return list(dict.fromkeys(name for names in wanted for name in names))
+    name_lists = [names[protocol] for ability, names in NEEDS.items() if abilities is None or ability in abilities]
+    return list(dict.fromkeys(name for names in name_lists for name in names))
 
 
 def locate(abilities: Collection[str] | None, protocol: Protocol) -> dict[str, Path]:
@@ -67,36 +67,36 @@ def locate(abilities: Collection[str] | None, protocol: Protocol) -> dict[str, P
 
 def hashes(names: Sequence[str]) -> dict[str, str]:
     """Return the SHA-256 of every file of these checkpoints, by ``"checkpoint/file"``."""
-    found = {}
+    digests = {}
     for name in names:
         checkpoint = inspect(published(name))
         recorded, _ = read_lock(checkpoint.folder)
         for file, path in checkpoint.files.items():
-            found[f"{name}/{file}"] = recorded[file]["sha256"] if file in recorded else sha256_of(path)
-    return found
+            digests[f"{name}/{file}"] = recorded[file]["sha256"] if file in recorded else sha256_of(path)
+    return digests
 
 
-def build_models(places: Mapping[str, Path], device: str | None = None) -> Models:
+def build_models(checkpoints: Mapping[str, Path], device: str | None = None) -> Models:
     """Build the models; each loads when it is first asked.
 
     Args:
-        places: Checkpoints from :func:`locate`; a model whose checkpoint is not among them is never asked.
+        checkpoints: Checkpoints from :func:`locate`; a model whose checkpoint is not among them is never asked.
         device: Where they run; None takes a GPU where there is one.
     """
-    shelf = shelf_on(device)
+    cache = cache_on(device)
     names = needed(None, "vmbench") + needed(None, "vmmetrics")
-    place = {name: places.get(name, Path(name)) for name in names}
-    grounder, sam2 = GroundingDINO(place[DINO], shelf), Sam2(place[SAM2], shelf)
-    points = CoTracker(place[COTRACKER], shelf)
-    people, keypoints = RTMDetPersons(place[RTMDET], shelf), RTMPoseKeypoints(place[RTMPOSE], shelf)
+    paths = {name: checkpoints.get(name, Path(name)) for name in names}
+    grounder, sam2 = GroundingDINO(paths[DINO], cache), Sam2(paths[SAM2], cache)
+    points = CoTracker(paths[COTRACKER], cache)
+    people, keypoints = RTMDetPersons(paths[RTMDET], cache), RTMPoseKeypoints(paths[RTMPOSE], cache)
     return Models(
         flow=DISFlow(),
         camera=BackgroundCamera(),
         segmenter=GroundedObjects(grounder, sam2),
         tracker=SharedPoints(points),
         pose=FollowedPeople(people, keypoints),
-        quality=QAlignRater(place[QALIGN], shelf),
-        plausibility=VideoMAEPlausibility.published(place[VIDEOMAE], shelf),
-        notes=shelf.notes,
-        released=Released(grounder, Sam(place[SAM], shelf), sam2, points, people, keypoints),
+        quality=QAlignRater(paths[QALIGN], cache),
+        plausibility=VideoMAEPlausibility.published(paths[VIDEOMAE], cache),
+        notes=cache.notes,
+        released=Released(grounder, Sam(paths[SAM], cache), sam2, points, people, keypoints),
     )

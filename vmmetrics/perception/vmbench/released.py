@@ -52,14 +52,14 @@ def follow(grounder: GroundingDINO, sam2: Sam2, text: str, frames: UInt8Array, s
     session: MaskSession | None = None
     masks_of = _detected(grounder, sam2, text, [recompressed(frame) for frame in frames[::step]])
     for start, masks in zip(range(0, len(frames), step), masks_of, strict=True):
-        wanted = tracked
+        masks_to_follow = tracked
         if masks is not None:
-            wanted, count = identify(list(masks), tracked, count)
-        if not wanted:
+            masks_to_follow, count = identify(list(masks), tracked, count)
+        if not masks_to_follow:
             starts.append({})
             continue
         session = sam2.open(frames) if session is None else session
-        for index, seen in session.propagate(start, wanted, step):
+        for index, seen in session.propagate(start, masks_to_follow, step):
             if index == start:
                 starts.append(seen)
             tracked = seen
@@ -74,20 +74,20 @@ def _detected(
     The released code asks key frame by key frame. As no answer depends on what was tracked, all are asked together.
     """
     height, width = images[0].shape[:2]
-    boxes = [pixel_boxes(found, width, height) for found in grounder.boxes_in(images, text)]
-    which = [number for number, found in enumerate(boxes) if len(found)]
+    boxes = [pixel_boxes(frame_boxes, width, height) for frame_boxes in grounder.boxes_in(images, text)]
+    which = [number for number, frame_boxes in enumerate(boxes) if len(frame_boxes)]
     masks = iter(sam2.masks_in([images[n] for n in which], [boxes[n] for n in which]) if which else ())
-    yield from (next(masks) if len(found) else None for found in boxes)
+    yield from (next(masks) if len(frame_boxes) else None for frame_boxes in boxes)
 
 
-def identify(found: Sequence[BoolArray], tracked: Mapping[int, BoolArray], count: int) -> tuple[Masks, int]:
+def identify(new_masks: Sequence[BoolArray], tracked: Mapping[int, BoolArray], count: int) -> tuple[Masks, int]:
     """Give each mask found the identity of the first tracked one that it overlaps enough, else a new one.
 
     Empty masks are passed over. Two that overlap the same tracked mask share its identity, and the later one stays.
     What is tracked and not found again is dropped.
 
     Args:
-        found: (H, W) bool masks.
+        new_masks: (H, W) bool masks.
         tracked: Masks by identity.
         count: Identities given out so far.
 
@@ -95,7 +95,7 @@ def identify(found: Sequence[BoolArray], tracked: Mapping[int, BoolArray], count
         The masks by identity, and the new count.
     """
     masks: Masks = {}
-    for mask in found:
+    for mask in new_masks:
         if not mask.any():
             continue
         same = next((i for i, other in tracked.items() if overlap(mask, other) > SAME_OBJECT), None)
@@ -203,7 +203,7 @@ class Released:
         height, width = frames.shape[1:3]
         whole = np.array([[0.0, 0.0, width, height]])
         # The other instances of a frame are never looked at, and do not change the first one's keypoints.
-        first = [found[:1, :4] if len(found) else whole for found in self.people.boxes(frames)]
+        first = [boxes[:1, :4] if len(boxes) else whole for boxes in self.people.boxes(frames)]
         answers = self.keypoints.in_frames(frames, first)
         return np.stack([xy[0] for xy, _ in answers]), np.stack([scores[0] for _, scores in answers])
 

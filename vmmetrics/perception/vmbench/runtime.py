@@ -1,4 +1,4 @@
-"""Where the published models run: loaded on first use, evicted when the next needs the room, batches that fit.
+"""Loading, eviction and batching of the published models on one device.
 
 All of them fit an 80 GB card at once and a 24 GB card one at a time; which it is shows when a model is about to run.
 """
@@ -48,80 +48,80 @@ RESERVE = 3 * GB // 10
 
 
 @dataclass
-class Shelf:
+class DeviceCache:
     """The models on one device, the one used last at the end.
 
     Attributes:
         device: Where they run.
-        notes: What had to be done to fit, in words, for the record of the run.
+        notes: What was done for lack of memory, for the record of the run.
     """
 
     device: torch.device
     notes: list[str] = field(default_factory=list)
-    _held: dict[Held[Any], None] = field(default_factory=dict, repr=False)
+    _models: dict[CachedModel[Any], None] = field(default_factory=dict, repr=False)
     _lock: Any = field(default_factory=RLock, repr=False)
 
-    def make_room(self, needed: int, keep: Held[Any] | None = None) -> None:
+    def make_room(self, needed: int, keep: CachedModel[Any] | None = None) -> None:
         """Evict models but ``keep``, the one unused for longest first, until ``needed`` bytes are free."""
         if self.device.type != "cuda" or self.free() >= needed + RESERVE:
             return
         torch.cuda.empty_cache()  # what the allocator keeps for reuse counts as taken until then
-        others = [held for held in self._held if held is not keep]
+        others = [model for model in self._models if model is not keep]
         while others and self.free() < needed + RESERVE:
-            others.pop(0).put_away()
+            others.pop(0).evict()
 
     def free(self) -> int:
         """Return the bytes that are free on the GPU, of this process's share where it has but a share."""
         free, total = torch.cuda.mem_get_info(self.device)
-        known = getattr(torch.cuda, "get_per_process_memory_fraction", None)  # torch 2.6 has none
-        share = known(self.device) if known else 1.0
+        fraction_of_process = getattr(torch.cuda, "get_per_process_memory_fraction", None)  # torch 2.6 has none
+        share = fraction_of_process(self.device) if fraction_of_process else 1.0
         return int(min(free, share * total - torch.cuda.memory_reserved(self.device)) if share < 1 else free)
 
-    def put_away_others(self, held: Held[Any]) -> None:
-        """Evict every model but ``held``."""
-        for other in [other for other in self._held if other is not held]:
-            other.put_away()
+    def evict_others(self, model: CachedModel[Any]) -> None:
+        """Evict every model but ``model``."""
+        for other in [other for other in self._models if other is not model]:
+            other.evict()
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
 
-    def used(self, held: Held[Any]) -> None:
-        """Note that ``held`` has been used just now."""
+    def touch(self, model: CachedModel[Any]) -> None:
+        """Mark ``model`` as the one used last."""
         with self._lock:
-            self._held.pop(held, None)
-            self._held[held] = None
+            self._models.pop(model, None)
+            self._models[model] = None
 
-    def latest(self) -> Held[Any] | None:
+    def latest(self) -> CachedModel[Any] | None:
         """Return the model used last."""
-        return next(reversed(self._held), None)
+        return next(reversed(self._models), None)
 
-    def gone(self, held: Held[Any]) -> None:
-        """Note that ``held`` is no longer there."""
+    def remove(self, model: CachedModel[Any]) -> None:
+        """Drop ``model`` from the cache."""
         with self._lock:
-            self._held.pop(held, None)
+            self._models.pop(model, None)
 
     def note(self, text: str) -> None:
-        """Keep ``text`` once."""
+        """Add ``text`` to the notes, once."""
         if text not in self.notes:
             self.notes.append(text)
 
 
-def shelf_on(device: str | None = None) -> Shelf:
-    """Return a shelf for ``device``; None takes a GPU where there is one."""
-    return Shelf(torch.device(device or default_device()))
+def cache_on(device: str | None = None) -> DeviceCache:
+    """Return a cache for ``device``; None takes a GPU where there is one."""
+    return DeviceCache(torch.device(device or default_device()))
 
 
 def _module(net: Any) -> nn.Module | None:
     return net if isinstance(net, nn.Module) else None
 
 
-class Held(Generic[Net]):
-    """A network that loads when it is first asked for.
+class CachedModel(Generic[Net]):
+    """A network that loads on first use and can be evicted.
 
     Args:
-        name: What it is called in messages, and in :data:`ACTIVATIONS`.
-        load: Loads it onto the shelf's device, in eval mode, without gradients.
-        size: About how many bytes its weights take there.
-        shelf: Whom it shares the device with.
+        name: Name in messages and in :data:`ACTIVATIONS`.
+        load: Loads it onto the cache's device, in eval mode, without gradients.
+        size: Bytes of its weights on the device, about.
+        cache: The device and the models that share it.
         module: Called at an eviction: forgets what can be computed again, and returns the module whose weights are kept
             in host memory; None where there is no such thing, and it is loaded again.
     """
@@ -131,13 +131,13 @@ class Held(Generic[Net]):
         name: str,
         load: Callable[[], Net],
         size: int,
-        shelf: Shelf,
+        cache: DeviceCache,
         module: Callable[[Net], nn.Module | None] = _module,
     ) -> None:
         self.name = name
         self._load = load
         self._size = size
-        self.shelf = shelf
+        self.cache = cache
         self._module = module
         self._net: Net | None = None
         self._host: HostWeights | None = None
@@ -154,25 +154,25 @@ class Held(Generic[Net]):
         with self._lock:
             beside = ACTIVATIONS.get(self.name, 0) if activations is None else activations
             if self._net is None or self._evicted:
-                self.shelf.make_room(self._size + beside, keep=self)
+                self.cache.make_room(self._size + beside, keep=self)
                 self.guarded(self._bring)
-            elif activations is not None or self.shelf.latest() is not self:
-                self.shelf.make_room(beside, keep=self)
-            self.shelf.used(self)
+            elif activations is not None or self.cache.latest() is not self:
+                self.cache.make_room(beside, keep=self)
+            self.cache.touch(self)
             return cast(Net, self._net)
 
     def _bring(self) -> None:
         with loading(), torch.inference_mode(False):  # weights made in that mode could never explain an answer
             if self._evicted and self._host is not None:
-                self._host.restore(self.shelf.device)
+                self._host.restore(self.cache.device)
                 self._evicted = False
             else:
                 self._net = self._load()
 
-    def put_away(self) -> None:
+    def evict(self) -> None:
         """Free its memory on the device; the next :meth:`get` brings it back."""
         with self._lock, torch.inference_mode(False):
-            self.shelf.gone(self)
+            self.cache.remove(self)
             if self._net is None or self._evicted:
                 return
             module = self._module(self._net)
@@ -181,14 +181,14 @@ class Held(Generic[Net]):
                     self._host = HostWeights(module)
             if self._host is None:
                 self._net = None
-                self.shelf.note(f"{self.name}: loaded anew at each use, for want of memory on GPU and host")
+                self.cache.note(f"{self.name}: reloaded at each use: not enough memory on the GPU and the host")
             else:
                 self._host.evict()
                 self._evicted = True
-                self.shelf.note(f"{self.name}: moved to host memory and back, for want of memory on the GPU")
+                self.cache.note(f"{self.name}: moved to host memory and back: not enough GPU memory")
             del module
             gc.collect()
-            if self.shelf.device.type == "cuda":
+            if self.cache.device.type == "cuda":
                 torch.cuda.empty_cache()
 
     def guarded(self, work: Callable[[], Answer]) -> Answer:
@@ -202,32 +202,32 @@ class Held(Generic[Net]):
         except RuntimeError as error:
             if not is_out_of_memory(error):
                 raise
-            self.shelf.note(f"{self.name}: the other models evicted, for want of memory")
-        self.shelf.put_away_others(self)  # outside of the handler: its traceback keeps the tensors alive
+            self.cache.note(f"{self.name}: the other models evicted: out of memory")
+        self.cache.evict_others(self)  # outside of the handler: its traceback keeps the tensors alive
         return work()
 
     def at_once(self, most: int) -> int:
         """Return how many items' :data:`ACTIVATIONS` fit into the memory that is free, 1 to ``most``; 1 on a CPU."""
-        if self.shelf.device.type != "cuda":
+        if self.cache.device.type != "cuda":
             return 1
         self.get()  # what is left beside its weights counts
         each = max(1, ACTIVATIONS.get(self.name, 1))
-        if self.shelf.free() < most * each + RESERVE:
+        if self.cache.free() < most * each + RESERVE:
             torch.cuda.empty_cache()  # what the allocator keeps for reuse counts as taken until then
-        return max(1, min(most, (self.shelf.free() - RESERVE) // each))
+        return max(1, min(most, (self.cache.free() - RESERVE) // each))
 
 
 def is_out_of_memory(error: RuntimeError) -> bool:
-    """Whether a GPU's memory did not do: torch's own allocator says so, or a library that allocates for itself."""
+    """Return True if ``error`` means that the GPU is out of memory, by torch's allocator or a library's own."""
     return isinstance(error, torch.OutOfMemoryError) or any(
         text in str(error) for text in ("CUDA error: out of memory", "_STATUS_ALLOC_FAILED")
     )
 
 
 def in_batches(
-    run: Callable[[Sequence[Item]], Sequence[Answer]], items: Sequence[Item], size: int, held: Held[Any]
+    run: Callable[[Sequence[Item]], Sequence[Answer]], items: Sequence[Item], size: int, model: CachedModel[Any]
 ) -> list[Answer]:
-    """Return an answer per item, ``size`` items at a time; half as many, with a note, where memory does not do.
+    """Return an answer per item, ``size`` items at a time; half as many, with a note, when out of memory.
 
     Where a single item does not fit, it is tried once more with every other model evicted.
 
@@ -238,7 +238,7 @@ def in_batches(
     while len(answers) < len(items):
         batch = items[len(answers) : len(answers) + size]
         if len(batch) == 1:
-            answers.extend(held.guarded(lambda one=batch: run(one)))  # type: ignore[misc]
+            answers.extend(model.guarded(lambda one=batch: run(one)))  # type: ignore[misc]
             continue
         try:
             answers.extend(run(batch))
@@ -246,7 +246,7 @@ def in_batches(
             if not is_out_of_memory(error):
                 raise
             size = len(batch) // 2
-            held.shelf.note(f"{held.name}: batches of {size}, for want of memory")
+            model.cache.note(f"{model.name}: batches of {size}: out of memory")
         else:
             continue
         torch.cuda.empty_cache()  # outside of the handler: its traceback keeps the tensors alive

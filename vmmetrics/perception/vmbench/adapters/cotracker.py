@@ -29,7 +29,7 @@ from vmmetrics.errors import SetupError
 from vmmetrics.functional.pas import MIN_POINTS_AFFINE, MIN_POINTS_HOMOGRAPHY, estimate_camera, project
 from vmmetrics.perception.points import key_moments, moving_queries, object_queries, spread_queries, unsteady_objects
 from vmmetrics.perception.scene import Camera, PointTracks, Scene
-from vmmetrics.perception.vmbench.runtime import ACTIVATIONS, Held, Shelf, on_device
+from vmmetrics.perception.vmbench.runtime import ACTIVATIONS, CachedModel, DeviceCache, on_device
 from vmmetrics.types import BoolArray, FloatArray, UInt8Array
 
 WINDOW = 60
@@ -79,9 +79,9 @@ def released_predictor(checkpoint: Path) -> Any:
     Raises:
         SetupError: CoTracker is not installed, or the checkpoint does not hold its weights.
     """
-    place = find_cotracker()
+    checkout = find_cotracker()
     try:
-        with _importable(place):
+        with _importable(checkout):
             module = importlib.import_module("cotracker.predictor")
     except ImportError as error:
         raise SetupError(f"CoTracker cannot be imported ({error}). {HOW_TO_INSTALL}") from error
@@ -99,15 +99,15 @@ class CoTracker:
 
     Args:
         checkpoint: ``scaled_offline.pth``.
-        shelf: Where it runs, and with which models it shares the device.
+        cache: The device and the models that share it.
         build: Makes the predictor of a checkpoint.
     """
 
-    def __init__(self, checkpoint: Path, shelf: Shelf, build: Callable[[Path], Any] = released_predictor) -> None:
+    def __init__(self, checkpoint: Path, cache: DeviceCache, build: Callable[[Path], Any] = released_predictor) -> None:
         def load() -> _Loaded:
-            return _Loaded(build(checkpoint), shelf.device)
+            return _Loaded(build(checkpoint), cache.device)
 
-        self._held = Held("CoTracker3", load, WEIGHT_BYTES, shelf, lambda loaded: loaded.forget())
+        self._model = CachedModel("CoTracker3", load, WEIGHT_BYTES, cache, lambda loaded: loaded.forget())
         self._lock = RLock()
 
     def grid(
@@ -126,13 +126,13 @@ class CoTracker:
             SetupError: CoTracker or its checkpoint is missing.
         """
         with self._lock:
-            loaded = self._held.get()
-            asked: dict[str, Any] = {"grid_size": side, "grid_query_frame": frame, "backward_tracking": frame > 0}
+            loaded = self._model.get()
+            options: dict[str, Any] = {"grid_size": side, "grid_query_frame": frame, "backward_tracking": frame > 0}
             if mask is not None:
-                wanted = torch.from_numpy(mask)[None, None].to(loaded.device)
-                asked["segm_mask"] = functional.interpolate(wanted, loaded.size, mode="nearest")
+                mask_tensor = torch.from_numpy(mask)[None, None].to(loaded.device)
+                options["segm_mask"] = functional.interpolate(mask_tensor, loaded.size, mode="nearest")
             share = 1.0 if mask is None else float((mask > 0).mean())
-            xy, visible = self._run(frames, asked, round(share * side**2), half=half)
+            xy, visible = self._run(frames, options, round(share * side**2), half=half)
             return PointTracks(xy, visible, np.full(xy.shape[1], frame, np.int64))
 
     def points(self, frames: UInt8Array, queries: FloatArray) -> PointTracks:
@@ -145,7 +145,7 @@ class CoTracker:
         if len(queries) == 0:
             return PointTracks.none(len(frames))
         with self._lock:
-            loaded = self._held.get()
+            loaded = self._model.get()
             asked = torch.as_tensor(queries, dtype=torch.float32, device=loaded.device)[None].clone()
             (height, width), (rows, columns) = frames.shape[1:3], loaded.size
             asked[:, :, 1:] *= asked.new_tensor([(columns - 1) / (width - 1), (rows - 1) / (height - 1)])
@@ -155,9 +155,9 @@ class CoTracker:
 
     def _run(self, frames: UInt8Array, asked: dict[str, Any], count: int, *, half: bool) -> tuple[FloatArray, Any]:
         """Ask the predictor about ``count`` points."""
-        needed = ACTIVATIONS[self._held.name] + len(frames) * (count + SUPPORT_POINTS) * POINT_BYTES
-        loaded = self._held.get(needed)
-        return self._held.guarded(lambda: loaded.ask(frames, asked, half=half))
+        needed = ACTIVATIONS[self._model.name] + len(frames) * (count + SUPPORT_POINTS) * POINT_BYTES
+        loaded = self._model.get(needed)
+        return self._model.guarded(lambda: loaded.ask(frames, asked, half=half))
 
 
 class _Loaded:
@@ -216,21 +216,21 @@ class _SharedFeatures(torch.nn.Module):  # type: ignore[misc]
         super().__init__()
         self.net = net
         self.features = torch.zeros(0)
-        self._known = False
-        self._length = self._asked = 0
+        self._cached = False
+        self._length = self._position = 0
 
     def expect(self, length: int, features: Tensor | None) -> None:
         """Make ready for one call of the predictor on ``length`` frames, whose features may be known."""
-        self._length, self._asked, self._known = length, 0, features is not None
+        self._length, self._position, self._cached = length, 0, features is not None
         self.features = torch.zeros(0) if features is None else features
 
     def forward(self, images: Tensor) -> Tensor:
         """Return the features of the next frames."""
-        start, stop = self._asked, self._asked + len(images)
-        self._asked = stop
+        start, stop = self._position, self._position + len(images)
+        self._position = stop
         if start >= self._length:  # backwards
             return self.features[2 * self._length - stop : 2 * self._length - start].flip(0)
-        if not self._known:
+        if not self._cached:
             new: Tensor = self.net(images)
             self.features = torch.cat([self.features.to(new), new]) if start else new
             return new
@@ -238,14 +238,14 @@ class _SharedFeatures(torch.nn.Module):  # type: ignore[misc]
 
 
 @contextmanager
-def _importable(place: Path | None) -> Iterator[None]:
-    if place is not None:
-        sys.path.insert(0, str(place))
+def _importable(checkout: Path | None) -> Iterator[None]:
+    if checkout is not None:
+        sys.path.insert(0, str(checkout))
     try:
         yield
     finally:
-        if place is not None:
-            sys.path.remove(str(place))
+        if checkout is not None:
+            sys.path.remove(str(checkout))
 
 
 # All points of a clip in one pass of the tracker, and the camera from those on the background.
@@ -277,9 +277,9 @@ class SharedPoints:
         """Track ``queries`` (N, 3): frame index, x, y in clip pixels; with all others if it is a set that is known."""
         sets, tracks = scene.once("all points", lambda: self._together(scene))
         start = 0
-        for known in sets:
-            stop = start + len(known)
-            if np.array_equal(known, queries):
+        for query_set in sets:
+            stop = start + len(query_set)
+            if np.array_equal(query_set, queries):
                 return PointTracks(
                     tracks.xy[:, start:stop], tracks.visible[:, start:stop], tracks.query_frames[start:stop]
                 )
@@ -299,13 +299,13 @@ class BackgroundCamera:
     def estimate(self, scene: Scene) -> Camera:
         """Return the camera motion of every frame pair."""
         tracks = scene.track("background", background_queries(scene))
-        homographies, known = estimate_camera(tracks.xy, tracks.visible)
+        homographies, is_estimated = estimate_camera(tracks.xy, tracks.visible)
         shared: BoolArray = tracks.visible[:-1] & tracks.visible[1:]
-        apart = np.linalg.norm(project(homographies, tracks.xy[:-1]) - tracks.xy[1:], axis=-1)
-        follows = apart <= FOLLOWS * np.hypot(scene.clip.width, scene.clip.height)
+        error = np.linalg.norm(project(homographies, tracks.xy[:-1]) - tracks.xy[1:], axis=-1)
+        follows = error <= FOLLOWS * np.hypot(scene.clip.width, scene.clip.height)
         count = shared.sum(axis=1)
         inliers = (shared & follows).sum(axis=1) / np.maximum(count, 1)
-        kinds = tuple(_kind(int(n)) if k else "unknown" for n, k in zip(count, known, strict=True))
+        kinds = tuple(_kind(int(n)) if k else "unknown" for n, k in zip(count, is_estimated, strict=True))
         return Camera(homographies, kinds, inliers)
 
 
@@ -319,7 +319,7 @@ def background_queries(scene: Scene) -> FloatArray:
 
 
 def _kind(points: int) -> str:
-    """What :func:`~vmmetrics.functional.pas.estimate_camera` fits to so many points."""
+    """Return the model that :func:`~vmmetrics.functional.pas.estimate_camera` fits to so many points."""
     if points >= MIN_POINTS_HOMOGRAPHY:
         return "homography"
     return "affine" if points >= MIN_POINTS_AFFINE else "translation"

@@ -1,4 +1,4 @@
-"""What a text names, found by Grounding DINO Swin-B.
+"""Grounding DINO Swin-B: boxes of the objects that a text names.
 
 The network is transformers'. Its attention implementation must be left alone: set to ``eager`` it adds the text's
 boolean mask to the scores as a number, and no box agrees with upstream's any more (measured on 5.23; the text encoder
@@ -24,9 +24,9 @@ from torch import Tensor
 from vmmetrics.errors import SetupError
 from vmmetrics.perception.vmbench.checkpoints import load_hub
 from vmmetrics.perception.vmbench.runtime import (
-    Held,
+    CachedModel,
+    DeviceCache,
     Precision,
-    Shelf,
     computing,
     in_batches,
     needed,
@@ -60,18 +60,18 @@ class GroundingDINO:
 
     Args:
         folder: Checkpoint ``grounding-dino-base``.
-        shelf: The device, and the models it is shared with.
+        cache: The device and the models that share it.
         precision: What matrix products are computed in; ``"fp32"``, as released.
     """
 
-    def __init__(self, folder: Path, shelf: Shelf, precision: Precision = "fp32") -> None:
+    def __init__(self, folder: Path, cache: DeviceCache, precision: Precision = "fp32") -> None:
         self.precision: Precision = precision
-        self.device = shelf.device
+        self.device = cache.device
 
         def load() -> tuple[Any, Any]:
-            return load_grounding_dino(folder).to(shelf.device), load_tokenizer(folder)
+            return load_grounding_dino(folder).to(cache.device), load_tokenizer(folder)
 
-        self._held = Held("Grounding DINO", load, _BYTES, shelf, lambda loaded: loaded[0])
+        self._model = CachedModel("Grounding DINO", load, _BYTES, cache, lambda loaded: loaded[0])
 
     def boxes(self, frame: UInt8Array, text: str) -> FloatArray:
         """Do :meth:`boxes_in` for a single frame."""
@@ -90,15 +90,15 @@ class GroundingDINO:
             SetupError: The checkpoint or the tokenizer is missing or wrong.
         """
 
-        def kept(images: Sequence[Future[UInt8Array]]) -> list[FloatArray]:
+        def confident_boxes(images: Sequence[Future[UInt8Array]]) -> list[FloatArray]:
             pixels = prepared(np.stack([image.result() for image in images]), self.device)
             logits, boxes = self.queries(pixels, caption(text))
             sure = logits.sigmoid().amax(dim=-1) > BOX_THRESHOLD
-            return [np.asarray(places[which].numpy()) for places, which in zip(boxes, sure, strict=True)]
+            return [np.asarray(of_frame[mask].numpy()) for of_frame, mask in zip(boxes, sure, strict=True)]
 
         with ThreadPoolExecutor(THREADS) as pool:
             images = [pool.submit(shrunk, frame) for frame in frames]
-            return in_batches(kept, images, self._held.at_once(FRAMES_AT_ONCE), self._held)
+            return in_batches(confident_boxes, images, self._model.at_once(FRAMES_AT_ONCE), self._model)
 
     def queries(self, pixels: Tensor, text: str) -> tuple[Tensor, Tensor]:
         """Return every query's (B, 900, 256) logits over the text's tokens and (B, 900, 4) box, float32, on the CPU.
@@ -107,7 +107,7 @@ class GroundingDINO:
             pixels: (B, 3, h, w) float32 from :func:`prepared`.
             text: From :func:`caption`.
         """
-        model, tokenizer = self._held.get()
+        model, tokenizer = self._model.get()
         with computing(self.device, self.precision):
             tokens = tokenizer([text] * len(pixels), return_tensors="pt").to(self.device)
             answer = model(pixel_values=pixels.to(self.device), **tokens)
@@ -189,7 +189,7 @@ def load_tokenizer(folder: Path) -> Any:
         tokenizer = BertTokenizer.from_pretrained(str(folder), local_files_only=True)
     except Exception as error:  # as for the network
         raise SetupError(f"{folder}: holds no tokenizer; {mend}. The cause: {error}") from error
-    found = {token: tokenizer.convert_tokens_to_ids(token) for token in SPECIAL_TOKENS}
-    if found != SPECIAL_TOKENS:
-        raise SetupError(f"{folder}: expected the vocabulary of bert-base-uncased but its ids are {found}")
+    token_ids = {token: tokenizer.convert_tokens_to_ids(token) for token in SPECIAL_TOKENS}
+    if token_ids != SPECIAL_TOKENS:
+        raise SetupError(f"{folder}: expected the vocabulary of bert-base-uncased but its ids are {token_ids}")
     return tokenizer

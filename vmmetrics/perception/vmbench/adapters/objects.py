@@ -60,9 +60,9 @@ class GroundedObjects:
         boxes = dict(zip(keys, self.grounder.boxes_in([frames[key] for key in keys], text), strict=True))
         session, shown = self.sam2.open(frames), [key for key in keys if len(boxes[key])]
         for number, key in enumerate(shown):
-            places = pixel_boxes(boxes[key], scene.clip.width, scene.clip.height)
-            masks = _largest(session.masks(key, places, shown[number + 1 :]))
-            fresh = [mask for mask in masks if not _is_known(_small(mask), [seen[key] for seen in followed])]
+            box_prompts = pixel_boxes(boxes[key], scene.clip.width, scene.clip.height)
+            masks = _largest(session.masks(key, box_prompts, shown[number + 1 :]))
+            fresh = [mask for mask in masks if not _is_duplicate(_small(mask), [seen[key] for seen in followed])]
             if fresh:
                 for seen in follow(session, len(frames), key, fresh[:MOST_OBJECTS]):
                     _join(followed, seen, key)
@@ -71,11 +71,11 @@ class GroundedObjects:
 
 def _largest(masks: BoolArray) -> list[BoolArray]:
     """Return the (H, W) masks that are not empty, the largest first, each once and without its parts."""
-    kept: list[BoolArray] = []
+    distinct: list[BoolArray] = []
     for mask in sorted(masks, key=np.count_nonzero, reverse=True):
-        if mask.any() and not _is_known(mask, kept):
-            kept.append(mask)
-    return kept
+        if mask.any() and not _is_duplicate(mask, distinct):
+            distinct.append(mask)
+    return distinct
 
 
 def key_frames(num_frames: int, fps: float) -> list[int]:
@@ -95,18 +95,18 @@ def follow(session: MaskSession, num_frames: int, key: int, masks: Sequence[Bool
     Returns:
         Per mask (T, h, w) bool at the maps' resolution.
     """
-    given = dict(enumerate(masks))
+    prompts = dict(enumerate(masks))
     seen = [np.zeros((num_frames, *_small(mask).shape), np.bool_) for mask in masks]
     ways = [(num_frames - 1 - key, False), *([(key, True)] if key else [])]
     for steps, reverse in ways:
-        for frame, answer in session.propagate(key, given, steps, reverse=reverse):
+        for frame, answer in session.propagate(key, prompts, steps, reverse=reverse):
             for index, mask in answer.items():
                 seen[index][frame] = _small(mask)
     return seen
 
 
-def _is_known(mask: BoolArray, others: Sequence[BoolArray]) -> bool:
-    """Whether a mask is of one of the others' objects, or a part of one, or too small to tell."""
+def _is_duplicate(mask: BoolArray, others: Sequence[BoolArray]) -> bool:
+    """Return True if a mask is empty, or matches or is part of one of the others."""
     size = int(np.count_nonzero(mask))
     for other in others:
         both = int(np.count_nonzero(mask & other))

@@ -89,12 +89,12 @@ class FollowedPeople:
         keypoints = self._keypoints.in_frames(clip.frames, boxes)
         people = follow(boxes, keypoints, clip.fps)
         shape = (len(clip.frames), len(people), NUM_KEYPOINTS)
-        points, scores, places = np.full((*shape, 2), np.nan), np.zeros(shape), np.full((*shape[:2], 4), np.nan)
+        points, scores, person_boxes = np.full((*shape, 2), np.nan), np.zeros(shape), np.full((*shape[:2], 4), np.nan)
         for p, person in enumerate(people):
-            for one in person:
-                points[one.frame, p], places[one.frame, p] = one.points, one.box[:4]
-                scores[one.frame, p] = np.clip(one.scores, 0.0, 1.0)
-        return Poses(points, scores, places, (NOTE,) if people else ())
+            for sighting in person:
+                points[sighting.frame, p], person_boxes[sighting.frame, p] = sighting.points, sighting.box[:4]
+                scores[sighting.frame, p] = np.clip(sighting.scores, 0.0, 1.0)
+        return Poses(points, scores, person_boxes, (NOTE,) if people else ())
 
 
 def follow(boxes: Sequence[FloatArray], keypoints: Sequence[tuple[FloatArray, FloatArray]], fps: float) -> list[Person]:
@@ -110,8 +110,8 @@ def follow(boxes: Sequence[FloatArray], keypoints: Sequence[tuple[FloatArray, Fl
     """
     people: list[Person] = []
     patience = max(1, round(LONGEST_ABSENCE * fps))
-    for frame, (found, answers) in enumerate(zip(boxes, keypoints, strict=True)):
-        sightings = [Sighting(frame, *one) for one in zip(found, *answers, strict=True)]
+    for frame, (frame_boxes, answers) in enumerate(zip(boxes, keypoints, strict=True)):
+        sightings = [Sighting(frame, *one) for one in zip(frame_boxes, *answers, strict=True)]
         waiting = [person for person in people if frame - person[-1].frame <= patience]
         chosen = _linked(waiting, sightings)
         for i, sighting in enumerate(sightings):
@@ -124,7 +124,7 @@ def follow(boxes: Sequence[FloatArray], keypoints: Sequence[tuple[FloatArray, Fl
 
 
 def _linked(people: Sequence[Person], sightings: Sequence[Sighting]) -> dict[int, Person]:
-    """Who each sighting of a frame is, where that is someone known."""
+    """Return the person of each sighting of a frame that continues one, by index of the sighting."""
     if not people or not sightings:
         return {}
     likeness: NDArray[np.float64] = np.array([[_likeness(person, one) for one in sightings] for person in people])

@@ -18,14 +18,14 @@ from vmmetrics.perception.vmbench.checkpoints import Checkpoint, build_videomae,
 from vmmetrics.perception.vmbench.ported.videomae import SIZES, Architecture, VideoMAE
 from vmmetrics.perception.vmbench.runtime import (
     DTYPES,
-    Held,
+    CachedModel,
+    DeviceCache,
     Precision,
-    Shelf,
+    cache_on,
     computing,
     in_batches,
     lower,
     on_device,
-    shelf_on,
 )
 from vmmetrics.types import FloatArray, Look, UInt8Array
 
@@ -68,17 +68,17 @@ class VideoMAEPlausibility:
 
     def __init__(
         self,
-        model: VideoMAE | Held[VideoMAE],
+        model: VideoMAE | CachedModel[VideoMAE],
         plan: ViewPlan,
         device: str | None = None,
         precision: Precision | None = None,
     ) -> None:
-        if isinstance(model, Held):
-            self._held = model
+        if isinstance(model, CachedModel):
+            self._model = model
         else:
-            ready, place = model, shelf_on(device)
-            self._held = Held(_NAME, lambda: ready.to(place.device).eval(), 0, place)
-        self.device = self._held.shelf.device
+            network, cache = model, cache_on(device)
+            self._model = CachedModel(_NAME, lambda: network.to(cache.device).eval(), 0, cache)
+        self.device = self._model.cache.device
         self.plan = plan
         self.precision: Precision = precision or _released_precision(self.device)
         self.explained_below = EXPLAINED_BELOW
@@ -105,21 +105,21 @@ class VideoMAEPlausibility:
         return classifier
 
     @classmethod
-    def published(cls, path: Path, shelf: Shelf) -> VideoMAEPlausibility:
+    def published(cls, path: Path, cache: DeviceCache) -> VideoMAEPlausibility:
         """Take VMBench's checkpoint, which is read when it is first needed.
 
         Raises:
             SetupError: Then, if the file does not hold such a classifier.
         """
-        precision = _released_precision(shelf.device)
+        precision = _released_precision(cache.device)
 
         def load() -> Any:
             model = build_videomae(read_checkpoint(path), len(LEVELS)).requires_grad_(False)
             lower(model, precision)
-            return model.to(shelf.device)
+            return model.to(cache.device)
 
-        held = Held(_NAME, load, _PUBLISHED_PARAMETERS * DTYPES[precision].itemsize, shelf)
-        return cls(held, ViewPlan(frames=PUBLISHED.frames, size=PUBLISHED.image))
+        cached = CachedModel(_NAME, load, _PUBLISHED_PARAMETERS * DTYPES[precision].itemsize, cache)
+        return cls(cached, ViewPlan(frames=PUBLISHED.frames, size=PUBLISHED.image))
 
     def classify(self, scene: Scene) -> FloatArray:
         """Return (V, 5) float64 probabilities, one row per view, those that are equal repeated."""
@@ -145,7 +145,7 @@ class VideoMAEPlausibility:
         distinct = list(dict.fromkeys(views))
         viewer = Viewer(frames, self.plan)
         logits = np.stack(
-            in_batches(lambda batch: list(self._logits(viewer, batch)), distinct, self._batch_size(), self._held)
+            in_batches(lambda batch: list(self._logits(viewer, batch)), distinct, self._batch_size(), self._model)
         )
         if not np.all(np.isfinite(logits)):
             raise ClipError(f"the plausibility model's answer is not finite in {self.precision}")
@@ -175,15 +175,15 @@ class VideoMAEPlausibility:
 
     def _slopes(self, pixels: FloatArray) -> FloatArray:
         """(3, T, size, size) view to (T, size, size): the rise of its log-odds for each pixel that is hidden."""
-        kept = self._held.get().net.depth * self._view_values() * (2 if self.device.type == "cuda" else 4)
-        model = self._held.get(min(kept, GRADIENT_MEMORY))
-        model.checkpointing = kept > GRADIENT_MEMORY
+        activation_bytes = self._model.get().net.depth * self._view_values() * (2 if self.device.type == "cuda" else 4)
+        model = self._model.get(min(activation_bytes, GRADIENT_MEMORY))
+        model.checkpointing = activation_bytes > GRADIENT_MEMORY
         try:
             return self._gradient(model, pixels)
         except torch.OutOfMemoryError:
             model.checkpointing = True
         # outside of the handler: its traceback keeps the tensors alive
-        return self._held.guarded(lambda: self._gradient(model, pixels))
+        return self._model.guarded(lambda: self._gradient(model, pixels))
 
     def _gradient(self, model: VideoMAE, pixels: FloatArray) -> FloatArray:
         batch = on_device(pixels, self.device)[None].requires_grad_()
@@ -203,7 +203,7 @@ class VideoMAEPlausibility:
     def _logits(self, viewer: Viewer, views: Sequence[View]) -> FloatArray:
         batch = on_device(np.stack([viewer.cut(view) for view in views]), self.device)
         with computing(self.device, self.precision):
-            logits: FloatArray = self._held.get()(batch).double().cpu().numpy()
+            logits: FloatArray = self._model.get()(batch).double().cpu().numpy()
         return logits
 
     def _batch_size(self) -> int:
@@ -212,5 +212,5 @@ class VideoMAEPlausibility:
 
     def _view_values(self) -> int:
         """Numbers that one block makes of a view: tokens, qkv, and the perceptron's around GELU."""
-        net: Architecture = self._held.get().net
+        net: Architecture = self._model.get().net
         return net.tokens * (2 * net.mlp_width + 8 * net.width)

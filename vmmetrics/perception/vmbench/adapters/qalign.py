@@ -25,7 +25,15 @@ from vmmetrics.perception.scene import Scene
 from vmmetrics.perception.vmbench.checkpoints import check_fit, listed, misfit
 from vmmetrics.perception.vmbench.ported import qalign_network, qalign_vision
 from vmmetrics.perception.vmbench.ported.qalign_network import LanguageSize, Network, Sizes
-from vmmetrics.perception.vmbench.runtime import DTYPES, Held, Precision, Shelf, in_batches, needed, on_device
+from vmmetrics.perception.vmbench.runtime import (
+    DTYPES,
+    CachedModel,
+    DeviceCache,
+    Precision,
+    in_batches,
+    needed,
+    on_device,
+)
 from vmmetrics.types import FloatArray, IntArray, UInt8Array
 from vmmetrics.utils.schema import convert, parse_json
 from vmmetrics.utils.tensors import load_tensors
@@ -103,10 +111,10 @@ def load_network(folder: Path, device: torch.device, dtype: torch.dtype) -> Netw
     return network
 
 
-def _check_names(index: Path, places: Mapping[str, Tensor], found: set[str]) -> None:
-    told = misfit(places.keys() - found, found - places.keys(), ())
-    if told:
-        raise SetupError(f"{index}: the weights do not fit: {told}")
+def _check_names(index: Path, expected: Mapping[str, Tensor], names: set[str]) -> None:
+    problems = misfit(expected.keys() - names, names - expected.keys(), ())
+    if problems:
+        raise SetupError(f"{index}: the weights do not fit: {problems}")
 
 
 def _refuse_variants(
@@ -134,24 +142,24 @@ def _refuse_variants(
         ("visual_abstractor encoder_hidden_size", abstractor.get("encoder_hidden_size"), eyes_width),
         ("visual_abstractor grid_size", abstractor.get("grid_size"), grid),
     ]
-    strange = [f"{name} {value} (only {known})" for name, value, known in only if value not in (None, known)]
-    if strange:
-        raise SetupError(f"{path}: of a kind that is not supported: {', '.join(strange)}")
+    unsupported = [f"{name} {value} (only {other})" for name, value, other in only if value not in (None, other)]
+    if unsupported:
+        raise SetupError(f"{path}: of a kind that is not supported: {', '.join(unsupported)}")
 
 
 def _check_processor(path: Path, side: int) -> None:
-    """Where the file is there, it must ask for what :mod:`.qalign_vision` does."""
+    """Check a preprocessor file, where there is one, against :mod:`.qalign_vision`."""
     if not path.is_file():
         return
     config = _read_json(path)
     size = config.get("size", side)
     size = size.get("shortest_edge") if isinstance(size, Mapping) else size
-    given = {**config, "size": size}
-    wanted = {"size": side, "image_mean": list(qalign_vision.MEAN), "image_std": list(qalign_vision.DEVIATION)}
-    wanted |= {"resample": 3}
-    wrong = [f"{k} {given[k]} where {v} is expected" for k, v in wanted.items() if given.get(k) not in (None, v)]
-    if wrong:
-        raise SetupError(f"{path}: {', '.join(wrong)}")
+    settings = {**config, "size": size}
+    expected = {"size": side, "image_mean": list(qalign_vision.MEAN), "image_std": list(qalign_vision.DEVIATION)}
+    expected |= {"resample": 3}
+    mismatches = [f"{k} {settings[k]} (expected {v})" for k, v in expected.items() if settings.get(k) not in (None, v)]
+    if mismatches:
+        raise SetupError(f"{path}: {', '.join(mismatches)}")
 
 
 def _files(folder: Path) -> tuple[Path, list[Path], set[str]]:
@@ -160,14 +168,14 @@ def _files(folder: Path) -> tuple[Path, list[Path], set[str]]:
         listing = folder / index
         if not listing.is_file():
             continue
-        places = _read_json(listing).get("weight_map") or {}
-        if not isinstance(places, dict) or not all(map(is_inside, places.values())):
+        file_of_weight = _read_json(listing).get("weight_map") or {}
+        if not isinstance(file_of_weight, dict) or not all(map(is_inside, file_of_weight.values())):
             raise SetupError(f"{listing}: expected weight_map to name files in its folder; {MEND}")
-        files = [folder / name for name in sorted(set(places.values()))]
+        files = [folder / name for name in sorted(set(file_of_weight.values()))]
         absent = [path.name for path in files if not path.is_file()]
         if absent or not files:
             raise SetupError(f"{listing} names {listed(absent) or 'no file'}, missing beside it; {MEND}")
-        return listing, files, {name for name in places if not name.endswith(DERIVED)}
+        return listing, files, {name for name in file_of_weight if not name.endswith(DERIVED)}
     raise SetupError(f"{folder / INDEXES[1]} is missing; {MEND}")
 
 
@@ -175,8 +183,8 @@ def _weights(path: Path) -> Iterator[tuple[str, Tensor]]:
     """Yield the weights of a file by name, one after another; nothing in it is executed."""
     mapped = zipfile.is_zipfile(path)  # so that a file of 10 GB is read one weight at a time
     try:
-        held = _safetensors(path) if path.suffix == ".safetensors" else load_tensors(path, mapped=mapped).items()
-        for name, value in held:
+        tensors = _safetensors(path) if path.suffix == ".safetensors" else load_tensors(path, mapped=mapped).items()
+        for name, value in tensors:
             if not isinstance(value, Tensor):
                 raise SetupError(f"{path}: expected tensors only but {name} is of type {type(value).__name__}")
             yield name, value
@@ -239,17 +247,17 @@ class QAlignRater:
 
     Args:
         folder: Checkpoint ``one-align``.
-        shelf: The device, and the models it is shared with.
+        cache: The device and the models that share it.
         precision: What it is computed in; scores, too, are as fine as this allows (in fp16 steps of 2⁻¹¹ above 0.5).
             Default: fp16, as released, on a GPU; fp32 on a CPU.
     """
 
-    def __init__(self, folder: Path, shelf: Shelf, precision: Precision | None = None) -> None:
+    def __init__(self, folder: Path, cache: DeviceCache, precision: Precision | None = None) -> None:
         self.folder = folder
-        self.device = shelf.device
-        self.precision: Precision = precision or ("fp16" if shelf.device.type == "cuda" else "fp32")
+        self.device = cache.device
+        self.precision: Precision = precision or ("fp16" if cache.device.type == "cuda" else "fp32")
         size = PARAMETERS * DTYPES[self.precision].itemsize
-        self._held = Held("Q-Align", self.load, size, shelf, lambda loaded: loaded.network)
+        self._model = CachedModel("Q-Align", self.load, size, cache, lambda loaded: loaded.network)
 
     def assess(self, scene: Scene) -> FloatArray:
         """Return (T,) float64 in 0..1, 1 best: the level of the window around each frame."""
@@ -276,7 +284,7 @@ class QAlignRater:
 
     def logits(self, frames: UInt8Array, windows: IntArray) -> Tensor:
         """Return (W, 5) logits of the levels, best first, on the device; arguments as for :meth:`rate`."""
-        loaded = self._held.get()
+        loaded = self._model.get()
         shown, within = np.unique(windows, return_inverse=True)
 
         def answers(rows: Sequence[IntArray]) -> list[Tensor]:
@@ -286,7 +294,7 @@ class QAlignRater:
         with torch.inference_mode():
             seen = self._see(loaded, [frames[index] for index in shown])
             rows = list(within.reshape(windows.shape))
-            return torch.stack(in_batches(answers, rows, WINDOWS_AT_ONCE, self._held))
+            return torch.stack(in_batches(answers, rows, WINDOWS_AT_ONCE, self._model))
 
     def _see(self, loaded: LoadedQAlign, frames: Sequence[UInt8Array]) -> Tensor:
         """Return (T, tokens, width) of frames; later ones are scaled while the network sees earlier ones."""
@@ -298,7 +306,7 @@ class QAlignRater:
 
         with ThreadPoolExecutor(THREADS) as pool:
             scaled = [pool.submit(qalign_vision.squared, frame, side) for frame in frames]
-            return torch.stack(in_batches(tokens, scaled, FRAMES_AT_ONCE, self._held))
+            return torch.stack(in_batches(tokens, scaled, FRAMES_AT_ONCE, self._model))
 
     def load(self) -> LoadedQAlign:
         """Read the model from :attr:`folder`; a subclass may get it from elsewhere."""

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from vmmetrics.perception.vmbench.ported import rtm_networks
 from vmmetrics.perception.vmbench.ported.rtm_networks import POSE_INPUT, STRIDES, RTMDet, RTMPose, load_rtm
-from vmmetrics.perception.vmbench.runtime import Held, Shelf, in_batches, on_device
+from vmmetrics.perception.vmbench.runtime import CachedModel, DeviceCache, in_batches, on_device
 from vmmetrics.types import FloatArray, UInt8Array
 
 # What stands before and after RTMDet and RTMPose, number for number as mmdet 3.3 and mmpose 1.3 do it.
@@ -86,21 +86,21 @@ def detections(logits: Float32Array, sides: Float32Array, factors: tuple[float, 
         of_grid = start + np.flatnonzero(scores[start : start + count] > CANDIDATE_SCORE)
         chosen.append(of_grid[np.argsort(-scores[of_grid], kind="stable")[:CANDIDATES]])
         start += count
-    kept = np.concatenate(chosen)
-    centres = np.concatenate([_places(stride) for stride in STRIDES])[kept]
-    boxes = np.concatenate([centres - sides[kept, :2], centres + sides[kept, 2:]], axis=1)
+    candidates = np.concatenate(chosen)
+    centres = np.concatenate([_grid_points(stride) for stride in STRIDES])[candidates]
+    boxes = np.concatenate([centres - sides[candidates, :2], centres + sides[candidates, 2:]], axis=1)
     boxes = np.clip(boxes, np.float32(0), np.float32(DETECTOR_SIDE))
     boxes *= np.array([1 / factors[0], 1 / factors[1]] * 2, np.float32)
     solid = np.all(boxes[:, 2:] > boxes[:, :2], axis=1)
-    found = np.column_stack([boxes, scores[kept]])[solid]
-    order = np.argsort(-found[:, 4], kind="stable")
-    return found[suppressed(found, order, DETECTOR_OVERLAP, 0.0)][:MOST]
+    rows = np.column_stack([boxes, scores[candidates]])[solid]
+    order = np.argsort(-rows[:, 4], kind="stable")
+    return rows[suppressed(rows, order, DETECTOR_OVERLAP, 0.0)][:MOST]
 
 
-def persons(found: Float32Array) -> Float32Array:
+def persons(rows: Float32Array) -> Float32Array:
     """Keep VMBench's boxes of :func:`detections`, best first."""
-    found = found[found[:, 4] > PERSON_SCORE]
-    return found[suppressed(found, found[:, 4].argsort()[::-1], PERSON_OVERLAP, 1.0)]
+    rows = rows[rows[:, 4] > PERSON_SCORE]
+    return rows[suppressed(rows, rows[:, 4].argsort()[::-1], PERSON_OVERLAP, 1.0)]
 
 
 def suppressed(boxes: Float32Array, order: NDArray[np.intp], overlap: float, pixel: float) -> NDArray[np.intp]:
@@ -114,15 +114,15 @@ def suppressed(boxes: Float32Array, order: NDArray[np.intp], overlap: float, pix
     """
     one = boxes.dtype.type(pixel)
     areas = (boxes[:, 2] - boxes[:, 0] + one) * (boxes[:, 3] - boxes[:, 1] + one)
-    kept = []
+    selected = []
     while len(order):
         best, rest = order[0], order[1:]
-        kept.append(best)
+        selected.append(best)
         upper = np.maximum(boxes[best, :2], boxes[rest, :2])
         lower = np.minimum(boxes[best, 2:4], boxes[rest, 2:4])
         shared = np.maximum(lower - upper + one, 0).prod(axis=1)
         order = rest[shared / (areas[best] + areas[rest] - shared) <= overlap]
-    return np.array(kept, np.intp)
+    return np.array(selected, np.intp)
 
 
 def cut_out(frame: UInt8Array, box: Sequence[float] | FloatArray) -> tuple[UInt8Array, Float32Array, Float32Array]:
@@ -196,7 +196,7 @@ def peaks(
     return points.astype(np.float32).astype(np.float64), score.astype(np.float64)
 
 
-def _places(stride: int) -> Float32Array:
+def _grid_points(stride: int) -> Float32Array:
     """(P, 2) float32, x and y of each place of a grid in the square."""
     steps = np.arange(DETECTOR_SIDE // stride, dtype=np.float32) * np.float32(stride)
     return np.stack(np.meshgrid(steps, steps), axis=-1).reshape(-1, 2)
@@ -212,12 +212,14 @@ class RTMDetPersons:
 
     Args:
         source: Checkpoint (``.pth``).
-        shelf: The device, and the models it is shared with.
+        cache: The device and the models that share it.
         size: Of the network in it.
     """
 
-    def __init__(self, source: Path, shelf: Shelf, size: rtm_networks.RTMSize = rtm_networks.MEDIUM) -> None:
-        self._held = Held("RTMDet", lambda: load_rtm(source, RTMDet(size)).to(shelf.device), _DETECTOR_BYTES, shelf)
+    def __init__(self, source: Path, cache: DeviceCache, size: rtm_networks.RTMSize = rtm_networks.MEDIUM) -> None:
+        self._model = CachedModel(
+            "RTMDet", lambda: load_rtm(source, RTMDet(size)).to(cache.device), _DETECTOR_BYTES, cache
+        )
 
     def boxes(self, frames: UInt8Array) -> list[FloatArray]:
         """Return per frame of (T, H, W, 3) uint8 RGB (N, 5) float64: x0, y0, x1, y1 in pixels and score, best first.
@@ -225,12 +227,12 @@ class RTMDetPersons:
         Raises:
             SetupError: The checkpoint is missing or wrong.
         """
-        return in_batches(self._detect, list(frames), DETECTOR_BATCH, self._held)
+        return in_batches(self._detect, list(frames), DETECTOR_BATCH, self._model)
 
     def _detect(self, frames: Sequence[UInt8Array]) -> list[FloatArray]:
         squares, factors = zip(*(letterboxed(frame) for frame in frames), strict=True)
         bgr = np.ascontiguousarray(np.stack(squares)[..., ::-1])
-        logits, sides = _run(self._held, _normalised(bgr, DETECTOR_MEAN, DETECTOR_STD, self._held))
+        logits, sides = _run(self._model, _normalised(bgr, DETECTOR_MEAN, DETECTOR_STD, self._model))
         answers = zip(logits, sides, factors, strict=True)
         return [persons(detections(*answer)).astype(np.float64) for answer in answers]
 
@@ -240,12 +242,14 @@ class RTMPoseKeypoints:
 
     Args:
         source: Checkpoint (``.pth``).
-        shelf: The device, and the models it is shared with.
+        cache: The device and the models that share it.
         size: Of the network in it.
     """
 
-    def __init__(self, source: Path, shelf: Shelf, size: rtm_networks.RTMSize = rtm_networks.MEDIUM) -> None:
-        self._held = Held("RTMPose", lambda: load_rtm(source, RTMPose(size)).to(shelf.device), _POSE_BYTES, shelf)
+    def __init__(self, source: Path, cache: DeviceCache, size: rtm_networks.RTMSize = rtm_networks.MEDIUM) -> None:
+        self._model = CachedModel(
+            "RTMPose", lambda: load_rtm(source, RTMPose(size)).to(cache.device), _POSE_BYTES, cache
+        )
 
     def in_frames(self, frames: UInt8Array, boxes: Sequence[FloatArray]) -> list[tuple[FloatArray, FloatArray]]:
         """Do :meth:`keypoints` for a clip, in larger batches.
@@ -255,31 +259,31 @@ class RTMPoseKeypoints:
             boxes: T times (N, 4 or more).
         """
         people = [(frame, box[:4]) for frame, of_frame in zip(frames, boxes, strict=True) for box in of_frame]
-        found = iter(in_batches(self._estimate, people, POSE_BATCH, self._held))
-        parts = [np.array(list(islice(found, len(of_frame)))).reshape(-1, 17, 3) for of_frame in boxes]
+        estimates = iter(in_batches(self._estimate, people, POSE_BATCH, self._model))
+        parts = [np.array(list(islice(estimates, len(of_frame)))).reshape(-1, 17, 3) for of_frame in boxes]
         return [(part[..., :2], part[..., 2]) for part in parts]
 
     def _estimate(self, people: Sequence[tuple[UInt8Array, FloatArray]]) -> list[FloatArray]:
         pictures, centres, extents = zip(*(cut_out(frame, box) for frame, box in people), strict=True)
-        pixels = _normalised(np.stack(pictures), POSE_MEAN, POSE_STD, self._held)
-        x, y = _run(self._held, torch.cat([pixels, pixels.flip(-1)]))
+        pixels = _normalised(np.stack(pictures), POSE_MEAN, POSE_STD, self._model)
+        x, y = _run(self._model, torch.cat([pixels, pixels.flip(-1)]))
         half = len(people)
         along = with_mirrored((x[:half], y[:half]), (x[half:], y[half:]))
         points, scores = peaks(along, np.stack(centres), np.stack(extents))
         return list(np.concatenate([points, scores[..., None]], axis=-1))
 
 
-def _normalised(pictures: UInt8Array, mean: Sequence[float], std: Sequence[float], held: Held[Any]) -> Tensor:
+def _normalised(pictures: UInt8Array, mean: Sequence[float], std: Sequence[float], model: CachedModel[Any]) -> Tensor:
     """(B, H, W, 3) uint8 to (B, 3, H, W) float32 on the network's device."""
-    device = held.shelf.device
+    device = model.cache.device
     pixels = on_device(pictures, device).permute(0, 3, 1, 2).float()
     shape = (1, 3, 1, 1)
     less, by = (on_device(np.array(values, np.float32), device).view(shape) for values in (mean, std))
     return (pixels - less) / by
 
 
-def _run(held: Held[Any], pixels: Tensor) -> tuple[Float32Array, Float32Array]:
+def _run(model: CachedModel[Any], pixels: Tensor) -> tuple[Float32Array, Float32Array]:
     """Return the two raw answers of a network."""
     with torch.inference_mode():
-        first, second = held.get()(pixels)
+        first, second = model.get()(pixels)
     return first.float().cpu().numpy(), second.float().cpu().numpy()

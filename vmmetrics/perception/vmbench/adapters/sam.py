@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 - torch's own convention
 
 from vmmetrics.perception.vmbench.checkpoints import load_hub
-from vmmetrics.perception.vmbench.runtime import Held, Shelf, computing, in_batches, on_device
+from vmmetrics.perception.vmbench.runtime import CachedModel, DeviceCache, computing, in_batches, on_device
 from vmmetrics.types import BoolArray, FloatArray, UInt8Array
 
 MEAN, STD = (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)
@@ -39,11 +39,11 @@ class Sam:
 
     Args:
         folder: Checkpoint ``sam-vit-huge``.
-        shelf: The device, and the models it is shared with.
+        cache: The device and the models that share it.
     """
 
-    def __init__(self, folder: Path, shelf: Shelf) -> None:
-        self.held: Held[Any] = Held("SAM", lambda: _loaded(folder).to(shelf.device), BYTES, shelf)
+    def __init__(self, folder: Path, cache: DeviceCache) -> None:
+        self.model: CachedModel[Any] = CachedModel("SAM", lambda: _loaded(folder).to(cache.device), BYTES, cache)
 
     def masks(self, frame: UInt8Array, boxes: FloatArray) -> BoolArray:
         """Return (N, H, W) bool, one mask per box.
@@ -56,7 +56,7 @@ class Sam:
 
     def logits(self, frame: UInt8Array, boxes: FloatArray) -> Tensor:
         """Return (N, H, W) float32 on the model's device; the masks are where it is above 0."""
-        net, device = self.held.get(), self.held.shelf.device
+        net, device = self.model.get(), self.model.cache.device
         side = net.config.vision_config.image_size
         height, width = frame.shape[:2]
         inner = fitted(height, width, side)
@@ -71,8 +71,8 @@ class Sam:
             return list(F.interpolate(inside, (height, width), mode="bilinear", align_corners=False)[:, 0])
 
         with computing(device, "fp32"):
-            embedding = self.held.guarded(lambda: net.get_image_embeddings(prepared(frame, side, device)))
-            return torch.stack(in_batches(decode, list(prompts), BOXES_AT_ONCE, self.held))
+            embedding = self.model.guarded(lambda: net.get_image_embeddings(prepared(frame, side, device)))
+            return torch.stack(in_batches(decode, list(prompts), BOXES_AT_ONCE, self.model))
 
 
 def fitted(height: int, width: int, side: int) -> tuple[int, int]:

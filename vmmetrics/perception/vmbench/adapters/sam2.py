@@ -21,9 +21,9 @@ from vmmetrics.perception.vmbench.checkpoints import load_hub
 from vmmetrics.perception.vmbench.ported import sam2_net
 from vmmetrics.perception.vmbench.runtime import (
     DTYPES,
-    Held,
+    CachedModel,
+    DeviceCache,
     Precision,
-    Shelf,
     computing,
     in_batches,
     lower,
@@ -42,8 +42,8 @@ OBJECTS_AT_ONCE = 16
 """Objects in one pass; they do not influence each other."""
 
 
-class Remembered(NamedTuple):
-    """What is kept of an object in a frame.
+class Memory(NamedTuple):
+    """Memory of an object in a frame.
 
     Attributes:
         tokens: (S/16 * S/16, M) bfloat16, as upstream keeps it in any precision.
@@ -54,8 +54,8 @@ class Remembered(NamedTuple):
     pointer: Tensor
 
 
-Answer = tuple[Tensor, Remembered]
-"""Of an object in a frame: (1, S/4, S/4) float32 mask logits, holes not filled yet, and what is remembered."""
+Answer = tuple[Tensor, Memory]
+"""Of an object in a frame: (1, S/4, S/4) float32 mask logits, holes not filled yet, and its memory."""
 
 FRAMES_PER_COPY = 12
 """Frames whose masks leave the GPU together: nothing that follows depends on them, and each copy waits for the GPU."""
@@ -65,15 +65,15 @@ FRAMES_PER_COPY = 12
 class Followed:
     """An object: what is remembered of it in the frame that it was given in, and in those since."""
 
-    given: Remembered
-    since: dict[int, Remembered] = field(default_factory=dict)
+    anchor: Memory
+    since: dict[int, Memory] = field(default_factory=dict)
 
 
 class MaskSession:
     """One clip in a :class:`Sam2`; features of frames are kept as long as the session.
 
     Args:
-        held: The network.
+        model: The network.
         frames: (T, H, W, 3) uint8 RGB.
         precision: Of matrix products and convolutions.
         hole_area: Holes in masks up to this size are filled, in pixels of the masks at a quarter of the input's side.
@@ -81,10 +81,10 @@ class MaskSession:
     """
 
     def __init__(
-        self, held: Held[Any], frames: UInt8Array, precision: Precision, hole_area: int, frames_at_once: int
+        self, model: CachedModel[Any], frames: UInt8Array, precision: Precision, hole_area: int, frames_at_once: int
     ) -> None:
-        self._held = held
-        self._device = held.shelf.device
+        self._model = model
+        self._device = model.cache.device
         self._frames = frames
         self._precision = precision
         self._hole_area = hole_area
@@ -110,8 +110,8 @@ class MaskSession:
             ValueError: No mask, one of another size than the frames, or no such frame.
         """
         for frames, coarse in self._followed(start, masks, steps, reverse=reverse):
-            found = torch.stack([self._full(one) > 0 for one in coarse]).cpu().numpy()
-            for frame, of_frame in zip(frames, found, strict=True):
+            full_masks = torch.stack([self._full(one) > 0 for one in coarse]).cpu().numpy()
+            for frame, of_frame in zip(frames, full_masks, strict=True):
                 yield frame, dict(zip(masks, of_frame, strict=True))
 
     def logits(
@@ -130,7 +130,7 @@ class MaskSession:
             ahead: Frames that are asked for next, which may be encoded together with it.
         """
         features = self._features_of(frame, [frame, *ahead])
-        logits = box_logits(self._held, features, boxes, self._frames.shape[1:3], self._precision)
+        logits = box_logits(self._model, features, boxes, self._frames.shape[1:3], self._precision)
         return np.asarray((logits > 0).cpu().numpy())
 
     def _followed(
@@ -169,12 +169,12 @@ class MaskSession:
 
     def _in_batches(self, run: Callable[[Sequence[Any]], list[Answer]], items: Sequence[Any]) -> list[Answer]:
         with computing(self._device, self._precision):
-            return in_batches(run, items, OBJECTS_AT_ONCE, self._held)
+            return in_batches(run, items, OBJECTS_AT_ONCE, self._model)
 
     def _features_of(self, frame: int, path: Sequence[int]) -> sam2_net.Features:
         """Features of a frame, with those of the next on the path where they are not there yet."""
         if frame not in self._features:
-            net = self._held.get()
+            net = self._model.get()
             side = net.config.image_size
             ahead = [t for t in path[path.index(frame) :] if t not in self._features][: self._frames_at_once]
 
@@ -183,80 +183,86 @@ class MaskSession:
                 return [batch.at(index).to(self._keeper(batch, len(some))) for index in range(len(some))]
 
             with computing(self._device, self._precision):
-                self._features.update(zip(ahead, in_batches(run, ahead, self._frames_at_once, self._held), strict=True))
+                self._features.update(
+                    zip(ahead, in_batches(run, ahead, self._frames_at_once, self._model), strict=True)
+                )
         return self._features[frame].to(self._device)
 
     def _keeper(self, batch: sam2_net.Features, count: int) -> torch.device:
-        """Where features are kept: beside the network, or off the GPU where they would fill half of what is free."""
+        """Return the device that features stay on: the CPU where they would fill half of the free GPU memory."""
         if self._keep is None:
             self._keep = self._device
             needed = sum(level.nbytes for level in batch) // count * len(self._frames)
             if self._device.type == "cuda" and needed > torch.cuda.mem_get_info(self._device)[0] // 2:
                 self._keep = torch.device("cpu")
-                self._held.shelf.note(f"{self._held.name}: features of frames kept off the GPU, for want of memory")
+                self._model.cache.note(
+                    f"{self._model.name}: features of frames moved to the CPU: too little GPU memory"
+                )
         return self._keep
 
     def _take(self, features: sam2_net.Features, masks: Sequence[BoolArray]) -> list[Answer]:
         """Take masks as they are given: they come back as they are remembered, at a quarter of the input's side."""
-        net = self._held.get()
+        net = self._model.get()
         side = net.config.image_size
-        given = on_device(np.stack(masks), self._device)[:, None].float()
-        if given.shape[2:] != (side, side):
-            given = F.interpolate(given, (side, side), mode="bilinear", align_corners=False, antialias=True)
-            given = (given >= 0.5).float()
-        here = given.flatten(1).any(dim=1, keepdim=True)
-        logits = given * 2 * sam2_net.SURE - sam2_net.SURE
+        anchor = on_device(np.stack(masks), self._device)[:, None].float()
+        if anchor.shape[2:] != (side, side):
+            anchor = F.interpolate(anchor, (side, side), mode="bilinear", align_corners=False, antialias=True)
+            anchor = (anchor >= 0.5).float()
+        here = anchor.flatten(1).any(dim=1, keepdim=True)
+        logits = anchor * 2 * sam2_net.SURE - sam2_net.SURE
         coarse = F.interpolate(logits, (side // 4, side // 4), mode="bilinear", align_corners=False, antialias=True)
         coarse = self._without_holes(coarse)
         own = features.coarse.expand(len(masks), -1, -1, -1)
-        pointers = sam2_net.decode_objects(net, features, own, net.mask_downsample(given)).pointers
+        pointers = sam2_net.decode_objects(net, features, own, net.mask_downsample(anchor)).pointers
         pointers = torch.where(here, pointers, net.no_object_pointer)
         back = F.interpolate(coarse, (side, side), mode="bilinear", align_corners=False)
-        return self._told(coarse, sam2_net.remember(net, features, (back > 0).float(), here), pointers)
+        return self._answers(coarse, sam2_net.remember(net, features, (back > 0).float(), here), pointers)
 
     def _follow(
         self, start: int, step: int, frame: int, features: sam2_net.Features, objects: Sequence[Followed]
     ) -> list[Answer]:
         """Find objects in a frame by what is remembered of them."""
-        net = self._held.get()
+        net = self._model.get()
         side = net.config.image_size
-        memories, places, pointers = self._memories(start, step, frame, objects)
-        found = sam2_net.decode_objects(net, features, sam2_net.recall(net, features, memories, places, pointers), None)
-        full = F.interpolate(found.masks, (side, side), mode="bilinear", align_corners=False)
-        tokens = sam2_net.remember(net, features, full.sigmoid(), found.scores > 0)
-        return self._told(found.masks, tokens, found.pointers)
+        memories, positions, pointers = self._memories(start, step, frame, objects)
+        decoded = sam2_net.decode_objects(
+            net, features, sam2_net.recall(net, features, memories, positions, pointers), None
+        )
+        full = F.interpolate(decoded.masks, (side, side), mode="bilinear", align_corners=False)
+        tokens = sam2_net.remember(net, features, full.sigmoid(), decoded.scores > 0)
+        return self._answers(decoded.masks, tokens, decoded.pointers)
 
     def _memories(self, start: int, step: int, frame: int, objects: Sequence[Followed]) -> tuple[Tensor, Tensor, int]:
-        """What is remembered of objects when they are looked for in ``frame``.
+        """Return the memories that objects are segmented by in ``frame``.
 
         Returns:
             (K, N, M) tokens, (K, N, M) their places in space and time, and how many at the end are of pointers.
         """
-        net = self._held.get()
+        net = self._model.get()
         first, count = objects[0], len(objects)
         slots = net.memory_temporal_positional_encoding.flatten(1)  # (slots, M): frames back 1, 2, ..., last the given
         seen = [(n, frame - n * step) for n in range(len(slots) - 1, 0, -1) if frame - n * step in first.since]
-        tokens = [torch.stack([one.given.tokens for one in objects], dim=1)]
+        tokens = [torch.stack([one.anchor.tokens for one in objects], dim=1)]
         tokens += [torch.stack([one.since[t].tokens for one in objects], dim=1) for _, t in seen]
         grid = net.config.image_size // 16
         plane = sam2_net.plane_positions(grid, grid, slots.shape[1], self._device)
         if self._precision != "fp32":
             plane = plane.to(DTYPES[self._precision])  # upstream keeps them as its convolutions answer
-        places = [plane + slots[-1]] + [plane + slots[back - 1] for back, _ in seen]
+        positions = [plane + slots[-1]] + [plane + slots[back - 1] for back, _ in seen]
 
         limit = min(len(self._frames), net.config.max_object_pointers_in_encoder)
-        known = [frame - n * step for n in range(1, limit) if frame - n * step in first.since]
-        pointers = [torch.stack([one.given.pointer for one in objects])]
-        pointers += [torch.stack([one.since[t].pointer for one in objects]) for t in known]
+        ages_frames = [frame - n * step for n in range(1, limit) if frame - n * step in first.since]
+        pointers = [torch.stack([one.anchor.pointer for one in objects])]
+        pointers += [torch.stack([one.since[t].pointer for one in objects]) for t in ages_frames]
         # All frames since the given one are remembered: ages are 1, 2, ...; a list would be copied, and waited for.
         count_up = torch.arange(len(self._frames), device=self._device)
-        ages = torch.cat([count_up[abs(frame - start)][None], count_up[1 : len(known) + 1]])
+        ages = torch.cat([count_up[abs(frame - start)][None], count_up[1 : len(ages_frames) + 1]])
         channels = pointers[0].shape[1]
         parts = channels // slots.shape[1]  # a pointer is as long as so many tokens
         split = torch.stack(pointers).unflatten(2, (parts, -1)).transpose(1, 2).flatten(0, 1)
         when = net.temporal_positional_encoding_projection_layer(sam2_net.time_positions(ages / (limit - 1), channels))
         when = when.repeat_interleave(parts, dim=0)
-        everywhere = torch.cat([*places, when])[:, None].expand(-1, count, -1)
+        everywhere = torch.cat([*positions, when])[:, None].expand(-1, count, -1)
         return torch.cat([*tokens, split]), everywhere, len(split)
 
     def _without_holes(self, logits: Tensor) -> Tensor:
@@ -266,9 +272,9 @@ class MaskSession:
         holes = np.stack([small_holes(mask, self._hole_area) for mask in (logits[:, 0] <= 0).cpu().numpy()])
         return torch.where(on_device(holes, logits.device)[:, None], HOLE_LOGIT, logits)
 
-    def _told(self, coarse: Tensor, tokens: Tensor, pointers: Tensor) -> list[Answer]:
+    def _answers(self, coarse: Tensor, tokens: Tensor, pointers: Tensor) -> list[Answer]:
         kept = zip(tokens.to(torch.bfloat16), pointers.float(), strict=True)
-        return [(logits, Remembered(*one)) for logits, one in zip(coarse, kept, strict=True)]
+        return [(logits, Memory(*one)) for logits, one in zip(coarse, kept, strict=True)]
 
 
 def small_holes(background: BoolArray, area: int) -> BoolArray:
@@ -303,23 +309,23 @@ class Sam2:
 
     Args:
         folder: Checkpoint ``sam2.1-hiera-large``.
-        shelf: The device, and the models it is shared with.
+        cache: The device and the models that share it.
         precision: Of matrix products and convolutions. Default: bf16 on a GPU, as the released code has it; fp32 on a
             CPU.
         hole_area: Holes up to this size are filled in masks that are followed.
     """
 
     def __init__(
-        self, folder: Path, shelf: Shelf, precision: Precision | None = None, hole_area: int = HOLE_AREA
+        self, folder: Path, cache: DeviceCache, precision: Precision | None = None, hole_area: int = HOLE_AREA
     ) -> None:
-        self.precision: Precision = precision or ("bf16" if shelf.device.type == "cuda" else "fp32")
+        self.precision: Precision = precision or ("bf16" if cache.device.type == "cuda" else "fp32")
         self.hole_area = hole_area
-        self.held: Held[Any] = Held("SAM 2", lambda: self._loaded(folder), BYTES, shelf)
+        self.model: CachedModel[Any] = CachedModel("SAM 2", lambda: self._loaded(folder), BYTES, cache)
 
     def _loaded(self, folder: Path) -> Any:
         net = load_hub("Sam2VideoModel", folder, "sam2.1-hiera-large")
         lower(net, self.precision)
-        return net.to(self.held.shelf.device)
+        return net.to(self.model.cache.device)
 
     def masks(self, frame: UInt8Array, boxes: FloatArray) -> BoolArray:
         """Return (N, H, W) bool, one mask per box.
@@ -333,53 +339,53 @@ class Sam2:
     def logits(self, frame: UInt8Array, boxes: FloatArray) -> Tensor:
         """Return (N, H, W) float32 on the model's device; the masks are where it is above 0."""
         (features,) = self._encoded([frame])
-        return box_logits(self.held, features, boxes, frame.shape[:2], self.precision)
+        return box_logits(self.model, features, boxes, frame.shape[:2], self.precision)
 
     def masks_in(self, frames: Sequence[UInt8Array], boxes: Sequence[FloatArray]) -> list[BoolArray]:
         """Do :meth:`masks` for several frames of one size, each with one box or more."""
         return [
-            np.asarray((box_logits(self.held, *asked, frames[0].shape[:2], self.precision) > 0).cpu().numpy())
+            np.asarray((box_logits(self.model, *asked, frames[0].shape[:2], self.precision) > 0).cpu().numpy())
             for asked in zip(self._encoded(frames), boxes, strict=True)
         ]
 
     def _encoded(self, frames: Sequence[UInt8Array]) -> list[sam2_net.Features]:
         def encode(some: Sequence[UInt8Array]) -> list[sam2_net.Features]:
-            net, device = self.held.get(), self.held.shelf.device
+            net, device = self.model.get(), self.model.cache.device
             batch = sam2_net.encode(net, sam2_net.prepared(np.stack(some), net.config.image_size, device))
             return [batch.at(index) for index in range(len(some))]
 
-        with computing(self.held.shelf.device, self.precision):
-            return in_batches(encode, frames, self._at_once, self.held)
+        with computing(self.model.cache.device, self.precision):
+            return in_batches(encode, frames, self._at_once, self.model)
 
     @property
     def _at_once(self) -> int:
-        return FRAMES_AT_ONCE if self.held.shelf.device.type == "cuda" else 1
+        return FRAMES_AT_ONCE if self.model.cache.device.type == "cuda" else 1
 
     def open(self, frames: UInt8Array) -> MaskSession:
         """Begin a clip (T, H, W, 3) uint8 RGB."""
-        return MaskSession(self.held, frames, self.precision, self.hole_area, self._at_once)
+        return MaskSession(self.model, frames, self.precision, self.hole_area, self._at_once)
 
 
 def box_logits(
-    held: Held[Any], features: sam2_net.Features, boxes: FloatArray, size: tuple[int, int], precision: Precision
+    model: CachedModel[Any], features: sam2_net.Features, boxes: FloatArray, size: tuple[int, int], precision: Precision
 ) -> Tensor:
     """Return (N, H, W) float32 logits for boxes in a frame, on the model's device.
 
     Args:
-        held: The network.
+        model: The network.
         features: Of the frame.
         boxes: (N, 4) x0, y0, x1, y1 in pixels of the frame.
         size: Height and width of the frame.
         precision: Of matrix products and convolutions.
     """
-    net, device = held.get(), held.shelf.device
+    net, device = model.get(), model.cache.device
     height, width = size
     prompts = torch.as_tensor(np.asarray(boxes, np.float32)) / torch.tensor([width, height] * 2)
-    places = on_device((prompts * net.config.image_size).numpy(), device)
+    pixel_boxes = on_device((prompts * net.config.image_size).numpy(), device)
 
     def decode(some: Sequence[Tensor]) -> list[Tensor]:
         coarse = sam2_net.decode_boxes(net, features, torch.stack(list(some)))
         return list(F.interpolate(coarse, (height, width), mode="bilinear", align_corners=False)[:, 0])
 
     with computing(device, precision):
-        return torch.stack(in_batches(decode, list(places), BOXES_AT_ONCE, held))
+        return torch.stack(in_batches(decode, list(pixel_boxes), BOXES_AT_ONCE, model))

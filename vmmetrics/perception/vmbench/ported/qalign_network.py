@@ -109,10 +109,10 @@ class LlamaAttention(nn.Module):  # type: ignore[misc]
         past = (x.expand(len(tokens), -1, -1, -1) for x in before)
         return tuple(torch.cat([old, new], dim=2) for old, new in zip(past, (keys, values), strict=True))
 
-    def forward(self, tokens: Tensor, kept: KeysValues, rotation: Tensor, mask: Tensor | None) -> Tensor:
+    def forward(self, tokens: Tensor, keys_values: KeysValues, rotation: Tensor, mask: Tensor | None) -> Tensor:
         """Return what the tokens (B, n, width) gather from what was kept, of their shape."""
         queries = rotated(self._split(self.q_proj(tokens)), rotation)
-        gathered = F.scaled_dot_product_attention(queries, *kept, attn_mask=mask)
+        gathered = F.scaled_dot_product_attention(queries, *keys_values, attn_mask=mask)
         return self.o_proj(gathered.transpose(1, 2).flatten(2))
 
     def _split(self, tokens: Tensor) -> Tensor:
@@ -162,11 +162,11 @@ class LlamaLayer(nn.Module):  # type: ignore[misc]
             The tokens, (B, n or 1, width), and what is to be kept of all so far.
         """
         normed = self.input_layernorm(tokens, images)
-        kept = self.self_attn.keep(normed, images, rotation, before)
+        keys_values = self.self_attn.keep(normed, images, rotation, before)
         if mask is None:
             tokens, normed, rotation, images = tokens[:, -1:], normed[:, -1:], rotation[:, -1:], 0
-        tokens = tokens + self.self_attn(normed, kept, rotation, mask)
-        return tokens + self.mlp(self.post_attention_layernorm(tokens, images)), kept
+        tokens = tokens + self.self_attn(normed, keys_values, rotation, mask)
+        return tokens + self.mlp(self.post_attention_layernorm(tokens, images)), keys_values
 
 
 def remember(layers: Sequence[LlamaLayer], tokens: Tensor, rotation: Tensor) -> list[KeysValues]:
@@ -179,11 +179,11 @@ def remember(layers: Sequence[LlamaLayer], tokens: Tensor, rotation: Tensor) -> 
     """
     count = tokens.shape[1]
     mask = causal(count, count, tokens.device)
-    kept = []
+    keys_values = []
     for layer in layers:
         tokens, own = layer(tokens, 0, rotation[:, :count], None, mask)
-        kept.append(own)
-    return kept
+        keys_values.append(own)
+    return keys_values
 
 
 def read_on(
@@ -204,8 +204,8 @@ def read_on(
     start, count = before[0][0].shape[2], tokens.shape[1]
     rotation = rotation[:, start : start + count]
     mask = causal(count, start + count, tokens.device)
-    for number, (layer, kept) in enumerate(zip(layers, before, strict=True), 1):
-        tokens, _ = layer(tokens, images, rotation, kept, mask if number < len(layers) else None)
+    for number, (layer, keys_values) in enumerate(zip(layers, before, strict=True), 1):
+        tokens, _ = layer(tokens, images, rotation, keys_values, mask if number < len(layers) else None)
     return tokens[:, -1]
 
 

@@ -249,7 +249,7 @@ class CrossAttention(nn.Module):  # type: ignore[misc]
 
 
 class CrossOutput(nn.Module):  # type: ignore[misc]
-    """What follows attention: a projection, then a gated perceptron, each added."""
+    """Projection and gated perceptron after attention, each with a residual connection."""
 
     def __init__(self, size: AbstractorSize, width: int) -> None:
         super().__init__()

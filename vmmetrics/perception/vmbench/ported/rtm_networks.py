@@ -130,7 +130,7 @@ class CSPLayer(nn.Module):  # type: ignore[misc]
 
 
 class FeaturePyramid(nn.Module):  # type: ignore[misc]
-    """What lies around, at several distances."""
+    """Pooling at several kernel sizes (SPP)."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -295,9 +295,9 @@ class PoseHead(nn.Module):  # type: ignore[misc]
     def __init__(self, width: int) -> None:
         super().__init__()
         columns, rows = POSE_INPUT
-        places = (columns // 32) * (rows // 32)
+        positions = (columns // 32) * (rows // 32)
         self.final_layer = nn.Conv2d(width, KEYPOINTS, 7, padding=3)
-        self.mlp = nn.Sequential(ScaleNorm(places), nn.Linear(places, GAU_WIDTH, bias=False))
+        self.mlp = nn.Sequential(ScaleNorm(positions), nn.Linear(positions, GAU_WIDTH, bias=False))
         self.gau = GatedAttention()
         self.cls_x = nn.Linear(GAU_WIDTH, columns * BINS_PER_PIXEL, bias=False)
         self.cls_y = nn.Linear(GAU_WIDTH, rows * BINS_PER_PIXEL, bias=False)

@@ -43,7 +43,7 @@ SINE_EPSILON = 1e-6
 
 
 class Features(NamedTuple):
-    """What the image encoder makes of frames.
+    """Features of frames from the image encoder.
 
     Attributes:
         fine: (B, C/8, S/4, S/4), S the side of the input.
@@ -60,12 +60,12 @@ class Features(NamedTuple):
         return Features(*(level[index : index + 1] for level in self))
 
     def to(self, device: torch.device) -> Features:
-        """The same on ``device``."""
+        """Return the features on ``device``."""
         return Features(*(level.to(device) for level in self))
 
 
 class DecodedMasks(NamedTuple):
-    """What the mask decoder says of N objects.
+    """Answer of the mask decoder for N objects.
 
     Attributes:
         masks: (N, 1, S/4, S/4) float32 logits, :data:`ABSENT` where the object is.
@@ -176,14 +176,14 @@ def remember(net: Any, features: Features, coverage: Tensor, here: Tensor) -> Te
     return (memory + missing).to(memory.dtype).flatten(2).transpose(1, 2)
 
 
-def recall(net: Any, features: Features, memories: Tensor, places: Tensor, pointers: int) -> Tensor:
+def recall(net: Any, features: Features, memories: Tensor, positions: Tensor, pointers: int) -> Tensor:
     """Tell objects in a frame by what is remembered of them.
 
     Args:
         net: The network.
         features: Of the frame.
         memories: (K, N, M) tokens.
-        places: (K, N, M) where and when they are of.
+        positions: (K, N, M) where and when they are of.
         pointers: How many of the K, at the end, are of pointers and thus of no place.
 
     Returns:
@@ -196,7 +196,7 @@ def recall(net: Any, features: Features, memories: Tensor, places: Tensor, point
         features.coarse.flatten(2).permute(2, 0, 1).expand(-1, count, -1),
         memories,
         here[:, None].expand(-1, count, -1),
-        places,
+        positions,
         pointers,
     )
     return answer[0].transpose(1, 2).reshape(count, channels, height, width)

@@ -136,8 +136,8 @@ class Block(nn.Module):  # type: ignore[misc]
     def _thinned(self, branch: Tensor) -> Tensor:
         if not self.training or self.drop == 0:
             return branch
-        kept = branch.new_empty(len(branch), 1, 1).bernoulli_(1 - self.drop)
-        return branch * kept / (1 - self.drop)
+        retained = branch.new_empty(len(branch), 1, 1).bernoulli_(1 - self.drop)
+        return branch * retained / (1 - self.drop)
 
 
 class VideoMAE(nn.Module):  # type: ignore[misc]
