@@ -71,5 +71,5 @@ def explain(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         return os_sentence(error)
     where = traceback.extract_tb(error.__traceback__)[-1:]
-    place = f" ({Path(where[0].filename).name}:{where[0].lineno})" if where else ""
-    return f"{type(error).__name__}: {error}{place}"
+    source = f" ({Path(where[0].filename).name}:{where[0].lineno})" if where else ""
+    return f"{type(error).__name__}: {error}{source}"

@@ -170,8 +170,8 @@ def test_what_is_written_is_read_back(bucket: str, tmp_path: Path) -> None:
     clips = list_clips([bucket])
     write_manifest(tmp_path / "clips.jsonl", [bucket], clips)
     again = list(read_manifest(tmp_path / "clips.jsonl"))
-    assert [(c.uri, c.name, c.model, c.state.kept()) for c in again] == [
-        (c.uri, c.name, c.model, c.state.kept()) for c in clips
+    assert [(c.uri, c.name, c.model, c.state.to_record()) for c in again] == [
+        (c.uri, c.name, c.model, c.state.to_record()) for c in clips
     ]
     told = [c.prompt._replace(model=None, tags=dict(c.prompt.tags)) for c in clips if c.prompt]
     assert [c.prompt for c in again] == told

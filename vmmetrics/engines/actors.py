@@ -20,7 +20,7 @@ from vmmetrics.utils.storage.provenance import differences
 
 CLOCK_SECONDS = 60.0
 """By which the clock of a node may differ before that is said."""
-_PLACE_SECONDS = 60.0  # without room for a worker, after which that is said
+_ROOM_SECONDS = 60.0  # without room for a worker, after which that is said
 _TAIL_SECONDS = 5.0  # for a node to read what a worker printed
 _FAILURES = 3  # in a row of workers of one node that take no items, after which it gets no others for a while
 _PAUSE_SECONDS = 10.0  # of the first such while; doubled for each further one
@@ -148,7 +148,7 @@ class Actors(Generic[Item]):
         self._ours = {"python": _minor(platform.python_version()), "code": code_hash()}
         self.all: list[ClusterActor[Item]] = []
         self._nodes: defaultdict[str | None, _Node] = defaultdict(_Node)  # by name; None: before it was known
-        self._said_room = False
+        self._room_reported = False
         self.connection = Connection(cluster)
         self._worker, self._tail = _remote(cluster)
         self._placed = time.monotonic()  # when a worker last found room
@@ -188,7 +188,7 @@ class Actors(Generic[Item]):
         actor.seconds = 0.0
         if actor.greeting is None:
             actor.greeting = Greeting(**{name: value[name] for name in Greeting.__slots__})
-            self._placed, self._said_room = time.monotonic(), False
+            self._placed, self._room_reported = time.monotonic(), False
             theirs = {"python": _minor(actor.greeting.python), "code": actor.greeting.code}
             if different := differences(self._ours, theirs, names=("here", "there")):
                 self.refuse(actor, "; ".join(different))
@@ -200,13 +200,13 @@ class Actors(Generic[Item]):
             node.greeted = True
             actor.pending = actor.handle.prepare.remote()
             return
-        kind, found = value
+        kind, detail = value
         if kind != "ready":
-            self.give_up(actor, kind, found)
+            self.give_up(actor, kind, detail)
             return
         if self.expected is None:
-            self.expected = found
-        if different := differences(self.expected, found, names=("here", "there")):
+            self.expected = detail
+        if different := differences(self.expected, detail, names=("here", "there")):
             self.refuse(actor, "; ".join(different))
         else:
             actor.pending = None
@@ -315,14 +315,14 @@ class Actors(Generic[Item]):
         now, waiting = time.monotonic(), sum(actor.greeting is None for actor in self.all)
         if not waiting:
             self._placed = now
-        if self._said_room or now < self._placed + _PLACE_SECONDS:
+        if self._room_reported or now < self._placed + _ROOM_SECONDS:
             return
-        self._said_room = True
-        free, wanted = self.connection.free, f"{self._cluster.cpus:g} CPU and {self._cluster.gpus:g} GPU"
+        self._room_reported = True
+        free, needed = self.connection.free, f"{self._cluster.cpus:g} CPU and {self._cluster.gpus:g} GPU"
         room = f"free are {free.get('CPU', 0):g} CPU and {free.get('GPU', 0):g} GPU"
         if not any(self._fits(node) for node in self.connection.nodes.values()):
             room += ", and no node has as much"
-        self._say(f"{waiting} of {len(self.all)} workers do not run yet (each takes {wanted}); {room}")
+        self._say(f"{waiting} of {len(self.all)} workers do not run yet (each takes {needed}); {room}")
 
     def close(self) -> None:
         """End the workers, the ones at work as well, and leave the cluster."""
@@ -355,8 +355,8 @@ def cause_of(error: Exception) -> str:
     text = str(error)
     if isinstance(error, ray.exceptions.OutOfMemoryError) or "memory monitor" in text:
         return "ended by Ray for using too much memory: lower --jobs or --max-memory, or raise --cpus-per-job"
-    if found := re.search(r"exit code (-?\d+)", text):
-        return f"exit code {found[1]}"
+    if match := re.search(r"exit code (-?\d+)", text):
+        return f"exit code {match[1]}"
     return "it crashed, or was killed, most likely for using too much memory"
 
 

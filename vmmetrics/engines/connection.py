@@ -78,10 +78,10 @@ def _host_and_port(address: str) -> tuple[str, int] | None:
 def _is_here(host: str) -> bool:
     """Whether a host is this machine: whether its address can be bound."""
     try:
-        found = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)
     except OSError:
         return False
-    for family, kind, protocol, _, address in found:
+    for family, kind, protocol, _, address in addresses:
         with contextlib.suppress(OSError), socket.socket(family, kind, protocol) as trial:
             trial.bind((address[0], 0))
             return True
@@ -120,7 +120,7 @@ def _check_answers(address: str) -> None:
         ) from error
 
 
-def _found_address() -> str:
+def _detected_address() -> str:
     """Return the address that Ray takes for ``auto``; that word where it finds none, of which it says why itself."""
     with contextlib.suppress(Exception):
         from ray._private.services import canonicalize_bootstrap_address
@@ -184,7 +184,7 @@ class Connection:
             )
         if self._owned:
             if cluster.address == "auto":
-                _check_answers(_found_address())
+                _check_answers(_detected_address())
             _connect(cluster)
         self.address = str(ray.get_runtime_context().gcs_address)
         try:

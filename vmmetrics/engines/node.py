@@ -218,8 +218,8 @@ def _take_share(gpus: float) -> None:
         if free >= _FREE_SHARE * share * total:
             break
         if time.monotonic() > deadline:
-            found = f"{free / 1e9:.1f} of {total / 1e9:.1f} GB are free on {torch.cuda.get_device_name()}"
-            raise BusyError(f"{found}, and --gpus-per-job {gpus:g} needs {share * total / 1e9:.1f} GB")
+            memory = f"{free / 1e9:.1f} of {total / 1e9:.1f} GB are free on {torch.cuda.get_device_name()}"
+            raise BusyError(f"{memory}, and --gpus-per-job {gpus:g} needs {share * total / 1e9:.1f} GB")
         time.sleep(1)
     if share < 1:
         torch.cuda.set_per_process_memory_fraction(share)

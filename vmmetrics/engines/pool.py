@@ -159,7 +159,7 @@ class Pool(Generic[Item, Answer]):
         ours, theirs = self._context.Pipe()
         process = self._context.Process(target=_work, args=(theirs, self._start_handler, self._log), daemon=True)
         worker: _Worker[Item] = _Worker(process, ours)
-        with _interrupts_held_back():
+        with _interrupts_deferred():
             process.start()
             with self._lock:
                 self._workers.append(worker)
@@ -322,7 +322,7 @@ def _cause_of_death(code: int | None, log: Path | None) -> str:
 
 
 @contextlib.contextmanager
-def _interrupts_held_back() -> Iterator[None]:
+def _interrupts_deferred() -> Iterator[None]:
     """Block SIGINT while a worker starts; the parent handles it."""
     if sys.platform == "win32":
         yield

@@ -101,12 +101,12 @@ def _weight(name: str) -> Finding:
 
 def _published(entry: Published) -> Finding:
     """What is here of a published checkpoint; that nothing is, is no fault."""
-    found = inspect(entry, effort="sizes")
-    if found.whole:
-        return Finding(entry.name, True, f"{found.path}, {entry.licence}")
-    if not found.files and not found.faults:
-        return Finding(entry.name, None, f"not in {found.folder}; needed by {entry.used_by}", found.command)
-    return Finding(entry.name, False, found.problem, found.command)
+    inspection = inspect(entry, effort="sizes")
+    if inspection.whole:
+        return Finding(entry.name, True, f"{inspection.path}, {entry.licence}")
+    if not inspection.files and not inspection.faults:
+        return Finding(entry.name, None, f"not in {inspection.folder}; needed by {entry.used_by}", inspection.command)
+    return Finding(entry.name, False, inspection.problem, inspection.command)
 
 
 def _preset(name: str) -> Finding:

@@ -28,7 +28,7 @@ from vmmetrics.utils.storage import provenance
 
 LEVEL = 0.05
 """A p below which a difference counts as shown."""
-_TOLD_ELSEWHERE = (*DECISIVE, "label", "comparable", "motion_index")  # the index is made anew from the scores
+_REPORTED_ELSEWHERE = (*DECISIVE, "label", "comparable", "motion_index")  # the index is made anew from the scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class RunDifference:
             raise ValueError(
                 f"expected any or one of {', '.join(self.metrics)}, which both runs have, but got {metric!r}"
             )
-        several = any(found.model is not None for found in self.differences)
+        several = any(difference.model is not None for difference in self.differences)
         rows = [d for d in self.differences if (d.model is not None) == several and metric in ("any", d.metric)]
         return _raised(rows)
 
@@ -135,7 +135,7 @@ class RunDifference:
     def most_changed(self, count: int) -> list[ClipPair]:
         """Return the clips whose first metric changed most, largest change first; unchanged ones are left out."""
         changes = [(abs(change), pair) for pair in self.pairs if (change := pair.difference(self.metrics[0]))]
-        return [pair for _, pair in sorted(changes, key=lambda found: -found[0])[:count]]
+        return [pair for _, pair in sorted(changes, key=lambda difference: -difference[0])[:count]]
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as plain values: the differences, and a line per clip."""
@@ -149,7 +149,7 @@ class RunDifference:
         ]
         fields = ("label", "metrics", "paired_by", "gone", "new", "failed", "notes")
         plain = {name: getattr(self, name) for name in fields}
-        return {**plain, "differences": [asdict(found) for found in self.differences], "clips": clips}
+        return {**plain, "differences": [asdict(difference) for difference in self.differences], "clips": clips}
 
 
 def diff(
@@ -173,7 +173,7 @@ def diff(
     warnings: list[str] = []
     records = [read_records(path, warnings) for path in paths]
     metrics, lower, notes = _common(headers, paths)
-    mixed = differing([(str(path), versions_of(found)) for path, found in zip(paths, records, strict=True)])
+    mixed = differing([(str(path), versions_of(of_run)) for path, of_run in zip(paths, records, strict=True)])
     if mixed and not across_versions:
         lines = (f"  {line}" for line in mixed.values())
         raise SetupError("Scores of the runs mean different things; --across-versions compares them:", *lines)
@@ -197,7 +197,7 @@ def diff(
         gone=tuple(record.clip for record in gone),
         new=tuple(record.clip for record in new),
         failed=failed,
-        differences=tuple(d for model, found in groups for d in _differences(model, found, metrics, lower)),
+        differences=tuple(d for model, paired in groups for d in _differences(model, paired, metrics, lower)),
         notes=(*notes, *warnings),
     )
 
@@ -212,12 +212,16 @@ def _common(
     """
     names = (str(paths[0]), str(paths[1]))
     first, second = (header["configuration"] for header in headers)
-    found, wanted = ({name: part.get(name) for name in DECISIVE} for part in (first, second))
-    if different := provenance.differences(found, wanted, names=names):
+    first_decisive, second_decisive = ({name: part.get(name) for name in DECISIVE} for part in (first, second))
+    if different := provenance.differences(first_decisive, second_decisive, names=names):
         lines = (f"  {line}" for line in different)
         raise SetupError("The runs were not scored alike, so their scores cannot be compared:", *lines)
-    found, wanted = ({n: value for n, value in part.items() if n not in _TOLD_ELSEWHERE} for part in (first, second))
-    notes = [f"The runs were not made alike: {line}" for line in provenance.differences(found, wanted, names=names)]
+    first_rest, second_rest = (
+        {n: value for n, value in part.items() if n not in _REPORTED_ELSEWHERE} for part in (first, second)
+    )
+    notes = [
+        f"The runs were not made alike: {line}" for line in provenance.differences(first_rest, second_rest, names=names)
+    ]
     parts = [header.get("parts", {}) for header in headers]
     odd = {name for name in parts[0].keys() & parts[1].keys() if parts[0][name] != parts[1][name]}
     notes += [f"{name} is left out: the runs define it differently" for name in sorted(odd)]
@@ -279,8 +283,8 @@ def _differences(
     first, second = np.full(shape, np.nan), np.full(shape, np.nan)
     for row, clips in enumerate(prompts.values()):
         for column, metric in enumerate(metrics):
-            found = [(score_of(clip.before, metric), score_of(clip.after, metric)) for clip in clips]
-            both = [(a, b) for a, b in found if a is not None and b is not None]
+            scores = [(score_of(clip.before, metric), score_of(clip.after, metric)) for clip in clips]
+            both = [(a, b) for a, b in scores if a is not None and b is not None]
             if both:
                 first[row, column], second[row, column] = np.mean(both, axis=0)
     samples = resampled_means((second - first)[None])[:, 0]
@@ -304,13 +308,13 @@ def _one(
     there = [(score_of(p.before, metric) is not None, score_of(p.after, metric) is not None) for p in pairs]
     counted = Counter(there)
     clips, lost, gained = counted[True, True], counted[True, False], counted[False, True]
-    known = ~np.isnan(first)
-    prompts = int(known.sum())
+    measured = ~np.isnan(first)
+    prompts = int(measured.sum())
     if not prompts:
         return MeanDifference(model, metric, 0, 0, *(None,) * 7, lost, gained, lower)
     low, high = percentile_interval(samples) if prompts > 1 else (None, None)
-    before, after = float(first[known].mean()), float(second[known].mean())
-    p = sign_flip_p(contributions((second - first)[known, None]))
+    before, after = float(first[measured].mean()), float(second[measured].mean())
+    p = sign_flip_p(contributions((second - first)[measured, None]))
     moved = (before, after, after - before, low, high, p, None)
     return MeanDifference(model, metric, clips, prompts, *moved, lost, gained, lower)
 

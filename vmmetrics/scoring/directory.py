@@ -157,8 +157,8 @@ class RunDirectory(Locked):
         def offsets() -> Iterator[int]:
             rest = iter(keys)
             while block := list(islice(rest, KEYS)):
-                found = self._entries.offsets_of(block)
-                yield from (found[key] for key in block)
+                by_key = self._entries.offsets_of(block)
+                yield from (by_key[key] for key in block)
 
         return RunRecords(self._scores.path, offsets())
 

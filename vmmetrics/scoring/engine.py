@@ -197,9 +197,9 @@ class Workers:
         if following is not None and not result.late:
             self._pool.submit((task, None))  # alone, to see which of the two clips its worker died on
             return None
-        known = {"sha256": result.note, "error": result.failure, "seconds": result.seconds}
-        known |= {"worker": result.worker} if result.worker is not None else {}
-        return Outcome(task, task.record(self._settings, **known))
+        fields = {"sha256": result.note, "error": result.failure, "seconds": result.seconds}
+        fields |= {"worker": result.worker} if result.worker is not None else {}
+        return Outcome(task, task.record(self._settings, **fields))
 
     def drain(self) -> float:
         """Take no more; workers on a cluster may end what they are at."""

@@ -28,8 +28,8 @@ FILE = "index.sqlite"
 KEYS = 500
 """Clips that are best asked for at once."""
 _LAYOUT = 1  # of the tables
-_HELD = 10_000  # lines that are in memory alone
-_HELD_SECONDS = 5.0
+_BUFFER_LINES = 10_000  # lines that are in memory alone
+_BUFFER_SECONDS = 5.0
 _WAIT_SECONDS = 10.0  # for another process that reads or writes the index
 _CACHE_KIB = 32_768
 _HEAD = 65_536  # bytes in which a line of events names its clip
@@ -102,7 +102,7 @@ class RunIndex:
             self._begin_anew(writing)
         self.update()
         if not self._read_only:
-            self._recovering(self._write_held)  # the times of the journals, too
+            self._recovering(self._write_buffer)  # the times of the journals, too
 
     def _forget(self) -> None:
         self._positions = dict.fromkeys(self._journals, _Position())
@@ -131,13 +131,13 @@ class RunIndex:
         layout = db.execute("PRAGMA user_version").fetchone()[0]
         if (tables, layout) != (set(_SCHEMA), _LAYOUT) or db.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
             raise _OtherError
-        found = {name: (_Position(*row), mtime) for name, *row, mtime in db.execute("SELECT * FROM journals")}
-        if found.keys() != self._journals.keys():
+        positions = {name: (_Position(*row), mtime) for name, *row, mtime in db.execute("SELECT * FROM journals")}
+        if positions.keys() != self._journals.keys():
             raise _OtherError
-        for name, (position, mtime) in found.items():
+        for name, (position, mtime) in positions.items():
             if not _is_of(self._journals[name].path, position, mtime, whole=name != EVENTS):
                 raise _OtherError
-        return {name: position for name, (position, _) in found.items()}
+        return {name: position for name, (position, _) in positions.items()}
 
     @property
     def read(self) -> int:
@@ -169,7 +169,7 @@ class RunIndex:
         except sqlite3.Error:
             self._begin_anew(writing=False)
             self._take_in()
-            self._write_held()
+            self._write_buffer()
             return work()
 
     def update(self) -> None:
@@ -192,13 +192,13 @@ class RunIndex:
                     self._damaged.append((name, lines + 1, raw.start, why))
                 crc = zlib.crc32(raw.text, 0 if name == EVENTS else crc)
                 self._positions[name] = _Position(raw.end, lines + 1, raw.start, crc)
-                if self._held >= _HELD:
-                    self._write_held()
-        if self._held and time.monotonic() - self._flushed >= _HELD_SECONDS:
-            self._write_held()
+                if self._buffered >= _BUFFER_LINES:
+                    self._write_buffer()
+        if self._buffered and time.monotonic() - self._flushed >= _BUFFER_SECONDS:
+            self._write_buffer()
 
     @property
-    def _held(self) -> int:
+    def _buffered(self) -> int:
         return len(self._clips) + len(self._events) + len(self._notes) + len(self._damaged)
 
     def _take_scores(self, raw: RawLine, _: int) -> None:
@@ -216,10 +216,10 @@ class RunIndex:
 
     def flush(self) -> None:
         """Write what is in memory alone, with how far the journals were read."""
-        if not self._read_only and self._held:
-            self._recovering(self._write_held)
+        if not self._read_only and self._buffered:
+            self._recovering(self._write_buffer)
 
-    def _write_held(self) -> None:
+    def _write_buffer(self) -> None:
         self._flushed = time.monotonic()
         with _transaction(self._db):
             self._write()
@@ -249,22 +249,22 @@ class RunIndex:
 
     def entries(self, keys: Sequence[str]) -> dict[str, Entry]:
         """Return what is known of the clips with these keys, those without a line left out."""
-        found: dict[str, Entry] = {}
+        entries: dict[str, Entry] = {}
         for key, offset, sha256, state, inputs, failed, kind in self._rows(keys, _ENTRY):
             if kind not in self._kinds:
                 self._kinds.update(self._recovering(lambda: self._db.execute("SELECT id, text FROM kinds").fetchall()))
             text = None if sha256 is None else _text(sha256)
-            found[_text(key)] = Entry(offset, text, state, inputs, bool(failed), self._kinds[kind])
+            entries[_text(key)] = Entry(offset, text, state, inputs, bool(failed), self._kinds[kind])
         if self._clips:
-            found |= {key: held[1] for key in keys if (held := self._clips.get(_bytes(key))) is not None}
-        return found
+            entries |= {key: newest[1] for key in keys if (newest := self._clips.get(_bytes(key))) is not None}
+        return entries
 
     def offsets_of(self, keys: Sequence[str]) -> dict[str, int]:
         """Return where the newest lines of clips begin, those without a line left out."""
-        found = {_text(key): offset for key, offset in self._rows(keys, "key, offset")}
+        offsets = {_text(key): offset for key, offset in self._rows(keys, "key, offset")}
         if self._clips:
-            found |= {key: held[1].offset for key in keys if (held := self._clips.get(_bytes(key))) is not None}
-        return found
+            offsets |= {key: newest[1].offset for key in keys if (newest := self._clips.get(_bytes(key))) is not None}
+        return offsets
 
     def _rows(self, keys: Sequence[str], columns: str) -> list[Any]:
         marks = ", ".join("?" * len(keys))
@@ -283,12 +283,12 @@ class RunIndex:
         self.flush()
 
         def read() -> array[int]:
-            found, name, number = array("q"), b"", -1
+            offsets, name, number = array("q"), b"", -1
             while True:  # a page at a time: who reads for long would keep others from writing
                 rows = self._db.execute(_PAGE, (name, number)).fetchall()
-                found.extend(offset for _, _, offset in rows)
+                offsets.extend(offset for _, _, offset in rows)
                 if not rows:
-                    return found
+                    return offsets
                 name, number, _ = rows[-1]
 
         return self._recovering(read)

@@ -192,10 +192,10 @@ def _models(run: str) -> Iterator[_Model]:
         yield _Model(shown, path, configuration, own, tuple(records), tuple(warnings), versions)
 
 
-def _board(models: list[_Model], chosen: str | None, said: Sequence[str]) -> Board:
-    places: dict[str, Path] = {}
+def _board(models: list[_Model], chosen: str | None, remarks: Sequence[str]) -> Board:
+    runs: dict[str, Path] = {}
     for model in models:
-        other = places.setdefault(model.name, model.run)
+        other = runs.setdefault(model.name, model.run)
         if other is not model.run:
             raise SetupError(
                 f"Both {other} and {model.run} have a model {model.name!r}; tell them apart as NAME=DIRECTORY, or "
@@ -211,9 +211,9 @@ def _board(models: list[_Model], chosen: str | None, said: Sequence[str]) -> Boa
     if by not in columns:
         raise SetupError(f"No column {by!r} to rank by; there are {', '.join(columns)}")
     keyed, note = _by_prompt(models)
-    prompts = sorted({prompt for found in keyed for prompt in found})
+    prompts = sorted({prompt for by_prompt in keyed for prompt in by_prompt})
     scale = {key: SCALE if own.get(key, {}).get("range", [0, 1]) == [0, 1] else 1 for key in keys}
-    scores = np.stack([_matrix(found, prompts, scale) for found in keyed])
+    scores = np.stack([_matrix(by_prompt, prompts, scale) for by_prompt in keyed])
     means = resampled_means(scores)
     ranked = slice(0, len(METRICS)) if by == AVERAGE else slice(keys.index(by), keys.index(by) + 1)
     sign = -1.0 if own.get(by, {}).get("lower_is_better", False) else 1.0
@@ -239,7 +239,7 @@ def _board(models: list[_Model], chosen: str | None, said: Sequence[str]) -> Boa
         steps=_steps([models[index].name for index in order], scores[order][:, :, ranked]),
         prompts=len(prompts),
         notes=(
-            *said,
+            *remarks,
             *_configuration_notes(models),
             *(f"{run}: {text}" for run, texts in damaged.items() for text in texts),
             note,
@@ -254,11 +254,11 @@ def _by_prompt(models: list[_Model]) -> tuple[list[dict[str, list[Record]]], str
     everywhere = all(record.prompt for model in models for record in model.records if record.scores)
     keyed: list[dict[str, list[Record]]] = []
     for model in models:
-        found: dict[str, list[Record]] = {}
+        by_prompt: dict[str, list[Record]] = {}
         for record in model.records:
             key = " ".join(record.prompt.split()) if everywhere and record.prompt else name_in_model(record)
-            found.setdefault(key, []).append(record)
-        keyed.append(found)
+            by_prompt.setdefault(key, []).append(record)
+        keyed.append(by_prompt)
     how = "their prompts" if everywhere else "their file names, since not every scored clip has a known prompt"
     pairing = f"Clips of different models are paired by {how}; the clips of one prompt are averaged first."
     cut = sum(bool(r.prompt_source) and str(r.prompt_source).endswith("(cut)") for m in models for r in m.records)
@@ -274,12 +274,12 @@ def name_in_model(record: Record) -> str:
     return str(inner.with_suffix("") if inner.name else inner)
 
 
-def _matrix(found: Mapping[str, list[Record]], prompts: list[str], scale: Mapping[str, float]) -> FloatArray:
+def _matrix(by_prompt: Mapping[str, list[Record]], prompts: list[str], scale: Mapping[str, float]) -> FloatArray:
     """(P, K) scores by column of ``scale``, NaN where there is none; the mean where a prompt has several clips."""
     matrix = np.full((len(prompts), len(scale)), np.nan)
     for row, prompt in enumerate(prompts):
         for column, metric in enumerate(scale):
-            scores = (score_of(record, metric) for record in found.get(prompt, ()))
+            scores = (score_of(record, metric) for record in by_prompt.get(prompt, ()))
             values = [score for score in scores if score is not None]
             if values:
                 matrix[row, column] = scale[metric] * math.fsum(values) / len(values)
@@ -297,13 +297,13 @@ def _cells(records: Sequence[Record], scores: FloatArray, means: FloatArray, key
     """The average and the metrics of one model, from (P, K) scores and (R, K) means of samples."""
     cells: dict[str, Cell] = {}
     for column, metric in enumerate(keys):
-        known = scores[~np.isnan(scores[:, column]), column]
-        low, high = percentile_interval(means[:, column]) if known.size > 1 else (None, None)
-        mean = float(known.mean()) if known.size else None
-        cells[metric] = Cell(mean, low, high, int(known.size), _reasons(records, metric))
-    found = [cells[metric].mean for metric in METRICS]
+        present = scores[~np.isnan(scores[:, column]), column]
+        low, high = percentile_interval(means[:, column]) if present.size > 1 else (None, None)
+        mean = float(present.mean()) if present.size else None
+        cells[metric] = Cell(mean, low, high, int(present.size), _reasons(records, metric))
+    averaged = [cells[metric].mean for metric in METRICS]
     absent = [label(metric) for metric in METRICS if cells[metric].mean is None]
-    mean = None if absent else float(np.mean([value for value in found if value is not None]))
+    mean = None if absent else float(np.mean([value for value in averaged if value is not None]))
     several = all(cells[metric].prompts > 1 for metric in METRICS)
     ours = slice(0, len(METRICS))
     low, high = percentile_interval(means[:, ours].mean(axis=1)) if mean is not None and several else (None, None)
@@ -355,10 +355,10 @@ def _configuration_notes(models: list[_Model]) -> list[str]:
     for run, model in {model.run: model for model in models}.items():
         names = (str(run), str(first.run))
         different = provenance.differences(model.configuration, first.configuration, names=names)
-        told = [line for line in different if not line.startswith("metrics:")]
-        if told:
-            more = f" and {len(told) - _SHOWN_DIFFERENCES} more" if len(told) > _SHOWN_DIFFERENCES else ""
-            notes.append(f"Runs were not made alike: {'; '.join(told[:_SHOWN_DIFFERENCES])}{more}")
+        shown = [line for line in different if not line.startswith("metrics:")]
+        if shown:
+            more = f" and {len(shown) - _SHOWN_DIFFERENCES} more" if len(shown) > _SHOWN_DIFFERENCES else ""
+            notes.append(f"Runs were not made alike: {'; '.join(shown[:_SHOWN_DIFFERENCES])}{more}")
     return notes
 
 
@@ -369,9 +369,11 @@ def _missing_notes(rows: Sequence[Row], keys: Sequence[str]) -> list[str]:
         for metric in keys:
             without = row.cells[metric].without
             if without and metric != INDEX:  # CAS and MSS say why
-                told = ", ".join(f"{reason} ({clips})" for reason, clips in list(without.items())[:2])
-                alike.setdefault(f"for {sum(without.values())} of {row.clips} clips: {told}", []).append(label(metric))
-        notes += [f"{row.model}: no {', '.join(names)} {told}" for told, names in alike.items()]
+                reasons = ", ".join(f"{reason} ({clips})" for reason, clips in list(without.items())[:2])
+                alike.setdefault(f"for {sum(without.values())} of {row.clips} clips: {reasons}", []).append(
+                    label(metric)
+                )
+        notes += [f"{row.model}: no {', '.join(names)} {text}" for text, names in alike.items()]
     return notes
 
 
@@ -387,8 +389,8 @@ def _rank_notes(rows: Sequence[Row], by: str) -> list[str]:
     notes = []
     for row in unranked:
         empty = [metric for metric in needed if row.cells[metric].mean is None]
-        told = ", ".join(f"{label(metric)} ({_first_reason(row.cells[metric])})" for metric in empty)
-        what = f"no clip of {row.clips} has a score in {told}" if empty else "no clip has a score in all of them"
+        reasons = ", ".join(f"{label(metric)} ({_first_reason(row.cells[metric])})" for metric in empty)
+        what = f"no clip of {row.clips} has a score in {reasons}" if empty else "no clip has a score in all of them"
         notes.append(f"{row.model} is not ranked by {by}: {what}")
     ranks = [key for key in rows[0].cells if all(row.cells[key].mean is not None for row in rows)]
     if unranked and ranks:

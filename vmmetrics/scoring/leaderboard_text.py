@@ -73,11 +73,11 @@ def board_parts(board: Board, published: Sequence[PublishedRow]) -> list[Part]:
     for row in board.rows:
         cells = [_cell(row.cells[column], row.prompts) for column in board.columns]
         table.add(f"{row.rank}. {row.model}" if row.rank else row.model, *cells)
-    for known in published:
-        why = None if known.adds_up else f"As printed: not the mean of its columns, which is {known.mean:.1f}."
-        numbers = {key: DisplayCell(f"{score:.1f}") for key, score in known.scores.items()}
-        numbers[AVERAGE] = DisplayCell(f"{known.average:.1f}", mark=table.mark(why))
-        table.add(known.model, *(numbers.get(key, "") for key in board.columns), reference=True)
+    for printed in published:
+        why = None if printed.adds_up else f"As printed: not the mean of its columns, which is {printed.mean:.1f}."
+        numbers = {key: DisplayCell(f"{score:.1f}") for key, score in printed.scores.items()}
+        numbers[AVERAGE] = DisplayCell(f"{printed.average:.1f}", mark=table.mark(why))
+        table.add(printed.model, *(numbers.get(key, "") for key in board.columns), reference=True)
     shares = [f"{row.model}: places in samples of the prompts: {_share_text(row)}" for row in board.rows if row.shares]
     return [table, Lines("remarks", "How sure this is", (*map(_step_text, board.steps), *shares, *board.notes))]
 
@@ -109,7 +109,7 @@ def _step_text(step: Step) -> str:
 
 def _share_text(row: Row) -> str:
     """How often a model has which place, rarer than 1 % left out."""
-    return ", ".join(f"{place}. {share:.0%}" for place, share in enumerate(row.shares, 1) if share >= 0.01)
+    return ", ".join(f"{rank}. {share:.0%}" for rank, share in enumerate(row.shares, 1) if share >= 0.01)
 
 
 def board_records(boards: Sequence[Board], published: Sequence[PublishedRow]) -> list[dict[str, object]]:
@@ -122,10 +122,10 @@ def board_records(boards: Sequence[Board], published: Sequence[PublishedRow]) ->
         steps = {step.above: step for step in board.steps}
         shared = {"table": table, "preset": board.preset, "protocol": board.protocol, "comparable": board.comparable}
         rows += ({**shared, "source": SOURCES[0], **_csv_row(row, steps.get(row.model))} for row in board.rows)
-        for known in published:
-            scores = {"average": known.average, **known.scores}
+        for printed in published:
+            scores = {"average": printed.average, **printed.scores}
             about = {"table": table, "comparable": board.comparable, "source": SOURCES[1]}
-            rows.append({**about, "model": known.model, "prompts": PROMPTS, **scores})
+            rows.append({**about, "model": printed.model, "prompts": PROMPTS, **scores})
     names = _names(boards)
     return [{name: row.get(name) for name in names} for row in rows]
 
@@ -149,7 +149,7 @@ def _csv_row(row: Row, step: Step | None) -> dict[str, object]:
     for column, cell in row.cells.items():
         figures = (cell.mean, cell.low, cell.high, cell.prompts, sum(cell.without.values()))
         values |= zip((column, *(f"{column}_{end}" for end in _ENDS)), figures, strict=True)
-    values["rank_shares"] = " ".join(f"{place}:{share:.4f}" for place, share in enumerate(row.shares, 1))
+    values["rank_shares"] = " ".join(f"{rank}:{share:.4f}" for rank, share in enumerate(row.shares, 1))
     if step is not None:
         values |= {"next": step.below, "difference": step.difference, "common_prompts": step.prompts}
         values |= {"difference_low": step.low, "difference_high": step.high, "p": step.p, "p_holm": step.p_holm}

@@ -27,7 +27,7 @@ from vmmetrics.scoring.task import Task
 from vmmetrics.scoring.work import Scorer
 from vmmetrics.utils.storage import provenance
 from vmmetrics.utils.storage.addresses import address_of, safe_name
-from vmmetrics.video.places import pattern_name
+from vmmetrics.video.locations import pattern_name
 
 MAX_NAME = 150
 """Bytes of the clips' folder in the name of a run; systems allow 255 for a whole name."""
@@ -144,10 +144,10 @@ def run(
 def default_directory(setup: Setup, paths: Sequence[str | os.PathLike[str]]) -> Path:
     """Where a run goes that was given no directory: the same command finds the same place, and so resumes."""
     addresses = [address_of(path) for path in paths]
-    places = [safe_name(a) if a else str(Path(p).absolute()) for a, p in zip(addresses, paths, strict=True)]
-    given = json.dumps([setup.configuration, places], sort_keys=True)
-    digest = hashlib.sha256(given.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    first = Path(places[0].partition("?")[0] if addresses[0] else Path(paths[0]).resolve())
+    sources = [safe_name(a) if a else str(Path(p).absolute()) for a, p in zip(addresses, paths, strict=True)]
+    identity = json.dumps([setup.configuration, sources], sort_keys=True)
+    digest = hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    first = Path(sources[0].partition("?")[0] if addresses[0] else Path(paths[0]).resolve())
     name = pattern_name(first).encode("utf-8", "replace")[:MAX_NAME].decode("utf-8", "ignore") or "clips"
     return Path(RUNS_FOLDER) / f"{name}-{setup.settings.preset}-{setup.settings.protocol}-{digest}"
 

@@ -145,18 +145,18 @@ def _part_of(session: Mapping[str, Any]) -> tuple[int, int] | None:
 def _join(sources: Sequence[RunRecords], duplicates: list[str], conflicts: list[str]) -> Iterator[Record]:
     """The records of all runs in order of name, those of one clip and content made one."""
     for _, group in groupby(heapq.merge(*sources, key=lambda record: record.clip), lambda record: record.clip):
-        kept: dict[str | None, Record] = {}
+        by_content: dict[str | None, Record] = {}
         for record in group:
-            first = kept.setdefault(record.sha256, record)
+            first = by_content.setdefault(record.sha256, record)
             if first is record:
                 continue
             duplicates.append(record.clip)
             if any(first.scores[m] != record.scores[m] for m in first.scores.keys() & record.scores.keys()):
                 conflicts.append(record.clip)
-            kept[record.sha256] = _combine(first, record)
-        if len(kept) > 1:
-            kept.pop(None, None)  # one run could read it
-        yield from kept.values()
+            by_content[record.sha256] = _combine(first, record)
+        if len(by_content) > 1:
+            by_content.pop(None, None)  # one run could read it
+        yield from by_content.values()
 
 
 def _combine(first: Record, second: Record) -> Record:
@@ -177,9 +177,9 @@ def _write(out: Path, headers: Sequence[dict[str, Any]], runs: Sequence[Path], r
             with closing(RunIndex(building, writing=True)) as index:
                 for run in reversed(runs):
                     damaged: list[str] = []
-                    _append(building / EVENTS, _known(events_lines(run, warnings=damaged), index))
+                    _append(building / EVENTS, _lines_of_index(events_lines(run, warnings=damaged), index))
                     warnings += [f"{run}: {text}" for text in damaged]
-                    _append(building / POSTERS, _known(iterate_with_text(run / POSTERS, like=Poster), index))
+                    _append(building / POSTERS, _lines_of_index(iterate_with_text(run / POSTERS, like=Poster), index))
                     _copy_overlays(run, building)
                 index.update()
                 index.flush()
@@ -213,7 +213,7 @@ def _append(path: Path, lines: Iterable[bytes]) -> None:
         journal.write(b"".join(block))
 
 
-def _known(lines: Iterable[tuple[Line, bytes]], index: RunIndex) -> Iterator[bytes]:
+def _lines_of_index(lines: Iterable[tuple[Line, bytes]], index: RunIndex) -> Iterator[bytes]:
     """The lines on clips that the index has with that content, under the paths they have there."""
     for line, text in lines:
         key = index.key_of(line["clip"], line["sha256"])

@@ -145,18 +145,18 @@ class Mirror:
         while below:  # one folder at a time: there may be a million overlays
             folder = below.pop()
             seen = (self._folder / folder).stat().st_mtime_ns  # before it is looked through
-            known = self._folders.get(folder)
-            if last or known is None or not folder or known.seen != seen:
-                known = self._folders[folder] = self._copy_folder(folder, known)._replace(seen=seen)
-            below += known.below
+            copied = self._folders.get(folder)
+            if last or copied is None or not folder or copied.seen != seen:
+                copied = self._folders[folder] = self._copy_folder(folder, copied)._replace(seen=seen)
+            below += copied.below
 
-    def _copy_folder(self, folder: str, known: _Copied | None) -> _Copied:
+    def _copy_folder(self, folder: str, copied: _Copied | None) -> _Copied:
         """Copy the files of a folder that are newer than what was copied of it."""
         now, newest = time.time_ns(), 0
-        if known is not None and now < known.newest:
-            known = None  # the clock was set back
-        there = dict(_listed(f"{self._top}/{folder}".rstrip("/"), deep=False)) if known is None else {}
-        since = known.newest - _SLACK_NS if folder and known else 0
+        if copied is not None and now < copied.newest:
+            copied = None  # the clock was set back
+        there = dict(_listed(f"{self._top}/{folder}".rstrip("/"), deep=False)) if copied is None else {}
+        since = copied.newest - _SLACK_NS if folder and copied else 0
         latest: list[tuple[int, str, tuple[int, int]]] = []
         below: list[str] = []
         with os.scandir(self._folder / folder) as entries:
@@ -171,13 +171,13 @@ class Mirror:
                 stat = entry.stat()
                 written = max(stat.st_mtime_ns, stat.st_ctime_ns)  # what was moved there has its old time
                 newest, state = max(newest, min(written, now)), (stat.st_size, stat.st_mtime_ns)
-                new = written > since and (known is None or known.latest.get(name) != state)
+                new = written > since and (copied is None or copied.latest.get(name) != state)
                 if new and (name not in there or not _is_copy(there[name], stat)):
                     upload(Path(entry.path), f"{self._top}/{folder}{name}")
                 if not folder or written > newest - _SLACK_NS:
                     latest.append((written, name, state))
-        kept = {name: state for written, name, state in latest if not folder or written > newest - _SLACK_NS}
-        return _Copied(newest, kept, tuple(below))
+        recent = {name: state for written, name, state in latest if not folder or written > newest - _SLACK_NS}
+        return _Copied(newest, recent, tuple(below))
 
     def _look(self) -> dict[str, int]:
         """Return how many bytes of each journal are there.

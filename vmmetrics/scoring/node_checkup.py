@@ -49,21 +49,21 @@ def check_cluster(cluster: Cluster) -> dict[str, list[Finding]]:
             return ray.remote(num_cpus=0, max_retries=0, scheduling_strategy=there)(function).remote()
 
         asked = {name: on(name, look) for name in connection.nodes}
-        here, found = look(), {}
+        here, findings = look(), {}
         for name, node in connection.nodes.items():
             title = f"Node {node['NodeManagerHostname']} ({node['NodeManagerAddress']}, {name[:8]})"
             room = ", ".join(f"{node['Resources'].get(kind, 0):g} {kind}" for kind in ("CPU", "GPU"))
-            found[title] = [Finding("room", True, room)]
+            findings[title] = [Finding("room", True, room)]
             try:
                 there = ray.get(asked.get(name) or on(name, look), timeout=_LOOK_SECONDS)
                 before = time.time()
                 clock = ray.get(on(name, node_time), timeout=_LOOK_SECONDS)
             except ray.exceptions.RayError as error:
                 text = str(error).strip().splitlines()[-1]
-                found[title].append(Finding("vmmetrics", False, f"cannot be run there: {text}"))
+                findings[title].append(Finding("vmmetrics", False, f"cannot be run there: {text}"))
             else:
-                found[title] += _findings(here, there, clock - (before + time.time()) / 2)
-        return found
+                findings[title] += _findings(here, there, clock - (before + time.time()) / 2)
+        return findings
 
 
 def _findings(here: Mapping[str, Any], there: Mapping[str, Any], skew: float) -> list[Finding]:

@@ -71,8 +71,8 @@ def recall(run: Path, name: str) -> Recalled:
     configuration = header["configuration"]
     if configuration.get("preset") not in preset_names():
         raise SetupError(f"{run} holds scores of {configuration.get('preset')}, which leave nothing to draw")
-    known = check(_Configuration, configuration, f"{run / 'run.json'}, configuration")
-    reading = asdict(known.reading)
+    stored = check(_Configuration, configuration, f"{run / 'run.json'}, configuration")
+    reading = asdict(stored.reading)
     subject = None
     if record.subject is not None:
         subject = check(Subject, record.subject, f"{run / 'scores.jsonl'}, subject of {record.clip}")
@@ -86,7 +86,7 @@ def recall(run: Path, name: str) -> Recalled:
             warnings.append(f"events.jsonl, {metric} of {record.clip}, {error}; left out, score the clip again")
     perceived = None if record.sha256 is None else read_overlay(run, record.sha256)
     if perceived is None:
-        settings = Settings(known.preset, known.protocol, reading=tuple(reading.items()))
+        settings = Settings(stored.preset, stored.protocol, reading=tuple(reading.items()))
         suite = settings.build()
         different = provenance.differences(settings.configuration(suite), configuration)
         warnings += [f"{line}; masks and tracks may differ from those that were scored" for line in different]
@@ -94,7 +94,7 @@ def recall(run: Path, name: str) -> Recalled:
         if not warnings:  # these are the models that scored it
             results = explain(scene, results)
         perceived = perceive(scene, results)
-    return Recalled(record, results, clip, perceived, known.label, tuple(warnings))
+    return Recalled(record, results, clip, perceived, stored.label, tuple(warnings))
 
 
 @dataclass(frozen=True, slots=True)

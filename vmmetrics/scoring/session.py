@@ -178,8 +178,8 @@ class Session:
             entries = self._store.entries([task.key for task in block])
             for task in block:
                 entry = entries.get(task.key)
-                if wanted := self._wanted(task, entry):
-                    metrics = set() if entry is None else self._outdated(entry).intersection(wanted)
+                if needed := self._metrics_to_score(task, entry):
+                    metrics = set() if entry is None else self._outdated(entry).intersection(needed)
                     changed |= metrics
                     clips += bool(metrics)
                     yield task
@@ -198,15 +198,15 @@ class Session:
                 pending.append(task)
                 continue
             self._store.refresh()
-            wanted = self._wanted(task, self._store.entries([task.key]).get(task.key))
-            if wanted:
-                self._engine.submit(task.only(wanted), pending[0] if pending else None)
+            metrics = self._metrics_to_score(task, self._store.entries([task.key]).get(task.key))
+            if metrics:
+                self._engine.submit(task.only(metrics), pending[0] if pending else None)
             else:  # another process was faster
                 self._store.release(task.key)
                 if (record := self._store.newest(task.key)) is not None:
                     self._tell(record)
 
-    def _wanted(self, task: Task, entry: Entry | None) -> tuple[str, ...]:
+    def _metrics_to_score(self, task: Task, entry: Entry | None) -> tuple[str, ...]:
         """The metrics that a clip still needs, from what is known of it."""
         if entry is None:
             return task.metrics

@@ -88,12 +88,12 @@ class Settings:
 
     def __post_init__(self) -> None:
         load_plugins(self.plugins)
-        known = self.known()
-        unknown = sorted(set(self.metrics).difference(known))
+        available = self.known()
+        unknown = sorted(set(self.metrics).difference(available))
         if unknown or not self.metrics:
-            found = repr(unknown[0]) if unknown else "none"
-            raise ValueError(f"Expected metrics among {', '.join(known)} but got {found}")
-        object.__setattr__(self, "metrics", tuple(metric for metric in known if metric in self.metrics))
+            got = repr(unknown[0]) if unknown else "none"
+            raise ValueError(f"Expected metrics among {', '.join(available)} but got {got}")
+        object.__setattr__(self, "metrics", tuple(metric for metric in available if metric in self.metrics))
 
     def known(self) -> tuple[str, ...]:
         """Return the metrics there are, as they are listed."""

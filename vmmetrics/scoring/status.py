@@ -221,7 +221,7 @@ def _begin_of(session: Mapping[str, Any]) -> tuple[int | None, int | None]:
 
 def _time(text: Any) -> datetime | None:
     try:
-        found = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text)
     except (TypeError, ValueError):
         return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

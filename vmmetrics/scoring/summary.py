@@ -47,9 +47,9 @@ class Summary:
         self._scores: dict[str, array[float]] = {}
         self._foreign: dict[str, bytearray] = {}
         self._groups: dict[str, tuple[dict[str | float, int], array[int]]] = {}
-        known = registered()
-        self._ours = known.keys()
-        self._at_fault = {key for key, metric in known.items() if metric.low_is_fault}
+        available = registered()
+        self._ours = available.keys()
+        self._at_fault = {key for key, metric in available.items() if metric.low_is_fault}
         for record in records:
             self.add(record, record.motion_index)
 
@@ -148,10 +148,10 @@ class Summary:
             rows: Numbers of the records; None for all.
         """
         many = _SOME if self.clips >= MANY else None  # or the groups together would take as long as the whole
-        means = {name: mean_with_interval(self._known(name, rows), many) for name in (*self.metrics, INDEX)}
+        means = {name: mean_with_interval(self._values(name, rows), many) for name in (*self.metrics, INDEX)}
         return {name: mean for name, mean in means.items() if mean is not None}
 
-    def _known(self, name: str, rows: IntArray | None) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    def _values(self, name: str, rows: IntArray | None) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         column = self._scores.get(name, array("d"))
         _pad(column, self.clips, math.nan)
         scores = np.frombuffer(column, np.float64)
@@ -162,8 +162,8 @@ class Summary:
         """Return how many of some records a metric does not apply to."""
         flags = self._foreign.get(metric, bytearray())
         _pad(flags, self.clips, 0)
-        found = np.frombuffer(flags, np.uint8)
-        return int(found.sum() if rows is None else found[rows].sum())
+        flagged = np.frombuffer(flags, np.uint8)
+        return int(flagged.sum() if rows is None else flagged[rows].sum())
 
 
 def _pad(column: array[float] | array[int] | bytearray, length: int, value: float) -> None:

@@ -35,7 +35,7 @@ NUMBERS = (*METRICS, "motion_index", "average", "amplitude", "fps", "seconds")
 """Columns of numbers among them."""
 COUNTS = ("frames", "width", "height")
 """Columns of whole numbers among them."""
-HELD = 10_000
+IN_MEMORY = 10_000
 """Records up to which a table holds them in memory, some 2 kB each."""
 _SHOWN_ROWS = 30  # clips in a repr; beyond them it says how many more there are
 
@@ -59,10 +59,10 @@ class Table(Sequence[Record]):
         besides: Sequence[Record] = (),
         summary: Summary | None = None,
     ) -> None:
-        self.records = _held(records)
+        self.records = _in_memory(records)
         self.label = label
         self.path = path
-        self.besides = _held(besides)
+        self.besides = _in_memory(besides)
         self._summary = summary
 
     def __getitem__(self, index: Any) -> Any:
@@ -198,18 +198,18 @@ class Table(Sequence[Record]):
         )
 
 
-def _held(records: Sequence[Record]) -> Sequence[Record]:
-    return records if isinstance(records, RunRecords) and len(records) > HELD else list(records)
+def _in_memory(records: Sequence[Record]) -> Sequence[Record]:
+    return records if isinstance(records, RunRecords) and len(records) > IN_MEMORY else list(records)
 
 
 def columns_of(metrics: Iterable[str], tags: Sequence[str]) -> tuple[str, ...]:
     """Return the columns of ``scores.csv``; a score that bears the name of another column has none of its own."""
     named = in_order(metrics)
     others = other_scores(named, tags)
-    place, end = COLUMNS.index("missing"), COLUMNS.index("notes")
+    start, end = COLUMNS.index("missing"), COLUMNS.index("notes")
     own = any(metric in METRICS for metric in named) or not others
-    before = COLUMNS[:place] if own else COLUMNS[: COLUMNS.index(METRICS[0])]
-    return (*before, *others, *COLUMNS[place:end], *map(_tag_column, tags), *COLUMNS[end:])
+    before = COLUMNS[:start] if own else COLUMNS[: COLUMNS.index(METRICS[0])]
+    return (*before, *others, *COLUMNS[start:end], *map(_tag_column, tags), *COLUMNS[end:])
 
 
 def other_scores(metrics: Iterable[str], tags: Iterable[str]) -> tuple[str, ...]:

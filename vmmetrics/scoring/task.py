@@ -14,7 +14,7 @@ from vmmetrics.utils.storage import provenance
 from vmmetrics.utils.storage.addresses import safe_name
 from vmmetrics.utils.storage.state import FileState
 from vmmetrics.video.discover import array_fingerprint, file_state, fingerprint, is_settled, state
-from vmmetrics.video.rows import HeldClip
+from vmmetrics.video.rows import InlineClip
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Task:
     prompt_source: str | None = None
     subject: Subject | None = None
     tags: Tags = field(default_factory=dict)
-    frames: Clip | HeldClip | None = None
+    frames: Clip | InlineClip | None = None
     root: Path | None = None
     broken: str | None = None
     uri: str | None = None
@@ -62,13 +62,13 @@ class Task:
         """This task with fewer metrics."""
         return replace(self, metrics=metrics)
 
-    def record(self, settings: Settings, **found: Any) -> Record:
+    def record(self, settings: Settings, **fields: Any) -> Record:
         """A record of this clip with what was found."""
         about: dict[str, Any] = {name: getattr(self, name) for name in ("clip", "model", "prompt", "prompt_source")}
-        place = None if self.path is None and self.uri is None else self.key
-        about |= {"path": place, "subject": self.subject and asdict(self.subject), "sha256": None}
+        path = None if self.path is None and self.uri is None else self.key
+        about |= {"path": path, "subject": self.subject and asdict(self.subject), "sha256": None}
         about |= {"worker": provenance.process(), "ended": provenance.now()}
-        return Record(preset=settings.preset, protocol=settings.protocol, tags=dict(self.tags), **about | found)
+        return Record(preset=settings.preset, protocol=settings.protocol, tags=dict(self.tags), **about | fields)
 
 
 def identify(task: Task) -> str:
@@ -80,7 +80,7 @@ def identify(task: Task) -> str:
     if task.path is not None:
         return fingerprint(task.path)
     assert task.frames is not None  # noqa: S101  (a task has a path, frames, or an address, which is not read here)
-    if isinstance(task.frames, HeldClip):
+    if isinstance(task.frames, InlineClip):
         return task.frames.sha256
     return array_fingerprint(task.frames)
 
@@ -92,7 +92,7 @@ def state_of(task: Task) -> tuple[State | None, bool]:
         OSError: The file or folder cannot be read.
     """
     if task.path is None:
-        known = None if task.listed is None else task.listed.kept()
-        return known, known is not None
-    found = state(task.path)
-    return file_state(found), is_settled(found)
+        listed = None if task.listed is None else task.listed.to_record()
+        return listed, listed is not None
+    files = state(task.path)
+    return file_state(files), is_settled(files)

@@ -16,13 +16,13 @@ Versions = Mapping[str, tuple[int, ...]]
 
 def versions_of(records: Iterable[Record | Kind]) -> Versions:
     """Return the versions of the scores in some records, by metric."""
-    found: dict[str, set[int]] = {}
+    by_metric: dict[str, set[int]] = {}
     for record in records:
         stated = record.versions if isinstance(record, Kind) else record.score_version
         metrics = record.settled if isinstance(record, Kind) else record.scores
         for metric in metrics:
-            found.setdefault(metric, set()).add(stated.get(metric, FIRST_VERSION))
-    return {metric: tuple(sorted(found[metric])) for metric in in_order(found)}
+            by_metric.setdefault(metric, set()).add(stated.get(metric, FIRST_VERSION))
+    return {metric: tuple(sorted(by_metric[metric])) for metric in in_order(by_metric)}
 
 
 def differing(named: Sequence[tuple[str, Versions]]) -> dict[str, str]:
@@ -34,7 +34,7 @@ def differing(named: Sequence[tuple[str, Versions]]) -> dict[str, str]:
     >>> differing([("a", {"pas": (1,), "tcs": (1,)}), ("b", {"pas": (2,)}), ("c", {"pas": (1,)})])
     {'pas': 'PAS: version 1 (a, c), 2 (b)'}
     """
-    told = {}
+    mixed = {}
     for metric in in_order(metric for _, versions in named for metric in versions):
         whose: dict[int, list[str]] = {}
         for name, versions in named:
@@ -42,8 +42,8 @@ def differing(named: Sequence[tuple[str, Versions]]) -> dict[str, str]:
                 whose.setdefault(version, []).append(name)
         if len(whose) > 1:
             texts = (f"{version} ({', '.join(dict.fromkeys(names))})" for version, names in sorted(whose.items()))
-            told[metric] = f"{label(metric)}: version {', '.join(texts)}"
-    return told
+            mixed[metric] = f"{label(metric)}: version {', '.join(texts)}"
+    return mixed
 
 
 def of_one_meaning(items: Iterable[T], meaning: Callable[[T], tuple[str, Versions]]) -> list[list[T]]:

@@ -78,11 +78,11 @@ class Scorer:
                 raise ClipError(task.broken)
             unreadable: OSError | None = None
             before: tuple[tuple[str, int, int], ...] | None = None
-            known = task.listed and task.listed.kept()  # what the next start compares
+            file_stamp = task.listed and task.listed.to_record()  # what the next start compares
             try:
                 if task.path is not None:
                     before = state(task.path)
-                    known = file_state(before) if known is None and is_settled(before) else known
+                    file_stamp = file_state(before) if file_stamp is None and is_settled(before) else file_stamp
             except OSError as error:  # the reader knows better words for most of these
                 unreadable = error
             clip, fetched = self._reader.clip(task, before)
@@ -114,7 +114,7 @@ class Scorer:
                 errors=dict(scores.errors),
                 amplitude=scores.amplitude,
                 score_version={metric: version_of(metric) for metric in (*scores.scores, *scores.missing)},
-                state=known or (fetched and fetched.state.kept()),
+                state=file_stamp or (fetched and fetched.state.to_record()),
                 timestamps=uneven_times(clip.timestamps, clip.fps),
                 codec=clip.codec,
             )

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 # Results as values that JSON has.
 
 
-def _known(value: float) -> float | None:
+def _without_nan(value: float) -> float | None:
     return None if value != value else value
 
 
-def plain(value: Any, number: Callable[[float], float | None] = _known) -> Any:
+def plain(value: Any, number: Callable[[float], float | None] = _without_nan) -> Any:
     """``value`` with dataclasses and named tuples as mappings, arrays and tuples as lists, and NaN as None.
 
     Args:
@@ -200,10 +200,10 @@ def _sentence(error: ValidationError, value: Any) -> str:
     details = error.errors(include_url=False, include_context=False)
     if details[0]["type"] == "value_error":  # of a dataclass itself, in its own words
         return details[0]["msg"].removeprefix("Value error, ")
-    path, got = _place(details[0]["loc"], value)
+    path, got = _field_path(details[0]["loc"], value)
     expected: dict[str, None] = {}  # in the order of the types that would do
     for detail in details:
-        if _place(detail["loc"], value)[0] == path:
+        if _field_path(detail["loc"], value)[0] == path:
             expected[_EXPECTED.get(detail["type"]) or detail["msg"].removeprefix("Input should be ")] = None
     shown = repr(got)
     if details[0]["type"] == "missing":
@@ -214,7 +214,7 @@ def _sentence(error: ValidationError, value: Any) -> str:
     return f"{where}expected {' or '.join(expected)} but got {shown}"
 
 
-def _place(location: tuple[int | str, ...], value: Any) -> tuple[list[str], Any]:
+def _field_path(location: tuple[int | str, ...], value: Any) -> tuple[list[str], Any]:
     """Return the names of the fields that lead to a value that does not fit, and it; names of types are left out."""
     path: list[str] = []
     for name in location:

@@ -77,9 +77,9 @@ def parquet_rows(
         raise SetupError(f"{path}: {metadata.num_rows:,} rows, more than the {most_rows:,} that are read; split it")
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     chunks = (group.column(number) for group in groups for number in range(group.num_columns))
-    wanted = None if columns is None else tuple(f"{column}." for column in columns)
+    prefixes = None if columns is None else tuple(f"{column}." for column in columns)
     largest = max(
-        (c.total_uncompressed_size for c in chunks if wanted is None or f"{c.path_in_schema}.".startswith(wanted)),
+        (c.total_uncompressed_size for c in chunks if prefixes is None or f"{c.path_in_schema}.".startswith(prefixes)),
         default=0,
     )  # no cell is larger; one that many rows share stands in the file once
     step = max(1, min(_BATCH, most_bytes // (4 * max(1, largest))))
@@ -212,11 +212,11 @@ def find_file(data: Path, names: Iterable[str], what: str) -> Path:
     """
     if data.is_file():
         return data
-    wanted = list(names)
-    for pattern in (where for name in wanted for where in (name, f"*/{name}")):
+    patterns = list(names)
+    for pattern in (where for name in patterns for where in (name, f"*/{name}")):
         for path in sorted(data.glob(pattern)):
             return path
-    raise SetupError(f"{data}: no {what} there or one folder below; looked for {', '.join(wanted)}")
+    raise SetupError(f"{data}: no {what} there or one folder below; looked for {', '.join(patterns)}")
 
 
 def nothing_found(path: Path, what: str, problems: Mapping[str, int]) -> SetupError:

@@ -162,13 +162,13 @@ def read_arrays(source: Any, layout: str | None, limits: Limits) -> list[Decoded
     count, height, width, channels = batch.shape[1:]
     plan = make_plan(count, width, height, limits.max_memory)  # before any value is read
     values = _value_range(batch)
-    told = (
+    conditions = (
         (not layout, f"axes taken as {named}"),
         (values != "uint8", f"floats taken as {values}"),
         (channels == 4, TRANSPARENT),
         (plan.note is not None, plan.note or ""),
     )
-    notes = tuple(note for holds, note in told if holds)
+    notes = tuple(note for holds, note in conditions if holds)
     timing = limits.regular(count)
     clips = []
     for frames in batch:

@@ -58,21 +58,21 @@ class SizePlan:
     Attributes:
         count: Frames expected.
         full: (width, height) upright, in square pixels, before downscaling.
-        kept: (width, height) as kept.
+        stored: (width, height) as kept.
         max_memory: Bytes the clip may take while it is scored.
     """
 
     count: int
     full: tuple[int, int]
-    kept: tuple[int, int]
+    stored: tuple[int, int]
     max_memory: int
 
     @property
     def note(self) -> str | None:
         """What was done to the size, for :attr:`vmmetrics.clip.Clip.notes`, or None."""
-        if self.full == self.kept:
+        if self.full == self.stored:
             return None
-        (width, height), (w, h) = self.full, self.kept
+        (width, height), (w, h) = self.full, self.stored
         return f"downscaled from {width}x{height} to {w}x{h} to stay within {self.max_memory / _MIB:g} MiB"
 
 
@@ -150,7 +150,7 @@ class FrameStore:
     """
 
     def __init__(self, plan: SizePlan) -> None:
-        width, height = plan.kept
+        width, height = plan.stored
         self._plan = plan
         self._frames: UInt8Array = np.empty((max(1, plan.count), height, width, 3), np.uint8)
         self._used = 0
@@ -164,7 +164,7 @@ class FrameStore:
         if self._used >= self._plan.count:
             check_total(self._used + 1, *self._plan.full)
         if self._used == len(self._frames):
-            room = self._plan.max_memory // clip_bytes(1, *self._plan.kept)
+            room = self._plan.max_memory // clip_bytes(1, *self._plan.stored)
             if room <= self._used:
                 raise ClipError(
                     f"More frames than the {self._plan.count} expected do not fit into "
@@ -172,7 +172,7 @@ class FrameStore:
                 )
             more = min(room, self._used * 2) - self._used
             self._frames = np.concatenate([self._frames, np.empty((more, *self._frames.shape[1:]), np.uint8)])
-        width, height = self._plan.kept
+        width, height = self._plan.stored
         if rgb.shape[:2] == (height, width):
             self._frames[self._used] = rgb
         else:

@@ -18,13 +18,13 @@ from vmmetrics.errors import SetupError
 from vmmetrics.video.containers import open_regular
 from vmmetrics.video.folders import CLIP_SUFFIXES as CLIP_SUFFIXES
 from vmmetrics.video.folders import FRAME_SUFFIXES, frame_files, natural_key
+from vmmetrics.video.locations import Location, locate
 from vmmetrics.video.names import is_prompt_folder
-from vmmetrics.video.places import Location, locate
 from vmmetrics.video.prompt_lists import ListEntry, PromptList
 from vmmetrics.video.search import Search, is_still_webp, printable, some
 from vmmetrics.video.shards import PackedClip, clip_names, packed_clips, row_number, row_of, sha256_of_row
 
-_SAID = 3  # names in a remark
+_SHOWN_NAMES = 3  # names in a remark
 _TICK_NS = 2 * 10**9  # the coarsest modification times that are in use, those of FAT
 _ANY = ("utf-8", "surrogateescape")
 _LOOKED_AT = 10_000  # files of a folder without clips
@@ -54,7 +54,7 @@ def discover(
     *,
     follow_links: bool = True,
     remarks: list[str] | None = None,
-    found: Callable[[int], None] | None = None,
+    progress: Callable[[int], None] | None = None,
     limit: int | None = None,
     listing: bool = False,
 ) -> list[Source]:
@@ -69,7 +69,7 @@ def discover(
             folder's own name comes first.
         follow_links: Whether symlinks to folders outside those given are searched.
         remarks: Takes what the user may not expect, in words: links passed over, clips beside the folders of models.
-        found: Is called with the number of clips found so far in a folder.
+        progress: Is called with the number of clips found so far in a folder.
         limit: Clips to fetch of each data set of the Hub, the first; None for all.
         listing: Whether to list the clips of such data sets without fetching them; a Parquet file then counts as one.
 
@@ -79,18 +79,18 @@ def discover(
     Raises:
         SetupError: A path does not exist, a pattern matches nothing, or a data set cannot be fetched.
     """
-    said = [] if remarks is None else remarks
+    notes = [] if remarks is None else remarks
     groups: list[list[Source]] = []
-    for given in paths:
-        place = locate(given, limit, listing=listing)
-        if place.matches is not None:
-            groups.append(_matched(place, Search(place.path, follow_links, said, found)))
-        elif place.path.is_dir():
-            groups.append(_in_folder(place.path, Search(place.path, follow_links, said, found)))
-        elif place.path.suffix.lower() == ".parquet":
-            groups.append(_in_shards([place.path], place.path.parent, said))
+    for path in paths:
+        location = locate(path, limit, listing=listing)
+        if location.matches is not None:
+            groups.append(_matched(location, Search(location.path, follow_links, notes, progress)))
+        elif location.path.is_dir():
+            groups.append(_in_folder(location.path, Search(location.path, follow_links, notes, progress)))
+        elif location.path.suffix.lower() == ".parquet":
+            groups.append(_in_shards([location.path], location.path.parent, notes))
         else:
-            groups.append([Source(place.path, printable(place.path.name))])
+            groups.append([Source(location.path, printable(location.path.name))])
     roots = {source.root.resolve() for group in groups for source in group if source.root is not None}
     if len(roots) > 1 and not any(source.model for group in groups for source in group):
         for group in groups:
@@ -102,16 +102,16 @@ def discover(
 
 def no_clips(paths: Iterable[str | os.PathLike[str]]) -> str:
     """Say that there is no clip in some paths, what is there, and what a clip would be."""
-    given = [Path(path) for path in paths]
+    folders = [Path(path) for path in paths]
     suffixes = Counter(
         file.suffix.lower() or "no suffix"
-        for folder in given
+        for folder in folders
         if folder.is_dir()
         for file in islice(folder.rglob("*"), _LOOKED_AT)
         if file.is_file()
     )
-    there = ", ".join(f"{number} {suffix}" for suffix, number in suffixes.most_common(_SAID))
-    where = ", ".join(map(str, given))
+    there = ", ".join(f"{number} {suffix}" for suffix, number in suffixes.most_common(_SHOWN_NAMES))
+    where = ", ".join(map(str, folders))
     return (
         f"no clips in {where}" + (f", only files with {there}" if there else "") + "; clips are files with "
         f"{', '.join(sorted(CLIP_SUFFIXES))}, folders of numbered pictures, and Parquet files with a column of videos"
@@ -127,17 +127,17 @@ def _in_folder(root: Path, search: Search) -> list[Source]:
     return _named(root, search)
 
 
-def _matched(place: Location, search: Search) -> list[Source]:
-    for path in place.matches or ():
+def _matched(location: Location, search: Search) -> list[Source]:
+    for path in location.matches or ():
         if path.is_dir():
             search.walk(path)
         elif path.suffix.lower() == ".parquet" and path.is_file():
             search.shards.append(path)
-        elif place.suffixed or (path.suffix.lower() in CLIP_SUFFIXES and not is_still_webp(path)):
+        elif location.suffixed or (path.suffix.lower() in CLIP_SUFFIXES and not is_still_webp(path)):
             search.clips.append(path)
     search.clips = list(dict.fromkeys(search.clips))
     search.shards = list(dict.fromkeys(search.shards))
-    return _named(place.path, search)
+    return _named(location.path, search)
 
 
 def _named(root: Path, search: Search) -> list[Source]:
@@ -222,9 +222,9 @@ def _unique(groups: list[list[Source]]) -> list[Source]:
     seen: set[Path] = set()
     sources: list[Source] = []
     for source in (source for group in groups for source in group):
-        place = Path(os.path.abspath(source.path))  # noqa: PTH100 - links must not be followed here
-        if place not in seen:
-            seen.add(place)
+        path = Path(os.path.abspath(source.path))  # noqa: PTH100 - links must not be followed here
+        if path not in seen:
+            seen.add(path)
             sources.append(source)
     for rename in (
         lambda source: f"{(source.root or source.path.parent).resolve().name}/{source.name}",
@@ -287,20 +287,20 @@ def state(path: Path) -> tuple[tuple[str, int, int], ...]:
     return tuple((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats)
 
 
-def file_state(found: Sequence[tuple[str, int, int]]) -> dict[str, int | str]:
+def file_state(files: Sequence[tuple[str, int, int]]) -> dict[str, int | str]:
     """Return :func:`state` as a run keeps it: of a file ``bytes`` and ``mtime_ns``, of a folder a hash of its list.
 
     Nanoseconds are text: they have more digits than a number of JSON keeps everywhere.
     """
-    if len(found) == 1:
-        return {"bytes": found[0][1], "mtime_ns": str(found[0][2])}
-    lines = hashlib.sha256("".join(f"{name}\0{size} {time}\n" for name, size, time in found).encode(*_ANY))
-    return {"files": len(found), "bytes": sum(size for _, size, _ in found), "list": lines.hexdigest()[:32]}
+    if len(files) == 1:
+        return {"bytes": files[0][1], "mtime_ns": str(files[0][2])}
+    lines = hashlib.sha256("".join(f"{name}\0{size} {time}\n" for name, size, time in files).encode(*_ANY))
+    return {"files": len(files), "bytes": sum(size for _, size, _ in files), "list": lines.hexdigest()[:32]}
 
 
-def is_settled(found: Sequence[tuple[str, int, int]]) -> bool:
+def is_settled(files: Sequence[tuple[str, int, int]]) -> bool:
     """Whether files are old enough for a later change to show in their modification times."""
-    return max((time for _, _, time in found), default=0) < time_ns() - _TICK_NS
+    return max((time for _, _, time in files), default=0) < time_ns() - _TICK_NS
 
 
 def _files(folder: Path) -> list[Path]:

@@ -192,9 +192,9 @@ def read_animation(path: Path, kind: str, limits: Limits) -> Decoded:
         raise ClipError(f"The {name} is damaged after {number} of {count} frames: {error}") from error
     stated = from_delays(promise.delays_ms, limits.assume_fps)
     timing = stated if limits.fps is None else regular(count, limits.fps)
-    said = (plan.note, TRANSPARENT if transparent else None)
+    notes = (plan.note, TRANSPARENT if transparent else None)
     codec = "apng" if kind == "png" else kind
-    return Decoded(store.frames, timing, plan.full, tuple(filter(None, said)), codec)
+    return Decoded(store.frames, timing, plan.full, tuple(filter(None, notes)), codec)
 
 
 @contextmanager
@@ -309,5 +309,5 @@ def read_folder(folder: Path, limits: Limits, root: Path | None = None) -> Decod
         store.add(rgb)
     others = sum(p.suffix.lower() not in FRAME_SUFFIXES and not p.name.startswith(".") for p in folder.iterdir())
     ignored = f"{others} other file{'s' * (others > 1)} in the folder ignored" if others else None
-    said = (ignored, plan.note, TRANSPARENT if transparent else None, "floats taken as 0..1" if floats else None)
-    return Decoded(store.frames, limits.regular(len(files)), size, tuple(filter(None, said)), codec)
+    notes = (ignored, plan.note, TRANSPARENT if transparent else None, "floats taken as 0..1" if floats else None)
+    return Decoded(store.frames, limits.regular(len(files)), size, tuple(filter(None, notes)), codec)

@@ -84,12 +84,12 @@ def download(text: str, limit: int | None = None, *, listing: bool = False) -> t
         raise
     except Exception as error:  # of its HTTP client as well
         raise SetupError(f"Cannot fetch {address}: {_reason(error)}") from error
-    place = Path(folder, inside)
-    if not (clips if listing and clips is not None else place.exists()):
+    target = Path(folder, inside)
+    if not (clips if listing and clips is not None else target.exists()):
         raise SetupError(f"{address}: no clip, metadata or Parquet file there")
     if not listing or clips is None:
-        return place, None
-    return place.parent if clips == [inside] else place, tuple(folder / name for name in clips)
+        return target, None
+    return target.parent if clips == [inside] else target, tuple(folder / name for name in clips)
 
 
 def _clips(names: Iterable[str]) -> list[str]:
@@ -109,8 +109,8 @@ def _patterns(inside: str, suffixes: Set[str]) -> list[str]:
     below = f"{start}/" if inside else ""
     endings = {*suffixes, *map(str.upper, suffixes)}
     lists = {f"{stem}{suffix}" for stem in _LISTS for suffix in (*_LIST_SUFFIXES, ".parquet")}
-    wanted = {f"{below}*{end}" for end in endings | lists} | lists  # lists of the whole data set, too
-    return sorted(wanted | ({start} if inside and suffixes else set()))
+    patterns = {f"{below}*{end}" for end in endings | lists} | lists  # lists of the whole data set, too
+    return sorted(patterns | ({start} if inside and suffixes else set()))
 
 
 def _reason(error: Exception) -> str:

@@ -29,7 +29,7 @@ from vmmetrics.utils.storage.remote import (
 from vmmetrics.utils.storage.state import FileState
 from vmmetrics.video.discover import Source, models_of
 from vmmetrics.video.folders import CLIP_SUFFIXES, natural_key
-from vmmetrics.video.manifest import KEPT, ManifestClip, is_manifest, listed_when, read_manifest, write_manifest
+from vmmetrics.video.manifest import CLIP_LIST, ManifestClip, is_manifest, listed_when, read_manifest, write_manifest
 from vmmetrics.video.names import prompt_in_name
 from vmmetrics.video.prompt_lists import LIST_SUFFIXES, MAX_LIST_BYTES
 from vmmetrics.video.prompts import LIST_STEMS, MAX_SIDECAR_BYTES, PromptOf, Prompts
@@ -39,62 +39,62 @@ _READERS = 32
 """Texts beside clips that are read at a time."""
 MAX_REMOTE_LIST = 2 * 2**30
 """Bytes of a list of clips or prompts at an address; a million clips take a tenth of this."""
-_TOLD_EVERY = 1000
+_REPORT_EVERY = 1000
 _SORTED = 20_000  # names that are sorted at a time
 _WILDCARD = re.compile(r"[*?\[]")
 _CLIPS = CLIP_SUFFIXES - {".webp"}  # whether one moves stands in it
 
 
 def listed_clips(
-    places: Sequence[str],
+    sources: Sequence[str],
     keep: Path | None,
     relist: bool,
     remarks: list[str],
-    found: Callable[[int], None] | None = None,
+    progress: Callable[[int], None] | None = None,
     *,
     write: bool = True,
 ) -> Iterator[ManifestClip]:
     """Yield the clips of lists and addresses.
 
     Args:
-        places: Lists of clips, here or elsewhere, and addresses.
+        sources: Lists of clips, here or elsewhere, and addresses.
         keep: Run directory that keeps what folders of object stores hold, and is asked before they are listed again.
         relist: Whether to list them again even so.
         remarks: Takes what the user may not expect, in words.
-        found: Is called with the number of clips found so far.
+        progress: Is called with the number of clips found so far.
         write: Whether a new listing is kept there.
 
     Raises:
         SetupError: A list cannot be read, there is nothing at an address, or a package is missing.
     """
-    folders = [place for place in places if not is_manifest(place) and not is_web(place)]
-    file = None if keep is None else keep / KEPT
+    folders = [source for source in sources if not is_manifest(source) and not is_web(source)]
+    file = None if keep is None else keep / CLIP_LIST
     when = None if file is None or relist or not folders else listed_when(file, folders)
     if when is not None and file is not None:
         remarks.append(f"{file} of {when} says which clips there are; --relist lists them again")
         yield from read_manifest(file)
     elif folders:
-        clips = list_clips(folders, remarks, found)
+        clips = list_clips(folders, remarks, progress)
         if file is not None and write:
             file.parent.mkdir(parents=True, exist_ok=True)
             write_manifest(file, folders, clips)
         yield from clips
-    yield from list_clips((place for place in places if is_web(place) and not is_manifest(place)), remarks)
-    for place in filter(is_manifest, places):
-        with local_copy(place) as copy:
-            yield from read_manifest(copy, address_of(place))
+    yield from list_clips((source for source in sources if is_web(source) and not is_manifest(source)), remarks)
+    for source in filter(is_manifest, sources):
+        with local_copy(source) as copy:
+            yield from read_manifest(copy, address_of(source))
 
 
 @contextmanager
-def local_copy(given: str | os.PathLike[str] | None) -> Iterator[Any]:
+def local_copy(path: str | os.PathLike[str] | None) -> Iterator[Any]:
     """Give a list that lies at an address as a file of the same name, gone afterwards; a path as it is.
 
     Raises:
         SetupError: It cannot be had.
     """
-    address = None if given is None else address_of(given)
+    address = None if path is None else address_of(path)
     if address is None:
-        yield None if given is None else Path(given)
+        yield None if path is None else Path(path)
         return
     with tempfile.TemporaryDirectory(prefix="vmmetrics-") as folder:
         copy = Path(folder, PurePosixPath(safe_name(address)).name.partition("?")[0] or "list")
@@ -119,7 +119,7 @@ def prompt_of_name(name: str) -> PromptOf:
 
 
 def list_clips(
-    uris: Iterable[str], remarks: list[str] | None = None, found: Callable[[int], None] | None = None
+    uris: Iterable[str], remarks: list[str] | None = None, progress: Callable[[int], None] | None = None
 ) -> list[ManifestClip]:
     """List the clips at some addresses, with what lies beside them as their prompts.
 
@@ -128,21 +128,21 @@ def list_clips(
     Args:
         uris: Folders, patterns (``s3://bucket/*/a*.mp4``) and files of object stores; files of web servers.
         remarks: Takes what was passed over, in words.
-        found: Is called with the number of clips found so far.
+        progress: Is called with the number of clips found so far.
 
     Raises:
         SetupError: There is nothing at an address, or it cannot be listed.
     """
-    said = [] if remarks is None else remarks
+    notes = [] if remarks is None else remarks
     groups: list[tuple[str, list[ManifestClip]]] = []
     seen: set[str] = set()
-    places = list(uris)
-    for uri in places:
+    addresses = list(uris)
+    for uri in addresses:
         try:
-            clips = _at(uri, said, found)
+            clips = _at(uri, notes, progress)
         except RemoteError as error:
             raise SetupError(str(error)) from error
-        if len(places) == 1:
+        if len(addresses) == 1:
             return clips
         clips = [clip for clip in clips if clip.uri not in seen]
         seen.update(clip.uri for clip in clips)
@@ -160,7 +160,7 @@ def list_clips(
     ]
 
 
-def _at(uri: str, remarks: list[str], found: Callable[[int], None] | None) -> list[ManifestClip]:
+def _at(uri: str, remarks: list[str], progress: Callable[[int], None] | None) -> list[ManifestClip]:
     pattern = None
     top = uri.rstrip("/")
     if is_web(uri):
@@ -173,11 +173,11 @@ def _at(uri: str, remarks: list[str], found: Callable[[int], None] | None) -> li
     if state is not None:
         name = printable(PurePosixPath(safe_name(uri)).name)
         return [ManifestClip(uri, name, None, state, prompt_of_name(name))]
-    return _in_folder(top, pattern, remarks, found)
+    return _in_folder(top, pattern, remarks, progress)
 
 
 def _in_folder(
-    top: str, pattern: str | None, remarks: list[str], found: Callable[[int], None] | None
+    top: str, pattern: str | None, remarks: list[str], progress: Callable[[int], None] | None
 ) -> list[ManifestClip]:
     clips: dict[str, FileState] = {}
     texts: list[tuple[str, int]] = []
@@ -190,8 +190,8 @@ def _in_folder(
         if suffix in _CLIPS:
             if matches(name):
                 clips[name] = state
-                if found is not None and not len(clips) % _TOLD_EVERY:
-                    found(len(clips))
+                if progress is not None and not len(clips) % _REPORT_EVERY:
+                    progress(len(clips))
         elif suffix == ".txt" or suffix in LIST_SUFFIXES - {".parquet"}:
             texts.append((name, state.bytes or 0))
         else:
@@ -249,12 +249,12 @@ def _fetch_texts(top: str, clips: Sequence[str], texts: Sequence[tuple[str, int]
     if not texts:
         return
     stems = {name.rpartition(".")[0] for name in clips}
-    wanted = []
+    jobs = []
     for name, size in texts:
         path = PurePosixPath(name)
         is_list = path.stem in LIST_STEMS and path.suffix.lower() != ".txt"
         if size and (is_list or name.rpartition(".")[0] in stems):
-            wanted.append((name, MAX_LIST_BYTES if is_list else MAX_SIDECAR_BYTES))
+            jobs.append((name, MAX_LIST_BYTES if is_list else MAX_SIDECAR_BYTES))
 
     def fetch(item: tuple[str, int]) -> None:
         name, most = item
@@ -266,7 +266,7 @@ def _fetch_texts(top: str, clips: Sequence[str], texts: Sequence[tuple[str, int]
             raise SetupError(f"Cannot keep {name} in {copies} while its prompts are read: {error}") from error
 
     with ThreadPoolExecutor(_READERS) as readers:
-        for _ in readers.map(fetch, wanted):
+        for _ in readers.map(fetch, jobs):
             pass
 
 

@@ -152,8 +152,8 @@ def prompt_in_name(path: PurePath, *, folder: bool = False) -> NamedPrompt | Non
     stem = path.name if folder else path.stem
     for pattern in PATTERNS:
         match = pattern.stem.fullmatch(stem)
-        if match and (found := _prompt(pattern, match["prompt"])):
-            return found
+        if match and (prompt := _prompt(pattern, match["prompt"])):
+            return prompt
     return _in_folder(path)
 
 

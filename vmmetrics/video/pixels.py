@@ -26,7 +26,7 @@ OVERSHOOT = 0.01
 
 # Matrix coefficients of ITU-T H.273, table 4.
 _RGB_MATRIX, _BT709, _UNSPECIFIED, _BT601 = 0, 1, 2, 5
-_KNOWN_MATRICES = {1: 1, 4: 4, 5: 5, 6: 5, 7: 7, 9: 9, 10: 9}
+_MATRICES = {1: 1, 4: 4, 5: 5, 6: 5, 7: 7, 9: 9, 10: 9}
 _LIMITED, _FULL = 1, 2
 
 HDR_TRANSFERS = {16: "PQ", 18: "HLG"}
@@ -108,11 +108,11 @@ def colour_of(frame: av.VideoFrame) -> Colour:
         return Colour(_RGB_MATRIX, True, alpha, False, ())
     tagged = int(frame.colorspace)
     fallback = _BT709 if frame.height >= 720 or frame.width >= 1280 else _BT601
-    if tagged not in _KNOWN_MATRICES and tagged not in (_UNSPECIFIED, _RGB_MATRIX):
+    if tagged not in _MATRICES and tagged not in (_UNSPECIFIED, _RGB_MATRIX):
         notes.append(f"colour matrix {tagged} is not supported; BT.{709 if fallback == _BT709 else 601} assumed")
     stated = int(frame.color_range)
     full = stated == _FULL or name.startswith("yuvj") or (grey and stated != _LIMITED)
-    return Colour(_KNOWN_MATRICES.get(tagged, fallback), full, alpha, grey, tuple(notes))
+    return Colour(_MATRICES.get(tagged, fallback), full, alpha, grey, tuple(notes))
 
 
 class FrameConverter:

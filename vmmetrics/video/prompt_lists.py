@@ -81,11 +81,11 @@ def read_metadata(path: Path) -> list[ListEntry]:
         return []  # anything may be called metadata
     for number, row in enumerate(rows, start=1):
         where = f"{path.name}, entry {number}"
-        told = {column: value for column, value in _by_name(row).items() if isinstance(value, str | int)}
-        clip = _first(told, _FILE_COLUMNS, where)
+        cells = {column: value for column, value in _by_name(row).items() if isinstance(value, str | int)}
+        clip = _first(cells, _FILE_COLUMNS, where)
         if clip is not None and clip not in entries:
-            prompt, model = _first(told, PROMPT_COLUMNS, where), _first(told, MODEL_COLUMNS, where)
-            entries[clip] = ListEntry(clip, prompt, _subject_of(told, where), where, _tags(told, where), model)
+            prompt, model = _first(cells, PROMPT_COLUMNS, where), _first(cells, MODEL_COLUMNS, where)
+            entries[clip] = ListEntry(clip, prompt, _subject_of(cells, where), where, _tags(cells, where), model)
     return list(entries.values())
 
 
@@ -169,11 +169,11 @@ def subject_in(phrase: str, source: str) -> Subject:
 def _tags(row: Mapping[str, Any], where: str) -> dict[str, str | float]:
     """Pattern and tags of an entry; tags that are no object of texts and numbers are someone else's, and left alone."""
     pattern = _first(row, _PATTERN_COLUMNS, where)
-    given = {key.removeprefix(_TAG_COLUMN): _cell(value) for key, value in row.items() if key.startswith(_TAG_COLUMN)}
+    cells = {key.removeprefix(_TAG_COLUMN): _cell(value) for key, value in row.items() if key.startswith(_TAG_COLUMN)}
     listed = row.get("tags")
     if isinstance(listed, Mapping):
-        given |= {str(key): value for key, value in listed.items()}
-    tags = {key: tag for key, value in given.items() if (tag := _tag(value)) is not None}
+        cells |= {str(key): value for key, value in listed.items()}
+    tags = {key: tag for key, value in cells.items() if (tag := _tag(value)) is not None}
     return ({} if pattern is None else {"pattern": pattern}) | tags
 
 

@@ -42,19 +42,19 @@ def read_sampled(path: Path, limits: Limits, sampling: Sampling) -> Decoded:
     """
     index = index_of(path)
     notes = check_index(index)
-    known = sorted(set(index.known))
-    if len(known) == len(index.pts) and not index.sequential:
+    times = sorted(set(index.stated_times))
+    if len(times) == len(index.pts) and not index.sequential:
         with opened(path) as (_, stream):
-            timing = limits.timing([*known], stated_rate(stream))
-        places = _choose(timing, sampling)
-        plan = _plan(len(places), limits, sampling)
+            timing = limits.timing([*times], stated_rate(stream))
+        chosen = _choose(timing, sampling)
+        plan = _plan(len(chosen), limits, sampling)
         try:
-            found = _from_key_frames(path, index, {known[place] for place in places}, plan)
+            decoder = _from_key_frames(path, index, {times[number] for number in chosen}, plan)
         except ClipError:
             pass  # an unusual stream, or a damaged one: reading all of it tells
         else:
-            if found.kept == len(places):
-                return _decoded(found, timing, places, notes)
+            if decoder.num_frames == len(chosen):
+                return _decoded(decoder, timing, chosen, notes)
     return _from_beginning(path, index, limits, sampling, notes)
 
 
@@ -62,19 +62,19 @@ def thinned(decoded: Decoded, sampling: Sampling | None) -> Decoded:
     """The chosen frames of a source that was read as a whole; all of them where nothing is to be chosen."""
     if sampling is None:
         return decoded
-    places = _choose(decoded.timing, sampling)
+    chosen = _choose(decoded.timing, sampling)
     height, width = decoded.frames.shape[1:3]
     size = _fitted(width, height, sampling.side)
-    frames = decoded.frames[places]
+    frames = decoded.frames[chosen]
     if size != (width, height):
         frames = np.stack([cv2.resize(frame, size, interpolation=cv2.INTER_AREA) for frame in frames]).astype(np.uint8)
-    return replace(decoded, frames=frames, timing=_at(decoded.timing, places))
+    return replace(decoded, frames=frames, timing=_at(decoded.timing, chosen))
 
 
-def _from_key_frames(path: Path, index: Index, wanted: set[float], plan: Plan) -> Decoder:
-    groups, needed = _groups(path, wanted)
+def _from_key_frames(path: Path, index: Index, times: set[float], plan: Plan) -> Decoder:
+    groups, needed = _groups(path, times)
     with opened(path) as (container, stream):
-        decoder = Decoder(stream, index, plan, lambda _, time: time in wanted)
+        decoder = Decoder(stream, index, plan, lambda _, time: time in times)
         before: int | None = None  # group that the last packet which was fed is of
         for number, packet in enumerate(packets_of(container, stream)):
             group = groups[number] if number < len(groups) else -1
@@ -90,7 +90,7 @@ def _from_key_frames(path: Path, index: Index, wanted: set[float], plan: Plan) -
     return decoder
 
 
-def _groups(path: Path, wanted: set[float]) -> tuple[list[int], set[int]]:
+def _groups(path: Path, times: set[float]) -> tuple[list[int], set[int]]:
     """Which group of packets, begun by a key frame, each packet is of; and the groups that wanted frames hang on.
 
     A frame that is shown before the key frame of its group may also hang on the group before.
@@ -106,7 +106,7 @@ def _groups(path: Path, wanted: set[float]) -> tuple[list[int], set[int]]:
                 group += bool(groups)
                 key_time = time
             groups.append(group)
-            if packet.size and not packet.is_discard and time in wanted:
+            if packet.size and not packet.is_discard and time in times:
                 needed.add(group)
                 if group and key_time is not None and time is not None and time < key_time:
                     needed.add(group - 1)
@@ -117,16 +117,16 @@ def _from_beginning(path: Path, index: Index, limits: Limits, sampling: Sampling
     every, rate = decode(path, index, _plan(1, limits, sampling), lambda *_: False)
     notes = [*notes, *every.finish()]
     timing = limits.timing(index.shown_at(every.times), rate)
-    places = _choose(timing, sampling)
-    wanted, plan = set(places), _plan(len(places), limits, sampling)
-    decoder, _ = decode(path, index, plan, lambda number, _: number in wanted, places[-1])
-    if decoder.kept != len(places):
-        raise ClipError(f"Only {decoder.kept} of {len(places)} chosen frames could be decoded")
-    return _decoded(decoder, timing, places, notes)
+    chosen = _choose(timing, sampling)
+    numbers, plan = set(chosen), _plan(len(chosen), limits, sampling)
+    decoder, _ = decode(path, index, plan, lambda number, _: number in numbers, chosen[-1])
+    if decoder.num_frames != len(chosen):
+        raise ClipError(f"Only {decoder.num_frames} of {len(chosen)} chosen frames could be decoded")
+    return _decoded(decoder, timing, chosen, notes)
 
 
-def _decoded(decoder: Decoder, timing: Timing, places: Sequence[int], notes: Sequence[str]) -> Decoded:
-    return Decoded(decoder.store.frames, _at(timing, places), decoder.size, (*notes, *decoder.notes))
+def _decoded(decoder: Decoder, timing: Timing, chosen: Sequence[int], notes: Sequence[str]) -> Decoded:
+    return Decoded(decoder.store.frames, _at(timing, chosen), decoder.size, (*notes, *decoder.notes))
 
 
 def _choose(timing: Timing, sampling: Sampling) -> list[int]:
@@ -135,8 +135,8 @@ def _choose(timing: Timing, sampling: Sampling) -> list[int]:
     return sorted(set(sampling.choose(stamps, float(stamps[-1]) + step)))
 
 
-def _at(timing: Timing, places: Sequence[int]) -> Timing:
-    return Timing(timing.timestamps[list(places)], timing.fps, timing.notes)
+def _at(timing: Timing, chosen: Sequence[int]) -> Timing:
+    return Timing(timing.timestamps[list(chosen)], timing.fps, timing.notes)
 
 
 def _plan(count: int, limits: Limits, sampling: Sampling) -> Plan:
@@ -146,8 +146,8 @@ def _plan(count: int, limits: Limits, sampling: Sampling) -> Plan:
         check_size(width, height)
         full = _fitted(width, height, sampling.side)
         share = limits.max_memory / (count * full[0] * full[1] * 3)
-        kept = full if share >= 1 else (max(1, int(full[0] * share**0.5)), max(1, int(full[1] * share**0.5)))
-        return SizePlan(count, full, kept, limits.max_memory)
+        stored = full if share >= 1 else (max(1, int(full[0] * share**0.5)), max(1, int(full[1] * share**0.5)))
+        return SizePlan(count, full, stored, limits.max_memory)
 
     return plan
 

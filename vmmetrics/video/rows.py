@@ -24,7 +24,7 @@ from vmmetrics.video.shards import (
 _BATCH = 16  # rows looked at together; where rows are chosen from a data set, their clips are copied
 
 
-class HeldClip:
+class InlineClip:
     """The bytes of a clip, fetched when they are asked for; on the way to another process it takes them along.
 
     Args:
@@ -49,13 +49,13 @@ class HeldClip:
         return hashlib.sha256(self.content).hexdigest()
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, HeldClip) and self.sha256 == other.sha256)
+        return self is other or (isinstance(other, InlineClip) and self.sha256 == other.sha256)
 
     def __hash__(self) -> int:
         return hash(self.sha256)
 
-    def __reduce__(self) -> tuple[type[HeldClip], tuple[bytes]]:
-        return HeldClip, (self.content,)
+    def __reduce__(self) -> tuple[type[InlineClip], tuple[bytes]]:
+        return InlineClip, (self.content,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +67,14 @@ class DatasetClip:
         prompt: Text it was generated from, or None.
         model: Which model made it, or None.
         path: Its file, where that is on this machine, else None.
-        held: Its bytes, where it has no file.
+        inline: Its bytes, where it has no file.
     """
 
     name: str
     prompt: str | None
     model: str | None
     path: Path | None
-    held: HeldClip | None
+    inline: InlineClip | None
 
 
 def is_dataset(value: object) -> bool:
@@ -109,8 +109,8 @@ def dataset_clips(dataset: Any) -> list[DatasetClip]:
     clips = []
     for number, (name, (path, text, model_name)) in enumerate(zip(names, rows, strict=True)):
         file = Path(path) if path and _is_clip(Path(path)) else None
-        held = None if file else HeldClip(partial(_content, dataset, column, number))
-        clips.append(DatasetClip(name, text, model_name, file, held))
+        inline = None if file else InlineClip(partial(_content, dataset, column, number))
+        clips.append(DatasetClip(name, text, model_name, file, inline))
     return clips
 
 

@@ -11,7 +11,7 @@ from vmmetrics.video.containers import open_regular
 from vmmetrics.video.folders import CLIP_SUFFIXES, frame_files
 
 _NUMBER = re.compile(r"[0-9]+(?=[^0-9]*$)")
-_SAID = 3  # names in a remark
+_SHOWN_NAMES = 3  # names in a remark
 
 
 class Search:
@@ -21,7 +21,7 @@ class Search:
         root: The folder.
         follow_links: Whether symlinks to folders outside it are followed.
         remarks: Takes which were not, in words.
-        found: Is called with the number of clips found so far.
+        progress: Is called with the number of clips found so far.
 
     Attributes:
         clips: Clips found, in no particular order.
@@ -30,12 +30,12 @@ class Search:
     """
 
     def __init__(
-        self, root: Path, follow_links: bool, remarks: list[str], found: Callable[[int], None] | None = None
+        self, root: Path, follow_links: bool, remarks: list[str], progress: Callable[[int], None] | None = None
     ) -> None:
         self.clips: list[Path] = []
         self.shards: list[Path] = []
         self.remarks = remarks
-        self._found = found
+        self._progress = progress
         self._root, self._follow = root.resolve(), follow_links
         self._visited: set[Path] = set()
         self._links: list[Path] = []
@@ -61,8 +61,8 @@ class Search:
     def _take(self, folder: Path) -> None:
         for clip in self._walk(folder):
             self.clips.append(clip)
-            if self._found is not None:
-                self._found(len(self.clips))
+            if self._progress is not None:
+                self._progress(len(self.clips))
 
     def _walk(self, folder: Path) -> Iterator[Path]:
         """Clips under ``folder``, in no particular order; links to folders are put off."""
@@ -116,7 +116,7 @@ def some(names: Sequence[str], thing: str) -> str:
     >>> some(["a", "b", "c", "d"], "clip")
     '4 clips (a, b, c, ...)'
     """
-    first = ", ".join(names[:_SAID]) + (", ..." if len(names) > _SAID else "")
+    first = ", ".join(names[:_SHOWN_NAMES]) + (", ..." if len(names) > _SHOWN_NAMES else "")
     return f"{len(names)} {thing}{'s' * (len(names) > 1)} ({printable(first)})"
 
 

@@ -92,8 +92,8 @@ def packed_clips(file: Path) -> list[PackedClip]:
         prompt = next((name for name in PROMPT_COLUMNS if name in names), "")
         model = next((name for name in MODEL_COLUMNS if name in names), "")
         inner = [f"{column}.path"] if _is_struct(table, column) else []
-        wanted = [*inner, *filter(None, (prompt, model))]
-        rows = parquet_rows(table, file, wanted, MAX_CLIPS, MAX_TEXT_BYTES) if wanted else ({} for _ in range(count))
+        columns = [*inner, *filter(None, (prompt, model))]
+        rows = parquet_rows(table, file, columns, MAX_CLIPS, MAX_TEXT_BYTES) if columns else ({} for _ in range(count))
         stated_only = bool(inner) and _is_null(table.metadata, f"{column}.bytes")
         return [
             PackedClip(
@@ -206,7 +206,7 @@ class _Reader:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._place: tuple[object, int] | None = None  # of the file, and its next row
+        self._cursor: tuple[object, int] | None = None  # of the file, and its next row
         self._rows: Iterator[Any] = iter(())
         self._hashes: dict[object, str] = {}
 
@@ -219,20 +219,20 @@ class _Reader:
         return data
 
     def sha256(self, file: Path, row: int) -> str:
-        known = self._hashes.get((_identity(file), row))
-        return hashlib.sha256(self.content(file, row)).hexdigest() if known is None else known
+        cached = self._hashes.get((_identity(file), row))
+        return hashlib.sha256(self.content(file, row)).hexdigest() if cached is None else cached
 
     def _content(self, file: Path, row: int) -> bytes:
         identity = _identity(file)
-        if self._place is None or self._place[0] != identity or self._place[1] > row:
-            self._rows, self._place = _rows_from(file, row), (identity, row)
-        at, self._place = self._place[1], None  # none until the row is here: what fails begins anew
+        if self._cursor is None or self._cursor[0] != identity or self._cursor[1] > row:
+            self._rows, self._cursor = _rows_from(file, row), (identity, row)
+        at, self._cursor = self._cursor[1], None  # none until the row is here: what fails begins anew
         value: Any = None
         for _ in range(at, row + 1):
             value = next(self._rows, _END)
             if value is _END:
                 raise ClipError(f"{file.name} has no row {row}")
-        self._place = (identity, row + 1)
+        self._cursor = (identity, row + 1)
         data = value.get("bytes") if isinstance(value, dict) else value
         if not data:
             path = value.get("path") if isinstance(value, dict) else None
@@ -302,14 +302,14 @@ def at_hand(path: Path, root: Path | None = None) -> Iterator[tuple[Path, Path |
     Raises:
         ClipError: There is no clip in that row, the file cannot be read, or it lies outside ``root``.
     """
-    place = row_of(path)
-    if place is None:
+    location = row_of(path)
+    if location is None:
         yield path, root
         return
     if root is not None:
-        check_inside(place[0], root)
+        check_inside(location[0], root)
     try:
-        data = _READER.content(*place)
+        data = _READER.content(*location)
     except SetupError as error:
         raise ClipError(str(error)) from error
     with spilled(data) as copy:

@@ -75,13 +75,13 @@ def from_times(times: Sequence[float | None], rate: float | None, assume_fps: fl
     """
     count = len(times)
     usable_rate = rate if rate is not None and 0 < rate <= MAX_FPS else None
-    known = [time for time in times if time is not None]
-    if len(known) < count or count == 1:
+    stated = [time for time in times if time is not None]
+    if len(stated) < count or count == 1:
         if usable_rate is None:
             return assumed(count, assume_fps)
-        notes = () if count == 1 else (f"{count - len(known)} frames have no time; the stated rate is used",)
+        notes = () if count == 1 else (f"{count - len(stated)} frames have no time; the stated rate is used",)
         return regular(count, usable_rate, *notes)
-    stamps = np.array(known, np.float64)
+    stamps = np.array(stated, np.float64)
     return _increasing(stamps - stamps[0], usable_rate, assume_fps)
 
 
@@ -131,10 +131,10 @@ def without_gaps(timing: Timing) -> Timing:
         (gaps, f"a gap in the times, {end}"),
         (outlying & ~gaps, f"a hold, included in the mean frame rate; the median step is {median:.3g} s"),
     ):
-        places = np.flatnonzero(kind)
-        if len(places):
-            longest = int(places[np.argmax(steps[places])])
-            more = f" (the longest of {len(places)} such steps)" if len(places) > 1 else ""
+        steps_at = np.flatnonzero(kind)
+        if len(steps_at):
+            longest = int(steps_at[np.argmax(steps[steps_at])])
+            more = f" (the longest of {len(steps_at)} such steps)" if len(steps_at) > 1 else ""
             notes.append(f"{steps[longest]:.7g} s between frames {longest} and {longest + 1}{more}: {meaning}")
     if gaps.any() and closes:
         return _with_mean_rate(closed, *notes)

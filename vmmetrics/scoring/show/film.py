@@ -32,9 +32,9 @@ def write_film(path: Path, clip: Clip, findings: Findings, perceived: Perceived)
         findings: Its results.
         perceived: What the models saw of it.
     """
-    wanted = float(min(MOST_WIDTH, max(LEAST_WIDTH, clip.width)))
-    scale = min(wanted / clip.width, MOST_HEIGHT / clip.height)
-    width, size = _even(wanted), (max(2, round(clip.width * scale)), max(2, round(clip.height * scale)))
+    target_width = float(min(MOST_WIDTH, max(LEAST_WIDTH, clip.width)))
+    scale = min(target_width / clip.width, MOST_HEIGHT / clip.height)
+    width, size = _even(target_width), (max(2, round(clip.width * scale)), max(2, round(clip.height * scale)))
     plot = draw_plot(strips_of(findings, len(clip)), len(clip), clip.fps, width)
     height = _even(_TITLE + size[1] + plot.height + 8)
     pages = (

@@ -46,7 +46,7 @@ def encode_overlay(clip: Clip, perceived: Perceived) -> bytes:
         overlay["objects"] = [_object(objects, item) for item in objects.objects]
         overlay["tracks"] = [_tracks(number, tracks) for number, tracks in sorted(perceived.tracks.items())]
     if perceived.poses is not None:
-        overlay["people"] = [_person(perceived.poses, place) for place in range(perceived.poses.keypoints.shape[1])]
+        overlay["people"] = [_person(perceived.poses, person) for person in range(perceived.poses.keypoints.shape[1])]
     if perceived.camera is not None:
         homographies = perceived.camera.homographies.reshape(-1, 9).tolist()
         overlay["camera"] = {
@@ -74,21 +74,21 @@ def _outline(mask: BoolArray) -> list[list[int]]:
 def _tracks(number: int, tracks: PointTracks) -> dict[str, Any]:
     count = tracks.xy.shape[1]
     chosen = np.linspace(0, count - 1, min(TRACKS_PER_OBJECT, count)).astype(int)
-    places = np.rint(tracks.xy[:, chosen] / _UNIT).astype(np.int64)
+    points = np.rint(tracks.xy[:, chosen] / _UNIT).astype(np.int64)
     return {
         "object": number,
         "query_frames": tracks.query_frames[chosen].tolist(),
         "visible": [_marks(tracks.visible[:, point]) for point in chosen],
-        "xy": [_differences(places[:, place]).ravel().tolist() for place in range(len(chosen))],
+        "xy": [_differences(points[:, column]).ravel().tolist() for column in range(len(chosen))],
     }
 
 
-def _person(poses: Poses, place: int) -> dict[str, Any]:
+def _person(poses: Poses, person: int) -> dict[str, Any]:
     """Return a person: per frame 34 coordinates, 17 scores and the box, or null where it is absent."""
-    there = np.isfinite(poses.boxes[:, place, 0])
-    joints = np.rint(np.nan_to_num(poses.keypoints[:, place]) / _UNIT).astype(np.int64).reshape(len(there), -1)
-    scores = np.rint(np.nan_to_num(poses.scores[:, place]) * _SHARE).astype(np.int64)
-    boxes = np.rint(np.nan_to_num(poses.boxes[:, place]) / _UNIT).astype(np.int64)
+    there = np.isfinite(poses.boxes[:, person, 0])
+    joints = np.rint(np.nan_to_num(poses.keypoints[:, person]) / _UNIT).astype(np.int64).reshape(len(there), -1)
+    scores = np.rint(np.nan_to_num(poses.scores[:, person]) * _SHARE).astype(np.int64)
+    boxes = np.rint(np.nan_to_num(poses.boxes[:, person]) / _UNIT).astype(np.int64)
     rows = zip(there, joints.tolist(), scores.tolist(), boxes.tolist(), strict=True)
     return {"frames": [[*joint, *score, *box] if seen else None for seen, joint, score, box in rows]}
 
@@ -234,7 +234,7 @@ def _read_tracks(tracks: _Tracks, frames: int) -> PointTracks:
 def _read_poses(people: Sequence[_Person], frames: int) -> Poses:
     keypoints, scores = np.full((frames, len(people), 17, 2), np.nan), np.zeros((frames, len(people), 17))
     boxes = np.full((frames, len(people), 4), np.nan)
-    for place, person in enumerate(people):
+    for index, person in enumerate(people):
         if len(person.frames) != frames:
             raise ValueError(f"people: expected {frames} frames but got {len(person.frames)}")
         for frame, row in enumerate(person.frames):
@@ -242,9 +242,9 @@ def _read_poses(people: Sequence[_Person], frames: int) -> Poses:
                 continue
             if len(row) != 34 + 17 + 4:
                 raise ValueError(f"people: expected 55 numbers a frame but got {len(row)}")
-            keypoints[frame, place] = np.reshape(row[:34], (17, 2)) * _UNIT
-            scores[frame, place] = np.clip(np.asarray(row[34:51]) / _SHARE, 0, 1)
-            boxes[frame, place] = np.asarray(row[51:]) * _UNIT
+            keypoints[frame, index] = np.reshape(row[:34], (17, 2)) * _UNIT
+            scores[frame, index] = np.clip(np.asarray(row[34:51]) / _SHARE, 0, 1)
+            boxes[frame, index] = np.asarray(row[51:]) * _UNIT
     return Poses(keypoints, scores, boxes)
 
 

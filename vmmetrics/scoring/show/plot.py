@@ -104,8 +104,8 @@ def _curve(strip: Strip, num_frames: int, width: int) -> Image.Image:
     xs = [frame_x(frame, num_frames, width) * _FINE for frame in range(num_frames)]
     colour = colour_of(strip.metric)
     if strip.threshold is not None:
-        held_against = room * (1 - (strip.threshold - low) / (high - low)) + 2 * _FINE
-        for x, y in zip(xs, held_against, strict=True):
+        limits = room * (1 - (strip.threshold - low) / (high - low)) + 2 * _FINE
+        for x, y in zip(xs, limits, strict=True):
             if np.isfinite(y):
                 draw.line((x - half / 2, y, x + half / 2, y), fill=FAINT, width=_FINE)
     _polyline(draw, xs, heights, colour)

@@ -98,16 +98,16 @@ def _trails(picture: Picture, frame: int, tracks: PointTracks, colour: Colour, s
 def _skeletons(picture: Picture, frame: int, poses: Poses, scale: tuple[float, float]) -> None:
     for person in range(poses.keypoints.shape[1]):
         joints, scores = poses.keypoints[frame, person], poses.scores[frame, person]
-        known = np.isfinite(joints).all(axis=-1) & (scores >= LEAST_SCORE)
+        visible = np.isfinite(joints).all(axis=-1) & (scores >= LEAST_SCORE)
         fixed = _fixed(np.nan_to_num(joints), scale)
-        tall = float(np.ptp(joints[known, 1])) * scale[1] if known.any() else 0.0
+        tall = float(np.ptp(joints[visible, 1])) * scale[1] if visible.any() else 0.0
         width = int(np.clip(tall / 60, 1, 5))
         for bones, colour in _SIDES:
             for a, b in bones:
-                if known[a] and known[b]:
+                if visible[a] and visible[b]:
                     _line(picture, fixed[a], fixed[b], (20, 20, 20), width + 2)
                     _line(picture, fixed[a], fixed[b], colour, width)
-        for joint in np.flatnonzero(known):
+        for joint in np.flatnonzero(visible):
             cv2.circle(picture, fixed[joint].tolist(), (width + 1) << _SHIFT, (20, 20, 20), -1, cv2.LINE_AA, _SHIFT)
             cv2.circle(picture, fixed[joint].tolist(), width << _SHIFT, PAPER, -1, cv2.LINE_AA, _SHIFT)
 
@@ -124,7 +124,7 @@ def _boxes(picture: Picture, events: list[Event], scale: tuple[float, float]) ->
         draw.rectangle((0, 0, width - 1, height - 1), outline=FAULT, width=4)
     rim = (0.0, 0.0, float(width), float(height))
     labelled: list[tuple[float, float]] = []
-    for box, group in itertools.groupby(sorted(events, key=_place), key=_place):
+    for box, group in itertools.groupby(sorted(events, key=_box_of), key=_box_of):
         text = ", ".join(dict.fromkeys(_name(event) for event in group))
         x0, y0, x1, y1 = _scaled(box, scale) if box else rim
         if box:
@@ -138,7 +138,7 @@ def _boxes(picture: Picture, events: list[Event], scale: tuple[float, float]) ->
     return np.asarray(image).copy()
 
 
-def _place(event: Event) -> tuple[float, ...]:
+def _box_of(event: Event) -> tuple[float, ...]:
     return event.box or ()
 
 
@@ -204,9 +204,9 @@ def draw_sheet(clip: Clip, findings: Findings, perceived: Perceived) -> Image.Im
     draw = ImageDraw.Draw(page)
     draw_header(draw, findings, BORDER, WIDTH - 2 * BORDER)
     top = BORDER + _HEADER
-    for place, frame in enumerate(chosen):
-        x = BORDER + (place % COLUMNS) * (cell + 12)
-        y = top + (place // COLUMNS) * (size[1] + _CAPTION)
+    for index, frame in enumerate(chosen):
+        x = BORDER + (index % COLUMNS) * (cell + 12)
+        y = top + (index // COLUMNS) * (size[1] + _CAPTION)
         page.paste(Image.fromarray(draw_frame(clip, frame, findings, perceived, size)), (x, y))
         at_fault = any(frame in event.frames for event in findings.faults)
         text = f"frame {frame}, {clip.timestamps[frame]:.2f} s"
@@ -220,17 +220,17 @@ def draw_sheet(clip: Clip, findings: Findings, perceived: Perceived) -> Image.Im
 
 def key_frames(findings: Findings, num_frames: int) -> tuple[int, ...]:
     """The frames to show: faults, each metric's gravest before its second, then evenly spread ones; ascending."""
-    wanted = min(KEY_FRAMES, num_frames)
+    count = min(KEY_FRAMES, num_frames)
     by_gravity = sorted(findings.faults, key=_gravity, reverse=True)
     rank = {id(event): [e for e in by_gravity if e.metric == event.metric].index(event) for event in by_gravity}
     gravest = sorted(by_gravity, key=lambda event: rank[id(event)])
     chosen: list[int] = []
     for event in gravest:
         middle = event.frames[len(event.frames) // 2]
-        if middle < num_frames and middle not in chosen and len(chosen) < wanted:
+        if middle < num_frames and middle not in chosen and len(chosen) < count:
             chosen.append(middle)
-    spread = [round(i * (num_frames - 1) / max(1, wanted - 1)) for i in range(wanted)]
-    while len(chosen) < wanted:  # of the evenly spread ones, always the one farthest from all chosen
+    spread = [round(i * (num_frames - 1) / max(1, count - 1)) for i in range(count)]
+    while len(chosen) < count:  # of the evenly spread ones, always the one farthest from all chosen
         left = [f for f in spread if f not in chosen] or [f for f in range(num_frames) if f not in chosen]
         chosen.append(max(left, key=lambda f: min((abs(f - other) for other in chosen), default=0)))
     return tuple(sorted(chosen))
@@ -250,8 +250,8 @@ def draw_header(draw: ImageDraw.ImageDraw, findings: Findings, left: int, width:
         write(draw, (left, BORDER + 57), f'"{findings.prompt}"', 15, FAINT, width=width)
     chips = len(findings.results) + len(findings.errors)
     chip = (width - (max(1, chips) - 1) * 12) / max(1, chips)
-    for place, (metric, value, reason) in enumerate(_chips(findings)):
-        x, y = left + place * (chip + 12), BORDER + 84
+    for index, (metric, value, reason) in enumerate(_chips(findings)):
+        x, y = left + index * (chip + 12), BORDER + 84
         draw.rounded_rectangle((x, y, x + chip, y + 58), 6, outline=RULE, width=2)
         draw.rectangle((x + 2, y + 8, x + 6, y + 50), fill=colour_of(metric))
         write(draw, (x + 16, y + 8), metric.upper(), 14, FAINT)

@@ -35,7 +35,7 @@ def hexadecimal(colour: style.Colour) -> str:
 
 
 INK, FAINT, RULE = hexadecimal(style.INK), hexadecimal(style.FAINT), hexadecimal(style.RULE)
-METRIC, PEOPLE, NAME = (hexadecimal(style.OBJECTS[place]) for place in (0, 2, 3))
+METRIC, PEOPLE, NAME = (hexadecimal(style.OBJECTS[index]) for index in (0, 2, 3))
 """A metric, what people reach, and what the model's name is worth: blue, green and pink of Okabe and Ito."""
 NULL = "#b9bfca"
 """What chance does: between FAINT and RULE."""
@@ -114,16 +114,16 @@ def nothing_to_draw(axes: Axes, why: str) -> None:
 def model_looks(models: Sequence[str]) -> dict[str, tuple[str, str]]:
     """Colour and marker of each model; unlike for the first 40."""
     looks = {}
-    for place, model in enumerate(models):
+    for index, model in enumerate(models):
         colours = len(MODEL_COLOURS)
-        looks[model] = MODEL_COLOURS[place % colours], _MARKERS[place // colours % len(_MARKERS)]
+        looks[model] = MODEL_COLOURS[index % colours], _MARKERS[index // colours % len(_MARKERS)]
     return looks
 
 
 def both_known(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """(N,) where neither is missing."""
-    known: np.ndarray = np.isfinite(first) & np.isfinite(second)
-    return known
+    defined: np.ndarray = np.isfinite(first) & np.isfinite(second)
+    return defined
 
 
 def to_svg(figure: Figure) -> str:

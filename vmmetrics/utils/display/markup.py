@@ -49,8 +49,8 @@ def spelled(text: str, encoding: str | None) -> str:
     """
     if encoding is None or encoding.lower().startswith("utf"):
         return text
-    found = "".join(c if _has(encoding, c) else _SPELLED.get(c, c) for c in text)
-    return found.encode(encoding, "backslashreplace").decode(encoding)
+    replaced = "".join(c if _has(encoding, c) else _SPELLED.get(c, c) for c in text)
+    return replaced.encode(encoding, "backslashreplace").decode(encoding)
 
 
 def _has(encoding: str, character: str) -> bool:

@@ -106,9 +106,9 @@ class DisplayTable:
 
     def add(self, *cells: DisplayCell | str, reference: bool = False) -> None:
         """Add a row; cells that lack at its end are empty."""
-        given = [DisplayCell(clean(cell)) if isinstance(cell, str) else cell for cell in cells]
-        spare = [DisplayCell()] * (len(self.columns) - len(given))
-        self.rows.append(DisplayRow((*given, *spare), reference))
+        filled = [DisplayCell(clean(cell)) if isinstance(cell, str) else cell for cell in cells]
+        spare = [DisplayCell()] * (len(self.columns) - len(filled))
+        self.rows.append(DisplayRow((*filled, *spare), reference))
 
     def mark(self, note: str | None) -> int:
         """Return the number of a footnote, 0 for none; the same words share a number."""
@@ -153,7 +153,7 @@ Part = DisplayTable | Lines
 def heads(*names: str | DisplayColumn, texts: int = 1) -> tuple[DisplayColumn, ...]:
     """Return columns by their heads, the first ``texts`` of them of names and the others of numbers."""
     return tuple(
-        DisplayColumn(name, place >= texts) if isinstance(name, str) else name for place, name in enumerate(names)
+        DisplayColumn(name, index >= texts) if isinstance(name, str) else name for index, name in enumerate(names)
     )
 
 
@@ -252,8 +252,8 @@ def _layout(part: DisplayTable, room: int) -> tuple[bool, list[int]]:
     one_line, widths = True, list[int]()
     for one_line, whole_heads, whole_names in _LAYOUTS:
         widths = []
-        for place, column in enumerate(part.columns):
-            cells = [line for row in part.rows for line in _shown(row.cells[place], one_line).plain.split("\n")]
+        for index, column in enumerate(part.columns):
+            cells = [line for row in part.rows for line in _shown(row.cells[index], one_line).plain.split("\n")]
             head = len(column.name) if whole_heads else max(map(len, column.name.split()))
             widths.append(max(head, *map(len, cells), 0))
         if not whole_names:
@@ -265,7 +265,7 @@ def _layout(part: DisplayTable, room: int) -> tuple[bool, list[int]]:
 
 def _shorten(part: DisplayTable, widths: list[int], room: int) -> None:
     """Make the widest columns of names narrower until the table fits, or none has more than it keeps."""
-    names = [place for place, column in enumerate(part.columns) if not column.number]
+    names = [index for index, column in enumerate(part.columns) if not column.number]
     while names and sum(widths) + _GAP * len(widths) > room:
         widest = max(names, key=widths.__getitem__)
         if widths[widest] <= _NAME_WIDTH:
@@ -395,5 +395,5 @@ def sort_key(shown: str) -> str:
     >>> sort_key("−0.12"), sort_key("1,234"), sort_key("< 0.001"), sort_key("–")
     ('-0.12', '1234', '0.001', '')
     """
-    found = re.search(r"-?\d+(\.\d+)?", shown.replace(MINUS, "-").replace(",", ""))
-    return found.group() if found else ""
+    match = re.search(r"-?\d+(\.\d+)?", shown.replace(MINUS, "-").replace(",", ""))
+    return match.group() if match else ""

@@ -50,8 +50,8 @@ def problem(value: Any, shape: Mapping[str, Any], where: str = "the answer") -> 
         wrong = _bounded(len(value), shape.get("minItems"), shape.get("maxItems"), where, "items")
         if wrong or "items" not in shape:
             return wrong
-        found = (problem(item, shape["items"], f"{where}[{number}]") for number, item in enumerate(value))
-        return next(filter(None, found), None)
+        problems = (problem(item, shape["items"], f"{where}[{number}]") for number, item in enumerate(value))
+        return next(filter(None, problems), None)
     if isinstance(value, dict):
         return _object_problem(value, shape, "" if where == "the answer" else f"{where}.")
     return None
@@ -66,15 +66,15 @@ def _is(value: Any, kind: str) -> bool:
 
 
 def _object_problem(value: Mapping[str, Any], shape: Mapping[str, Any], prefix: str) -> str | None:
-    known = shape.get("properties", {})
+    properties = shape.get("properties", {})
     for name in shape.get("required", ()):
         if name not in value:
             return f"{prefix}{name} is missing"
     for name in value:
-        if name not in known and shape.get("additionalProperties") is False:
+        if name not in properties and shape.get("additionalProperties") is False:
             return f"{prefix}{name} was not asked for"
-    found = (problem(value[name], part, f"{prefix}{name}") for name, part in known.items() if name in value)
-    return next(filter(None, found), None)
+    problems = (problem(value[name], part, f"{prefix}{name}") for name, part in properties.items() if name in value)
+    return next(filter(None, problems), None)
 
 
 def _bounded(number: float, least: float | None, most: float | None, where: str, unit: str) -> str | None:
@@ -132,15 +132,15 @@ def objects_in(text: str) -> Iterator[dict[str, Any]]:
     >>> list(objects_in('Sure!\n```json\n{"a": {"b": 1}}\n``` {not this} {"c": 2}'))
     [{'a': {'b': 1}}, {'c': 2}]
     """
-    place = 0
+    position = 0
     for _ in range(_MOST_STARTS):
-        place = text.find("{", place)
-        if place < 0:
+        position = text.find("{", position)
+        if position < 0:
             return
         try:
-            value, place = _DECODER.raw_decode(text, place)
+            value, position = _DECODER.raw_decode(text, position)
         except (ValueError, RecursionError):
-            place += 1
+            position += 1
             continue
         yield value
 
@@ -174,13 +174,13 @@ def read_object(text: str, shape: Mapping[str, Any]) -> tuple[dict[str, Any] | N
     >>> read_object('{"a": 1}', {"type": "object", "required": ["b"]})
     (None, 'b is missing')
     """
-    found = list(objects_in(text))
-    for value in found:
+    objects = list(objects_in(text))
+    for value in objects:
         if problem(value, shape) is None:
             return value, None
-    if not found:
+    if not objects:
         return None, "no JSON object" if text.strip() else "it was empty"
-    return None, problem(max(found, key=lambda value: len(json.dumps(value))), shape)
+    return None, problem(max(objects, key=lambda value: len(json.dumps(value))), shape)
 
 
 ASKED = 3
@@ -229,14 +229,14 @@ def converse(
     Returns:
         The last reply.
     """
-    said = list(turns)
-    reply = say(said)
+    history = list(turns)
+    reply = say(history)
     for _ in range(ASKED - 1):
         why = fault(reply)
         if why is None:
             break
-        said += [Turn("assistant", reply.text), Turn("user", again.format(why=why))]
-        reply = say(said)
+        history += [Turn("assistant", reply.text), Turn("user", again.format(why=why))]
+        reply = say(history)
     return reply
 
 
@@ -250,12 +250,12 @@ def read_answer(
         shape: JSON schema of the answer.
         check: What is wrong with an answer of that shape, in words for the model; None where nothing is.
     """
-    said = without_thought(reply.text)
-    value, why = (None, None) if reply.refused else read_object(said, shape)
+    text = without_thought(reply.text)
+    value, why = (None, None) if reply.refused else read_object(text, shape)
     if value is not None and check is not None:
         why = check(value)
     if value is not None and why is None:
         return Answer(value, "answered", text=reply.text)
-    if reply.refused or ("{" not in said and refuses(said)):
+    if reply.refused or ("{" not in text and refuses(text)):
         return Answer(None, "refused", "the model refused", reply.text)
     return Answer(None, "unusable", CUT if reply.cut else why, reply.text)

@@ -37,14 +37,14 @@ def key_of(*dependencies: Any, turns: Sequence[Turn]) -> str:
         dependencies: Ready for JSON: settings, shape, seed.
         turns: What was said.
     """
-    said = []
+    conversation = []
     for turn in turns:
         video = () if turn.video is None else (turn.video.kind.encode(), turn.video.data)
         before = [turn.before] if turn.before else []  # replies that were kept before there was any stay valid
-        said.append(
+        conversation.append(
             [turn.role, turn.text, *before, [hashlib.sha256(part).hexdigest() for part in (*turn.pictures, *video)]]
         )
-    return hashlib.sha256(json.dumps([*dependencies, said], sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps([*dependencies, conversation], sort_keys=True).encode()).hexdigest()
 
 
 class ReplyCache:
@@ -61,9 +61,9 @@ class ReplyCache:
     def get(self, key: str) -> Reply | None:
         """The reply kept under a key; None where there is none, or where its file is damaged."""
         try:
-            kept = parse_json((self.folder / f"{key}.json").read_bytes())
-            counts = {name: messages.tokens(kept.get(name)) for name in ("input_tokens", "output_tokens")}
-            return Reply(str(kept["text"]), bool(kept["refused"]), bool(kept["cut"]), **counts)
+            stored = parse_json((self.folder / f"{key}.json").read_bytes())
+            counts = {name: messages.tokens(stored.get(name)) for name in ("input_tokens", "output_tokens")}
+            return Reply(str(stored["text"]), bool(stored["refused"]), bool(stored["cut"]), **counts)
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
 
@@ -189,9 +189,9 @@ class Client:
             CostLimitError: The request could go over the bound.
         """
         key = self._key(turns, question, limit)
-        kept = self._cache.get(key)
-        if kept is not None:
-            return kept
+        cached = self._cache.get(key)
+        if cached is not None:
+            return cached
         promised = self.ledger.promise(turns, limit)
         shape, seed, temperature = None, None, None
         if question is not None:
@@ -263,8 +263,8 @@ class Client:
         part = self.settings.part() | ({} if limit is None else {"tokens": limit})
         if question is None:
             return key_of(part, None, turns=turns)
-        given = {"seed": question.seed, "temperature": question.temperature}
-        part |= {name: value for name, value in given.items() if value is not None}
+        options = {"seed": question.seed, "temperature": question.temperature}
+        part |= {name: value for name, value in options.items() if value is not None}
         return key_of(part, dict(question.shape), turns=turns)
 
 

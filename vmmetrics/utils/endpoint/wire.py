@@ -154,8 +154,8 @@ class Endpoint:
             SetupError: It takes none, or not from us.
         """
         body = self._body(turns, shape)
-        given = {"seed": seed, "temperature": temperature, "max_tokens": limit}
-        body |= {name: value for name, value in given.items() if value is not None}
+        options = {"seed": seed, "temperature": temperature, "max_tokens": limit}
+        body |= {name: value for name, value in options.items() if value is not None}
         pause = self._first_pause
         why = ""
         for attempt in range(TRIES):
@@ -204,8 +204,8 @@ class Endpoint:
             "messages": [_message(turn) for turn in turns],
             "max_tokens": self.settings.tokens,
         }
-        given = {"temperature": self.settings.temperature, "seed": self.settings.seed}
-        body |= {name: value for name, value in given.items() if value is not None}
+        options = {"temperature": self.settings.temperature, "seed": self.settings.seed}
+        body |= {name: value for name, value in options.items() if value is not None}
         if shape is not None:
             named = {"name": "answer", "strict": True, "schema": shape}
             body["response_format"] = {"type": "json_schema", "json_schema": named}
@@ -215,23 +215,23 @@ class Endpoint:
         """Raise what an error status means; a filter's is a refusal."""
         with error:
             try:
-                said = web.quoted(error.read(web.SCANNED + 1), key)
+                text = web.quoted(error.read(web.SCANNED + 1), key)
             except web.MALFORMED:
-                said = ""
+                text = ""
         if error.code in PASSING:
-            raise _PassingError(f"status {error.code}: {said}", _seconds(error.headers.get("Retry-After")))
+            raise _PassingError(f"status {error.code}: {text}", _seconds(error.headers.get("Retry-After")))
         # of what this request had in it: another thread may have learned the same since
-        unknown = {name for name, words in OPTIONAL.items() if name in sent and any(w in said.lower() for w in words)}
-        long = error.code in REJECTING and LENGTHS.search(said) is not None
+        unknown = {name for name, words in OPTIONAL.items() if name in sent and any(w in text.lower() for w in words)}
+        long = error.code in REJECTING and LENGTHS.search(text) is not None
         unknown -= {"max_tokens"} if long else set()
-        if error.code in REJECTING and any(word in said.lower() for word in FILTERED):
+        if error.code in REJECTING and any(word in text.lower() for word in FILTERED):
             return Reply("", refused=True)
         if error.code in REJECTING and unknown:
             self._unknown |= unknown
-            raise _PassingError(f"status {error.code}: {said}")
+            raise _PassingError(f"status {error.code}: {text}")
         hint = f"; set the key in {self.settings.key_variable}" if error.code in (401, 403) else ""
         kind = TooLongError if long else RejectedError if error.code in REJECTING else SetupError
-        raise kind(f"The model at {self.settings.address} answered with status {error.code}: {said}{hint}")
+        raise kind(f"The model at {self.settings.address} answered with status {error.code}: {text}{hint}")
 
 
 def _message(turn: Turn) -> dict[str, Any]:
@@ -277,10 +277,10 @@ def _seconds(header: str | None) -> float | None:
     if header is None:
         return None
     try:
-        wanted = float(header)
+        pause = float(header)
     except ValueError:
         try:
-            wanted = parsedate_to_datetime(header).timestamp() - time.time()
+            pause = parsedate_to_datetime(header).timestamp() - time.time()
         except web.MALFORMED:  # a year 1, for one, overflows
             return None
-    return min(max(wanted, 0.0), LONGEST_PAUSE)
+    return min(max(pause, 0.0), LONGEST_PAUSE)

@@ -94,10 +94,10 @@ _SHARE_ROUNDING = 1e-12  # of shares that sum to 1
 
 def are_categories(ratings: FloatArray) -> bool:
     """Whether ratings are steps of a scale: at most 11 distinct values, whole or each used twice on average."""
-    given = ratings[~np.isnan(ratings)]
-    steps = np.unique(given)
+    rated = ratings[~np.isnan(ratings)]
+    steps = np.unique(rated)
     whole = bool(np.all(steps == np.round(steps)))
-    return steps.size <= MAX_CATEGORIES and (whole or given.size >= 2 * steps.size)
+    return steps.size <= MAX_CATEGORIES and (whole or rated.size >= 2 * steps.size)
 
 
 def cohen_statistic(ratings: FloatArray) -> Statistic:
@@ -115,16 +115,16 @@ def cohen_statistic(ratings: FloatArray) -> Statistic:
         both = ~np.isnan(first) & ~np.isnan(second)
         if both.any():
             one, other = first[both], second[both]
-            given = [one[:, None] == values, other[:, None] == values]
+            indicators = [one[:, None] == values, other[:, None] == values]
             # (n, 2V + 3) what κ sums over clips: each rater's values, agreement, squared difference and 1
-            columns = np.column_stack([*given, one == other, (one - other) ** 2, np.ones(one.size)])
+            columns = np.column_stack([*indicators, one == other, (one - other) ** 2, np.ones(one.size)])
             pairs.append((both, columns.astype(np.float64)))
 
     def statistic(weights: FloatArray) -> FloatArray:
-        found = np.full((len(weights), len(pairs), 2), np.nan)
+        kappas = np.full((len(weights), len(pairs), 2), np.nan)
         for number, (both, columns) in enumerate(pairs):
-            found[:, number] = _pair_kappas(weights[:, both] @ columns, values)
-        return mean_of_defined(found, axis=1)
+            kappas[:, number] = _pair_kappas(weights[:, both] @ columns, values)
+        return mean_of_defined(kappas, axis=1)
 
     return statistic
 

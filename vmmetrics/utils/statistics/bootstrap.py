@@ -27,7 +27,7 @@ FEW_PROMPTS = 5
 """Below so many prompts a bootstrap sample can take under 126 values (35 with four): the interval is called rough."""
 
 _CACHED = 131_072  # multiplicities handed out at a time, 1 MB: what suits the cache of a core
-_HELD = 4_000_000  # multiplicities held at a time, 32 MB
+_BLOCK_SIZE = 4_000_000  # multiplicities held at a time, 32 MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def draw_blocks(
 
 def prompt_blocks(count: int, resamples: int = RESAMPLES, seed: int = SEED) -> Iterator[FloatArray]:
     """The samples of :func:`prompt_draws`, many at a time, to be multiplied by sums over prompts: (B, count)."""
-    for block in _stacked(prompt_draws(count, resamples, seed), max(1, _HELD // max(1, count))):
+    for block in _stacked(prompt_draws(count, resamples, seed), max(1, _BLOCK_SIZE // max(1, count))):
         yield block.astype(np.float64)
 
 
@@ -120,10 +120,10 @@ def percentile_interval(values: FloatArray, tail: float = (1 - CONFIDENCE) / 2) 
     Returns:
         Lower and upper end; None for both where under half of the samples define a value.
     """
-    known = values[~np.isnan(values)]
-    if known.size == 0 or known.size < values.size / 2:
+    defined = values[~np.isnan(values)]
+    if defined.size == 0 or defined.size < values.size / 2:
         return None, None
-    low, high = np.quantile(known, [tail, 1 - tail])
+    low, high = np.quantile(defined, [tail, 1 - tail])
     return float(low), float(high)
 
 
@@ -142,11 +142,11 @@ def two_sided_p(values: FloatArray) -> float | None:
     >>> round(two_sided_p(np.arange(1.0, 1000.0)), 4)
     0.002
     """
-    known = values[~np.isnan(values)]
-    if known.size == 0 or known.size < values.size / 2:
+    defined = values[~np.isnan(values)]
+    if defined.size == 0 or defined.size < values.size / 2:
         return None
-    smaller = min(int((known <= 0).sum()), int((known >= 0).sum()))
-    return min(1.0, 2 * (smaller + 1) / (known.size + 1))
+    smaller = min(int((defined <= 0).sum()), int((defined >= 0).sum()))
+    return min(1.0, 2 * (smaller + 1) / (defined.size + 1))
 
 
 def interval_note(prompts: int) -> str | None:
@@ -199,30 +199,30 @@ def sampled(statistic: Statistic, prompts: Sequence[str], resamples: int, seed: 
         resamples: R.
         seed: Of the samples.
     """
-    found = statistic(np.ones((1, len(prompts))))[0]
+    observed = statistic(np.ones((1, len(prompts))))[0]
     # one prompt is drawn as itself each time: nothing to learn from it
     several = len(set(prompts)) > 1
-    blocks = draw_blocks(prompts, resamples if several else 0, seed, _HELD // 2)
+    blocks = draw_blocks(prompts, resamples if several else 0, seed, _BLOCK_SIZE // 2)
     parts = [statistic(block.astype(np.float64)) for block in blocks]
-    return found, np.concatenate(parts) if parts else np.empty((0, found.size))
+    return observed, np.concatenate(parts) if parts else np.empty((0, observed.size))
 
 
 def estimate(
-    found: float, values: FloatArray, prompts: Sequence[str], undefined: str, n: int | None = None
+    observed: float, values: FloatArray, prompts: Sequence[str], undefined: str, n: int | None = None
 ) -> Estimate:
     """One of the statistics of :func:`sampled` as an estimate.
 
     Args:
-        found: Value of the sample itself; NaN where it is not defined.
+        observed: Value of the sample itself; NaN where it is not defined.
         values: (R,) values of the bootstrap samples.
         prompts: (N,) prompt of each clip.
         undefined: What to say where the value is not defined.
         n: What the estimate counts, if not clips.
     """
     n = len(prompts) if n is None else n
-    if np.isnan(found):
+    if np.isnan(observed):
         return Estimate(None, n=n, note=undefined)
-    return bootstrapped(float(found), values, n=n, prompts=len(set(prompts)))
+    return bootstrapped(float(observed), values, n=n, prompts=len(set(prompts)))
 
 
 def finite(values: FloatArray) -> FloatArray:
@@ -261,8 +261,8 @@ def ratio(over: FloatArray, under: FloatArray) -> FloatArray:
 def quotient(over: FloatArray, under: FloatArray, least: float | FloatArray = 0.0) -> FloatArray:
     """``over / under``, NaN where ``under`` is not above ``least``."""
     shape = np.broadcast_shapes(np.shape(over), np.shape(under))
-    found: FloatArray = np.divide(over, under, out=np.full(shape, np.nan), where=under > least)
-    return found
+    ratio: FloatArray = np.divide(over, under, out=np.full(shape, np.nan), where=under > least)
+    return ratio
 
 
 _ROUNDING = 1e-12  # a sum of squares of equal numbers comes out at about 1e-16 of its terms

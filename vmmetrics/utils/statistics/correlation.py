@@ -92,11 +92,11 @@ def resampled_spearman(
 
     threads = min(len(columns), os.cpu_count() or 1) if len(target) >= _THREADED else 1
     parts = [slice(start, None, threads) for start in range(threads)]
-    found = np.empty((len(columns), resamples, len(against.starts)))
+    correlations = np.empty((len(columns), resamples, len(against.starts)))
     with ThreadPoolExecutor(threads) as pool:
         for part, values in zip(parts, pool.map(ranked, parts), strict=True):
-            found[part] = values
-    return found
+            correlations[part] = values
+    return correlations
 
 
 def resampled_pearson(
@@ -111,7 +111,7 @@ def resampled_pearson(
     x = x - x.mean(axis=1, keepdims=True)  # or the sums of squares would lose what they are to tell
     parts = [np.ones((1, len(y))), y[None], y[None] ** 2, x, x**2, x * y]
     sums = np.stack([np.bincount(codes, weights=row, minlength=count) for row in np.concatenate(parts)], axis=1)
-    found = []
+    blocks = []
     for weights in bootstrap.prompt_blocks(count, resamples, seed):
         n, mean_y, mean_yy, *rest = (weights @ sums).T
         mean_x, mean_xx, mean_xy = np.stack(rest).reshape(3, len(x), -1) / n
@@ -119,8 +119,8 @@ def resampled_pearson(
         variance_x, variance_y = mean_xx - mean_x**2, mean_yy - mean_y**2
         varies = (variance_x > _ROUNDING * mean_xx) & (variance_y > _ROUNDING * mean_yy)
         scale = np.sqrt(np.maximum(variance_x, 0) * np.maximum(variance_y, 0))
-        found.append(np.divide(mean_xy - mean_x * mean_y, scale, out=np.full(scale.shape, np.nan), where=varies))
-    together: FloatArray = np.clip(np.concatenate(found, axis=1), -1, 1)
+        blocks.append(np.divide(mean_xy - mean_x * mean_y, scale, out=np.full(scale.shape, np.nan), where=varies))
+    together: FloatArray = np.clip(np.concatenate(blocks, axis=1), -1, 1)
     return together
 
 
@@ -173,8 +173,8 @@ def difference_estimate(value: float, values: FloatArray, *, n: int, prompts: in
     """
     if np.isnan(value):
         return Estimate(None, n=n, note=undefined)
-    known = int((~np.isnan(values)).sum())
-    if prompts < LEAST_CLIPS or 2 * known < values.size or not known:
+    defined = int((~np.isnan(values)).sum())
+    if prompts < LEAST_CLIPS or 2 * defined < values.size or not defined:
         why = few_prompts(prompts) if prompts < LEAST_CLIPS else "no interval: under half of the samples define it"
         return Estimate(value, n=n, note=why)
     error = float(np.nan_to_num(values).std(ddof=1))
@@ -187,13 +187,13 @@ def difference_estimate(value: float, values: FloatArray, *, n: int, prompts: in
 
 
 def estimate_of(
-    found: float, values: FloatArray, prompts: Sequence[str], undefined: str, n: int | None = None
+    observed: float, values: FloatArray, prompts: Sequence[str], undefined: str, n: int | None = None
 ) -> Estimate:
     """One correlation of :func:`bootstrap.sampled` as an estimate; arguments as in :func:`bootstrap.estimate`."""
     n = len(prompts) if n is None else n
-    if np.isnan(found):
+    if np.isnan(observed):
         return Estimate(None, n=n, note=undefined)
-    return correlation_estimate(float(found), values, n=n, prompts=len(set(prompts)))
+    return correlation_estimate(float(observed), values, n=n, prompts=len(set(prompts)))
 
 
 # Kendall's τ b and c with an interval that needs no resampling.
@@ -233,8 +233,8 @@ def kendall(scores: FloatArray, ratings: FloatArray, prompts: Sequence[str]) -> 
     clusters, count = bootstrap.prompt_codes(prompts)
     estimates = []
     for variant, influence in zip("bc", influences(x, y), strict=True):
-        found = stats.kendalltau(x, y, variant=variant)
-        estimates.append(_estimate(float(found.statistic), float(found.pvalue), influence, clusters, count))
+        result = stats.kendalltau(x, y, variant=variant)
+        estimates.append(_estimate(float(result.statistic), float(result.pvalue), influence, clusters, count))
     return Kendall(*estimates)
 
 
@@ -277,21 +277,21 @@ def below(x: IntArray, y: IntArray) -> IntArray:
     array([0, 1, 0, 3])
     """
     n = len(x)
-    place = np.empty(n, np.int64)
-    place[np.lexsort((-y, x))] = np.arange(n)  # equal x: the smaller y later, so that it never counts as before
-    clips = np.lexsort((-place, y))  # equal y: the earlier place later, likewise
-    places = place[clips]
+    position = np.empty(n, np.int64)
+    position[np.lexsort((-y, x))] = np.arange(n)  # equal x: the smaller y later, so that it never counts as before
+    clips = np.lexsort((-position, y))  # equal y: the earlier place later, likewise
+    positions = position[clips]
     counts = np.zeros(n, np.int64)  # by place
     for bit in reversed(range(max(n - 1, 1).bit_length())):
-        left = (places >> bit) & 1 == 0
-        start = (places >> (bit + 1)) << (bit + 1)  # of the block; as many places lie before it
+        left = (positions >> bit) & 1 == 0
+        start = (positions >> (bit + 1)) << (bit + 1)  # of the block; as many places lie before it
         seen = np.cumsum(left)
         seen -= (seen - left)[start]  # of the left half, so far in the block
-        counts[places] += np.where(left, 0, seen)
+        counts[positions] += np.where(left, 0, seen)
         moved = np.empty(n, np.int64)
-        moved[np.where(left, start + seen - 1, np.arange(n) + (1 << bit) - seen)] = places
-        places = moved
-    return counts[place]
+        moved[np.where(left, start + seen - 1, np.arange(n) + (1 << bit) - seen)] = positions
+        positions = moved
+    return counts[position]
 
 
 def _estimate(value: float, p: float, influence: FloatArray, clusters: IntArray, count: int) -> Estimate:
@@ -340,16 +340,16 @@ def within_statistic(first: FloatArray, second: FloatArray, groups: Sequence[str
         mean, NaN where none has one.
     """
     columns = first[:, None] if first.ndim == 1 else first
-    kept, segments = _segments(~np.isnan(columns).any(axis=1) & ~np.isnan(second), groups)
-    if not kept.size:
+    selected, segments = _segments(~np.isnan(columns).any(axis=1) & ~np.isnan(second), groups)
+    if not selected.size:
         return lambda weights: np.full((len(weights), columns.shape[1]), np.nan)
-    coded, target = [code(column[kept], segments) for column in columns.T], code(second[kept], segments)
+    coded, target = [code(column[selected], segments) for column in columns.T], code(second[selected], segments)
 
     by_segment = np.argsort(segments, kind="stable")
     starts = np.searchsorted(segments[by_segment], np.arange(segments.max() + 1))
 
     def statistic(weights: FloatArray) -> FloatArray:
-        drawn = weights[:, kept].astype(np.int64)
+        drawn = weights[:, selected].astype(np.int64)
         inside = weighted_spearman(coded, target, drawn)
         inside[:, np.add.reduceat(drawn[:, by_segment], starts, axis=1) < LEAST_CLIPS] = np.nan
         return mean_of_defined(inside).T
@@ -370,28 +370,28 @@ def within_prompt_statistic(first: FloatArray, second: FloatArray, prompts: Sequ
     Returns:
         (B, N) weights to (B, 1); NaN where no prompt in the sample has a ρ.
     """
-    kept, segments = _segments(~np.isnan(first) & ~np.isnan(second), prompts)
-    if not kept.size:
+    selected, segments = _segments(~np.isnan(first) & ~np.isnan(second), prompts)
+    if not selected.size:
         return lambda weights: np.full((len(weights), 1), np.nan)
-    once = np.ones((1, kept.size), np.int64)
-    found = weighted_spearman([code(first[kept], segments)], code(second[kept], segments), once)[0, 0]
-    some_clip = kept[np.unique(segments, return_index=True)[1]]  # of each prompt, to see how often it was drawn
-    defined = ~np.isnan(found)
+    once = np.ones((1, selected.size), np.int64)
+    per_prompt = weighted_spearman([code(first[selected], segments)], code(second[selected], segments), once)[0, 0]
+    some_clip = selected[np.unique(segments, return_index=True)[1]]  # of each prompt, to see how often it was drawn
+    defined = ~np.isnan(per_prompt)
 
     def statistic(weights: FloatArray) -> FloatArray:
         drawn = weights[:, some_clip[defined]]
-        return bootstrap.quotient(drawn @ found[defined], drawn.sum(axis=1))[:, None]
+        return bootstrap.quotient(drawn @ per_prompt[defined], drawn.sum(axis=1))[:, None]
 
     return statistic
 
 
-def _segments(known: BoolArray, groups: Sequence[str]) -> tuple[IntArray, IntArray]:
+def _segments(complete: BoolArray, groups: Sequence[str]) -> tuple[IntArray, IntArray]:
     """Indices of the clips that are known and in a group of three or more such, and the number of their group."""
     names, group = np.unique(np.asarray(groups, dtype=object).astype(str), return_inverse=True)
-    known = known & (names[group] != "")
-    large = np.bincount(group[known], minlength=names.size) >= LEAST_CLIPS
-    kept = np.flatnonzero(known & large[group])
-    return kept, np.unique(group[kept], return_inverse=True)[1].astype(np.int64)
+    complete = complete & (names[group] != "")
+    large = np.bincount(group[complete], minlength=names.size) >= LEAST_CLIPS
+    selected = np.flatnonzero(complete & large[group])
+    return selected, np.unique(group[selected], return_inverse=True)[1].astype(np.int64)
 
 
 def group_count(groups: Sequence[str]) -> int:

@@ -74,8 +74,8 @@ def fit_logistic(scores: FloatArray, ratings: FloatArray) -> LogisticFit:
     scores, ratings = np.asarray(scores, np.float64), np.asarray(ratings, np.float64)
     if scores.ndim != 1 or scores.shape != ratings.shape:
         raise ValueError(f"Expected a rating per score but got shapes {scores.shape} and {ratings.shape}")
-    known = np.isfinite(scores) & np.isfinite(ratings)
-    x, y = scores[known], ratings[known]
+    finite = np.isfinite(scores) & np.isfinite(ratings)
+    x, y = scores[finite], ratings[finite]
     distinct = np.unique(x)
     if distinct.size < MIN_DISTINCT:
         why = f"a logistic fit needs {MIN_DISTINCT} distinct scores, since it has 4 parameters, and there are "
@@ -130,8 +130,6 @@ def _least_squares(z: FloatArray, y: FloatArray) -> tuple[FloatArray, bool]:
         for width in np.geomspace(_STEEP, _STRAIGHT, _WIDTHS)
     ]
     starts += sorted(grid, key=lambda at: float((residuals(np.asarray(at)) ** 2).sum()))[:_STARTS]
-    found = [
-        least_squares(residuals, start, bounds=bounds, ftol=1e-10, xtol=1e-10, max_nfev=_TRIES) for start in starts
-    ]
-    best = min(found, key=lambda each: float(each.cost))
+    fits = [least_squares(residuals, start, bounds=bounds, ftol=1e-10, xtol=1e-10, max_nfev=_TRIES) for start in starts]
+    best = min(fits, key=lambda each: float(each.cost))
     return np.asarray(best.x), best.status > 0

@@ -139,8 +139,8 @@ def _limits(table: FloatArray, inconsistency: FloatArray, steps: int) -> list[st
         notes.append("with under 3 raters it is not known who is the more consistent: this is the mean less bias")
     spread = float(np.nanstd(table))
     if len(table) > 2 and spread > 0 and (collapsed := int(np.sum(inconsistency < COLLAPSED * spread))):
-        whom = "one rater" if collapsed == 1 else f"{collapsed} raters"
-        notes.append(f"the solver took {whom} for the truth, as happens with few raters or clips: use the plain mean")
+        raters = "one rater" if collapsed == 1 else f"{collapsed} raters"
+        notes.append(f"the solver took {raters} for the truth, as happens with few raters or clips: use the plain mean")
     if steps >= _MAX_STEPS:
         notes.append(f"the solver did not settle in {_MAX_STEPS} steps")
     return notes

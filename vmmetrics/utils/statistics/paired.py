@@ -129,15 +129,15 @@ def sign_flip_p(parts: FloatArray) -> float:
     parts = parts[parts != 0]  # their sign changes nothing
     if parts.size == 0:
         return 1.0
-    found = abs(parts.sum()) - _TIE * np.abs(parts).sum()
+    observed = abs(parts.sum()) - _TIE * np.abs(parts).sum()
     if parts.size <= _ALL_PATTERNS:
         patterns = (np.arange(2**parts.size)[:, None] >> np.arange(parts.size)) & 1
-        return float(np.mean(np.abs((1 - 2 * patterns) @ parts) >= found))
+        return float(np.mean(np.abs((1 - 2 * patterns) @ parts) >= observed))
     rng = np.random.default_rng(SEED)
     extreme = 1  # the one that was found
     for rows in _rows(FLIPS, parts.size):
         signs = 1 - 2 * rng.integers(2, size=(rows, parts.size), dtype=np.int8)
-        extreme += int(np.sum(np.abs(signs @ parts) >= found))
+        extreme += int(np.sum(np.abs(signs @ parts) >= observed))
     return extreme / (FLIPS + 1)
 
 
@@ -164,10 +164,10 @@ def rank_shares(means: FloatArray) -> FloatArray:
     Returns:
         (M, M) shares, ranks in the second axis, best first; a row sums to 1. Equal means share the better rank.
     """
-    known = means[~np.isnan(means).any(axis=1)]
+    complete = means[~np.isnan(means).any(axis=1)]
     models = means.shape[1]
-    ranks: NDArray[np.intp] = (known[:, None, :] > known[:, :, None]).sum(axis=2)
-    return np.stack([np.bincount(ranks[:, m], minlength=models) / max(len(known), 1) for m in range(models)])
+    ranks: NDArray[np.intp] = (complete[:, None, :] > complete[:, :, None]).sum(axis=2)
+    return np.stack([np.bincount(ranks[:, m], minlength=models) / max(len(complete), 1) for m in range(models)])
 
 
 def _rows(total: int, width: int) -> Iterator[int]:

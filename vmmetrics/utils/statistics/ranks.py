@@ -81,13 +81,13 @@ def weighted_spearman(columns: Sequence[Coded], target: Coded, weights: IntArray
     flat_weights = weights.ravel().astype(np.float64)
     against = _ranks(target, samples, flat_weights)
     weighted = against.doubled.take(against.flat) * flat_weights
-    found = np.empty((len(columns), samples * len(target.starts)))
-    for row, column in zip(found, columns, strict=True):
+    correlations = np.empty((len(columns), samples * len(target.starts)))
+    for row, column in zip(correlations, columns, strict=True):
         ranks = _ranks(column, samples, flat_weights)
         sums = np.bincount(ranks.flat, weights=weighted, minlength=len(ranks.doubled))
         products = np.add.reduceat(sums * ranks.doubled, ranks.starts)
         row[:] = quotient(products, np.sqrt(ranks.squares * against.squares))
-    return np.clip(found, -1, 1, out=found).reshape(len(columns), samples, -1)
+    return np.clip(correlations, -1, 1, out=correlations).reshape(len(columns), samples, -1)
 
 
 def _ranks(coded: Coded, samples: int, flat_weights: FloatArray) -> _Ranks:

@@ -63,17 +63,17 @@ def one_sided_p(scores: FloatArray, resamples: int = RESAMPLES, seed: int = SEED
     for start in range(0, columns.shape[1], step):
         judge, pair = columns[:, start : start + step]
         differences = scores[judge, first[pair]] - scores[judge, second[pair]]  # (columns, P)
-        known = ~np.isnan(differences).all(axis=1)
-        parts = np.nan_to_num(differences[known])
-        found, rounding = parts.sum(axis=1), _TIE * np.abs(parts).sum(axis=1)
+        covered = ~np.isnan(differences).all(axis=1)
+        parts = np.nan_to_num(differences[covered])
+        observed, rounding = parts.sum(axis=1), _TIE * np.abs(parts).sum(axis=1)
         above, swaps = np.zeros(len(parts)), 0
         for signs in _sign_blocks(prompts, resamples, seed, max(1, _CELLS // step)):
-            moved = signs @ parts.T - found
+            moved = signs @ parts.T - observed
             above += (moved > rounding).sum(axis=0) + 0.5 * (np.abs(moved) <= rounding).sum(axis=0)
             swaps += len(signs)
         if prompts > _ALL_PATTERNS:  # the scores as they are belong to the random ones
             above, swaps = above + 0.5, swaps + 1
-        p[judge[known], pair[known]] = above / max(swaps, 1)
+        p[judge[covered], pair[covered]] = above / max(swaps, 1)
     return p
 
 

@@ -26,13 +26,13 @@ _USER = re.compile(rf"([a-z][a-z0-9+.-]*://|(?:{_SCHEMES}):/)[^/\s]*@", re.IGNOR
 _QUERY = re.compile(r"(https?:/[^\s?'\"<>]*)\?[^\s'\"<>]+", re.IGNORECASE)
 
 
-def address_of(given: str | os.PathLike[str]) -> str | None:
+def address_of(path: str | os.PathLike[str]) -> str | None:
     """Return the address (``s3://bucket/clips``) that a user gave, None for a path; one lost slash is put back.
 
     >>> address_of("clips/a.mp4"), address_of("s3:/bucket/clips")
     (None, 's3://bucket/clips')
     """
-    text = os.fspath(given)
+    text = os.fspath(path)
     match = _ADDRESS.fullmatch(text) or _WITHOUT_SLASH.fullmatch(text)
     return None if match is None or os.path.lexists(text) else f"{match[1].lower()}://{match[2]}"
 

@@ -70,7 +70,7 @@ class SoleFolder(Locked):
     def _joined(self, configuration: Mapping[str, Any]) -> dict[str, Any]:
         now = json.loads(json.dumps(configuration))
         new = not (self.path / self.RECORD).exists()
-        record: dict[str, Any] = {"format": self.FORMAT, "configuration": now} if new else self._known()
+        record: dict[str, Any] = {"format": self.FORMAT, "configuration": now} if new else self._stored()
         different = differences(now, record["configuration"])
         refuse(different, f"{self.path} was begun with other settings", "go on with those")
         if self._started(record) or new:
@@ -81,7 +81,7 @@ class SoleFolder(Locked):
         """Note this start in the record; whether anything was noted."""
         return False
 
-    def _known(self) -> dict[str, Any]:
+    def _stored(self) -> dict[str, Any]:
         """The record that is there."""
         path = self.path / self.RECORD
         record = check(dict[str, Any], read_json(path), path)
@@ -165,8 +165,8 @@ def check_folder(path: Path, record: str = "", early: Collection[str] = (), hold
     try:
         if record and path.exists():
             _refuse_others(path, record, early, holds)
-        place = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
-        with tempfile.TemporaryFile(dir=place, prefix=".vmmetrics-") as file:  # hidden, should it stay after a kill
+        existing = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
+        with tempfile.TemporaryFile(dir=existing, prefix=".vmmetrics-") as file:  # hidden, should it stay after a kill
             file.write(bytes(_TRIAL_BYTES))
     except OSError as error:
         raise _unwritable(path, holds, error) from error

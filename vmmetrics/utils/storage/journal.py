@@ -235,7 +235,7 @@ def _end_of_last_line(file: Any, size: int, block: int = 1 << 16) -> int:
     while start > 0:
         stop, start = start, max(0, start - block)
         file.seek(start)
-        found = file.read(stop - start).rfind(b"\n")
-        if found >= 0:
-            return int(start + found + 1)
+        position = file.read(stop - start).rfind(b"\n")
+        if position >= 0:
+            return int(start + position + 1)
     return 0

@@ -38,7 +38,7 @@ class ByteLocks:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-        self._held: set[int] = set()
+        self._locked: set[int] = set()
 
     def try_acquire(self, byte: int) -> bool:
         """Take the lock on ``byte`` if nobody else holds it.
@@ -46,7 +46,7 @@ class ByteLocks:
         Raises:
             SetupError: The file system has no locks, or the lock file was removed or replaced since it was opened.
         """
-        if byte in self._held:
+        if byte in self._locked:
             return False
         try:
             _lock(self._descriptor, byte)
@@ -57,7 +57,7 @@ class ByteLocks:
                 f"The file system of {self._path.parent} cannot lock files ({os_reason(error)}); "
                 "put the run directory on a local disk"
             ) from error
-        self._held.add(byte)
+        self._locked.add(byte)
         try:
             self._check_file()
         except SetupError:
@@ -80,7 +80,7 @@ class ByteLocks:
     def release(self, byte: int) -> None:
         """Give the lock on ``byte`` back."""
         _unlock(self._descriptor, byte)
-        self._held.discard(byte)
+        self._locked.discard(byte)
 
     @contextmanager
     def holding(self, byte: int) -> Iterator[None]:
@@ -95,7 +95,7 @@ class ByteLocks:
     def close(self) -> None:
         """Drop every lock and close the file."""
         os.close(self._descriptor)
-        self._held.clear()
+        self._locked.clear()
 
 
 class Locked:

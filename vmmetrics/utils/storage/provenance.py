@@ -46,9 +46,9 @@ def decisive_versions() -> dict[str, str]:
     return versions
 
 
-def source_hash(package: Path, places: tuple[str, ...] = _DECIDING_CODE) -> str:
+def source_hash(package: Path, parts: tuple[str, ...] = _DECIDING_CODE) -> str:
     """Eight letters for the content of the code under ``package`` that scores depend on."""
-    files = [file for place in places for file in (package / place).rglob("*.py")]
+    files = [file for part in parts for file in (package / part).rglob("*.py")]
     files += [package / name for name in ("scoring/suite.py", "utils/text/words.py", "clip.py", "types.py")]
     whole = hashlib.sha256()
     for file in sorted(file for file in files if file.is_file()):
@@ -90,8 +90,8 @@ def invocation() -> dict[str, Any]:
 
     Users, passwords and signatures in addresses are left out.
     """
-    told = {"command": sys.argv, "folder": str(Path.cwd()), **({"config": _config} if _config else {})}
-    return {name: _masked(value) for name, value in told.items()}
+    fields = {"command": sys.argv, "folder": str(Path.cwd()), **({"config": _config} if _config else {})}
+    return {name: _masked(value) for name, value in fields.items()}
 
 
 def _masked(value: Any) -> Any:
@@ -120,16 +120,16 @@ def differences(
     >>> differences({"versions": {"av": "18.1"}}, {"versions": {"av": "15.0"}})
     ['versions.av: 18.1 (now), 15.0 (the run)']
     """
-    found = []
+    lines = []
     for name in sorted({*ours, *theirs}):
         mine, other = ours.get(name), theirs.get(name)
         if mine == other:
             continue
         if isinstance(mine, Mapping) and isinstance(other, Mapping):
-            found += differences(mine, other, f"{prefix}{name}.", names)
+            lines += differences(mine, other, f"{prefix}{name}.", names)
         else:
-            found.append(f"{prefix}{name}: {_shown(mine)} ({names[0]}), {_shown(other)} ({names[1]})")
-    return found
+            lines.append(f"{prefix}{name}: {_shown(mine)} ({names[0]}), {_shown(other)} ({names[1]})")
+    return lines
 
 
 def conflicts(

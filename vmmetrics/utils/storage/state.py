@@ -37,20 +37,20 @@ class FileState:
             return self.etag != other.etag
         return None not in (self.mtime_ns, other.mtime_ns) and self.mtime_ns != other.mtime_ns
 
-    def kept(self) -> dict[str, int | str] | None:
+    def to_record(self) -> dict[str, int | str] | None:
         """Return what a record keeps of it: ``bytes`` and ``etag``, else ``mtime_ns`` as text; None for nothing."""
         tag = {"etag": self.etag} if self.etag else {} if self.mtime_ns is None else {"mtime_ns": str(self.mtime_ns)}
         return {**({} if self.bytes is None else {"bytes": self.bytes}), **tag} or None
 
     @classmethod
-    def of(cls, kept: Mapping[str, int | str] | None) -> FileState:
-        """Return the state that :meth:`kept` was made from, as far as it was kept; of anything else an empty one."""
-        kept = kept or {}
-        size, moment, etag = (kept.get(name) for name in ("bytes", "mtime_ns", "etag"))
-        known = isinstance(moment, str) and moment.isdecimal() and len(moment) < _LONGEST
+    def of(cls, fields: Mapping[str, int | str] | None) -> FileState:
+        """Return the state that :meth:`to_record` wrote; fields that do not fit are None."""
+        fields = fields or {}
+        size, moment, etag = (fields.get(name) for name in ("bytes", "mtime_ns", "etag"))
+        stamped = isinstance(moment, str) and moment.isdecimal() and len(moment) < _LONGEST
         return cls(
             size if isinstance(size, int) else None,
-            int(str(moment)) if known else None,
+            int(str(moment)) if stamped else None,
             etag if isinstance(etag, str) else None,
         )
 

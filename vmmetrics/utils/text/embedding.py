@@ -231,14 +231,14 @@ class SentenceEmbedding:
         """Embed texts; see :func:`embed`."""
         numbers = [self._pieces.encode(text) for text in texts]
         by_length: dict[int, list[int]] = defaultdict(list)  # places of the texts: those of one length need no padding
-        for place, tokens in enumerate(numbers):
-            by_length[len(tokens)].append(place)
+        for index, tokens in enumerate(numbers):
+            by_length[len(tokens)].append(index)
         vectors = np.zeros((len(texts), self._encoder.width), np.float32)
-        for length, places in sorted(by_length.items()):
+        for length, indices in sorted(by_length.items()):
             size = max(1, _TOKENS_AT_ONCE // length)
-            for start in range(0, len(places), size):
-                some = places[start : start + size]
-                mean = self._encoder(np.array([numbers[place] for place in some], np.int64)).mean(axis=1)
+            for start in range(0, len(indices), size):
+                some = indices[start : start + size]
+                mean = self._encoder(np.array([numbers[index] for index in some], np.int64)).mean(axis=1)
                 vectors[some] = mean / np.linalg.norm(mean, axis=1, keepdims=True)
                 if advance is not None:
                     advance(len(some))
@@ -291,10 +291,10 @@ def embedding_installed() -> bool:
 def _home(folder: Path | None) -> Path:
     if folder is not None:
         return folder.resolve()
-    found = importlib.util.find_spec(PACKAGE)  # of a package at the top: nothing is imported
-    if found is None or not found.submodule_search_locations:
+    spec = importlib.util.find_spec(PACKAGE)  # of a package at the top: nothing is imported
+    if spec is None or not spec.submodule_search_locations:
         raise SetupError(f"Sentence embeddings need {MODEL}: {INSTALL}")
-    return Path(found.submodule_search_locations[0]) / "model"
+    return Path(spec.submodule_search_locations[0]) / "model"
 
 
 _model = lru_cache(maxsize=2)(SentenceEmbedding)

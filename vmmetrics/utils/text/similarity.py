@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-Places = NDArray[np.int64]
-Compare = Callable[[Places, Places], NDArray[np.float32]]
+Indices = NDArray[np.int64]
+Compare = Callable[[Indices, Indices], NDArray[np.float32]]
 """From two lists of places, (A,) and (B,), to how alike what stands there is, (A, B)."""
 
 _ROWS: Final = 1024
@@ -66,16 +66,16 @@ def take_distinct(
         taken. Of several equally near ones, the first that was taken.
     """
     chosen = np.array(taken, np.int64)
-    found: list[list[TextMatch]] = []
+    near: list[list[TextMatch]] = []
     for start in range(0, len(order), _ROWS):
         block = np.array(order[start : start + _ROWS], np.int64)
         matches = _matches(block, chosen, measures)
         chosen = np.concatenate([chosen, block[[not some for some in matches]]])
-        found += matches
-    return found
+        near += matches
+    return near
 
 
-def _matches(block: Places, chosen: Places, measures: Mapping[str, Measure]) -> list[list[TextMatch]]:
+def _matches(block: Indices, chosen: Indices, measures: Mapping[str, Measure]) -> list[list[TextMatch]]:
     """Those of a block's texts with what was chosen before the block, and with those of the block that are free."""
     outside = {name: _nearest(block, chosen, measure.compare) for name, measure in measures.items()}
     inside = {name: measure.compare(block, block) for name, measure in measures.items()}
@@ -85,18 +85,18 @@ def _matches(block: Places, chosen: Places, measures: Mapping[str, Measure]) -> 
         before = np.flatnonzero(free[:row])
         near = []
         for name, measure in measures.items():
-            likeness, place = (float(outside[name][0][row]), int(outside[name][1][row]))
+            likeness, index = (float(outside[name][0][row]), int(outside[name][1][row]))
             values = inside[name][row, before]
             if values.size and values.max() > likeness:
-                likeness, place = float(values.max()), int(block[before[values.argmax()]])
+                likeness, index = float(values.max()), int(block[before[values.argmax()]])
             if likeness >= np.float32(measure.least):
-                near.append(TextMatch(name, place, likeness))
+                near.append(TextMatch(name, index, likeness))
         free[row] = not near
         matches.append(near)
     return matches
 
 
-def _nearest(block: Places, chosen: Places, compare: Compare) -> tuple[NDArray[np.float32], Places]:
+def _nearest(block: Indices, chosen: Indices, compare: Compare) -> tuple[NDArray[np.float32], Indices]:
     """(A,) how near the nearest chosen text is to each of a block, and its place; -inf where none was chosen."""
     best = np.full(len(block), -np.inf, np.float32)
     at = np.full(len(block), -1, np.int64)
@@ -117,7 +117,7 @@ def cosine(vectors: NDArray[np.float32]) -> Compare:
         vectors: (N, D), of the text at each place.
     """
 
-    def compare(some: Places, others: Places) -> NDArray[np.float32]:
+    def compare(some: Indices, others: Indices) -> NDArray[np.float32]:
         likeness: NDArray[np.float32] = vectors[some] @ vectors[others].T
         return likeness
 
@@ -136,7 +136,7 @@ def containment(texts: Sequence[Sequence[str]], size: int) -> Compare:
     grams = _gram_sets(texts, size)
     sizes = np.maximum(np.diff(grams.indptr), 1).astype(np.float32)
 
-    def compare(some: Places, others: Places) -> NDArray[np.float32]:
+    def compare(some: Indices, others: Indices) -> NDArray[np.float32]:
         shared = (grams[some] @ grams[others].T).toarray()
         likeness: NDArray[np.float32] = shared / np.minimum.outer(sizes[some], sizes[others])
         return likeness
@@ -146,11 +146,11 @@ def containment(texts: Sequence[Sequence[str]], size: int) -> Compare:
 
 def number_labels(labels: Sequence[Hashable]) -> NDArray[np.int64]:
     """(N,) equal numbers for equal labels, from 0."""
-    known: dict[Hashable, int] = {}
-    return np.array([known.setdefault(label, len(known)) for label in labels], np.int64)
+    numbers: dict[Hashable, int] = {}
+    return np.array([numbers.setdefault(label, len(numbers)) for label in labels], np.int64)
 
 
-def number_grams(words: NDArray[np.int64], texts: NDArray[np.int64], size: int) -> tuple[Places, Places]:
+def number_grams(words: NDArray[np.int64], texts: NDArray[np.int64], size: int) -> tuple[Indices, Indices]:
     """The n-grams of texts, none of them across two.
 
     Args:

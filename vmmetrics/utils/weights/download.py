@@ -249,5 +249,5 @@ def _reason(error: Exception) -> str:
             404: "; it has moved, or the mirror lacks it",
         }.get(error.code, "")
         return f"the server says {error.code} {web.quoted(error.reason)}{hint}"
-    said = web.reason(error)
-    return f"cannot be reached ({said})" if isinstance(error, urllib.error.URLError) else said
+    reason = web.reason(error)
+    return f"cannot be reached ({reason})" if isinstance(error, urllib.error.URLError) else reason

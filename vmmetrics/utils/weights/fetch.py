@@ -66,10 +66,10 @@ def fetch(
     """
     home = folder.weights_home()
     entries = select(names)
-    lacking = [found for entry in entries if not (found := inspect(entry, home)).whole]
+    lacking = [inspection for entry in entries if not (inspection := inspect(entry, home)).whole]
     if lacking and copies is None and (offline or is_offline()):
         raise SetupError(*directions(lacking))
-    _ask_about_licences([found.entry for found in lacking], listener)
+    _ask_about_licences([inspection.entry for inspection in lacking], listener)
     try:
         if copies is not None:
             _copy_all(lacking, copies, home, listener, alone=len(entries) == 1)
@@ -78,19 +78,19 @@ def fetch(
     except OSError as error:
         raise cannot("write", error.filename or home, error) from error
     now = [inspect(entry, home) for entry in entries]
-    broken = [found for found in now if not found.whole]
+    broken = [inspection for inspection in now if not inspection.whole]
     if broken:
-        raise SetupError(*(found.complaint for found in broken))
+        raise SetupError(*(inspection.complaint for inspection in broken))
     return now
 
 
 def directions(lacking: Iterable[Inspection]) -> list[str]:
     """Say what is missing, where it is to be had and where it belongs, for a machine without network."""
     lines = ["Nothing is fetched while offline. What is missing, and where to put it:"]
-    for found in lacking:
-        entry = found.entry
+    for inspection in lacking:
+        entry = inspection.entry
         lines += [f"  {entry.name}, from {', '.join(addresses(entry))}"]
-        lines += [f"    into {found.folder}: {', '.join([*found.missing, *found.faults])}"]
+        lines += [f"    into {inspection.folder}: {', '.join([*inspection.missing, *inspection.faults])}"]
     lines.append("Or, with copies in a folder: vmmetrics weights fetch NAME --from-folder FOLDER")
     return lines
 
@@ -109,15 +109,15 @@ def _ask_about_licences(entries: list[Published], listener: FetchListener) -> No
 
 
 def _download_all(lacking: list[Inspection], home: Path, mirror: str | None, listener: FetchListener) -> None:
-    listings = [(found, list_remote(found.entry, mirror)) for found in lacking]
+    listings = [(inspection, list_remote(inspection.entry, mirror)) for inspection in lacking]
     plan: list[tuple[Published, Remote]] = []
-    for found, remotes in listings:
-        lacked = [remote for remote in remotes if remote.path not in found.files]
-        plan += [(found.entry, remote) for remote in sorted(lacked, key=lambda r: r.bytes or math.inf)]
+    for inspection, remotes in listings:
+        lacked = [remote for remote in remotes if remote.path not in inspection.files]
+        plan += [(inspection.entry, remote) for remote in sorted(lacked, key=lambda r: r.bytes or math.inf)]
     check_room(home, sum(_still_to_come(home / entry.name / remote.path, remote) for entry, remote in plan))
-    for found, remotes in listings:
-        (home / found.entry.name).mkdir(parents=True, exist_ok=True)
-        record(found.entry, home, listed=[remote.path for remote in remotes])
+    for inspection, remotes in listings:
+        (home / inspection.entry.name).mkdir(parents=True, exist_ok=True)
+        record(inspection.entry, home, listed=[remote.path for remote in remotes])
     for entry, remote in plan:
         with closing(ByteLocks(home / entry.name / _GUARD)) as guard:  # one process at a time
             if guard.try_acquire(0):
@@ -176,9 +176,9 @@ def _copy_all(lacking: list[Inspection], copies: Path, home: Path, listener: Fet
     if not copies.is_dir():
         raise SetupError(f"{copies} is no folder")
     plan: list[tuple[Published, Remote]] = []
-    for found in lacking:
-        there = find_copies(found.entry, copies, alone=alone)
-        plan += [(found.entry, copy) for copy in there if copy.path not in found.files]
+    for inspection in lacking:
+        there = find_copies(inspection.entry, copies, alone=alone)
+        plan += [(inspection.entry, copy) for copy in there if copy.path not in inspection.files]
     check_room(home, sum(Path(copy.url).stat().st_size for _, copy in plan))
     for entry, copy in plan:
         target = home / entry.name / copy.path
@@ -193,7 +193,7 @@ def check_room(home: Path, needed: int) -> None:
     Raises:
         SetupError: It does not; the text says how much is missing.
     """
-    there = next(place for place in (home, *home.parents) if place.exists())
+    there = next(parent for parent in (home, *home.parents) if parent.exists())
     free = shutil.disk_usage(there).free
     needed = int(needed * SPARE)
     if free < needed:

@@ -125,10 +125,10 @@ class Inspection:
     @property
     def problem(self) -> str:
         """What is wrong, in a sentence or two; empty where nothing is."""
-        said = [f"weight file {self.folder / name} {fault}" for name, fault in self.faults.items()]
+        problems = [f"weight file {self.folder / name} {fault}" for name, fault in self.faults.items()]
         if self.missing:
-            said.insert(0, f"{self.entry.name}: {', '.join(self.missing)} not found in {self.folder}")
-        return "; ".join(said)
+            problems.insert(0, f"{self.entry.name}: {', '.join(self.missing)} not found in {self.folder}")
+        return "; ".join(problems)
 
     @property
     def path(self) -> Path:
@@ -139,9 +139,9 @@ class Inspection:
 
 def weights_home() -> Path:
     """Return the folder of fetched weights: ``VMMETRICS_WEIGHTS``, else one in the user's cache."""
-    given = os.environ.get("VMMETRICS_WEIGHTS")
-    if given:
-        return Path(given).expanduser().absolute()
+    folder = os.environ.get("VMMETRICS_WEIGHTS")
+    if folder:
+        return Path(folder).expanduser().absolute()
     if sys.platform == "win32":
         cache = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
     elif sys.platform == "darwin":
@@ -165,10 +165,10 @@ def resolve(name: str, home: Path | None = None) -> Path:
         SetupError: No such name; or a file is missing, cut off or altered. The text names it, where it was looked
             for, and the command that mends it.
     """
-    found = inspect(published(name), home)
-    if not found.whole:
-        raise SetupError(found.complaint)
-    return found.path
+    inspection = inspect(published(name), home)
+    if not inspection.whole:
+        raise SetupError(inspection.complaint)
+    return inspection.path
 
 
 def resolve_all(names: Iterable[str], home: Path | None = None) -> dict[str, Path]:
@@ -177,15 +177,15 @@ def resolve_all(names: Iterable[str], home: Path | None = None) -> dict[str, Pat
     Raises:
         SetupError: As for :func:`resolve`; one command mends them all.
     """
-    found = [inspect(published(name), home) for name in names]
-    broken = [one for one in found if not one.whole]
+    inspections = [inspect(published(name), home) for name in names]
+    broken = [one for one in inspections if not one.whole]
     if broken:
         raise SetupError(
             "Weights are missing or damaged:",
             *(f"  {one.problem}" for one in broken),
             f"mend it with: vmmetrics weights fetch {' '.join(one.entry.name for one in broken)}",
         )
-    return {one.entry.name: one.path for one in found}
+    return {one.entry.name: one.path for one in inspections}
 
 
 def inspect(entry: Published, home: Path | None = None, effort: Effort = "changed") -> Inspection:
@@ -250,17 +250,19 @@ def record(
     _write_lock(entry, folder, files, before if listed is None else listed)
 
 
-def differs(found: str, entry: PublishedFile | None, recorded: Mapping[str, Any] | None) -> str | None:
+def differs(sha256: str, entry: PublishedFile | None, recorded: Mapping[str, Any] | None) -> str | None:
     """Say how a hash differs from the published and the recorded one, or None."""
-    if entry is not None and entry.sha256 is not None and not found.startswith(entry.sha256):
+    if entry is not None and entry.sha256 is not None and not sha256.startswith(entry.sha256):
         published = f"{entry.sha256[:16]}… is published"
-        return f"has SHA-256 {found[:16]}… but {published}: it is cut off, altered or another file"
-    if recorded is not None and found != recorded["sha256"]:
-        return f"has SHA-256 {found[:16]}… but had {recorded['sha256'][:16]}… when it was first fetched: it was altered"
+        return f"has SHA-256 {sha256[:16]}… but {published}: it is cut off, altered or another file"
+    if recorded is not None and sha256 != recorded["sha256"]:
+        return (
+            f"has SHA-256 {sha256[:16]}… but had {recorded['sha256'][:16]}… when it was first fetched: it was altered"
+        )
     return None
 
 
-def _needed(entry: Published, folder: Path, known: Iterable[str]) -> tuple[list[str], list[str]]:
+def _needed(entry: Published, folder: Path, recorded: Iterable[str]) -> tuple[list[str], list[str]]:
     """Names of the files that are there and belong to the checkpoint, and of those that are not there."""
     there = []
     for path in folder.rglob("*"):
@@ -268,23 +270,23 @@ def _needed(entry: Published, folder: Path, known: Iterable[str]) -> tuple[list[
         ours = path.name == LOCK or PARTIAL in path.suffixes or any(part.startswith(".") for part in inside.parts)
         if path.is_file() and not ours:
             there.append(inside.as_posix())
-    wanted, missing = set(), set()
+    needed, missing = set(), set()
     for file in entry.files:
         names = [name for name in there if file.matches(name)]
-        wanted.update(names)
+        needed.update(names)
         if not names and not file.optional:
             missing.add(file.path)
-    for index in [name for name in there if name.endswith(".index.json") and name in wanted]:
+    for index in [name for name in there if name.endswith(".index.json") and name in needed]:
         try:  # the files among which it says the weights are shared
             shards = set(json.loads((folder / index).read_text(encoding="utf-8"))["weight_map"].values())
         except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
             continue  # its own form is found at fault
-        wanted |= {(Path(index).parent / name).as_posix() for name in shards if is_inside(name)}
-    for name in known:
+        needed |= {(Path(index).parent / name).as_posix() for name in shards if is_inside(name)}
+    for name in recorded:
         if (described := entry.described(name)) is not None and not described.optional:
-            wanted.add(name)
-    missing |= wanted - set(there)
-    return sorted(wanted.intersection(there)), sorted(missing)
+            needed.add(name)
+    missing |= needed - set(there)
+    return sorted(needed.intersection(there)), sorted(missing)
 
 
 def _check(
@@ -301,11 +303,11 @@ def _check(
     fault = fault_of(path)
     if fault or effort == "sizes":
         return fault, None
-    found = sha256_of(path)
-    fault = differs(found, entry, recorded)
+    sha256 = sha256_of(path)
+    fault = differs(sha256, entry, recorded)
     if fault:
         return fault, {**recorded, "mtime_ns": _DOUBTFUL} if recorded else None
-    return None, _record(path, found)
+    return None, _record(path, sha256)
 
 
 def _record(path: Path, sha256: str) -> dict[str, Any]:

@@ -104,10 +104,10 @@ def weight_path(name: str) -> Path:
     path = weights_folder() / entry.file
     if not path.is_file():
         raise SetupError(f"weight file {path} is missing; reinstall with: pip install --force-reinstall vmmetrics")
-    found = hashlib.sha256(path.read_bytes()).hexdigest()
-    if found != entry.sha256:
+    sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+    if sha256 != entry.sha256:
         raise SetupError(
-            f"weight file {path} has SHA-256 {found[:16]}… but {entry.sha256[:16]}… was expected: it is truncated or "
+            f"weight file {path} has SHA-256 {sha256[:16]}… but {entry.sha256[:16]}… was expected: it is truncated or "
             "altered; reinstall with: pip install --force-reinstall vmmetrics"
         )
     return path
@@ -217,14 +217,14 @@ def select(names: Iterable[str] | None = None) -> list[Published]:
     Raises:
         SetupError: A name is neither; the text has the nearest one.
     """
-    known = load_published()
-    wanted = set(known if names is None else names)
-    sets = {s for entry in known.values() for s in entry.sets}
-    for name in sorted(wanted - known.keys() - sets):
-        near = difflib.get_close_matches(name, [*known, *sets], n=1)
+    checkpoints = load_published()
+    chosen = set(checkpoints if names is None else names)
+    sets = {s for entry in checkpoints.values() for s in entry.sets}
+    for name in sorted(chosen - checkpoints.keys() - sets):
+        near = difflib.get_close_matches(name, [*checkpoints, *sets], n=1)
         hint = f"did you mean {near[0]}? " if near else ""
         raise SetupError(f"There is no checkpoint {name!r}; {hint}'vmmetrics weights list' names all")
-    return [entry for entry in known.values() if entry.name in wanted or wanted.intersection(entry.sets)]
+    return [entry for entry in checkpoints.values() if entry.name in chosen or chosen.intersection(entry.sets)]
 
 
 def is_inside(path: object) -> bool:

@@ -43,8 +43,8 @@ class Remote:
 
 def is_offline() -> bool:
     """Whether the environment forbids the network: ``VMMETRICS_OFFLINE`` or ``HF_HUB_OFFLINE``."""
-    said = (os.environ.get(name, "").strip().lower() for name in ("VMMETRICS_OFFLINE", "HF_HUB_OFFLINE"))
-    return any(value not in ("", "0", "false", "no", "off") for value in said)
+    values = (os.environ.get(name, "").strip().lower() for name in ("VMMETRICS_OFFLINE", "HF_HUB_OFFLINE"))
+    return any(value not in ("", "0", "false", "no", "off") for value in values)
 
 
 def list_remote(entry: Published, mirror: str | None = None) -> list[Remote]:
@@ -96,8 +96,8 @@ def _of_hub(entry: Published, repository: str) -> list[Remote]:
     except SetupError as error:
         raise SetupError(f"{entry.source}: cannot be listed on {_hub()}: {error}") from error
     try:
-        found = json.loads(listing)
-        commit = str(found.get("sha") or entry.revision)
+        reply = json.loads(listing)
+        commit = str(reply.get("sha") or entry.revision)
         return [
             Remote(
                 file["rfilename"],
@@ -107,7 +107,7 @@ def _of_hub(entry: Published, repository: str) -> list[Remote]:
                 str(file["lfs"]["sha256"]) if file.get("lfs") else None,
                 headers=headers,
             )
-            for file in found["siblings"]
+            for file in reply["siblings"]
             if is_inside(file["rfilename"]) and (described := entry.described(file["rfilename"]))
         ]
     except web.MALFORMED as error:
@@ -148,18 +148,18 @@ def find_copies(entry: Published, folder: Path, *, alone: bool) -> list[Remote]:
     Returns:
         The copies of the place that has the most.
     """
-    places = [folder / entry.name]
+    folders = [folder / entry.name]
     if entry.hub is not None:
         organisation, _, repository = entry.hub.partition("/")
         cache = folder / f"models--{organisation}--{repository}" / "snapshots"
         newest = sorted(cache.glob("*"), key=lambda p: p.stat().st_mtime, reverse=True)
-        places += [folder / entry.hub, folder / repository, cache / entry.revision, *newest]
+        folders += [folder / entry.hub, folder / repository, cache / entry.revision, *newest]
     if alone or len(entry.files) == 1:
-        places.append(folder)
-    found: list[list[Remote]] = []
-    for place in places:
-        paths = (path for file in entry.files for path in sorted(place.glob(file.path)) if path.is_file())
-        copies = {path.relative_to(place).as_posix(): path for path in paths}
-        known = ((name, path, entry.described(name)) for name, path in copies.items())
-        found.append([Remote(name, str(path), file) for name, path, file in known if file is not None])
-    return max(found, key=len)
+        folders.append(folder)
+    collected: list[list[Remote]] = []
+    for top in folders:
+        paths = (path for file in entry.files for path in sorted(top.glob(file.path)) if path.is_file())
+        copies = {path.relative_to(top).as_posix(): path for path in paths}
+        described = ((name, path, entry.described(name)) for name, path in copies.items())
+        collected.append([Remote(name, str(path), file) for name, path, file in described if file is not None])
+    return max(collected, key=len)

@@ -29,22 +29,22 @@ class Location:
     suffixed: bool = False
 
 
-def locate(given: str | os.PathLike[str], limit: int | None = None, *, listing: bool = False) -> Location:
+def locate(source: str | os.PathLike[str], limit: int | None = None, *, listing: bool = False) -> Location:
     """Find what a user named: a path that exists comes first, then ``~``, the Hub, and wildcards.
 
     Args:
-        given: What the user named.
+        source: What the user named.
         limit: Clips to fetch of a data set of the Hub, None for all.
         listing: Whether to list the clips of such a data set as matches instead.
 
     Raises:
         SetupError: There is nothing of that name, a pattern matches nothing, or a download failed.
     """
-    text = os.fspath(given)
+    text = os.fspath(source)
     if is_on_hub(text):
-        place, listed = download(text, limit, listing=listing)
-        return Location(place, listed, listed is not None)
-    path = Path(given)
+        target, listed = download(text, limit, listing=listing)
+        return Location(target, listed, listed is not None)
+    path = Path(source)
     if os.path.lexists(path):
         return Location(path)
     if text.startswith("~"):
