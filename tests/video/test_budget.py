@@ -71,7 +71,7 @@ def test_what_is_kept_fits_and_keeps_its_shape(count: int, width: int, height: i
 
 
 def test_the_bound_that_would_do_does() -> None:
-    with pytest.raises(ClipError, match=r"max_memory of \d+ MiB would do") as caught:
+    with pytest.raises(ClipError, match=r"max_memory of \d+ MiB is enough") as caught:
         make_plan(10_000, 1280, 720, 2**30)
     needed = int(str(caught.value).split("max_memory of ")[1].split()[0])
     assert min(make_plan(10_000, 1280, 720, needed * 2**20).stored) >= 63

@@ -120,7 +120,7 @@ def test_a_path_in_a_cell_of_text_opens_clips_alone(tmp_path: Path) -> None:
     (text,) = dataset_clips(Rows(pa.table({"video_path": [str(secret)]})))
     assert text.path is None
     assert text.inline is not None
-    with pytest.raises(ClipError, match=r"no clip: .*id_rsa is not called like one"):
+    with pytest.raises(ClipError, match=r"no clip: .*id_rsa has no suffix of a clip"):
         _ = text.inline.content
 
 

@@ -282,7 +282,7 @@ class Actors(Generic[Item]):
         left = [n for n, about in self.connection.nodes.items() if not self._nodes[n].refused and self._fits(about)]
         if not left and not any(other.ready for other in self.all):
             reasons = (f"  {node.refused}" for node in self._nodes.values() if node.refused)
-            raise SetupError("No node of the cluster can do the work:", *reasons)
+            raise SetupError("No node of the cluster can run workers:", *reasons)
 
     def _fits(self, node: Mapping[str, Any]) -> bool:
         """Whether a node has room for a worker when nobody else is there."""

@@ -116,7 +116,7 @@ class RayPool(Generic[Item, Answer]):
         if len(pickled := pickle.dumps(item)) > MAX_ITEM_BYTES:
             size = f"{len(pickled) / 1e6:.1f} MB to send to a worker, more than {MAX_ITEM_BYTES / 1e6:.0f} MB"
             self._results.append(
-                Result(item, None, f"It takes {size}; write it to a file first, or use --engine local")
+                Result(item, None, f"The clip takes {size}; write it to a file first, or use --engine local")
             )
         else:
             self._queue.append(ClusterJob(item, pieces_of(pickled)))
@@ -142,8 +142,8 @@ class RayPool(Generic[Item, Answer]):
                 self._trouble = error
             if self._trouble is None and self._actors.connection.lost:
                 self._trouble = StoppedError(
-                    f"The head of the Ray cluster at {self._actors.connection.address} is gone; what was done is kept, "
-                    "and once the cluster is up the same command resumes"
+                    f"The head of the Ray cluster at {self._actors.connection.address} does not answer any more; "
+                    "results so far are saved: once the cluster is up, run the same command again to resume"
                 )
             if self._results or (self._trouble is None and until is not None and time.monotonic() >= until):
                 results, self._results = self._results, []
@@ -296,7 +296,7 @@ class RayPool(Generic[Item, Answer]):
         job = jobs[0]
         job.moves += 1
         if job.moves > _MOVES:
-            why = f"{job.moves} workers were lost with this clip in hand, the last on {actor.name}"
+            why = f"{job.moves} workers were lost while they scored this clip, the last on {actor.name}"
             self._results.append(Result(job.item, None, why, worker=actor.name))
         else:
             self._take_back([job])

@@ -97,9 +97,9 @@ def _check_token(address: str) -> None:
     split = _host_and_port(address)
     if split is not None and not _is_here(split[0]) and os.environ.get(_MODE) != "token":
         raise SetupError(
-            f"The Ray cluster at {address} is on another machine, and {_MODE} is not set to token: without tokens "
-            f"whoever reaches it can run code there; start it with {_MODE}=token and set the same here, with {_TOKEN} "
-            "or RAY_AUTH_TOKEN_PATH ('ray get-auth-token --generate' makes one)"
+            f"The Ray cluster at {address} is on another machine, and {_MODE} is not set to token: without a "
+            f"token, anyone who reaches it can run code there; start it with {_MODE}=token and set the same here, with "
+            f"{_TOKEN} or RAY_AUTH_TOKEN_PATH ('ray get-auth-token --generate' makes one)"
         )
 
 
@@ -121,7 +121,7 @@ def _check_answers(address: str) -> None:
 
 
 def _detected_address() -> str:
-    """Return the address that Ray takes for ``auto``; that word where it finds none, of which it says why itself."""
+    """Return the address that Ray takes for ``auto``; ``"auto"`` where it finds none."""
     with contextlib.suppress(Exception):
         from ray._private.services import canonicalize_bootstrap_address
 
@@ -130,16 +130,23 @@ def _detected_address() -> str:
 
 
 def check_cluster(cluster: Cluster) -> None:
-    """Make sure, without loading Ray, that a cluster may be connected to, and that its head is there.
+    """Check that a cluster may be connected to and that its head answers; loads Ray only to resolve ``auto``.
 
     Raises:
         SetupError: Ray is not installed, nothing answers, or it is on another machine and takes no token.
     """
-    if cluster.address is not None:
-        _check_token(cluster.address)
+    address = cluster.address
+    if address is not None:
+        _check_token(address)
     check_installed()
-    if cluster.address is not None:
-        _check_answers(cluster.address)
+    if address == "auto" and (address := _detected_address()) == "auto":
+        raise SetupError(
+            "No Ray cluster runs on this machine: start one with 'ray start --head', or give the address of its head "
+            "with --address HOST:PORT"
+        )
+    if address is not None:
+        _check_token(address)
+        _check_answers(address)
 
 
 def check_installed() -> None:
@@ -285,7 +292,7 @@ def _connect(cluster: Cluster) -> None:
             here = f"Ray {ray.__version__}, Python {platform.python_version()}"
             text = f"its Ray or Python is of another version than here ({here}): {text}"
         elif "Failed to connect" in text:
-            text += f"; something listens there: most likely it takes another token ({_TOKEN} or RAY_AUTH_TOKEN_PATH)"
+            text += f"; a server answers there, most likely with another token ({_TOKEN} or RAY_AUTH_TOKEN_PATH)"
         raise SetupError(f"The Ray cluster cannot {where}: {text[:_TEXT]}") from error
     _quieten()
 

@@ -212,7 +212,9 @@ class Pool(Generic[Item, Answer]):
 
     def _bury(self, worker: _Worker[Item], item: Item) -> Result[Item, Answer]:
         if worker.late and worker.loading_seconds > LOADING_TIMEOUT:
-            raise SetupError(f"A worker did not load its models within {LOADING_TIMEOUT:g} s; start again")
+            raise SetupError(
+                f"A worker did not load its models within {LOADING_TIMEOUT:g} s; run the same command again"
+            )
         code = self._drop(worker)
         failure = too_late(self._timeout) if worker.late else _cause_of_death(code, self._log)
         return Result(item, None, failure, worker.note, round(worker.seconds, 3), worker.late)
@@ -262,7 +264,7 @@ def usable_cores() -> int:
 
 def too_late(timeout: float) -> str:
     """Return why an item failed whose worker was killed after so many seconds."""
-    return f"It took longer than {timeout:g} s; raise --timeout if it may take that long"
+    return f"It took longer than {timeout:g} s; raise --timeout if it needs more"
 
 
 def checked_timeout(timeout: float | None, jobs: int) -> float | None:
@@ -309,11 +311,8 @@ def _end(process: SpawnProcess) -> int | None:
 
 def _cause_of_death(code: int | None, log: Path | None) -> str:
     if code is not None and code < 0:
-        try:
-            name = signal.Signals(-code).name
-        except ValueError:
-            name = str(-code)
-        cause = f"killed by signal {name}"
+        names = {number.value: number.name for number in signal.Signals}
+        cause = f"killed by signal {names.get(-code, -code)}"
         if -code == getattr(signal, "SIGKILL", None):
             cause += ", most likely for using too much memory: lower --max-memory or --jobs"
     else:

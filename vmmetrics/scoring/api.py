@@ -151,5 +151,7 @@ def tasks_of(
     if all(isinstance(item, str | os.PathLike) for item in items):
         return tasks_of_paths(items, settings.metrics, prompts, subject, follow_links, keep=keep, relist=relist)[0]
     if prompts is not None:
-        raise SetupError("A prompt list is for files and data sets; give arrays theirs: Clip(frames, ..., prompt=...)")
+        raise SetupError(
+            "A prompt list applies to files and data sets; pass the prompt of an array as Clip(frames, ..., prompt=...)"
+        )
     return tasks_of_arrays(items, settings.metrics, subject, fps=fps, layout=layout, **dict(settings.reading))

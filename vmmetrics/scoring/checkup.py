@@ -96,7 +96,7 @@ def _weight(name: str) -> Finding:
         path = weight_path(name)
     except SetupError as error:
         return Finding(name, False, str(error), _REINSTALL)
-    return Finding(name, True, f"{path}, {entry.bytes / 1e6:.1f} MB, {entry.licence}, SHA-256 as shipped")
+    return Finding(name, True, f"{path}, {entry.bytes / 1e6:.1f} MB, {entry.licence}, SHA-256 verified")
 
 
 def _published(entry: Published) -> Finding:
@@ -129,4 +129,4 @@ def _folder() -> Finding:
     here = Path.cwd()
     if os.access(here, os.W_OK):
         return Finding(str(here), True, "runs can be written here")
-    return Finding(str(here), False, "cannot be written to; name another place with --out")
+    return Finding(str(here), False, "not writable; choose another directory with --out")

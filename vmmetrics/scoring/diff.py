@@ -176,8 +176,10 @@ def diff(
     mixed = differing([(str(path), versions_of(of_run)) for path, of_run in zip(paths, records, strict=True)])
     if mixed and not across_versions:
         lines = (f"  {line}" for line in mixed.values())
-        raise SetupError("Scores of the runs mean different things; --across-versions compares them:", *lines)
-    notes += [f"The scores mean different things: {line}" for line in mixed.values()]
+        raise SetupError(
+            "The runs have different metric versions; to compare them anyway, add --across-versions:", *lines
+        )
+    notes += [f"Different metric versions: {line}" for line in mixed.values()]
     pairs, how, gone, new = _paired(*records)
     if not pairs:
         raise SetupError(f"No clip of {paths[1]} is in {paths[0]}, by name, content or prompt: nothing to compare")
@@ -215,13 +217,11 @@ def _common(
     first_decisive, second_decisive = ({name: part.get(name) for name in DECISIVE} for part in (first, second))
     if different := provenance.differences(first_decisive, second_decisive, names=names):
         lines = (f"  {line}" for line in different)
-        raise SetupError("The runs were not scored alike, so their scores cannot be compared:", *lines)
+        raise SetupError("The runs were scored with different settings and cannot be compared:", *lines)
     first_rest, second_rest = (
         {n: value for n, value in part.items() if n not in _REPORTED_ELSEWHERE} for part in (first, second)
     )
-    notes = [
-        f"The runs were not made alike: {line}" for line in provenance.differences(first_rest, second_rest, names=names)
-    ]
+    notes = [f"The runs differ in {line}" for line in provenance.differences(first_rest, second_rest, names=names)]
     parts = [header.get("parts", {}) for header in headers]
     odd = {name for name in parts[0].keys() & parts[1].keys() if parts[0][name] != parts[1][name]}
     notes += [f"{name} is left out: the runs define it differently" for name in sorted(odd)]
@@ -229,7 +229,7 @@ def _common(
     if not both:
         raise SetupError(f"{paths[0]} and {paths[1]} have no metric in common")
     single = in_order({*headers[0]["metrics"]} ^ {*headers[1]["metrics"]})
-    notes += [f"In one run alone: {', '.join(map(label, single))}"] if single else []
+    notes += [f"In only one of the runs: {', '.join(map(label, single))}"] if single else []
     return both, frozenset(headers[1].get("lower_is_better", ())), notes
 
 

@@ -65,8 +65,8 @@ def _lost(differences: Iterable[MeanDifference]) -> list[str]:
     whole = [d for d in differences if d.model is None]
     lost = [f"{head(d.metric)} {d.lost}" for d in whole if d.lost]
     gained = [f"{head(d.metric)} {d.gained}" for d in whole if d.gained]
-    lines = [f"Clips with a score before and none now, in no mean above: {', '.join(lost)}"] if lost else []
-    return [*lines, *([f"Clips with a score now and none before: {', '.join(gained)}"] if gained else [])]
+    lines = [f"Clips that lost their score (in no mean above): {', '.join(lost)}"] if lost else []
+    return [*lines, *([f"Clips that gained a score (in no mean above): {', '.join(gained)}"] if gained else [])]
 
 
 def verdict(difference: RunDifference, metric: str) -> tuple[bool, str]:
@@ -86,7 +86,7 @@ def verdict(difference: RunDifference, metric: str) -> tuple[bool, str]:
         return False, f"failed: worse in {'; '.join(map(_change_text, worse))}"
     if failed:
         which = f"{_clip_count(len(failed))} with a score in the first run: {listed(failed, _NAMED)}"
-        return False, f"failed: {name} failed now for {which}"
+        return False, f"failed: {name} could not be computed now for {which}"
     if empty:
         what = ", ".join(f"{head(d.metric)}{_of(d)}" for d in empty)
         return False, f"failed: no clip has a score in both runs in {what}"

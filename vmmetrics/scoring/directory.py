@@ -71,7 +71,7 @@ class RunDirectory(Locked):
         self._in_doubt = False
         self._index: RunIndex | None = None
         if self.path in _open_here:
-            raise SetupError(f"This process has {self.path} open already")
+            raise SetupError(f"{self.path} is already open in this process")
         self._scores, self._events, self._states = (Journal(self.path / name) for name in (SCORES, EVENTS, STATES))
         self._posters = Journal(self.path / POSTERS)
         try:
@@ -101,7 +101,7 @@ class RunDirectory(Locked):
             run = _joined(self.path, configuration, parts) | {"format": FORMAT}  # what format 1 wrote is read as it is
             now = json.loads(json.dumps(configuration))
             if changed := provenance.differences(now, run["configuration"]):  # the release, then
-                self.warnings.append(f"another release goes on with the run: {', '.join(changed)}")
+                self.warnings.append(f"the run is resumed with other versions: {', '.join(changed)}")
                 run["configuration"] = now
         run["metrics"] = list(in_order([*run["metrics"], *session.get("metrics", ())]))
         run |= described({**run.get("parts", {}), **parts})
@@ -321,7 +321,7 @@ def _joined(path: Path, configuration: Mapping[str, Any], parts: Mapping[str, Ma
     for name, part in run.get("parts", {}).items():
         if name in parts:
             different += provenance.differences(json.loads(json.dumps(parts[name])), part, f"{name}.")
-    refuse(different, f"{path} was scored with another configuration", "score with what the run used")
+    refuse(different, f"{path} was scored with another configuration", "use the settings of that run")
     return run
 
 

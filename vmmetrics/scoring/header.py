@@ -56,7 +56,7 @@ def read_run_json(path: Path) -> dict[str, Any]:
     """
     file = path / "run.json"
     if not file.is_file():
-        raise SetupError(f"{path} is no run directory: it has no run.json")
+        raise SetupError(f"{path} is not a run directory: it has no run.json")
     run: dict[str, Any] = check(dict[str, Any], read_json(file), file)
     if type(run.get("format")) is not int or run["format"] not in _READ:
         raise SetupError(f"{path} was written by another version of vmmetrics (format {FORMAT} or earlier expected)")

@@ -165,7 +165,7 @@ def make_boards(runs: Sequence[str], by: str | None = None) -> list[Board]:
     boards = []
     for models in groups.values():
         mixed = differing([model.versions for model in models])
-        notes = [f"Not comparable, since scores mean different things: {text}" for text in mixed.values()]
+        notes = [f"Not comparable, as the metric versions differ: {text}" for text in mixed.values()]
         boards += [_board(alike, by, notes) for alike in of_one_meaning(models, attrgetter("versions"))]
     return boards
 
@@ -179,13 +179,13 @@ def _models(run: str) -> Iterator[_Model]:
     configuration = header["configuration"]
     own = {key: part for key, part in header.get("parts", {}).items() if "range" in part}
     if not {"preset", "protocol"} <= configuration.keys():
-        raise SetupError(f"{path / 'run.json'} does not say preset and protocol; score the clips again")
+        raise SetupError(f"{path / 'run.json'} has no preset or protocol; score the clips again")
     by_model: dict[str | None, list[Record]] = {}
     warnings: list[str] = []
     for record in read_records(path, warnings):
         by_model.setdefault(record.model, []).append(record)
     if not by_model:
-        raise SetupError(f"{path} holds no clips yet")
+        raise SetupError(f"{path} has no scored clips yet")
     for model, records in by_model.items():
         shown = f"{name}/{model}" if name and model else model or name or path.resolve().name
         versions = (shown, versions_of(records))
@@ -358,7 +358,7 @@ def _configuration_notes(models: list[_Model]) -> list[str]:
         shown = [line for line in different if not line.startswith("metrics:")]
         if shown:
             more = f" and {len(shown) - _SHOWN_DIFFERENCES} more" if len(shown) > _SHOWN_DIFFERENCES else ""
-            notes.append(f"Runs were not made alike: {'; '.join(shown[:_SHOWN_DIFFERENCES])}{more}")
+            notes.append(f"The runs differ in {'; '.join(shown[:_SHOWN_DIFFERENCES])}{more}")
     return notes
 
 
@@ -390,7 +390,7 @@ def _rank_notes(rows: Sequence[Row], by: str) -> list[str]:
     for row in unranked:
         empty = [metric for metric in needed if row.cells[metric].mean is None]
         reasons = ", ".join(f"{label(metric)} ({_first_reason(row.cells[metric])})" for metric in empty)
-        what = f"no clip of {row.clips} has a score in {reasons}" if empty else "no clip has a score in all of them"
+        what = f"none of {row.clips} clips has a score in {reasons}" if empty else "no clip has a score in all of them"
         notes.append(f"{row.model} is not ranked by {by}: {what}")
     ranks = [key for key in rows[0].cells if all(row.cells[key].mean is not None for row in rows)]
     if unranked and ranks:

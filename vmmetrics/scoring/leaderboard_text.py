@@ -78,8 +78,10 @@ def board_parts(board: Board, published: Sequence[PublishedRow]) -> list[Part]:
         numbers = {key: DisplayCell(f"{score:.1f}") for key, score in printed.scores.items()}
         numbers[AVERAGE] = DisplayCell(f"{printed.average:.1f}", mark=table.mark(why))
         table.add(printed.model, *(numbers.get(key, "") for key in board.columns), reference=True)
-    shares = [f"{row.model}: places in samples of the prompts: {_share_text(row)}" for row in board.rows if row.shares]
-    return [table, Lines("remarks", "How sure this is", (*map(_step_text, board.steps), *shares, *board.notes))]
+    shares = [
+        f"{row.model}: rank shares (bootstrap over prompts): {_share_text(row)}" for row in board.rows if row.shares
+    ]
+    return [table, Lines("remarks", "Significance", (*map(_step_text, board.steps), *shares, *board.notes))]
 
 
 def _cell(cell: Cell, prompts: int) -> DisplayCell:
@@ -92,7 +94,7 @@ def _published_title(board: Board) -> str:
     """What the published numbers are to the table above them."""
     if not board.comparable:
         return "published by VMBench: not comparable with the above (other networks or another definition)"
-    few = "" if board.prompts == PROMPTS else f" over {PROMPTS:,} prompts, the above over {board.prompts:,}"
+    few = "" if board.prompts == PROMPTS else f" over {PROMPTS:,} prompts (above: {board.prompts:,})"
     return f"published by VMBench{few}"
 
 

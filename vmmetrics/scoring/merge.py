@@ -67,7 +67,7 @@ def merge(runs: Sequence[Path], out: Path) -> Merged:
     """
     out = Path(os.path.abspath(out))  # noqa: PTH100  ("." has no name, and links are kept)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise SetupError(f"{out} is taken; choose a new folder for --out")
+        raise SetupError(f"{out} already exists; choose a new folder for --out")
     headers = [read_run_json(run) for run in runs]
     for run, header in zip(runs[1:], headers[1:], strict=True):
         # they must agree in the configuration, and in what the scores that both have depend on
@@ -89,7 +89,7 @@ def merge(runs: Sequence[Path], out: Path) -> Merged:
             warnings += [f"{run}: {text}" for text in index.warnings()]
     if mixed := differing(versions):
         lines = (f"  {line}" for line in mixed.values())
-        raise SetupError("Scores of the runs mean different things; score the clips of one again:", *lines)
+        raise SetupError("The runs have different metric versions; score the clips of one again:", *lines)
     duplicates: list[str] = []
     conflicts: list[str] = []
     merged = _write(out, headers, runs, _join(sources, duplicates, conflicts))

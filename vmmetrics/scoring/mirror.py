@@ -195,8 +195,8 @@ class Mirror:
             file = self._folder / journal
             if end and (not file.is_file() or file.stat().st_size < end or not self._same(journal, end)):
                 raise SetupError(
-                    f"{safe_name(str(self._top))} holds another run; choose another address for --mirror, or bring that"
-                    " run back and go on with it (docs/remote.md)"
+                    f"{safe_name(str(self._top))} holds another run; choose another address for --mirror, or restore "
+                    "that run and resume it (docs/remote.md)"
                 )
         return ends
 
@@ -238,10 +238,10 @@ def restore(address: str, folder: Path) -> None:
     top = (address_of(address) or address).rstrip("/")
     folder = folder.absolute()
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise SetupError(f"{folder} is taken; name a new folder to bring the run back to")
+        raise SetupError(f"{folder} already exists; choose a new folder to restore the run into")
     try:
         if "run.json" not in dict(_listed(top, deep=False)):
-            raise SetupError(f"{safe_name(top)} holds no run: it has no run.json")
+            raise SetupError(f"{safe_name(top)} is not a run directory: it has no run.json")
         with making(folder) as building:
             pieces = []
             for name, _ in files_below(top):
@@ -265,9 +265,7 @@ def _fetch(uri: str, target: Path) -> None:
 def _append(piece: Path, journal: Path, start: int) -> None:
     with journal.open("ab") as file:
         if file.tell() != start:
-            raise SetupError(
-                f"A piece of {journal.name} is missing: it goes to {file.tell()}, the next begins at {start}"
-            )
+            raise SetupError(f"A part of {journal.name} is missing: bytes {file.tell()} to {start}")
         file.write(piece.read_bytes())
     piece.unlink()
     with contextlib.suppress(OSError):  # the last one

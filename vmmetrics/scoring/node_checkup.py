@@ -79,7 +79,7 @@ def _findings(here: Mapping[str, Any], there: Mapping[str, Any], skew: float) ->
     ]
     return [
         Finding("versions", not versions, "; ".join(versions) or "as here"),
-        Finding("weights", not lacking, "; ".join(lacking) or f"{len(there['shipped'])} shipped, whole"),
+        Finding("weights", not lacking, "; ".join(lacking) or f"{len(there['shipped'])} shipped, verified"),
         Finding("published weights", not missing, f"absent: {', '.join(missing)}" if missing else "as here"),
         *(gpus or [Finding("GPU", None, "none")]),
         Finding("scratch disk", scratch["free"] >= _SCRATCH_BYTES, room),

@@ -60,7 +60,7 @@ def recall(run: Path, name: str) -> Recalled:
         name: The clip's name in the run, its path, or a file of this machine that has its content.
 
     Raises:
-        SetupError: It is no run directory, the clip is not in it, or the run's models are not here.
+        SetupError: It is not a run directory, the clip is not in it, or the run's models are not here.
         ClipError: The clip could not be scored, or its file has moved or changed since.
     """
     header = read_run_json(run)
@@ -70,7 +70,7 @@ def recall(run: Path, name: str) -> Recalled:
         raise ClipError(f"{record.clip} could not be scored, so there is nothing to draw: {record.error}")
     configuration = header["configuration"]
     if configuration.get("preset") not in preset_names():
-        raise SetupError(f"{run} holds scores of {configuration.get('preset')}, which leave nothing to draw")
+        raise SetupError(f"{run} holds scores of {configuration.get('preset')}, which have nothing to draw")
     stored = check(_Configuration, configuration, f"{run / 'run.json'}, configuration")
     reading = asdict(stored.reading)
     subject = None
@@ -126,7 +126,7 @@ def _result(metric: str, line: Any, record: Record, num_frames: int) -> MetricRe
     result = result_from_json(metric, line, record.scores.get(metric), record.missing.get(metric))
     beyond = [frame for event in result.events for frame in event.frames if not 0 <= frame < num_frames]
     if beyond:
-        raise ValueError(f"events: expected frames of a clip of {num_frames} but got {beyond[0]}")
+        raise ValueError(f"events: expected frame indices below {num_frames} but got {beyond[0]}")
     empty = [name for name, values in result.series.items() if not values.size]
     if empty:
         raise ValueError(f"series.{empty[0]}: expected values but got none")
@@ -147,7 +147,9 @@ def find(records: Sequence[Record], name: str) -> Record:
         if len(matches) == 1:
             return matches[0]
         if matches:
-            raise SetupError(f"Several clips are called {name}: {listed([r.clip for r in matches], 4)}; name one whole")
+            raise SetupError(
+                f"Several clips are called {name}: {listed([r.clip for r in matches], 4)}; give the full name"
+            )
     near = difflib.get_close_matches(name, [r.clip for r in records], n=3, cutoff=0.4)
     raise SetupError(f"The run has no clip {name!r}" + (f"; did you mean {' or '.join(near)}?" if near else ""))
 
@@ -184,8 +186,8 @@ def _unchanged(record: Record) -> Iterator[Path]:
     if address is not None:
         if is_web(address) and "?" in address:
             raise ClipError(
-                f"{record.clip} cannot be fetched: of its address no more than {address} was kept, as a query may hold "
-                "a secret; download it, and name the file in place of the clip"
+                f"{record.clip} cannot be fetched: its address was stored as {address}, without the query, which may "
+                "hold a secret; download the clip and name the file instead"
             )
         check_address(address)
         scratch = Scratch()

@@ -57,7 +57,7 @@ class RunRecords(Sequence[Record]):
                     try:
                         record = Record.from_line(line)
                     except ValueError as error:
-                        words = f"{self._path} is not what {FILE} says ({error}); remove that file and start again"
+                        words = f"{self._path} does not match {FILE} ({error}); delete {FILE} and run the command again"
                         raise SetupError(words) from error
                     yield record
         except OSError as error:
@@ -73,7 +73,7 @@ def opened_index(path: Path) -> Iterator[RunIndex]:
     """Open the index of a run to read; where the directory has none that is complete, a temporary one.
 
     Raises:
-        SetupError: It is no run directory, or cannot be read.
+        SetupError: It is not a run directory, or cannot be read.
     """
     read_run_json(path)
     try:
@@ -92,7 +92,7 @@ def records_by_name(path: Path, warnings: list[str] | None = None) -> RunRecords
         warnings: Takes what was passed over because it is damaged, in words; None where that was said before.
 
     Raises:
-        SetupError: It is no run directory, or cannot be read.
+        SetupError: It is not a run directory, or cannot be read.
     """
     with opened_index(path) as index:
         if warnings is not None:

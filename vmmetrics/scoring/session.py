@@ -165,7 +165,9 @@ class Session:
         """Keep what is at work, as long as the engine grants; another interrupt ends that."""
         until = time.monotonic() + (seconds := self._engine.drain())
         if seconds and self._engine.busy and self._listener:
-            self._listener.warn([f"stopping: clips at work have {seconds:g} s to end; Ctrl-C again stops at once"])
+            self._listener.warn(
+                [f"stopping: running clips have {seconds:g} s to finish; press Ctrl-C again to stop at once"]
+            )
         while self._engine.busy and time.monotonic() < until:
             self._keep(_POLL_SECONDS)
 
@@ -186,7 +188,7 @@ class Session:
         if changed and self._listener:
             names = ", ".join(f"{label(metric)} (now version {version_of(metric)})" for metric in in_order(changed))
             number = "1 clip is" if clips == 1 else f"{clips} clips are"
-            self._listener.warn([f"{number} scored again, because scores mean something else than before: {names}"])
+            self._listener.warn([f"{number} scored again, because metric versions have changed: {names}"])
 
     def _hand_out(self, pending: deque[Task]) -> None:
         """Submit clips while a worker is free, passing over those that another process has in hand."""

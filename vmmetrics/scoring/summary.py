@@ -105,7 +105,7 @@ class Summary:
         """Which metrics have scores that do not all mean the same, and which tags are not broken down by, in words."""
         counts = sorted(self._versions.items())
         named = [(f"{n} clip{'s' * (n > 1)}", {metric: (version,)}) for (metric, version), n in counts]
-        mixed = [f"scores mean different things: {text}" for text in differing(named).values()]
+        mixed = [f"metric versions differ: {text}" for text in differing(named).values()]
         many = [tag for tag in self.tags if len(self._groups[f"tag {tag}"][0]) >= MOST_VALUES]
         return mixed + [f"tag {tag} has {MOST_VALUES:,} values or more: not in breakdown.csv" for tag in many]
 

@@ -78,7 +78,7 @@ def tasks_of_paths(
         clips = listed_clips(there, keep, relist, notes, progress, write=not listing)
         if again := _add_listed(tasks, clips, metrics, lookup, follow_links):
             were = "was" if again == 1 else "were"
-            notes.append(f"{again:,} of the clips listed {were} named before; each is scored once")
+            notes.append(f"{again:,} of the listed clips {were} listed twice; each is scored once")
     return tasks, lookup.unmatched(chain(sources, (Source(Path(task.key), task.clip) for task in tasks)))
 
 

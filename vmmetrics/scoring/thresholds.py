@@ -54,7 +54,7 @@ class ThresholdCheck:
         of = f"{name} of {self.model}" if self.model is not None else name
         if self.mean is None:
             none = "the clip has no score" if self.clips == 1 else f"none of {self.clips} clips has a score"
-            return f"failed: {of}: {none}, and {self.threshold.least:g} is wanted"
+            return f"failed: {of}: {none}; required: at least {self.threshold.least:g}"
         interval = "" if self.mean.low is None else f" [{self.mean.low:.4f}, {self.mean.high:.4f}]"
         over = f"over {self.mean.clips} of {self.clips} clips"
         gap = self.mean.mean - self.threshold.least
@@ -92,7 +92,7 @@ def read_threshold(text: str, metrics: Sequence[str], protocol: str = "vmmetrics
         raise ValueError(f"there is no INDEX under protocol {protocol}")
     registered = find(metric)
     if registered is not None and not registered.higher_is_better:
-        raise ValueError(f"less of {metric} is better, so it cannot fail under a number")
+        raise ValueError(f"less of {metric} is better, so it has no lower threshold")
     return Threshold(metric, least)
 
 

@@ -99,7 +99,7 @@ class Scorer:
             scores = suite.score_clip(clip) if scene is None else suite.score_scene(scene)
             pictures, problems = pictures_of(clip, scene, scores.results)
             if task.path is not None and state(task.path) != before:
-                raise ClipError("The file was written to while it was scored; run again once it is complete")
+                raise ClipError("The file changed while it was scored; run again once it is complete")
             record = task.record(
                 self._settings,
                 sha256=sha256,

@@ -53,12 +53,12 @@ def _run(path: str) -> Mapping[str, str]:
         raise cannot("read", f"the plugin {path}", error) from error
     spec = util.spec_from_file_location(f"vmmetrics_plugin_{sha256[:16]}", path)
     if spec is None or spec.loader is None:
-        raise SetupError(f"The plugin {path} is no Python file: its name must end in .py")
+        raise SetupError(f"The plugin {path} is not a Python file: its name must end in .py")
     name = {"plugin": Path(path).name, "sha256": sha256}
     with registering(name):
         try:
             module = sys.modules[spec.name] = util.module_from_spec(spec)
             spec.loader.exec_module(module)
         except Exception as error:
-            raise SetupError(f"The plugin {path} fails: {type(error).__name__}: {error}") from error
+            raise SetupError(f"The plugin {path} failed: {type(error).__name__}: {error}") from error
     return name

@@ -87,7 +87,7 @@ def guess_layout(shape: tuple[int, ...]) -> str:
         if len(fits) == 1:
             return fits[0]
         if fits:
-            raise ClipError(f"Shape {shape} can be read as {' or '.join(fits)}; say which with layout=")
+            raise ClipError(f"Shape {shape} can be read as {' or '.join(fits)}; pass layout=")
     if any(shape[axis] in (1, 3, 4) for axis in (0, 1, 3)):
         raise ClipError(
             f"Shape {shape} has a side under {_MIN_GUESSED_SIDE} pixels, too short to guess the axes from; say "

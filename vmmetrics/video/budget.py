@@ -129,7 +129,7 @@ def make_plan(count: int, width: int, height: int, max_memory: int, most: int = 
         needed = math.ceil(clip_bytes(count, *smallest) / _MIB)
         raise ClipError(
             f"{count} frames of {width}x{height} do not fit into {max_memory / _MIB:g} MiB with a short side of "
-            f"at least {MIN_SIDE} pixels; max_memory of {needed} MiB would do"
+            f"at least {MIN_SIDE} pixels; max_memory of {needed} MiB is enough"
         )
     sizes = range(max(smallest), max(full))  # by the long side, so that every size keeps the aspect
     long = bisect_right(sizes, max_memory, key=lambda side: clip_bytes(count, *_scaled(full, side)))

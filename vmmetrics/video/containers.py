@@ -144,7 +144,7 @@ def opened(path: Path) -> Iterator[tuple[InputContainer, VideoStream]]:
                 file, "r", options={"format_whitelist": _FORMATS, "protocol_whitelist": "file"}
             )
         except (av.FFmpegError, ValueError) as error:
-            raise ClipError(f"Not a video file that can be read, or cut short: {os_reason(error)}") from error
+            raise ClipError(f"Not a video file, or cut short: {os_reason(error)}") from error
         try:
             streams = [s for s in container.streams.video if not s.disposition & Disposition.attached_pic]
             if not streams:

@@ -158,9 +158,7 @@ def models_of(parts: Sequence[tuple[str, ...]], remarks: list[str]) -> list[str 
     named = list(dict.fromkeys(model for model in models if model is not None))
     stray = ["/".join(part) for part, model in zip(parts, models, strict=True) if model is None]
     if named and stray:
-        remarks.append(
-            f"{some(stray, 'clip')} beside the {some(named, 'model folder')}: without a model, the others keep theirs"
-        )
+        remarks.append(f"{some(stray, 'clip')} outside the {some(named, 'model folder')}: scored without a model name")
     return models
 
 

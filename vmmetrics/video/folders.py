@@ -167,7 +167,7 @@ def read_animation(path: Path, kind: str, limits: Limits) -> Decoded:
                 allowed = f"{limits.max_memory / 2**20:.0f} MiB allowed"
                 raise ClipError(
                     f"The WebP of {size / 2**20:.0f} MiB takes twice as much to decode, more than the {allowed}; "
-                    f"max_memory of {math.ceil(2 * size / 2**20)} MiB would do"
+                    f"raise max_memory to {math.ceil(2 * size / 2**20)} MiB"
                 )
         promise = _PROMISES[kind](data)
     if promise.fault:
@@ -175,7 +175,7 @@ def read_animation(path: Path, kind: str, limits: Limits) -> Decoded:
     if not promise.delays_ms:
         raise ClipError(f"Expected at least one frame but the {name} holds none")
     if len(promise.delays_ms) == 1 and kind == "png" and path.suffix.lower() != ".apng":
-        raise ClipError("This is a still picture, not a clip; a clip made of pictures is a folder of them")
+        raise ClipError("This is a still image, not a clip; to score a sequence of images, name the folder with them")
     count, number, transparent = len(promise.delays_ms), 0, False
     try:
         with _opened(path, name) as picture:
@@ -279,7 +279,7 @@ def opened_picture(path: Path) -> Iterator[Image.Image]:
     except Exception as error:  # Pillow's decoders raise whatever the damage provokes
         reason = os_reason(error) if isinstance(error, OSError) else str(error)
         if isinstance(error, UnidentifiedImageError):
-            reason = f"it is no {', '.join(_FORMATS)} picture"
+            reason = f"it is not a {', '.join(_FORMATS)} image"
         raise ClipError(f"Frame {path.name} cannot be read: {reason}") from error
 
 

@@ -50,7 +50,7 @@ def download(text: str, limit: int | None = None, *, listing: bool = False) -> t
     address = re.sub("^hf:/+", "hf://", text)
     match = _ADDRESS.fullmatch(address)
     if match is None:
-        raise SetupError(f"{text}: expected hf://datasets/ORG/NAME, with @REVISION and /PATH where wanted")
+        raise SetupError(f"{text}: expected hf://datasets/ORG/NAME, optionally with @REVISION and /PATH")
     revision = None if match["revision"] is None else unquote(match["revision"])
     inside = (match["path"] or "").strip("/")
     if ".." in inside.split("/"):

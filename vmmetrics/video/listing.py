@@ -71,7 +71,7 @@ def listed_clips(
     file = None if keep is None else keep / CLIP_LIST
     when = None if file is None or relist or not folders else listed_when(file, folders)
     if when is not None and file is not None:
-        remarks.append(f"{file} of {when} says which clips there are; --relist lists them again")
+        remarks.append(f"{file} of {when} lists the clips; add --relist to list them again")
         yield from read_manifest(file)
     elif folders:
         clips = list_clips(folders, remarks, progress)
@@ -202,7 +202,7 @@ def _in_folder(
     passed = [f"{others[suffix]} {suffix}" for suffix in (".webp", ".parquet", ".png", ".jpg") if others[suffix]]
     if passed:
         remarks.append(
-            f"{safe_name(top)}: passed over {', '.join(passed)}; at an address, only video files and arrays are clips"
+            f"{safe_name(top)}: skipped {', '.join(passed)}; at an address, only video files and arrays are clips"
         )
     names = _in_order(list(clips))
     models = models_of([tuple(name.split("/")) for name in names], remarks)
@@ -263,7 +263,7 @@ def _fetch_texts(top: str, clips: Sequence[str], texts: Sequence[tuple[str, int]
             (copies / name).parent.mkdir(parents=True, exist_ok=True)
             (copies / name).write_bytes(data)
         except (OSError, ValueError) as error:
-            raise SetupError(f"Cannot keep {name} in {copies} while its prompts are read: {error}") from error
+            raise SetupError(f"Cannot copy {name} to {copies} to read its prompts: {error}") from error
 
     with ThreadPoolExecutor(_READERS) as readers:
         for _ in readers.map(fetch, jobs):

@@ -85,7 +85,7 @@ def _matching(root: Path, parts: tuple[str, ...]) -> Iterator[Path]:
             if hidden or not any(part.startswith(".") for part in path.relative_to(root).parts):
                 yield path
     except (ValueError, NotImplementedError, re.error) as error:  # "a**" and the like
-        raise SetupError(f"{root / Path(*parts)} is no pattern: {error}") from error
+        raise SetupError(f"{root / Path(*parts)} is not a valid pattern: {error}") from error
 
 
 def _nearest(path: Path) -> str:

@@ -190,7 +190,7 @@ def _location(location: str, path: Path, origin: str | None) -> str:
         except RuntimeError:
             raise ValueError(f"there is no home folder for {printable(location)[:_SHOWN]}") from None
     if location.startswith(("/", "~")) or ".." in location.split("/"):
-        raise ValueError(f"a list from elsewhere names no file of this machine: {printable(location)[:80]}")
+        raise ValueError(f"a remote list cannot name a file of this machine: {printable(location)[:80]}")
     return f"{origin.rpartition('/')[0]}/{location}"
 
 

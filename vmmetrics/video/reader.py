@@ -338,13 +338,13 @@ def _kind(path: Path, root: Path | None) -> str:
     array = _ARRAY_SUFFIXES.get(suffix)
     if array is not None:
         if not head.startswith(_ARRAY_HEADS[array]):
-            raise ClipError(f"The {suffix} file cannot be read: it does not begin as one; save the clip again")
+            raise ClipError(f"The {suffix} file cannot be read: its content is of another format; save the clip again")
         return array
     if suffix == ".npz":
         raise ClipError("An .npz archive can hold several arrays; save the frames as .npy")
     kind = folders.sniff(head)  # content decides, not the name: GIFs called .mp4 are common
     if kind is None and (suffix in folders.FRAME_SUFFIXES or head.startswith(b"\xff\xd8\xff")):
-        raise ClipError("This is a still picture, not a clip; a clip made of pictures is a folder of them")
+        raise ClipError("This is a still image, not a clip; to score a sequence of images, name the folder with them")
     return kind or "video"
 
 

@@ -156,5 +156,5 @@ def _content(dataset: Any, column: str, row: int) -> bytes:
     path = cell.get("path") if isinstance(cell, dict) else cell
     why = f"there is no file {path}"
     if path and Path(path).suffix.lower() not in CLIP_SUFFIXES:
-        why = f"{path} is not called like one ({', '.join(sorted(CLIP_SUFFIXES))})"
+        why = f"{path} has no suffix of a clip ({', '.join(sorted(CLIP_SUFFIXES))})"
     raise ClipError(f"Row {row} of the data set holds no clip" + (f": {why}" if path else ""))

@@ -182,7 +182,7 @@ def test_copies_are_checked_too(home: Path, publish: Publish, heard: Heard, tmp_
         fetch(["one"], heard.listener, copies=tmp_path)
     assert (tmp_path / "a.bin").read_bytes() == OTHER
     assert not (home / "one" / "a.bin").exists()
-    with pytest.raises(SetupError, match="is no folder"):
+    with pytest.raises(SetupError, match="is not a folder"):
         fetch(["one"], heard.listener, copies=tmp_path / "nowhere")
 
 

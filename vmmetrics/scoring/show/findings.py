@@ -56,7 +56,7 @@ def _unsteadiness(results: Mapping[str, MetricResult]) -> list[Event]:
             continue
         charged = 1 - result.score - len(result.events) / len(result.series["unsteadiness"])
         if charged >= LEAST_CHARGE:
-            events.append(Event(metric, (), "things become others from frame to frame", magnitude=charged))
+            events.append(Event(metric, (), "content changes from frame to frame", magnitude=charged))
     return events
 
 

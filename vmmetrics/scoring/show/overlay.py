@@ -226,7 +226,7 @@ def _read_tracks(tracks: _Tracks, frames: int) -> PointTracks:
         return PointTracks.none(frames)
     points = [_points(xy, _UNIT) for xy in tracks.xy]
     if any(len(xy) != frames for xy in points):
-        raise ValueError(f"tracks: expected places in {frames} frames")
+        raise ValueError(f"tracks: expected positions in {frames} frames")
     visible = np.stack([_read_marks(marks, frames) for marks in tracks.visible], axis=1)
     return PointTracks(np.stack(points, axis=1), visible, np.asarray(tracks.query_frames, np.int64))
 

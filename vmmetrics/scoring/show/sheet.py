@@ -176,7 +176,7 @@ KEY_FRAMES = 6
 COLUMNS = 3
 LISTED_EVENTS = 14
 LEGEND = (
-    "Coloured areas: moving objects, with their tracked points and the way they came. Skeletons: blue left, orange "
+    "Coloured areas: moving objects, with their tracked points and their trails. Skeletons: blue left, orange "
     "right. Red: cost points; grey: excused. Triangles: the frames above."
 )
 _HEADER = 160

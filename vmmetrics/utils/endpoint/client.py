@@ -169,7 +169,7 @@ class Client:
         except NoAnswerError as error:
             self._silent += 1
             if self._silent >= GIVE_UP:
-                raise NoAnswerError(f"{self.settings.address} is gone: {error}") from error
+                raise NoAnswerError(f"{self.settings.address} no longer answers: {error}") from error
             return Answer(None, "unreachable", str(error))
         self._silent = 0
         return read_answer(reply, question.shape, question.check)

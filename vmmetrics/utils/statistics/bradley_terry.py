@@ -157,7 +157,7 @@ def fit_strengths(
     tie_share = float(pairs.counts[:, TIE].sum() / total)
     if tie_share == 1:
         raise SetupError(
-            "Every comparison is a tie: no item can be told from another, and the tie parameter is endless"
+            "Every comparison is a tie: items cannot be ranked, and the tie parameter has no finite estimate"
         )
     graph = build_win_graph(len(items), *pairs)
     if prior_sd is None and not graph.has_maximum:
@@ -212,7 +212,7 @@ class _Fit:
                 break  # no better number can be represented
             value = new
         else:
-            raise SetupError(f"The fit of {self.model.name} did not settle in {_MAX_STEPS} steps")
+            raise SetupError(f"The fit of {self.model.name} did not converge in {_MAX_STEPS} steps")
         component = self.graph.component
         beta -= (np.bincount(component, beta) / np.bincount(component))[component]
         return self._result(items, beta, tau)

@@ -136,11 +136,11 @@ def _limits(table: FloatArray, inconsistency: FloatArray, steps: int) -> list[st
             f"the raters form {groups} groups without a clip in common: biases are relative to the group's mean"
         )
     if len(table) < 3:
-        notes.append("with under 3 raters it is not known who is the more consistent: this is the mean less bias")
+        notes.append("with fewer than 3 raters their consistency cannot be estimated: this is the mean without bias")
     spread = float(np.nanstd(table))
     if len(table) > 2 and spread > 0 and (collapsed := int(np.sum(inconsistency < COLLAPSED * spread))):
         raters = "one rater" if collapsed == 1 else f"{collapsed} raters"
-        notes.append(f"the solver took {raters} for the truth, as happens with few raters or clips: use the plain mean")
+        notes.append(f"the solver collapsed onto {raters}, as happens with few raters or clips: use the plain mean")
     if steps >= _MAX_STEPS:
-        notes.append(f"the solver did not settle in {_MAX_STEPS} steps")
+        notes.append(f"the solver did not converge in {_MAX_STEPS} steps")
     return notes

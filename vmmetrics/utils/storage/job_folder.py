@@ -55,7 +55,7 @@ class SoleFolder(Locked):
             raise _unwritable(path, self.HOLDS, error) from error
         try:
             if not self._locks.try_acquire(0):
-                raise SetupError(f"Another process is at work in {path}")
+                raise SetupError(f"Another process is using {path}")
             self.record = self._joined(configuration)
             self._read()
         except BaseException:
@@ -72,7 +72,7 @@ class SoleFolder(Locked):
         new = not (self.path / self.RECORD).exists()
         record: dict[str, Any] = {"format": self.FORMAT, "configuration": now} if new else self._stored()
         different = differences(now, record["configuration"])
-        refuse(different, f"{self.path} was begun with other settings", "go on with those")
+        refuse(different, f"{self.path} was begun with other settings", "use those")
         if self._started(record) or new:
             self._save(record)
         return record

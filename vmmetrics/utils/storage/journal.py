@@ -98,7 +98,7 @@ class Journal:
     def mend(self) -> list[str]:
         """:meth:`cut_torn_tail`, in words where there was one."""
         cut = self.cut_torn_tail()
-        return [f"{self.path.name}: cut {cut} bytes of a line that was never finished"] if cut else []
+        return [f"{self.path.name}: cut {cut} bytes of an unfinished line"] if cut else []
 
     def cut_torn_tail(self) -> int:
         """Remove what follows the last line end, the rest of a write that was cut off; return how many bytes."""
@@ -140,7 +140,7 @@ class Journal:
             if new:
                 sync_folder(self.path.parent)
         except OSError as error:
-            raise SetupError(f"{cannot('write', self.path, error)}; what was scored before is kept") from error
+            raise SetupError(f"{cannot('write', self.path, error)}; earlier results are saved") from error
 
     def _check_file(self, start: int = 0) -> bool:
         """Whether the file is there; raise where it no longer holds what was read or written before."""
@@ -211,9 +211,9 @@ def _raw_lines(file: BinaryIO, start: int) -> Iterator[RawLine]:
 
 def sentences(name: str, damaged: Sequence[tuple[int, str]], then: str = "") -> list[str]:
     """Say which lines of a file were passed over and why; of many the first."""
-    texts = [f"{name} line {number} is damaged and was passed over ({why}){then}" for number, why in damaged[:_NAMED]]
+    texts = [f"{name} line {number} is damaged and was skipped ({why}){then}" for number, why in damaged[:_NAMED]]
     more = len(damaged) - _NAMED
-    return [*texts, f"{name}: {more:,} more lines are damaged and were passed over{then}"] if more > 0 else texts
+    return [*texts, f"{name}: {more:,} more lines are damaged and were skipped{then}"] if more > 0 else texts
 
 
 def decoded(raw: bytes, kind: type[T]) -> tuple[Line, T]:

@@ -73,8 +73,8 @@ class ByteLocks:
             same = False
         if not same:
             raise SetupError(
-                f"{self._path} was removed or replaced while this process used it; what was done before is kept, "
-                "start again"
+                f"{self._path} was removed or replaced while this process used it; earlier results are saved: "
+                "run the same command again"
             )
 
     def release(self, byte: int) -> None:

@@ -50,7 +50,7 @@ class ChangedError(RemoteError):
 
 
 class _TruncatedError(OSError):
-    """Fewer bytes came than the store stated."""
+    """Fewer bytes arrived than the store stated."""
 
 
 def check_address(uri: str) -> None:
@@ -153,7 +153,9 @@ def _download(uri: str, target: Path, expected: FileState, room: Callable[[int],
     digest, count = hashlib.sha256(), 0
     with _opened(uri) as (state, source):
         if state.differs(expected):
-            raise ChangedError(f"It changed since it was listed (then {expected}, now {state}); --relist takes it anew")
+            raise ChangedError(
+                f"It changed since it was listed (then {expected}, now {state}); add --relist to list it again"
+            )
         with _writing(target):
             room(state.bytes or 0)
             file = target.open("r+b" if target.exists() else "wb")
@@ -168,7 +170,7 @@ def _download(uri: str, target: Path, expected: FileState, room: Callable[[int],
                     file.flush()
             file.truncate()
     if state.bytes is not None and count != state.bytes:
-        raise _TruncatedError(f"{count} of {state.bytes} bytes came")
+        raise _TruncatedError(f"{count} of {state.bytes} bytes arrived")
     if not is_web(uri):  # which was one request; a file of a store is read in pieces
         store, path = _store(uri)
         now = state_of_info(store.info(path))
@@ -235,7 +237,7 @@ def _retried(uri: str, step: Callable[[], T]) -> T:
         except Exception as error:  # whatever botocore, aiohttp and others raise
             if number + 1 == TRIES or not _passing(error):
                 tries = f" ({number + 1} tries)" if number else ""
-                failure = RemoteError(f"{safe_name(uri)} cannot be had: {_reason(error)}{tries}")
+                failure = RemoteError(f"{safe_name(uri)} cannot be fetched: {_reason(error)}{tries}")
                 raise failure from (FileNotFoundError() if isinstance(error, FileNotFoundError) else None)
         time.sleep(PAUSE * 2**number * random.uniform(0.5, 1.5))  # noqa: S311 - no secret hangs on it
     raise AssertionError

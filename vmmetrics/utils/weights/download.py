@@ -47,7 +47,7 @@ class _TooLargeError(Exception):
 
 
 _TOO_LARGE = (
-    "the server sends more than the {} bytes that were expected at most. Nothing was kept; take another mirror, or "
+    "the server sends more than the {} bytes that were expected at most. Nothing was saved; use another mirror, or "
     "copies with --from-folder"
 )
 
@@ -59,9 +59,11 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
         newurl = args[-1]
         old, new = urllib.parse.urlsplit(req.full_url), urllib.parse.urlsplit(newurl)
         if new.scheme not in ("http", "https"):
-            raise SetupError(f"{req.full_url} leads to {web.quoted(newurl)}, which is not on the web; not followed")
+            raise SetupError(
+                f"{req.full_url} redirects to {web.quoted(newurl)}, which is not a web address; not followed"
+            )
         if old.scheme == "https" and new.scheme != "https":
-            raise SetupError(f"{req.full_url} leads to {web.quoted(newurl)}, which is not encrypted; not followed")
+            raise SetupError(f"{req.full_url} redirects to {web.quoted(newurl)}, which is not encrypted; not followed")
         following = super().redirect_request(req, *args, **more)
         if following is not None and old.netloc != new.netloc:
             following.remove_header("Authorization")
@@ -112,8 +114,8 @@ def download(
             idle, before = 0, _size(part)
         if idle == TRIES:
             raise SetupError(
-                f"{url}: {_reason(failure)}; gave up after {TRIES} tries. {_size(part)} bytes are kept in {part}, and "
-                "the same command goes on from there"
+                f"{url}: {_reason(failure)}; gave up after {TRIES} tries. {_size(part)} bytes are in {part}: run the "
+                "same command again to resume"
             ) from failure
         time.sleep(PAUSE * 2**idle)
 
@@ -210,11 +212,11 @@ def _extent(response: web.Response, have: int) -> tuple[int, int | None]:
     match = _RANGE.fullmatch(response.headers.get("Content-Range") or "")
     if response.status == http.client.PARTIAL_CONTENT:
         if match is None or int(match[1]) != have:
-            raise _CutOffError("the server sent another part than was asked for")
+            raise _CutOffError("the server sent another part than requested")
         return have, None if match[2] == "*" else int(match[2])
     length = response.headers.get("Content-Length")
     if length is not None and _LENGTH.fullmatch(length) is None:
-        raise _CutOffError("the server states a length that is none")
+        raise _CutOffError("the server states an invalid length")
     return 0, None if length is None else int(length)
 
 

@@ -166,7 +166,7 @@ def _settle(entry: Published, remote: Remote, whole: Path, home: Path, listener:
     fault = fault or folder.differs(sha256, remote.file, recorded.get(remote.path))
     if fault is not None:
         whole.unlink()
-        raise SetupError(f"{entry.name}: {remote.path}: {who} {fault}. It was not kept")
+        raise SetupError(f"{entry.name}: {remote.path}: {who} {fault}. It was deleted")
     whole.replace(home / entry.name / remote.path)
     record(entry, home, {remote.path: sha256})
     listener.say(f"{entry.name}: {remote.path}, SHA-256 {sha256}")
@@ -174,7 +174,7 @@ def _settle(entry: Published, remote: Remote, whole: Path, home: Path, listener:
 
 def _copy_all(lacking: list[Inspection], copies: Path, home: Path, listener: FetchListener, *, alone: bool) -> None:
     if not copies.is_dir():
-        raise SetupError(f"{copies} is no folder")
+        raise SetupError(f"{copies} is not a folder")
     plan: list[tuple[Published, Remote]] = []
     for inspection in lacking:
         there = find_copies(inspection.entry, copies, alone=alone)

@@ -57,7 +57,7 @@ def fault_of(path: Path, name: str | None = None) -> str | None:
         try:
             json.loads(path.read_text(encoding="utf-8"))
         except (ValueError, RecursionError) as error:
-            return f"is no JSON: {error}"
+            return f"is not JSON: {error}"
     return None
 
 
@@ -66,7 +66,7 @@ def _fault_of_safetensors(path: Path) -> str | None:
     with path.open("rb") as file:
         length = int.from_bytes(file.read(_HEADER_LENGTH), "little")
         if length > _LONGEST_HEADER:
-            return "is no safetensors file"
+            return "is not a safetensors file"
         text = file.read(length)
     if len(text) < length:
         return f"is cut off at {size} bytes, inside its header"
@@ -74,9 +74,9 @@ def _fault_of_safetensors(path: Path) -> str | None:
         header = json.loads(text)
         ends = [int(entry["data_offsets"][1]) for name, entry in header.items() if name != "__metadata__"]
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError):
-        return "is no safetensors file"
+        return "is not a safetensors file"
     whole = _HEADER_LENGTH + length + max(ends, default=0)
-    return None if size == whole else f"has {size} bytes where its header speaks of {whole}: it is cut off or altered"
+    return None if size == whole else f"has {size} bytes where its header states {whole}: it is cut off or altered"
 
 
 LOCK = "weights.lock.json"
@@ -120,7 +120,7 @@ class Inspection:
     @property
     def complaint(self) -> str:
         """What is wrong, and what mends it."""
-        return f"{self.problem}; mend it with: {self.command}"
+        return f"{self.problem}; fix it with: {self.command}"
 
     @property
     def problem(self) -> str:
@@ -183,7 +183,7 @@ def resolve_all(names: Iterable[str], home: Path | None = None) -> dict[str, Pat
         raise SetupError(
             "Weights are missing or damaged:",
             *(f"  {one.problem}" for one in broken),
-            f"mend it with: vmmetrics weights fetch {' '.join(one.entry.name for one in broken)}",
+            f"fix it with: vmmetrics weights fetch {' '.join(one.entry.name for one in broken)}",
         )
     return {one.entry.name: one.path for one in inspections}
 
