@@ -32,7 +32,7 @@ _THREADS = "OMP_NUM_THREADS"  # of numpy; with another number than here, as Ray 
 
 @dataclass
 class _Node:
-    """How far a node is used."""
+    """State of a node."""
 
     greeted: bool = False  # a worker said that it runs there
     refused: str = ""  # why
@@ -49,7 +49,7 @@ class _Node:
 
     @property
     def barred(self) -> bool:
-        """Whether no worker is started there now."""
+        """True while no worker may be started there."""
         return bool(self.refused) or self.paused > 0
 
 
@@ -96,7 +96,7 @@ class ClusterActor(Generic[Item]):
 
     @property
     def ready(self) -> bool:
-        """Whether it takes items."""
+        """True if it takes items."""
         return self.pending is None
 
     @property
@@ -155,7 +155,7 @@ class Actors(Generic[Item]):
 
     @property
     def can_start(self) -> bool:
-        """Whether a worker may be started: the head is there, and a node that has room for one is not barred."""
+        """Return True if a worker may be started: the head answers, and some node with room for one is not barred."""
         if self.connection.in_doubt or self._nodes[None].barred:
             return False
         fit = [name for name, node in self.connection.nodes.items() if self._fits(node)]
@@ -285,12 +285,12 @@ class Actors(Generic[Item]):
             raise SetupError("No node of the cluster can run workers:", *reasons)
 
     def _fits(self, node: Mapping[str, Any]) -> bool:
-        """Whether a node has room for a worker when nobody else is there."""
+        """Return True if an empty node of this size has room for a worker."""
         has = node["Resources"]
         return bool(has.get("CPU", 0) >= self._cluster.cpus and has.get("GPU", 0) >= self._cluster.gpus)
 
     def node_lives(self, actor: ClusterActor[Item]) -> bool:
-        """Whether a worker's node is in the cluster, as far as known."""
+        """Return True unless a worker's node is known to have left the cluster."""
         return actor.node is None or actor.node in self.connection.nodes
 
     def printed(self, actor: ClusterActor[Item]) -> str:

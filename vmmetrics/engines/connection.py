@@ -76,7 +76,7 @@ def _host_and_port(address: str) -> tuple[str, int] | None:
 
 
 def _is_here(host: str) -> bool:
-    """Whether a host is this machine: whether its address can be bound."""
+    """Return True if a host is this machine, that is, its address can be bound."""
     try:
         addresses = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)
     except OSError:
@@ -210,12 +210,12 @@ class Connection:
 
     @property
     def lost(self) -> bool:
-        """Whether the head refuses connections, or no longer answers."""
+        """True if the head refuses connections or no longer answers."""
         return self._refused >= _REFUSALS or self._silent > _SILENT_SECONDS
 
     @property
     def in_doubt(self) -> bool:
-        """Whether the head did not answer just now, so that asking it anything may block."""
+        """True if the head did not answer just now, so that a request may block."""
         return self._refused > 0 or self._silent > _DOUBT_SECONDS
 
     @property
@@ -226,7 +226,7 @@ class Connection:
 
     @property
     def free(self) -> Mapping[str, float]:
-        """What no worker has, by Ray's name of it (``CPU``, ``GPU``)."""
+        """Free resources by Ray's name (``CPU``, ``GPU``)."""
         with self._lock:
             return dict(self._free)
 

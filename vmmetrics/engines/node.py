@@ -1,4 +1,4 @@
-"""What runs on the nodes of a cluster: a worker with its handler, and a look at the node for ``doctor``."""
+"""Code that runs on the nodes of a cluster: a worker with its handler, and the check of a node for ``doctor``."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _MEGABYTES = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Greeting:
-    """What a worker says of itself before it loads anything.
+    """Identity of a worker, sent before it loads anything.
 
     Attributes:
         node: Ray's name of its node.

@@ -291,7 +291,7 @@ def _kill(process: SpawnProcess) -> None:
 
 
 def _reaped(process: int) -> bool:
-    """Whether a process was waited for; its number may then be that of another process or group."""
+    """Return True if a process was waited for; its number may then be that of another process or group."""
     try:
         os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:

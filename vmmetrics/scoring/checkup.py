@@ -1,4 +1,4 @@
-"""What an installation has, what it lacks, and the command that mends it."""
+"""Check of an installation: what is present, what is missing, and the command that installs it."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _weight(name: str) -> Finding:
 
 
 def _published(entry: Published) -> Finding:
-    """What is here of a published checkpoint; that nothing is, is no fault."""
+    """Report the state of a published checkpoint; one that was never fetched is no fault."""
     inspection = inspect(entry, effort="sizes")
     if inspection.whole:
         return Finding(entry.name, True, f"{inspection.path}, {entry.licence}")
@@ -110,7 +110,7 @@ def _published(entry: Published) -> Finding:
 
 
 def _preset(name: str) -> Finding:
-    """Whether a preset scores a clip of a moving square, from perception to scores."""
+    """Score a synthetic clip of a moving square with a preset, from perception to scores."""
     y, x = np.mgrid[:64, :64]
     frames = np.stack([np.where(abs(x - 16 - 4 * t) + abs(y - 32) < 12, 230, 40 + x // 2) for t in range(6)])
     try:

@@ -33,7 +33,7 @@ _REPORTED_ELSEWHERE = (*DECISIVE, "label", "comparable", "motion_index")  # the 
 
 @dataclass(frozen=True, slots=True)
 class MeanDifference:
-    """How far the mean of a metric moved, on the clips that have a score in both runs.
+    """Difference of a metric's mean between two runs, on the clips that have a score in both.
 
     Attributes:
         model: The model; None for all clips.
@@ -69,7 +69,7 @@ class MeanDifference:
 
     @property
     def worsened(self) -> bool:
-        """Whether the second mean is the worse one, by chance or not."""
+        """True if the second mean is worse; says nothing about significance."""
         return self.difference is not None and (self.difference > 0 if self.lower_is_better else self.difference < 0)
 
 
@@ -88,7 +88,7 @@ class ClipPair:
 
 @dataclass(frozen=True, slots=True)
 class RunDifference:
-    """What changed from one run to another.
+    """Comparison of two runs: means, paired clips, and clips that only one of them has.
 
     Attributes:
         label: Preset, protocol, and what the scores may be compared with.

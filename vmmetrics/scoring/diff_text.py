@@ -1,4 +1,4 @@
-"""What changed between two runs, for people."""
+"""Tables and verdict for a comparison of two runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where tasks are worked on: in this process, or in workers that may die without taking the run along."""
+"""Execution of tasks: in this process, or in worker processes whose death does not end the run."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Engine(Protocol):
 
     @property
     def free(self) -> int:
-        """How many tasks it would take now."""
+        """Number of tasks that can be submitted now."""
 
     @property
     def busy(self) -> int:
-        """How many tasks were submitted and not collected."""
+        """Number of tasks submitted and not yet collected."""
 
     @property
     def slowest(self) -> tuple[str, float] | None:

@@ -1,4 +1,4 @@
-"""What a start has to know of a clip that was scored before, a few words of its record."""
+"""Short form of a clip's record, enough to decide on resuming whether the clip has to be scored again."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _ENCODER = json.JSONEncoder(sort_keys=True, default=str)
 
 
 class Kind(NamedTuple):
-    """What many records have in common.
+    """Part of an entry that many records share.
 
     Attributes:
         settled: Metrics that are scored or missing.
         errors: Metrics that failed.
         tags: Names of the tags.
-        versions: What the scores mean, by metric.
+        versions: Metric versions of the scores, by metric.
     """
 
     settled: frozenset[str]
@@ -37,12 +37,12 @@ def kind_of(text: str) -> Kind:
 
 
 class Entry(NamedTuple):
-    """What a start has to know of a clip.
+    """Short form of a clip's newest record.
 
     Attributes:
-        offset: Where its newest line begins.
-        sha256: Of its content, or None.
-        state: Of its file (:func:`state_text`), or None.
+        offset: Byte offset of its newest line in ``scores.jsonl``.
+        sha256: SHA-256 (hex) of its content, or None.
+        state: State of its file (:func:`state_text`), or None.
         input: Hash of prompt, subject and tags (:func:`input_hash`).
         failed: Whether the clip failed as a whole.
         kind: :class:`Kind`, as JSON.

@@ -66,7 +66,7 @@ class ClipReader:
                 self._ahead = task, seen, self._thread.submit(self._bring, task, decode)
 
     def _brought(self, task: Task, seen: object, ahead: tuple[Task, object, Future[Brought]] | None) -> Brought | None:
-        """What is ahead, if it is this clip as it is now."""
+        """Return the clip fetched ahead if it is this one and unchanged, else None."""
         if ahead is None:
             return None
         expected, then, coming = ahead

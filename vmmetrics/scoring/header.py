@@ -17,7 +17,7 @@ _READ = (1, FORMAT)
 
 
 def described(parts: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """What ``run.json`` says of single scores: ``parts``, and of which of them less is better; nothing for none."""
+    """Return the fields of ``run.json`` on single scores: ``parts`` and ``lower_is_better``; empty without parts."""
     if not parts:
         return {}
     lower = [name for name in in_order(parts) if parts[name].get("lower_is_better")]
@@ -26,7 +26,7 @@ def described(parts: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Configuration:
-    """What every run's configuration has; the rest differs from suite to suite."""
+    """Fields of every run's configuration; suites add their own."""
 
     preset: str = ""
     protocol: str = ""

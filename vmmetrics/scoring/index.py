@@ -47,7 +47,7 @@ T = TypeVar("T")
 
 
 class _Position(NamedTuple):
-    """How far a journal was read: bytes, lines, start of the last line, and a checksum of what was read."""
+    """Position up to which a journal was read: bytes, lines, start of the last line, and checksum of the part read."""
 
     offset: int = 0
     lines: int = 0
@@ -57,7 +57,7 @@ class _Position(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _EventHead:
-    """Which clip a line of events is of."""
+    """Fields that identify the clip of a line of ``events.jsonl``."""
 
     clip: str
     sha256: str | None
@@ -120,10 +120,10 @@ class RunIndex:
         return _connected(f"{self._path.absolute().as_uri()}?mode=ro", uri=True)
 
     def _checked(self) -> dict[str, _Position]:
-        """How far the file has the journals.
+        """Return the positions up to which the index covers the journals.
 
         Raises:
-            _OtherError: It is no index, one of another layout, or of other journals.
+            _OtherError: It is not an index, has another layout, or is of other journals.
             sqlite3.Error: It is damaged.
         """
         db = self._db
@@ -369,7 +369,7 @@ def _transaction(db: sqlite3.Connection) -> Iterator[None]:
 
 
 def _is_of(path: Path, position: _Position, mtime_ns: int, whole: bool) -> bool:
-    """Whether a journal begins with what was read of it; of one changed since its bytes tell, or its last line."""
+    """Return True if a journal begins with the part that was read, by checksum of that part or of its last line."""
     stat = path.stat() if path.exists() else None
     size, now = (0, -1) if stat is None else (stat.st_size, stat.st_mtime_ns)
     if size < position.offset:

@@ -313,7 +313,7 @@ def _cells(records: Sequence[Record], scores: FloatArray, means: FloatArray, key
 
 
 def _reasons(records: Sequence[Record], metric: str) -> dict[str, int]:
-    """Why clips have no score, most frequent first."""
+    """Count the reasons why clips have no score, most frequent first."""
     reasons: Counter[str] = Counter()
     for record in records:
         if record.error is not None or metric in record.errors:
@@ -349,7 +349,7 @@ def _step(above: str, below: str, differences: FloatArray, samples: FloatArray) 
 
 
 def _configuration_notes(models: list[_Model]) -> list[str]:
-    """Where runs of one preset and protocol were not made alike."""
+    """Return a note for every run whose configuration differs from the first run's."""
     notes = []
     first = models[0]
     for run, model in {model.run: model for model in models}.items():
@@ -383,7 +383,7 @@ def head(column: str) -> str:
 
 
 def _rank_notes(rows: Sequence[Row], by: str) -> list[str]:
-    """Which models have no rank, and which metrics they have no score in at all."""
+    """Return a note for every model without a rank: the metrics it has no score in."""
     unranked = [row for row in rows if row.rank is None]
     needed = {INDEX: _INDEX_NEEDS, AVERAGE: METRICS}.get(by, (by,))
     notes = []

@@ -43,7 +43,7 @@ class PublishedRow:
 
     @property
     def adds_up(self) -> bool:
-        """Whether the printed average is the mean of the printed columns, rounding allowed for."""
+        """True if the printed average is the mean of the printed columns, within rounding."""
         return abs(self.average - self.mean) <= _ROUNDING + 1e-9
 
 
@@ -91,7 +91,7 @@ def _cell(cell: Cell, prompts: int) -> DisplayCell:
 
 
 def _published_title(board: Board) -> str:
-    """What the published numbers are to the table above them."""
+    """Return the title of the published rows, which states if they compare with the table above."""
     if not board.comparable:
         return "published by VMBench: not comparable with the above (other networks or another definition)"
     few = "" if board.prompts == PROMPTS else f" over {PROMPTS:,} prompts (above: {board.prompts:,})"
@@ -99,7 +99,7 @@ def _published_title(board: Board) -> str:
 
 
 def _step_text(step: Step) -> str:
-    """How sure it is that a model is better than the next."""
+    """Return the difference of two neighbours in rank, with interval and p values."""
     if step.p is None:
         return f"{step.above} and {step.below}: no prompt in common"
     ends = bounds(step.low, step.high, 1)
@@ -110,7 +110,7 @@ def _step_text(step: Step) -> str:
 
 
 def _share_text(row: Row) -> str:
-    """How often a model has which place, rarer than 1 % left out."""
+    """Return the share of bootstrap samples in which a model has each rank; shares below 1 % are left out."""
     return ", ".join(f"{rank}. {share:.0%}" for rank, share in enumerate(row.shares, 1) if share >= 0.01)
 
 

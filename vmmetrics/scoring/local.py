@@ -69,7 +69,7 @@ def prepare(settings: Settings) -> Setup:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """How a run is started, once: nothing of it changes a score.
+    """Options of one start of a run; none of them changes a score.
 
     Attributes:
         jobs: Worker processes; 0 scores in this process.
@@ -142,7 +142,7 @@ def run(
 
 
 def default_directory(setup: Setup, paths: Sequence[str | os.PathLike[str]]) -> Path:
-    """Where a run goes that was given no directory: the same command finds the same place, and so resumes."""
+    """Return the run directory of a command without ``--out``; the same command gives the same one, and so resumes."""
     addresses = [address_of(path) for path in paths]
     sources = [safe_name(a) if a else str(Path(p).absolute()) for a, p in zip(addresses, paths, strict=True)]
     identity = json.dumps([setup.configuration, sources], sort_keys=True)

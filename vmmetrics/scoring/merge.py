@@ -34,13 +34,13 @@ MOST_MISSING = 100
 
 
 class Merged(NamedTuple):
-    """What a merge gave.
+    """Result of a merge.
 
     Attributes:
         table: All records.
         duplicates: Clips that were in more than one run.
-        conflicts: Of these, the ones whose scores differed; the first run's stand.
-        warnings: What was passed over in the runs because it is damaged, in words.
+        conflicts: Those of them whose scores differed; the first run's scores are used.
+        warnings: Damaged lines of the runs that were skipped, one text each.
         missing: Parts that none of the runs finished, as (i, n); empty where the runs were not split, or are all there.
     """
 

@@ -30,7 +30,7 @@ _LOCAL = (".lock", ".log", ".sqlite", ".sqlite-journal", ".sqlite-wal", ".sqlite
 
 
 class _Copied(NamedTuple):
-    """What was copied of a folder.
+    """State of the copy of a folder.
 
     Attributes:
         newest: Time of its newest file: what is older by more than :data:`_SLACK_NS` is there.
@@ -282,7 +282,7 @@ def _listed(top: str, *, deep: bool) -> Iterator[tuple[str, FileState]]:
 
 
 def _is_copy(there: FileState, here: os.stat_result) -> bool:
-    """Whether a file at the address is as large as one here, and newer."""
+    """Return True if a file at the address has the size of a local one and is newer."""
     return there.bytes == here.st_size and (there.mtime_ns or 0) > here.st_mtime_ns
 
 

@@ -1,4 +1,4 @@
-"""What the nodes of a Ray cluster have, each beside this machine: for ``vmmetrics doctor --engine ray``."""
+"""Check of the nodes of a Ray cluster against this machine, for ``vmmetrics doctor --engine ray``."""
 
 from __future__ import annotations
 

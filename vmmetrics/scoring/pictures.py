@@ -28,7 +28,7 @@ _MOST_BYTES = 64 * 2**20  # of an overlay when unpacked
 
 @dataclass(frozen=True, slots=True)
 class Pictures:
-    """What pages and pictures show of a clip.
+    """Pictures of a clip for pages.
 
     Attributes:
         poster: The frame in the middle as WebP, some 2 to 12 KB; b"" for none.

@@ -109,7 +109,7 @@ class _Reading:
 
 @dataclass(frozen=True, slots=True)
 class _Configuration:
-    """What is taken from the configuration of a run."""
+    """Fields used of a run's configuration."""
 
     preset: str
     protocol: Protocol

@@ -1,4 +1,4 @@
-"""What a run keeps of one clip: the line in ``scores.jsonl``, and what cost points in ``events.jsonl``."""
+"""Record of one clip: its line in ``scores.jsonl``, and its events in ``events.jsonl``."""
 
 from __future__ import annotations
 
@@ -109,12 +109,12 @@ class Record:
 
     @property
     def failed(self) -> bool:
-        """Whether the clip or one of its metrics failed."""
+        """True if the clip or one of its metrics failed."""
         return self.error is not None or bool(self.errors)
 
     @property
     def key(self) -> str:
-        """What the clip is known by within a run."""
+        """Identifier of the clip within a run: its path or address, else its name."""
         return self.path if self.path is not None else self.clip
 
     @property
@@ -190,7 +190,7 @@ def result_to_json(result: MetricResult) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
-    """What :func:`result_to_json` keeps of a result."""
+    """Fields that :func:`result_to_json` writes."""
 
     events: tuple[Mapping[str, Any], ...]
     series: Mapping[str, tuple[float | None, ...]]

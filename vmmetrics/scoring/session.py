@@ -233,7 +233,7 @@ class Session:
         return entry.settled - self._settled(entry)
 
     def _describes(self, entry: Entry, task: Task) -> bool:
-        """Whether an entry is of the clip as it is now: content, prompt, subject and tags."""
+        """Return True if an entry matches the clip's present content, prompt, subject and tags."""
         subject = None if task.subject is None else (task.subject.noun, task.subject.phrase)
         if entry.input != input_hash(task.prompt, subject, task.tags):
             return False

@@ -26,14 +26,14 @@ SUITE = "vmmetrics.scoring.suite:Suite"
 
 
 class Scoring(Interface):
-    """What a run needs of whoever scores its clips: :class:`vmmetrics.scoring.suite.Suite`, or the baselines."""
+    """Interface of the class that scores clips: :class:`vmmetrics.scoring.suite.Suite`, or the baselines."""
 
     @property
     def reads_ahead(self) -> bool:
-        """Whether it pays to read the next clip while one is scored."""
+        """True if reading the next clip while one is scored saves time."""
 
     def describe(self) -> dict[str, Any]:
-        """What every score depends on."""
+        """Return the settings and versions that every score depends on."""
 
     def scene(self, clip: Clip) -> Scene:
         """The shared perception of a clip."""
@@ -55,20 +55,20 @@ def reading_options(assume_fps: float | None = None, max_memory: int | None = No
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How clips are read and scored.
+    """Settings for reading and scoring clips.
 
     Attributes:
-        preset: Which models.
-        protocol: Which definition.
-        metrics: Which metrics; more may be added to a run later.
+        preset: Name of the set of models.
+        protocol: Definition of the metrics, ``"vmmetrics"`` or ``"vmbench"``.
+        metrics: Keys of the metrics; more may be added to a run later.
         reading: Options of :func:`vmmetrics.video.read_clip` that were given (``assume_fps``, ``max_memory``).
         cas_model: Checkpoint of a commonsense classifier to use instead of the preset's, or None.
         threads: Threads per process for the neural models; never changes a score.
         suite: Class that scores, as ``module:name``.
         plugins: Python files that register metrics of one's own; every worker runs them.
-        tf32: Whether a GPU may round float32 matrix products to TF32.
-        scratch: Where clips from addresses lie until they are read; never changes a score.
-        keep_overlays: Whether what the models saw is kept for drawing; never changes a score.
+        tf32: Allow a GPU to round float32 matrix products to TF32.
+        scratch: Folder for downloads of clips until they are read; never changes a score.
+        keep_overlays: Store masks, tracks and poses for drawing; never changes a score.
 
     Raises:
         ValueError: No metric, or an unknown one.
@@ -119,5 +119,5 @@ class Settings:
         return {**described, "reading": dict(self.reading), "versions": decisive_versions()}
 
     def parts(self, suite: Scoring) -> Mapping[str, Mapping[str, Any]]:  # noqa: ARG002
-        """What single scores depend on besides, by name: metrics that are not ours, with what registered them."""
+        """Return what single scores depend on, by metric: plugin metrics, with the plugin that registered them."""
         return {key: metric.describe() for key in self.metrics if key not in METRICS and (metric := find(key))}

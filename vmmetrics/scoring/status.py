@@ -1,4 +1,4 @@
-"""How far a run is, from its journal and ``run.json`` alone: nothing is locked, and others may go on writing."""
+"""Progress of a run, from its journal and ``run.json`` alone: takes no lock, so that the run can go on."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _Line:
 
 @dataclass(slots=True)
 class NodeStatus:
-    """What one machine did.
+    """Clips scored by one machine.
 
     Attributes:
         node: Its name.
@@ -52,7 +52,7 @@ class NodeStatus:
 
 @dataclass(frozen=True, slots=True)
 class RunStatus:
-    """How far a run is.
+    """Progress of a run.
 
     Attributes:
         run: The directory.
@@ -96,7 +96,7 @@ class RunStatus:
 
 
 class _Outcome(NamedTuple):
-    """What is counted of the newest line of a clip; clips share them."""
+    """Fields of a clip's newest line that are counted; shared between clips."""
 
     worker: str
     failed: bool

@@ -1,4 +1,4 @@
-"""What the tables say of many records, kept in columns of numbers: a few bytes a clip."""
+"""Counts, scores and reasons of many records, in columns of numbers: a few bytes a clip."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Summary:
 
     @property
     def notes(self) -> list[str]:
-        """Which metrics have scores that do not all mean the same, and which tags are not broken down by, in words."""
+        """Notes on metrics whose scores have several versions, and on tags with too many values for a breakdown."""
         counts = sorted(self._versions.items())
         named = [(f"{n} clip{'s' * (n > 1)}", {metric: (version,)}) for (metric, version), n in counts]
         mixed = [f"metric versions differ: {text}" for text in differing(named).values()]
@@ -111,7 +111,7 @@ class Summary:
 
     @property
     def indexed(self) -> bool:
-        """Whether any record has an index."""
+        """True if any record has a motion index."""
         return INDEX in self._scores
 
     @property

@@ -251,7 +251,7 @@ def _remarks(table: Table) -> list[str]:
 
 
 def why(record: Record, metric: str) -> str:
-    """Why a clip has no score, or nothing."""
+    """Return the reason why a clip has no score in a metric, or ``""``."""
     return record.error or record.errors.get(metric) or record.missing.get(metric) or ""
 
 

@@ -53,7 +53,7 @@ class Task:
 
     @property
     def key(self) -> str:
-        """What the clip is known by within a run."""
+        """Identifier of the clip within a run: its address or path, else its name."""
         if self.uri is not None:
             return safe_name(self.uri)
         return str(self.path) if self.path is not None else self.clip
@@ -63,7 +63,7 @@ class Task:
         return replace(self, metrics=metrics)
 
     def record(self, settings: Settings, **fields: Any) -> Record:
-        """A record of this clip with what was found."""
+        """Return a record of this clip with the given fields."""
         about: dict[str, Any] = {name: getattr(self, name) for name in ("clip", "model", "prompt", "prompt_source")}
         path = None if self.path is None and self.uri is None else self.key
         about |= {"path": path, "subject": self.subject and asdict(self.subject), "sha256": None}
@@ -86,7 +86,7 @@ def identify(task: Task) -> str:
 
 
 def state_of(task: Task) -> tuple[State | None, bool]:
-    """What tells cheaply whether a clip is still the one that was hashed, and whether a later change would show in it.
+    """Return the file state that a later run compares with, and True if a later change is sure to show in it.
 
     Raises:
         OSError: The file or folder cannot be read.

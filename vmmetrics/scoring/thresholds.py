@@ -46,7 +46,7 @@ class ThresholdCheck:
 
     @property
     def passed(self) -> bool:
-        """Whether the mean is there and not under the threshold."""
+        """True if there is a mean and it is not below the threshold."""
         return self.mean is not None and self.mean.mean >= self.threshold.least
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""What scores mean, metric by metric: those of two versions are two quantities."""
+"""Versions of metrics: scores of two versions are two quantities."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def versions_of(records: Iterable[Record | Kind]) -> Versions:
 
 
 def differing(named: Sequence[tuple[str, Versions]]) -> dict[str, str]:
-    """Return the metrics whose scores do not all mean the same, with who has which version, in words.
+    """Return a text for every metric whose scores have several versions: the versions and their owners.
 
     Args:
         named: What the scores are of, and their versions.
@@ -47,7 +47,7 @@ def differing(named: Sequence[tuple[str, Versions]]) -> dict[str, str]:
 
 
 def of_one_meaning(items: Iterable[T], meaning: Callable[[T], tuple[str, Versions]]) -> list[list[T]]:
-    """Return items in groups within which the scores of every metric mean the same."""
+    """Return items in groups within which every metric has one version."""
     groups: list[list[T]] = []
     for item in items:
         fits = (group for group in groups if not differing([meaning(other) for other in (*group, item)]))

@@ -27,7 +27,7 @@ from vmmetrics.video.shards import spilled
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a task.
+    """Outcome of a task.
 
     Attributes:
         task: The task.

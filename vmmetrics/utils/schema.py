@@ -1,4 +1,4 @@
-"""What is read from run directories and lists: JSON that is strict, and values of the type that their field has."""
+"""Strict reading of JSON: no NaN, no duplicate keys, and values of the type of their field."""
 
 from __future__ import annotations
 

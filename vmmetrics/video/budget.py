@@ -1,4 +1,4 @@
-"""What a clip may cost: limits refused from the header alone, and the size it is stored at to fit into memory."""
+"""Memory budget of a clip: limits checked on the header, and the frame size that fits into memory."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ _MIB = 2**20
 
 @dataclass(frozen=True, slots=True)
 class SizePlan:
-    """How many frames are expected and the size they are kept at.
+    """Number of frames expected, and the size they are stored at.
 
     Attributes:
         count: Frames expected.
         full: (width, height) upright, in square pixels, before downscaling.
-        stored: (width, height) as kept.
+        stored: (width, height) after downscaling.
         max_memory: Bytes the clip may take while it is scored.
     """
 
@@ -69,7 +69,7 @@ class SizePlan:
 
     @property
     def note(self) -> str | None:
-        """What was done to the size, for :attr:`vmmetrics.clip.Clip.notes`, or None."""
+        """Text of the downscaling for :attr:`vmmetrics.clip.Clip.notes`, or None."""
         if self.full == self.stored:
             return None
         (width, height), (w, h) = self.full, self.stored

@@ -1,4 +1,4 @@
-"""Which clips lie under the paths a user gives, and what to call them."""
+"""Discovery of clips under the user's paths, and their names."""
 
 from __future__ import annotations
 
@@ -297,7 +297,7 @@ def file_state(files: Sequence[tuple[str, int, int]]) -> dict[str, int | str]:
 
 
 def is_settled(files: Sequence[tuple[str, int, int]]) -> bool:
-    """Whether files are old enough for a later change to show in their modification times."""
+    """Return True if files are old enough for a later change to show in their modification times."""
     return max((time for _, _, time in files), default=0) < time_ns() - _TICK_NS
 
 

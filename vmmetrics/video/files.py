@@ -39,19 +39,19 @@ _DURATION_SLACK = 0.1
 
 
 Plan = Callable[[int, int], SizePlan]
-"""Chooses the size that frames are kept at from their upright size in square pixels."""
+"""Chooses the size that frames are stored at from their upright size in square pixels."""
 FrameFilter = Callable[[int, float | None], bool]
-"""Which frames are kept, by their number among the decoded and their time."""
+"""Returns True for frames to store, by their number among the decoded ones and their time in seconds."""
 
 
 @dataclass(slots=True)
 class Index:
-    """What the packets of a stream promise, found without decoding.
+    """Index of a stream's packets, read without decoding.
 
     Attributes:
         pts: Presentation time in seconds of every packet that should give a frame, None where unstated.
         discarded: Packets the edit list hides.
-        damaged: Whether a packet was cut short.
+        damaged: True if a packet was cut short.
         stated: Frames the container states, or 0.
         duration: Seconds the container states for this stream, or None.
         shown: Seconds that the container shows the last packet, or None.
@@ -84,7 +84,7 @@ class Index:
         return max(times[-1], times[-1] - times[0]) + step
 
     def covers_duration(self) -> bool | None:
-        """Whether the frames reach as far as the stated duration; None where that cannot be told."""
+        """Return True if the frames cover the stated duration; None if times or duration are missing."""
         end = self.end
         if end is None or self.duration is None:
             return None
@@ -327,7 +327,7 @@ class Decoder:
 
     @property
     def notes(self) -> list[str]:
-        """What was assumed or changed in the frames that were kept."""
+        """Notes on what was assumed or changed in the stored frames."""
         conditions = (
             (self._transparent, TRANSPARENT),
             (self._alpha_lost, "the alpha channel cannot be decoded by this build of FFmpeg and is ignored"),

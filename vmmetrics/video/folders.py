@@ -36,11 +36,11 @@ _GIF_EXTENSION, _GIF_IMAGE, _GIF_TRAILER, _GIF_GRAPHIC_CONTROL = 0x21, 0x2C, 0x3
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What the bytes of an animation promise.
+    """Frame delays of an animation, read from its bytes without decoding.
 
     Attributes:
         delays_ms: Milliseconds each frame is shown; one entry per frame.
-        fault: Why the file is not whole, or None.
+        fault: Reason why the file is incomplete, or None.
         skip_first: Whether the first picture is a still that does not belong to the animation (APNG).
     """
 

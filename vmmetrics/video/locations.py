@@ -1,4 +1,4 @@
-"""What a user names, turned into files and folders on this machine: ``~``, wildcards, repositories of the Hub."""
+"""Local files and folders for the user's paths: expands ``~``, wildcards, and data sets of the Hub."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _WILDCARD = re.compile(r"[*?\[]")
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Where something that a user named is.
+    """Local path, or matches of a pattern.
 
     Attributes:
         path: A file or folder; of a pattern, the folder that its wildcards begin in.
-        matches: What a pattern matches, in no particular order; None where no wildcard was expanded.
-        suffixed: Whether the pattern names a suffix (``*.mp4``), so that every match is meant.
+        matches: Matches of a pattern, in no particular order; None where no wildcard was expanded.
+        suffixed: True if the pattern has a suffix (``*.mp4``), so that every match is a clip.
     """
 
     path: Path

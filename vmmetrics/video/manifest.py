@@ -59,7 +59,7 @@ class ManifestClip:
 
     @property
     def local(self) -> bool:
-        """Whether it lies on this machine."""
+        """True if it is a path on this machine."""
         return "://" not in self.uri
 
 

@@ -29,10 +29,10 @@ class NamedPrompt:
 
 @dataclass(frozen=True, slots=True)
 class NamePattern:
-    """How one script names its clips.
+    """Pattern by which one script names its clips.
 
     Attributes:
-        key: What the pattern is called in ``prompt_source``.
+        key: Name of the pattern in ``prompt_source``.
         script: Repository and file that writes such names.
         stem: Regular expression of the whole name without suffix, with a group ``prompt``.
         most: Characters of the prompt that the script keeps; None for all.

@@ -76,13 +76,13 @@ def picture_to_rgb(picture: Image.Image) -> tuple[UInt8Array, bool]:
 
 @dataclass(frozen=True, slots=True)
 class Colour:
-    """How the YUV of a stream is to be read.
+    """Colour properties of a stream's frames.
 
     Attributes:
         matrix: H.273 matrix number that swscale knows, or 0 for RGB.
-        full_range: Whether black is 0 rather than 16.
-        alpha: Whether the pixel format has an alpha channel.
-        grey: Whether the pixel format has luma alone.
+        full_range: True if black is 0 rather than 16.
+        alpha: True if the pixel format has an alpha channel.
+        grey: True if the pixel format has luma alone.
         notes: What had to be assumed.
     """
 
@@ -148,7 +148,7 @@ class FrameConverter:
 
 @dataclass(frozen=True, slots=True)
 class Orientation:
-    """How stored frames are turned to stand upright: transposed first, then flipped."""
+    """Rotation and mirroring that turn stored frames upright: transpose first, then flip."""
 
     transpose: bool = False
     flip_x: bool = False
@@ -167,7 +167,7 @@ class Orientation:
 
     @property
     def note(self) -> str | None:
-        """What was done, or None."""
+        """Note on the change, or None."""
         if self == Orientation():
             return None
         turned = (self.transpose and self.flip_x != self.flip_y) or (not self.transpose and self.flip_x and self.flip_y)
@@ -205,11 +205,11 @@ class Decoded:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """Which frames are wanted, and how large.
+    """Choice of frames and their size.
 
     Attributes:
         choose: From the times of all frames, (T,) seconds from the first, and the time at which the last one ends, to
-            the indices of those that are wanted: at least one.
+            the indices of the chosen ones: at least one.
         side: Longer side that frames are made smaller to; None keeps them as they are.
     """
 
@@ -219,13 +219,13 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What the caller allows and assumes.
+    """Limits and assumptions for reading a clip.
 
     Attributes:
         max_memory: Bytes a clip may take while it is scored.
         assume_fps: Frame rate where the source states none.
         fps: Frame rate that overrides what the source states, or None.
-        sampling: Which frames are wanted; None for all.
+        sampling: Choice of frames; None for all.
     """
 
     max_memory: int

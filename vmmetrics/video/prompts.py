@@ -35,15 +35,15 @@ LIST_STEMS = frozenset(_LIST_STEMS + _METADATA)
 
 
 class PromptOf(NamedTuple):
-    """What is known about a clip's prompt.
+    """Prompt of a clip, and its source.
 
     Attributes:
         prompt: The prompt, or None.
-        subject: Who or what it is about, or None.
+        subject: Subject, or None.
         source: ``"list"``, ``"dataset"``, ``"sidecar"``, ``"name:wan"`` (of the pattern), ``"name:wan (cut)"`` where it
             is the beginning of a longer one, or ``"none"``.
-        tags: What the list says of the motion asked for.
-        model: Which model made the clip, where a data set's metadata say so.
+        tags: Tags of the list on the expected motion.
+        model: Model that made the clip, if a data set's metadata has it.
     """
 
     prompt: str | None

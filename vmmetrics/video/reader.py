@@ -59,7 +59,7 @@ def read_sampled(path: Path, limits: Limits, sampling: Sampling) -> Decoded:
 
 
 def thinned(decoded: Decoded, sampling: Sampling | None) -> Decoded:
-    """The chosen frames of a source that was read as a whole; all of them where nothing is to be chosen."""
+    """Return the chosen frames of a source that was read as a whole; all of them without ``sampling``."""
     if sampling is None:
         return decoded
     chosen = _choose(decoded.timing, sampling)
@@ -91,9 +91,9 @@ def _from_key_frames(path: Path, index: Index, times: set[float], plan: Plan) ->
 
 
 def _groups(path: Path, times: set[float]) -> tuple[list[int], set[int]]:
-    """Which group of packets, begun by a key frame, each packet is of; and the groups that wanted frames hang on.
+    """Return the group of packets (begun by a key frame) of each packet, and the groups that the chosen frames need.
 
-    A frame that is shown before the key frame of its group may also hang on the group before.
+    A frame that is shown before the key frame of its group may also need the group before.
     """
     groups: list[int] = []
     needed: set[int] = set()

@@ -1,4 +1,4 @@
-"""What a picture shows: the results of a clip, and what the models saw of it."""
+"""Content of a picture of a clip: its results, and the masks, tracks and poses behind them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Findings:
 
 
 def _unsteadiness(results: Mapping[str, MetricResult]) -> list[Event]:
-    """What smoothness lost to unsteadiness in all: spread over the whole clip, it has no event of its own."""
+    """Return an event for the points lost to unsteadiness over the whole clip, which has no frames of its own."""
     events = []
     for metric, result in results.items():
         if result.score is None or "unsteadiness" not in result.series:
@@ -62,7 +62,7 @@ def _unsteadiness(results: Mapping[str, MetricResult]) -> list[Event]:
 
 @dataclass(frozen=True)
 class Perceived:
-    """What the models saw, as far as the metrics looked.
+    """Perception results that the metrics used.
 
     Attributes:
         objects: Objects with masks, or None.

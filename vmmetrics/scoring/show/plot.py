@@ -52,7 +52,7 @@ def strips_of(findings: Findings, num_frames: int) -> list[Strip]:
 
 
 def frame_x(frame: float, num_frames: int, width: int) -> float:
-    """Where a frame stands on the axis, in pixels."""
+    """Return the x coordinate of a frame on the axis, in pixels."""
     return MARGIN + (width - 2 * MARGIN) * (frame / max(1, num_frames - 1))
 
 

@@ -1,4 +1,4 @@
-"""What the charts of an alignment report share: letters, colours, panels, and how they are saved."""
+"""Common parts of charts: fonts, colours, panels, and saving."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def model_looks(models: Sequence[str]) -> dict[str, tuple[str, str]]:
 
 
 def both_known(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """(N,) where neither is missing."""
+    """Return an (N,) mask of the positions where both values are finite."""
     defined: np.ndarray = np.isfinite(first) & np.isfinite(second)
     return defined
 

@@ -52,7 +52,7 @@ class DisplayCell:
 
     @property
     def beside(self) -> str:
-        """What is said smaller, in one line."""
+        """Small text beside the number, in one line."""
         return self.below.replace("\n", " ")
 
 
@@ -248,7 +248,7 @@ def _print_table(part: DisplayTable, console: Console) -> None:
 
 
 def _layout(part: DisplayTable, room: int) -> tuple[bool, list[int]]:
-    """Whether intervals stand behind their numbers, and the width of each column, in the first layout that fits."""
+    """Return the first layout that fits: True if intervals go behind their numbers, and the width of each column."""
     one_line, widths = True, list[int]()
     for one_line, whole_heads, whole_names in _LAYOUTS:
         widths = []

@@ -24,12 +24,12 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 
 
 def problem(value: Any, shape: Mapping[str, Any], where: str = "the answer") -> str | None:
-    """What is wrong with a value, in words for who is to mend it; None where nothing is.
+    """Return how a value violates a JSON schema, as text; None if it does not.
 
     Args:
         value: Read from JSON.
         shape: Its JSON schema.
-        where: What the value is called.
+        where: Name of the value in the text.
 
     >>> speed = {"type": "string", "enum": ["slow", "fast"]}
     >>> problem({"speed": "quick"}, {"type": "object", "properties": {"speed": speed}, "required": ["speed"]})
@@ -146,7 +146,7 @@ def objects_in(text: str) -> Iterator[dict[str, Any]]:
 
 
 def without_thought(text: str) -> str:
-    """What a model said once it had thought: drafts of answers are none.
+    """Return a model's answer without its reasoning.
 
     >>> without_thought('<think>{"a": 1}?</think> {"a": 2}'), without_thought('<think>perhaps {"a": 1}')
     (' {"a": 2}', '')
@@ -155,7 +155,7 @@ def without_thought(text: str) -> str:
 
 
 def refuses(text: str) -> bool:
-    """Whether a text without an answer reads like a refusal."""
+    """Return True if a text without an answer reads like a refusal."""
     return _REFUSING.search(text.replace("’", "'")) is not None
 
 
@@ -194,15 +194,15 @@ Kind = Literal["answered", "refused", "unusable", "unreachable"]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What became of a question.
+    """Outcome of a question.
 
     Attributes:
         value: The JSON object, of the shape that was asked for; None unless ``kind`` is "answered".
         kind: "answered"; "refused" by the model or a filter before it; "unusable" however often asked, or a
             request that the endpoint does not take (too long); "unreachable": no reply could be had, another time it
             might.
-        why: What was wrong, where anything was.
-        text: The last reply, word by word.
+        why: Reason where ``kind`` is not "answered", else None.
+        text: Text of the last reply.
     """
 
     value: dict[str, Any] | None

@@ -251,7 +251,7 @@ class Client:
         return (question for question in questions if self._cache.get(self._key(question.turns, question)) is None)
 
     def estimate(self, questions: Iterable[AskedQuestion[Any]], expected: int) -> messages.CostEstimate:
-        """What questions would take; those whose reply is kept take nothing.
+        """Estimate the tokens and cost of questions; cached replies cost nothing.
 
         Args:
             questions: All of them.

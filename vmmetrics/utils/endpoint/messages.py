@@ -1,4 +1,4 @@
-"""What is said to a model, and what comes back."""
+"""Messages to a model and its replies; settings, token counts and costs of an endpoint."""
 
 from __future__ import annotations
 
@@ -86,11 +86,11 @@ class EndpointSettings:
 
     @property
     def address(self) -> str:
-        """Where requests go."""
+        """URL of the requests."""
         return self.url.rstrip("/") + "/chat/completions"
 
     def part(self) -> dict[str, Any]:
-        """What an answer depends on, ready for JSON: not the pace, the prices, or the key."""
+        """Return the settings that an answer depends on, ready for JSON: without pace, prices and key."""
         names = ("model", "tokens", "temperature", "seed")
         part = {"url": self.url.rstrip("/"), **{name: getattr(self, name) for name in names}}
         return part | ({"extra": dict(self.extra)} if self.extra else {})
@@ -212,12 +212,12 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came back.
+    """Reply of a model.
 
     Attributes:
         text: The words; empty where the model refused by other means.
-        refused: Whether the model, or a filter before it, refused.
-        cut: Whether the answer was cut off for its length.
+        refused: True if the model, or a filter before it, refused.
+        cut: True if the answer was cut off for its length.
         input_tokens: Tokens that were sent, as the endpoint counts them; None where it does not say.
         output_tokens: Tokens of the answer, thinking included; None where it does not say.
     """
@@ -257,7 +257,7 @@ def estimated_tokens(turns: Sequence[Turn]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class CostEstimate:
-    """What a run would take.
+    """Estimated tokens and cost of a run.
 
     Attributes:
         requests: How many are not answered yet.
@@ -274,7 +274,7 @@ class CostEstimate:
     most: float | None
 
     def __add__(self, other: CostEstimate) -> CostEstimate:
-        """Of both together."""
+        """Return the sum of both."""
         pairs = zip(astuple(self), astuple(other), strict=True)
         sums: list[Any] = [None if None in pair else sum(pair) for pair in pairs]
         return CostEstimate(*sums)
@@ -291,7 +291,7 @@ class CostEstimate:
 def estimate(
     settings: EndpointSettings, conversations: Iterable[Sequence[Turn]], expected: int, pictures: int = 0
 ) -> CostEstimate:
-    """What conversations would take.
+    """Estimate the tokens and cost of conversations.
 
     Args:
         settings: With the prices.
@@ -334,7 +334,7 @@ class Ledger:
 
     @property
     def cost(self) -> float | None:
-        """What was spent, or None where prices are not known."""
+        """Cost so far, or None without prices."""
         return self._settings.cost(self.input_tokens, self.output_tokens)
 
     def __str__(self) -> str:

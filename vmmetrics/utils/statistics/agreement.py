@@ -93,7 +93,7 @@ _SHARE_ROUNDING = 1e-12  # of shares that sum to 1
 
 
 def are_categories(ratings: FloatArray) -> bool:
-    """Whether ratings are steps of a scale: at most 11 distinct values, whole or each used twice on average."""
+    """Return True if ratings are steps of a scale: at most 11 distinct values, whole or each used twice on average."""
     rated = ratings[~np.isnan(ratings)]
     steps = np.unique(rated)
     whole = bool(np.all(steps == np.round(steps)))

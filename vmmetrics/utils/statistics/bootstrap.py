@@ -67,14 +67,14 @@ def prompt_codes(prompts: Sequence[str]) -> tuple[IntArray, int]:
 
 
 def prompt_draws(count: int, resamples: int, seed: int) -> Iterator[IntArray]:
-    """How often each of so many prompts is in each bootstrap sample: (count,) each time, summing to ``count``."""
+    """Yield the multiplicities of ``count`` prompts in each bootstrap sample: (count,) int64, summing to ``count``."""
     rng = np.random.default_rng(seed)
     for _ in range(resamples if count else 0):
         yield np.bincount(rng.integers(count, size=count), minlength=count)
 
 
 def draws(prompts: Sequence[str], resamples: int = RESAMPLES, seed: int = SEED) -> Iterator[IntArray]:
-    """How often each clip is in each bootstrap sample of prompts.
+    """Yield the multiplicity of each clip in each bootstrap sample of prompts.
 
     The same prompts and seed give the same samples, which pairs the samples of all metrics; the order of the clips does
     not matter.
@@ -150,7 +150,7 @@ def two_sided_p(values: FloatArray) -> float | None:
 
 
 def interval_note(prompts: int) -> str | None:
-    """What has to be said about an interval over so many prompts; None where nothing has.
+    """Return a warning about an interval over few prompts, or None.
 
     >>> interval_note(1)
     'no interval: there is a single prompt, and prompts are what is resampled'
@@ -226,7 +226,7 @@ def estimate(
 
 
 def finite(values: FloatArray) -> FloatArray:
-    """The same with NaN, which stands for missing, in place of infinities, which no rank or mean can hold."""
+    """Replace infinities by NaN (missing), as they have no rank or mean."""
     cleared: FloatArray = np.where(np.isfinite(values), values, np.nan)
     return cleared
 

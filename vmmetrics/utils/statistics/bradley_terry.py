@@ -77,7 +77,7 @@ class Strengths:
         items: Names, N of them.
         strength: (N,) centred per component, in log odds; NaN for a item without comparisons.
         error: (N,) standard errors; NaN likewise.
-        graph: What the comparisons connect.
+        graph: Graph of the comparisons.
         covariance: Per component of at least two items, the covariance of its centred strengths, in order of items.
         pairs: What was fitted.
         model: The tie model; Davidson's at τ = −∞ where there are no ties.
@@ -101,7 +101,7 @@ class Strengths:
 
     @property
     def has_ties(self) -> bool:
-        """Whether any comparison ended in a tie."""
+        """True if any comparison ended in a tie."""
         return math.isfinite(self.tau)
 
     def differences(self) -> Floats:
@@ -168,7 +168,7 @@ def fit_strengths(
 
 
 def explain_no_maximum(graph: WinGraph, items: Sequence[str]) -> str:
-    """Why the likelihood has no maximum, in words."""
+    """Return the reason why the likelihood has no maximum."""
     if not graph.loose_components:
         return (
             "The likelihood has no maximum: no cycle of comparisons has more wins than ties, so strengths and tie "

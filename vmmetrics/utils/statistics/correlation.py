@@ -39,7 +39,7 @@ _THREADED = 20_000  # clips from which a second thread earns more than it costs
 
 
 def why_undefined(scores: FloatArray, ratings: FloatArray) -> str | None:
-    """Why two variables without NaN have no correlation, in words; None where they have one.
+    """Return the reason why two variables without NaN have no correlation; None if they have one.
 
     >>> why_undefined(np.array([1.0, 1.0, 1.0]), np.array([1.0, 2.0, 3.0]))
     'the scores are all the same'
@@ -152,7 +152,7 @@ def correlation_estimate(value: float, values: FloatArray, *, n: int, prompts: i
 
 
 def few_prompts(prompts: int) -> str | None:
-    """Why one or two prompts give no interval."""
+    """Return the reason why one or two prompts give no interval, or None."""
     if prompts <= 1:
         return interval_note(1)
     return f"no interval: it takes {LEAST_CLIPS} prompts, and there are {prompts}"
@@ -239,7 +239,7 @@ def kendall(scores: FloatArray, ratings: FloatArray, prompts: Sequence[str]) -> 
 
 
 def influences(x: IntArray, y: IntArray) -> tuple[FloatArray, FloatArray]:
-    """How τ_b and τ_c change with the weight of each clip.
+    """Return the influence of each clip on τ_b and τ_c.
 
     Args:
         x: (N,) numbers in the order of the scores, equal where these are.
@@ -260,11 +260,11 @@ def influences(x: IntArray, y: IntArray) -> tuple[FloatArray, FloatArray]:
 
 
 def below(x: IntArray, y: IntArray) -> IntArray:
-    """How many others lie strictly below each clip on both sides, in O(N log N).
+    """Count for each clip the others that lie strictly below it in both variables, in O(N log N).
 
-    With the clips in order of x, a clip's count is a sum over blocks of 1, 2, 4, ... places: wherever it lies in the
+    With the clips in order of x, a clip's count is a sum over blocks of 1, 2, 4, ... positions: wherever it lies in the
     right half of such a block, those of the left half with a smaller y. The clips are kept in order of y inside every
-    block, from one block of all places down to single places, so each step is a running count.
+    block, from one block of all positions down to single ones, so each step is a running count.
 
     Args:
         x: (N,) whole numbers.
@@ -386,7 +386,7 @@ def within_prompt_statistic(first: FloatArray, second: FloatArray, prompts: Sequ
 
 
 def _segments(complete: BoolArray, groups: Sequence[str]) -> tuple[IntArray, IntArray]:
-    """Indices of the clips that are known and in a group of three or more such, and the number of their group."""
+    """Return the indices of complete clips in groups of three or more such clips, and their group numbers."""
     names, group = np.unique(np.asarray(groups, dtype=object).astype(str), return_inverse=True)
     complete = complete & (names[group] != "")
     large = np.bincount(group[complete], minlength=names.size) >= LEAST_CLIPS
@@ -395,5 +395,5 @@ def _segments(complete: BoolArray, groups: Sequence[str]) -> tuple[IntArray, Int
 
 
 def group_count(groups: Sequence[str]) -> int:
-    """How many groups have the three clips that a correlation inside them needs; "" is no group."""
+    """Count the groups with the three clips that a correlation inside them needs; "" is no group."""
     return sum(1 for name, clips in Counter(groups).items() if name and clips >= LEAST_CLIPS)

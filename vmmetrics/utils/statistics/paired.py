@@ -105,7 +105,7 @@ def resampled_means(scores: FloatArray) -> FloatArray:
 
 
 def contributions(differences: FloatArray) -> FloatArray:
-    """What each prompt adds to the difference of two models.
+    """Return the contribution of each prompt to the difference of two models.
 
     Args:
         differences: (P, K) of their scores, prompts by metrics; NaN where one has none. No metric is NaN throughout.

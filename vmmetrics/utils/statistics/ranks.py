@@ -37,7 +37,7 @@ class Coded(NamedTuple):
 
 
 class _Ranks(NamedTuple):
-    """Of one variable in B samples; numbers run through the values of the first sample, then of the second, ..."""
+    """Ranks of one variable in B samples; numbers run through the values of the first sample, then the second, ..."""
 
     flat: IntArray  # (B·N,) number of each clip's value
     starts: IntArray  # (B·S,) where each segment of each sample starts

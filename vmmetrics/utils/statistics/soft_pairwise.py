@@ -31,7 +31,7 @@ _CELLS = 4_000_000  # numbers held at a time, 32 MB
 
 
 class FigureDifference(NamedTuple):
-    """How two metrics differ in a figure.
+    """Difference of two metrics in a figure.
 
     Attributes:
         difference: Figure of the first less that of the second, NaN where one has none.

@@ -1,4 +1,4 @@
-"""How likely a win, a tie and a loss are between two items whose strengths differ by d.
+"""Probabilities of a win, a tie and a loss between two items whose strengths differ by d.
 
 Two models, each with one tie parameter τ; both log-likelihoods are concave in (d, τ), so a fit has one optimum.
 
@@ -46,7 +46,7 @@ class Davidson:
         return float(np.log(2 * tie_share / (1 - tie_share)))
 
     def allows(self, tau: float) -> bool:
-        """Whether τ lies where the model is defined: any number will do."""
+        """Return True if the model is defined at τ, that is, for any finite τ."""
         return bool(np.isfinite(tau))
 
     def log_probabilities(self, d: Floats, tau: float) -> Floats:
@@ -140,12 +140,12 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class WinGraph:
-    """What the comparisons connect.
+    """Connectivity of the comparison graph.
 
     Attributes:
         component: (N,) number of each item's component, numbered by first item.
         block: (N,) number of each item's strongly connected part.
-        ties_pinned: Whether some cycle has more wins than ties; true where there are no ties.
+        ties_pinned: True if some cycle has more wins than ties, or there are no ties.
     """
 
     component: Ints
@@ -165,7 +165,7 @@ class WinGraph:
 
     @property
     def has_maximum(self) -> bool:
-        """Whether the likelihood has a finite maximum, unique up to a constant per component."""
+        """True if the likelihood has a finite maximum, unique up to a constant per component."""
         return self.ties_pinned and not self.loose_components
 
 

@@ -113,7 +113,7 @@ class SoleFolder(Locked):
 
 @dataclass(frozen=True, slots=True)
 class _Record:
-    """What every record has."""
+    """Fields of every record."""
 
     configuration: Mapping[str, Any]
 

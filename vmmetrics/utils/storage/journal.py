@@ -143,7 +143,7 @@ class Journal:
             raise SetupError(f"{cannot('write', self.path, error)}; earlier results are saved") from error
 
     def _check_file(self, start: int = 0) -> bool:
-        """Whether the file is there; raise where it no longer holds what was read or written before."""
+        """Return True if the file exists; raise if it lost lines that were read or written before."""
         size = self.path.stat().st_size if self.path.exists() else -1
         if (self._exists or start) and size < max(self._offset, self._written, start):
             raise SetupError(

@@ -1,4 +1,4 @@
-"""What a score depends on (must agree within a run) and where it was made (recorded only)."""
+"""Provenance of scores: versions they depend on (must agree within a run), and machine and command (recorded only)."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def now() -> str:
 def differences(
     ours: Mapping[str, Any], theirs: Mapping[str, Any], prefix: str = "", names: tuple[str, str] = ("now", "the run")
 ) -> list[str]:
-    """What differs between two configurations, one line each.
+    """Return the differences between two configurations, one line each.
 
     >>> differences({"versions": {"av": "18.1"}}, {"versions": {"av": "15.0"}})
     ['versions.av: 18.1 (now), 15.0 (the run)']

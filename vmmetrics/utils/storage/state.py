@@ -1,4 +1,4 @@
-"""What tells whether a file elsewhere was written to, without reading it."""
+"""State of a remote file, by which a change is seen without reading it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LONGEST = 25  # digits of a time
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """What tells whether a file was written to, without reading it.
+    """State of a file, by which a change is seen without reading it.
 
     Attributes:
         bytes: Its size.
@@ -38,7 +38,7 @@ class FileState:
         return None not in (self.mtime_ns, other.mtime_ns) and self.mtime_ns != other.mtime_ns
 
     def to_record(self) -> dict[str, int | str] | None:
-        """Return what a record keeps of it: ``bytes`` and ``etag``, else ``mtime_ns`` as text; None for nothing."""
+        """Return the fields for a record: ``bytes``, and ``etag`` or else ``mtime_ns`` as text; None without any."""
         tag = {"etag": self.etag} if self.etag else {} if self.mtime_ns is None else {"mtime_ns": str(self.mtime_ns)}
         return {**({} if self.bytes is None else {"bytes": self.bytes}), **tag} or None
 

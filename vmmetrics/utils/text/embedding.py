@@ -167,7 +167,7 @@ def _spaced(character: str) -> str:
 
 
 def _stands_alone(character: str) -> bool:
-    """Whether it is punctuation: Unicode's, and every printable ASCII character that is neither letter nor digit."""
+    """Return True for punctuation: Unicode's, and printable ASCII characters that are neither letters nor digits."""
     if character.isascii():
         return character.isprintable() and not character.isalnum() and character != " "
     return unicodedata.category(character).startswith("P")
@@ -189,7 +189,7 @@ _TOKENS_AT_ONCE: Final = 2048
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingIdentity:
-    """Which embedding it was; vectors of two that differ here must not be compared.
+    """Identity of an embedding; vectors of different embeddings must not be compared.
 
     Attributes:
         model: Name of the model.
@@ -267,7 +267,7 @@ def embed(texts: Sequence[str], *, folder: Path | None = None, advance: Advance 
 
 
 def embedding_identity(*, folder: Path | None = None) -> EmbeddingIdentity:
-    """Which embedding :func:`embed` uses.
+    """Return the identity of the embedding that :func:`embed` uses.
 
     Raises:
         SetupError: As there.
@@ -284,7 +284,7 @@ def embedding_identity(*, folder: Path | None = None) -> EmbeddingIdentity:
 
 
 def embedding_installed() -> bool:
-    """Whether the package with the model is there."""
+    """Return True if the package with the model is installed."""
     return importlib.util.find_spec(PACKAGE) is not None
 
 

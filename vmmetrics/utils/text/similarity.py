@@ -1,4 +1,4 @@
-"""Which of many texts are alike: greedy choice of distinct ones, by any measures at once, in bounded memory.
+"""Greedy choice of distinct texts by several similarity measures at once, in bounded memory.
 
 A text is taken unless a measure finds it too near to one taken before it. Only blocks of similarities are ever held, so
 that a hundred thousand texts need no more memory than their vectors and 20 MB.
@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 
 Indices = NDArray[np.int64]
 Compare = Callable[[Indices, Indices], NDArray[np.float32]]
-"""From two lists of places, (A,) and (B,), to how alike what stands there is, (A, B)."""
+"""Similarities (A, B) of the texts at two lists of indices, (A,) and (B,)."""
 
 _ROWS: Final = 1024
 _COLUMNS: Final = 4096
@@ -42,7 +42,7 @@ class TextMatch:
 
     Attributes:
         measure: Name of the measure.
-        place: Of that text.
+        place: Index of that text.
         likeness: With it.
     """
 
@@ -57,9 +57,9 @@ def take_distinct(
     """Go through texts in order and take each that is not too near to one taken before.
 
     Args:
-        order: Places of the texts, the preferred first; each once.
+        order: Indices of the texts, the preferred first; each once.
         measures: By name; one that finds two too near is enough.
-        taken: Places of texts that are taken already.
+        taken: Indices of texts that are chosen already.
 
     Returns:
         For each of ``order``, the nearest taken text by every measure that found one too near; empty where it was
@@ -76,7 +76,7 @@ def take_distinct(
 
 
 def _matches(block: Indices, chosen: Indices, measures: Mapping[str, Measure]) -> list[list[TextMatch]]:
-    """Those of a block's texts with what was chosen before the block, and with those of the block that are free."""
+    """Return the matches of a block's texts with those chosen before the block, and with free texts of the block."""
     outside = {name: _nearest(block, chosen, measure.compare) for name, measure in measures.items()}
     inside = {name: measure.compare(block, block) for name, measure in measures.items()}
     free = np.zeros(len(block), bool)
@@ -97,7 +97,7 @@ def _matches(block: Indices, chosen: Indices, measures: Mapping[str, Measure]) -
 
 
 def _nearest(block: Indices, chosen: Indices, compare: Compare) -> tuple[NDArray[np.float32], Indices]:
-    """(A,) how near the nearest chosen text is to each of a block, and its place; -inf where none was chosen."""
+    """Return (A,) similarity of each text of a block to the nearest chosen one, -inf without one, and its index."""
     best = np.full(len(block), -np.inf, np.float32)
     at = np.full(len(block), -1, np.int64)
     for start in range(0, len(chosen), _COLUMNS):
@@ -114,7 +114,7 @@ def cosine(vectors: NDArray[np.float32]) -> Compare:
     """Cosine of unit vectors.
 
     Args:
-        vectors: (N, D), of the text at each place.
+        vectors: (N, D), of the text at each index.
     """
 
     def compare(some: Indices, others: Indices) -> NDArray[np.float32]:
@@ -130,7 +130,7 @@ def containment(texts: Sequence[Sequence[str]], size: int) -> Compare:
     With sets A and B of n-grams it is |A ∩ B| / min(|A|, |B|), never less than their Jaccard index |A ∩ B| / |A ∪ B|.
 
     Args:
-        texts: (N) words of the text at each place. One of fewer words than n counts as one n-gram.
+        texts: (N) words of the text at each index. One of fewer words than n counts as one n-gram.
         size: n.
     """
     grams = _gram_sets(texts, size)

@@ -208,7 +208,7 @@ def _on_disk(part: Path) -> Iterator[None]:
 
 
 def _extent(response: web.Response, have: int) -> tuple[int, int | None]:
-    """Where in the file an answer starts, and how long the file is."""
+    """Return the offset in the file at which a response starts, and the length of the file."""
     match = _RANGE.fullmatch(response.headers.get("Content-Range") or "")
     if response.status == http.client.PARTIAL_CONTENT:
         if match is None or int(match[1]) != have:

@@ -91,14 +91,14 @@ Effort = Literal["sizes", "changed", "all"]
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """What is there of a checkpoint.
+    """State of a checkpoint on disk.
 
     Attributes:
         entry: The checkpoint.
-        folder: Where its files lie, or belong.
-        files: Those that are there and as they should be, by name.
-        missing: Names, or patterns, of those that are not there.
-        faults: What is wrong with those that are there and not as they should be, by name.
+        folder: Folder of its files, which may not exist yet.
+        files: Intact files, by name.
+        missing: Names, or patterns, of missing files.
+        faults: Faults of damaged files, by name.
     """
 
     entry: Published
@@ -109,22 +109,22 @@ class Inspection:
 
     @property
     def whole(self) -> bool:
-        """Whether the checkpoint can be used."""
+        """True if the checkpoint is complete and intact."""
         return not self.missing and not self.faults
 
     @property
     def command(self) -> str:
-        """What mends it."""
+        """Command that fetches it."""
         return f"vmmetrics weights fetch {self.entry.name}"
 
     @property
     def complaint(self) -> str:
-        """What is wrong, and what mends it."""
+        """Problem and command that fixes it."""
         return f"{self.problem}; fix it with: {self.command}"
 
     @property
     def problem(self) -> str:
-        """What is wrong, in a sentence or two; empty where nothing is."""
+        """Problem in a sentence or two; "" if there is none."""
         problems = [f"weight file {self.folder / name} {fault}" for name, fault in self.faults.items()]
         if self.missing:
             problems.insert(0, f"{self.entry.name}: {', '.join(self.missing)} not found in {self.folder}")
@@ -132,7 +132,7 @@ class Inspection:
 
     @property
     def path(self) -> Path:
-        """What a loader takes: the file where the checkpoint is a single one, else the folder."""
+        """Path for a loader: the file of a single-file checkpoint, else the folder."""
         only = self.entry.files[0]
         return self.folder / only.path if len(self.entry.files) == 1 and not only.pattern else self.folder
 

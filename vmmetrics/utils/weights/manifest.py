@@ -1,4 +1,4 @@
-"""What is published where: the ``[[checkpoints]]`` of ``weights/manifest.toml``."""
+"""Published checkpoints and their sources: the ``[[checkpoints]]`` of ``weights/manifest.toml``."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ class PublishedFile:
 
     @property
     def pattern(self) -> bool:
-        """Whether the name stands for several files."""
+        """True if the name is a pattern for several files."""
         return "*" in self.path
 
     @property
@@ -144,7 +144,7 @@ class PublishedFile:
         return self.bytes or self.about or 0
 
     def matches(self, path: str) -> bool:
-        """Whether a file of this name is meant."""
+        """Return True if a file of this name belongs to it."""
         return fnmatchcase(path, self.path)
 
 
@@ -176,7 +176,7 @@ class Published:
 
     @property
     def source(self) -> str:
-        """Where it comes from, in words."""
+        """Text of the source: repository and revision, or URLs."""
         return f"{self.hub}@{self.revision[:12]}" if self.hub else ", ".join(f.url or "" for f in self.files)
 
     @property
@@ -228,7 +228,7 @@ def select(names: Iterable[str] | None = None) -> list[Published]:
 
 
 def is_inside(path: object) -> bool:
-    r"""Whether a name from elsewhere is a text that stays below the folder it is joined to, and can be printed.
+    r"""Return True if an untrusted file name is printable text that stays below the folder it is joined to.
 
     >>> is_inside("a/b.bin"), is_inside("../b.bin"), is_inside("/b.bin"), is_inside("\x1b]0;b.bin"), is_inside(3)
     (True, False, False, False, False)

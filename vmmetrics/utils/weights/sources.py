@@ -1,4 +1,4 @@
-"""Where the files of a checkpoint can be had: the publisher, a mirror, or a folder copied by hand."""
+"""Sources of checkpoint files: the publisher, a mirror, or a folder copied by hand."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Remote:
 
 
 def is_offline() -> bool:
-    """Whether the environment forbids the network: ``VMMETRICS_OFFLINE`` or ``HF_HUB_OFFLINE``."""
+    """Return True if ``VMMETRICS_OFFLINE`` or ``HF_HUB_OFFLINE`` forbids network access."""
     values = (os.environ.get(name, "").strip().lower() for name in ("VMMETRICS_OFFLINE", "HF_HUB_OFFLINE"))
     return any(value not in ("", "0", "false", "no", "off") for value in values)
 
@@ -70,7 +70,7 @@ def list_remote(entry: Published, mirror: str | None = None) -> list[Remote]:
 
 
 def addresses(entry: Published) -> list[str]:
-    """Where a person gets the files with a browser."""
+    """Return the web pages from which the files can be downloaded with a browser."""
     if entry.hub is not None:
         return [f"{_hub()}/{entry.hub}/tree/{entry.revision}"]
     return [file.url for file in entry.files if file.url]
