@@ -19,7 +19,7 @@ from vmmetrics.errors import SetupError
 from vmmetrics.utils.storage.provenance import differences
 
 CLOCK_SECONDS = 60.0
-"""By which the clock of a node may differ before that is said."""
+"""Seconds by which the clock of a node may differ before a warning."""
 _ROOM_SECONDS = 60.0  # without room for a worker, after which that is said
 _TAIL_SECONDS = 5.0  # for a node to read what a worker printed
 _FAILURES = 3  # in a row of workers of one node that take no items, after which it gets no others for a while
@@ -60,7 +60,7 @@ class ClusterJob(Generic[Item]):
     Attributes:
         item: The item.
         pieces: The same, packed.
-        alone: Whether a worker died with it in hand: the next one is given nothing else.
+        alone: True after a worker died while it worked on it: the next one gets no other item.
         deaths: Nodes and causes of the deaths of workers that had nothing else.
         moves: Workers lost with it in hand by no fault of its own.
         since: When the last of its workers died.
@@ -80,11 +80,11 @@ class ClusterActor(Generic[Item]):
 
     Attributes:
         handle: Ray's handle of it.
-        pending: What it was asked before it takes items, or None.
-        greeting: Who it is, once it runs.
+        pending: Reference of its start-up call, or None once it takes items.
+        greeting: Its identity, once it runs.
         calls: Jobs in hand, in their order, with Ray's references to what comes of them.
         seconds: How long the first of them, or loading, has taken.
-        reserved: Whether it gets nothing more until a job that must be alone can have it.
+        reserved: True if it gets nothing more until a job that must be alone can have it.
     """
 
     handle: Any
@@ -120,14 +120,14 @@ class Actors(Generic[Item]):
 
     Args:
         start: Makes the handler of a worker; importable on every node, as what it holds.
-        cluster: Which, and what a worker takes of it.
+        cluster: The cluster, and the resources of a worker.
         expected: Configuration that every handler must state; a node with another is refused. None takes that of the
             first.
         environment: Variables that workers get.
-        say: Is told what a person should know: refused nodes, room that does not come.
+        say: Receives messages for the user: refused nodes, missing resources.
 
     Attributes:
-        expected: Likewise; None until the first worker has loaded its models.
+        expected: Configuration of every handler; None until the first worker has loaded its models.
         all: The workers, those that wait for room included.
         connection: To the cluster.
 
@@ -169,7 +169,7 @@ class Actors(Generic[Item]):
         self.all.append(ClusterActor(handle, handle.greet.remote()))
 
     def drop(self, actor: ClusterActor[Item]) -> list[ClusterJob[Item]]:
-        """Give a worker up; return what it had in hand. Whatever it may still answer is not looked at."""
+        """Give a worker up and return its jobs; later answers of it are ignored."""
         import ray
 
         if actor in self.all:
@@ -180,7 +180,7 @@ class Actors(Generic[Item]):
         return jobs
 
     def prepare(self, actor: ClusterActor[Item], value: Any) -> None:
-        """Take in what a worker says before it takes items: who it is, then what its results depend on.
+        """Process a worker's start-up replies: its identity, then its configuration.
 
         Raises:
             SetupError: It differs from here, and no other node is left.
@@ -213,18 +213,18 @@ class Actors(Generic[Item]):
             self._nodes[actor.node].failures = self._nodes[None].failures = 0
 
     def note_answer(self, actor: ClusterActor[Item]) -> None:
-        """Take in that a node does work."""
+        """Note that a node works."""
         node = self._nodes[actor.node]
         node.worked, node.pauses, self._nodes[None].pauses = True, 0, 0
 
     def give_up(self, actor: ClusterActor[Item], kind: str, why: str) -> None:
-        """Give a worker up that has nothing in hand, and see what that says of its node.
+        """Give up a worker without jobs, and update the state of its node.
 
         Args:
             actor: The worker.
             kind: ``refused`` where something is missing there, ``busy`` where others have it; anything else is an
                 accident, which may not happen again.
-            why: What it said, or how it ended.
+            why: Its message, or how it ended.
 
         Raises:
             SetupError: No other node is left.
@@ -248,7 +248,7 @@ class Actors(Generic[Item]):
             self.drop(actor)
 
     def _pause_all(self, actor: ClusterActor[Item], node: _Node, why: str, hopeless: bool) -> None:
-        """Start no worker for a while, since nobody knows on which node they cannot be."""
+        """Start no worker for a while, since the failing node is unknown."""
         self.drop(actor)
         text = f"workers cannot be started: {' '.join(why.split())[-_TEXT:]}"
         if hopeless and not any(other.greeting for other in self.all):
@@ -267,7 +267,7 @@ class Actors(Generic[Item]):
                 self.drop(actor)
 
     def refuse(self, actor: ClusterActor[Item], why: str) -> None:
-        """Give a worker up that has nothing in hand, and have no more on its node.
+        """Give up a worker without jobs, and start no more on its node.
 
         Raises:
             SetupError: No other node is left.
@@ -294,7 +294,7 @@ class Actors(Generic[Item]):
         return actor.node is None or actor.node in self.connection.nodes
 
     def printed(self, actor: ClusterActor[Item]) -> str:
-        """Return the last lines that a worker printed, with words before them; empty where they cannot be had."""
+        """Return the last lines that a worker printed, with words before them; empty where they cannot be fetched."""
         import ray
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 

@@ -19,9 +19,9 @@ from vmmetrics.engines.pool import DEFAULT_TIMEOUT, LOADING_TIMEOUT, Answer, Ite
 from vmmetrics.errors import SetupError, StoppedError
 
 MAX_ITEM_BYTES = 10 * 10**6
-"""Of what is sent to a worker for one item."""
+"""Bytes sent to a worker for one item."""
 DRAIN_SECONDS = 10.0
-"""How long items in hand may go on when the run is interrupted."""
+"""Seconds that running items get when the run is interrupted."""
 DEPTHS = (2, 8)
 """Items in hand of a worker: one at work and one to follow, or as many as it does in a second where they are short."""
 _TICK_SECONDS = 0.2  # between two looks at clocks and nodes
@@ -38,13 +38,13 @@ class RayPool(Generic[Item, Answer]):
     Args:
         start: Makes the handler of a worker; importable on every node, as what it holds.
         jobs: Most workers; fewer while the cluster has no room, and more again as nodes join.
-        cluster: Which, and what a worker takes of it.
+        cluster: The cluster, and the resources of a worker.
         expected: Configuration that the handler of every worker must state; a node with another is refused. None takes
             that of the first one.
         timeout: Seconds that an item may take; its worker is killed then.
         environment: Variables that workers get.
-        say: Is told what a person should know: refused nodes, room that does not come.
-        ahead: Whether something can be done for an item before its turn.
+        say: Receives messages for the user: refused nodes, missing resources.
+        ahead: True if something can be done for an item before its turn.
 
     Raises:
         SetupError: See :class:`~vmmetrics.engines.connection.Connection`.
@@ -156,7 +156,7 @@ class RayPool(Generic[Item, Answer]):
         self._actors.close()
 
     def _go_on(self) -> None:
-        """Take in what has come, and hand out more unless this is the end."""
+        """Process the replies that have arrived, and submit more items unless draining."""
         ending = self._trouble is not None or self._actors.connection.lost
         self._receive(0 if self._results or ending else _TICK_SECONDS)
         if not ending:
@@ -219,7 +219,7 @@ class RayPool(Generic[Item, Answer]):
     # Taking in.
 
     def _receive(self, timeout: float) -> None:
-        """Take in all that has come; where nothing has, wait so long for the first."""
+        """Process all replies that have arrived; without any, wait for the first up to the timeout."""
         import ray
 
         waited = {actor.next: actor for actor in self._actors.all if actor.next is not None}
@@ -233,7 +233,7 @@ class RayPool(Generic[Item, Answer]):
             self._take(waited[reference], reference)
 
     def _take(self, actor: ClusterActor[Item], reference: Any) -> None:
-        """Take in what a worker answered, or that it is gone."""
+        """Process the answer of a worker, or its death."""
         import ray
 
         try:
@@ -278,7 +278,7 @@ class RayPool(Generic[Item, Answer]):
     # Deaths and lateness.
 
     def _bury(self, actor: ClusterActor[Item], error: Exception) -> None:
-        """Take in that a worker is gone; where its node lives, the first item in its hand may be to blame."""
+        """Process the death of a worker; if its node lives, its first item may be the cause."""
         import ray
 
         unreachable = ray.exceptions.ActorUnavailableError, ray.exceptions.GetTimeoutError
@@ -302,7 +302,7 @@ class RayPool(Generic[Item, Answer]):
             self._take_back([job])
 
     def _blame(self, actor: ClusterActor[Item], job: ClusterJob[Item], cause: str) -> None:
-        """Have a job whose worker ended tried again alone, or where that ended as often as may be, let it fail."""
+        """Retry a job whose worker died, alone on a worker; let it fail once its retries are used up."""
         if job.alone:
             job.deaths.append((str(actor.node), f"{actor.name}: {cause}"))
         job.alone, job.since = True, time.monotonic()

@@ -1,4 +1,4 @@
-"""A connection to a Ray cluster, or to one of this process alone, and a watch over its head and nodes."""
+"""Connection to a Ray cluster, or to one started by this process, with a watch over its head and nodes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from typing import Any
 from vmmetrics.errors import SetupError, os_reason
 
 INSTALL = 'pip install "vmmetrics[ray]"'
-"""What installs Ray."""
+"""Command that installs Ray."""
 STORE_BYTES = 100 * 10**6
 """Object store of a cluster that this process starts: tasks and answers take a few kilobytes each."""
 _HARD_EXIT_SECONDS = "300"  # after which Ray ends a process whose head is gone; 60 is too short for large tables
@@ -35,7 +35,7 @@ _MODE, _TOKEN = "RAY_AUTH_MODE", "RAY_AUTH_TOKEN"
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A Ray cluster whose nodes work, and what each worker takes of it.
+    """A Ray cluster, and the resources of each worker.
 
     Attributes:
         address: ``auto`` for the cluster that this machine belongs to, ``HOST:PORT`` of its head, or None for one that
@@ -104,7 +104,7 @@ def _check_token(address: str) -> None:
 
 
 def _check_answers(address: str) -> None:
-    """Make sure that somebody listens at an address: Ray itself tries for a quarter of an hour.
+    """Check that something listens at an address; Ray itself would try for a quarter of an hour.
 
     Raises:
         SetupError: Nobody does.
@@ -150,7 +150,7 @@ def check_cluster(cluster: Cluster) -> None:
 
 
 def check_installed() -> None:
-    """Refuse to go on without Ray.
+    """Check that Ray is installed.
 
     Raises:
         SetupError: It is not installed.
@@ -163,10 +163,10 @@ class Connection:
     """The connection; one at a time in a process.
 
     Args:
-        cluster: To what.
+        cluster: The cluster.
 
     Attributes:
-        address: Of the head.
+        address: Address of the head.
 
     Raises:
         SetupError: Ray is not installed, there is no such cluster, it is of another version, or takes no token.

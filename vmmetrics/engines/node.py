@@ -25,7 +25,7 @@ from vmmetrics.utils.loading import loading, on_loading
 from vmmetrics.utils.storage import provenance
 
 PIECE_BYTES = 90_000
-"""Of a call or its result: from 100 KB on Ray would put it into the object store of a node."""
+"""Bytes of a call or its result: from 100 KB on Ray would put it into the object store of a node."""
 _TAIL_LINES, _TAIL_BYTES = 20, 4000  # of a worker's output, in the error of a clip
 _RAYS = (":job_id:", ":actor_name:", ":task_name:")  # lines that Ray writes for itself
 _FREE_SHARE = 0.9  # of its part of a GPU that a worker must find free
@@ -63,7 +63,7 @@ class Greeting:
 
 
 def code_hash() -> str:
-    """Return eight letters for all code of this package."""
+    """Return a hash of eight letters of all code of this package."""
     return provenance.source_hash(provenance.PACKAGE, (".",))
 
 
@@ -226,7 +226,7 @@ def _take_share(gpus: float) -> None:
 
 
 def _output() -> str | None:
-    """File that this process prints its errors to."""
+    """Return the file that this process prints its errors to."""
     try:
         path = os.readlink("/proc/self/fd/2")  # noqa: PTH115 - a pipe is no path
     except OSError:

@@ -1,4 +1,4 @@
-"""Worker processes that may die, hang or be stopped: each costs the item it has in hand, and is replaced."""
+"""Pool of worker processes; one that dies or hangs costs its item alone, and is replaced."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ class Result(Generic[Item, Answer]):
     Attributes:
         item: The item.
         answer: What the handler returned; None where its worker died or was killed.
-        failure: Why there is no answer.
+        failure: Reason why there is no answer.
         note: What the handler noted, or None.
-        seconds: How long the worker was at it.
-        late: Whether the worker was killed for taking too long.
+        seconds: Seconds that the worker spent on it.
+        late: True if the worker was killed for taking too long.
         worker: Host and process of the worker, where it is not one of this machine.
     """
 
@@ -88,10 +88,10 @@ class Pool(Generic[Item, Answer]):
 
     Args:
         start: Makes the handler of a worker; must be importable there.
-        jobs: How many workers, at least 1; started when there is work for them.
+        jobs: Number of workers, at least 1; started when there is work for them.
         timeout: Seconds that an item may take; its worker is killed then.
         log: File that takes what the libraries in the workers print; None leaves it on stderr.
-        needs: What an item needs loaded; a worker that has it must answer within ``timeout``.
+        needs: Returns the models that an item needs; a worker that has loaded them must answer within ``timeout``.
     """
 
     def __init__(
@@ -258,17 +258,17 @@ class Pool(Generic[Item, Answer]):
 
 
 def usable_cores() -> int:
-    """Return how many processors this process may use."""
+    """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def too_late(timeout: float) -> str:
-    """Return why an item failed whose worker was killed after so many seconds."""
+    """Return the failure of an item whose worker was killed after a timeout."""
     return f"It took longer than {timeout:g} s; raise --timeout if it needs more"
 
 
 def checked_timeout(timeout: float | None, jobs: int) -> float | None:
-    """Seconds that a clip may take with so many workers; without any there is no bound.
+    """Return the timeout of a clip in seconds for a number of workers; None without workers.
 
     Raises:
         ValueError: A timeout without workers, not above 0 or not finite.

@@ -36,13 +36,13 @@ _REINSTALL = "pip install --force-reinstall vmmetrics"
 
 
 class Finding(NamedTuple):
-    """One thing looked at.
+    """Result of one check.
 
     Attributes:
-        name: What.
-        good: Whether it is as it should be; None where it is absent and may be.
-        text: What was found.
-        cure: Command that mends it, or None.
+        name: Thing that was checked.
+        good: True if it works, False if not, None for an optional part that is absent.
+        text: Details.
+        cure: Command that fixes it, or None.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Finding(NamedTuple):
 
 
 def check_up() -> dict[str, list[Finding]]:
-    """Look at packages, extras, weights, presets and the machine; findings by heading."""
+    """Check packages, extras, weights, presets and the machine; return findings by heading."""
     return {
         "Machine": [_machine()],
         "Packages": [_package(name, module) for name, module in _NEEDED.items()],

@@ -1,4 +1,4 @@
-"""Two runs side by side, clip by clip: what changed from one to the other, and whether chance would do as much.
+"""Comparison of two runs clip by clip, with significance tests.
 
 The prompt is the unit, as on a leaderboard: differences of the clips of one prompt are averaged first.
 """
@@ -27,8 +27,8 @@ from vmmetrics.utils.statistics.paired import contributions, holm, resampled_mea
 from vmmetrics.utils.storage import provenance
 
 LEVEL = 0.05
-"""A p below which a difference counts as shown."""
-_REPORTED_ELSEWHERE = (*DECISIVE, "label", "comparable", "motion_index")  # the index is made anew from the scores
+"""p below which a difference is significant."""
+_REPORTED_ELSEWHERE = (*DECISIVE, "label", "comparable", "motion_index")  # the index is rebuilt from the scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +43,13 @@ class MeanDifference:
         before: Mean in the first run, over prompts; None without such clips.
         after: Mean in the second run.
         difference: ``after`` less ``before``.
-        low: Lower end of its 95 % interval, prompts drawn; None for fewer than two prompts.
+        low: Lower end of its 95 % bootstrap interval over prompts; None for fewer than two prompts.
         high: Upper end.
         p: Two-sided, of a sign-flip test over prompts; None without such clips.
-        p_holm: The same, raised for all metrics of this model (Holm).
+        p_holm: The same, Holm-corrected over all metrics of this model.
         lost: Clips with a score in the first run alone.
         gained: Clips with a score in the second run alone.
-        lower_is_better: Whether a fall is an improvement.
+        lower_is_better: True if a fall is an improvement.
     """
 
     model: str | None
@@ -94,12 +94,12 @@ class RunDifference:
         label: Preset, protocol, and what the scores may be compared with.
         metrics: The metrics of both runs, and ``"motion_index"`` first where there is one.
         pairs: The clips that both runs have.
-        paired_by: How many of them were paired by what.
+        paired_by: Number of pairs by kind of match.
         gone: Clips of the first run alone.
         new: Clips of the second run alone.
         failed: Clips that failed in the second run and not in the first, with the reason.
         differences: All clips first, then every model where there are several; metrics in their order.
-        notes: What a reader has to know.
+        notes: Remarks for the reader.
     """
 
     label: str
@@ -115,7 +115,7 @@ class RunDifference:
     def tested(self, metric: str) -> list[MeanDifference]:
         """Return the differences of a metric, or of ``"any"``, of every model, or of all clips where there is one.
 
-        Their ``p_holm`` is raised for all that are returned.
+        Their ``p_holm`` is Holm-corrected over all that are returned.
 
         Raises:
             ValueError: The runs do not both have the metric.
@@ -129,7 +129,7 @@ class RunDifference:
         return _raised(rows)
 
     def worse(self, metric: str = INDEX) -> list[MeanDifference]:
-        """Return those of :meth:`tested` that fell by more than chance does (p below 0.05 after Holm)."""
+        """Return those of :meth:`tested` that got significantly worse (p below 0.05 after Holm)."""
         return [d for d in self.tested(metric) if d.worsened and d.p_holm is not None and d.p_holm < LEVEL]
 
     def most_changed(self, count: int) -> list[ClipPair]:
@@ -163,10 +163,10 @@ def diff(
     Args:
         before: Run directory.
         after: Another, scored with the same preset, protocol, models and weights.
-        across_versions: Compare scores that mean different things, too; a note says which.
+        across_versions: Compare scores of different metric versions, too; a note names them.
 
     Raises:
-        SetupError: One is no run, the runs were not scored alike, or they have no clip or no metric in common.
+        SetupError: One is not a run, the runs have different settings, or they have no clip or no metric in common.
     """
     paths = (Path(before), Path(after))
     headers = [read_run_json(path) for path in paths]
@@ -207,10 +207,10 @@ def diff(
 def _common(
     headers: Sequence[Mapping[str, Any]], paths: tuple[Path, Path]
 ) -> tuple[tuple[str, ...], frozenset[str], list[str]]:
-    """The metrics that both runs have, those of which less is better, and what else differs; refused where it decides.
+    """Return the common metrics, those where lower is better, and notes; refuse runs that are not comparable.
 
     Raises:
-        SetupError: The runs were not scored alike, or have no metric in common.
+        SetupError: The runs have different settings, or no metric in common.
     """
     names = (str(paths[0]), str(paths[1]))
     first, second = (header["configuration"] for header in headers)
@@ -236,7 +236,7 @@ def _common(
 def _paired(
     before: Sequence[Record], after: Sequence[Record]
 ) -> tuple[list[ClipPair], dict[str, int], list[Record], list[Record]]:
-    """The clips of both runs, how many were paired by what, and what is left of each."""
+    """Return the pairs of clips, the number of pairs by kind of match, and the unpaired clips of each run."""
     alone = all(len({record.model for record in records}) == 1 for records in (before, after))
     rules: list[tuple[str, Callable[[Record], Hashable]]] = [
         ("name", lambda record: record.clip),
@@ -261,7 +261,7 @@ def _paired(
 
 
 def _once(records: Iterable[Record], key: Callable[[Record], Hashable]) -> dict[Hashable, Record]:
-    """The records by their key, where only one has it."""
+    """Return the records by their key, where only one has it."""
     keyed = [(value, record) for record in records if (value := key(record))]
     times = Counter(value for value, _ in keyed)
     return {value: record for value, record in keyed if times[value] == 1}
@@ -274,7 +274,7 @@ def _why(record: Record) -> str:
 def _differences(
     model: str | None, pairs: Sequence[ClipPair], metrics: Sequence[str], lower: frozenset[str]
 ) -> list[MeanDifference]:
-    """The differences of one group of clips; the same prompts are drawn for every metric."""
+    """Return the differences of one group of clips; the same prompts are drawn for every metric."""
     prompts: dict[str, list[ClipPair]] = {}
     for pair in pairs:
         prompt = pair.after.prompt or pair.before.prompt
@@ -304,7 +304,7 @@ def _one(
     samples: FloatArray,
     lower: bool,
 ) -> MeanDifference:
-    """One difference, from (P,) means of prompts in both runs, NaN where there are none, and (R,) of its samples."""
+    """Return one difference from the (P,) prompt means of both runs (NaN where missing) and (R,) bootstrap values."""
     there = [(score_of(p.before, metric) is not None, score_of(p.after, metric) is not None) for p in pairs]
     counted = Counter(there)
     clips, lost, gained = counted[True, True], counted[True, False], counted[False, True]
@@ -320,6 +320,6 @@ def _one(
 
 
 def _raised(rows: Sequence[MeanDifference]) -> list[MeanDifference]:
-    """The rows with their p raised for all of them."""
+    """Return the rows with Holm-corrected p values."""
     raised = iter(holm([row.p for row in rows if row.p is not None]))
     return [row if row.p is None else replace(row, p_holm=next(raised)) for row in rows]

@@ -17,7 +17,7 @@ _DIGITS = 3
 
 
 def diff_parts(difference: RunDifference) -> list[Part]:
-    """Return means before and after, the clips that changed most, and what there is to say about it."""
+    """Return tables of the means before and after and of the clips that changed most, and remarks."""
     caption = (
         "Means over prompts, of clips with a score in both runs; after less before [95 % interval over prompts], p of "
         "a sign-flip test, Holm over the metrics of a row's model."
@@ -61,7 +61,7 @@ def _pairing(difference: RunDifference) -> list[str]:
 
 
 def _lost(differences: Iterable[MeanDifference]) -> list[str]:
-    """Scores that only one run has: no mean above holds them."""
+    """Return lines on clips that only one run has a score of; they are in no mean."""
     whole = [d for d in differences if d.model is None]
     lost = [f"{head(d.metric)} {d.lost}" for d in whole if d.lost]
     gained = [f"{head(d.metric)} {d.gained}" for d in whole if d.gained]
@@ -70,10 +70,9 @@ def _lost(differences: Iterable[MeanDifference]) -> list[str]:
 
 
 def verdict(difference: RunDifference, metric: str) -> tuple[bool, str]:
-    """Return whether a run holds up against the one before it in a metric, or in any, and a line that says why.
+    """Return True if a run is not significantly worse than the one before in a metric (or in any), and the reason.
 
-    Without a clip that has a score in both runs nothing was shown to hold up, so it does not; nor where clips that
-    had a score failed.
+    A run fails the comparison, too, if no clip has a score in both runs, or if clips that had a score failed.
 
     Raises:
         ValueError: The runs do not both have the metric.
@@ -105,7 +104,7 @@ def verdict(difference: RunDifference, metric: str) -> tuple[bool, str]:
 
 
 def _failed(difference: RunDifference, metrics: Collection[str]) -> list[str]:
-    """The clips that lost their score in one of these metrics because they failed."""
+    """Return the clips that lost their score in one of these metrics because they failed."""
     return [
         pair.after.clip
         for pair in difference.pairs

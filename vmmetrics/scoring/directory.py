@@ -28,26 +28,26 @@ from vmmetrics.utils.storage.journal import Journal, encode
 from vmmetrics.utils.storage.lock import CONFIGURATION, JOURNAL, ByteLocks, Locked
 
 GROUP_LINES, GROUP_SECONDS = 64, 0.5
-"""Outcomes that are written together, and how long the first of them waits for the others."""
+"""Outcomes that are written together, and seconds that the first of them waits for others."""
 
 # The system's locks do not tell two users within one process apart, so each process opens a directory once.
 _open_here: set[Path] = set()
 
 
 class RunDirectory(Locked):
-    """One run on disk, shared by every process that opened it: a new one, or one to go on with.
+    """One run on disk, new or resumed, shared by every process that opened it.
 
     Args:
         path: The directory; made if absent.
         configuration: What every score of the run depends on.
-        session: What to record about this start: ``metrics`` and anything else worth knowing.
+        session: Fields to record about this start: ``metrics`` and others.
         parts: What single scores depend on, by name; may be added to later, but not changed.
         delay: Seconds that an outcome may wait for others to be written with; 0 writes each at once.
 
     Attributes:
         path: The directory.
-        begun: Length of ``scores.jsonl`` when it was opened: what lies beyond is of this session, or beside it.
-        warnings: What was found damaged, in words.
+        begun: Bytes of ``scores.jsonl`` when it was opened; later lines are of this session or of a parallel one.
+        warnings: Texts on damaged lines.
 
     Raises:
         SetupError: The directory holds a run of another configuration, or something else, or cannot be written.
@@ -121,7 +121,7 @@ class RunDirectory(Locked):
             write_json(self.path / "run.json", run)
 
     def end(self) -> None:
-        """Note that the session did all that it was started for; one that was stopped or killed never is."""
+        """Note that the session is complete; one that was stopped or killed never is."""
         self._note(ended=provenance.now())
         with self._locks.holding(JOURNAL):
             self._entries.flush()  # for who reads next
@@ -132,12 +132,12 @@ class RunDirectory(Locked):
         return self._index
 
     def refresh(self) -> None:
-        """Take in what other processes appended since."""
+        """Read the lines that other processes appended since."""
         with self._locks.holding(JOURNAL):
             self._entries.update()
 
     def entries(self, keys: Sequence[str]) -> dict[str, Entry]:
-        """Return what is on the disk of the clips with these keys, as of the last :meth:`refresh`."""
+        """Return the entries of the clips with these keys on disk, as of the last :meth:`refresh`."""
         return self._entries.entries(keys)
 
     def newest(self, key: str) -> Record | None:
@@ -163,18 +163,18 @@ class RunDirectory(Locked):
         return RunRecords(self._scores.path, offsets())
 
     def append(self, record: Record, events: Mapping[str, Any], pictures: Pictures | None = None) -> Record:
-        """Keep the outcome of one clip; it is on the disk after ``delay`` seconds at the latest.
+        """Store the outcome of one clip; it is on disk after ``delay`` seconds at the latest.
 
         That holds as long as :meth:`commit_due` is called; :meth:`commit` writes at once.
 
         Args:
-            record: What was found now.
+            record: The new record.
             events: Metric to events and series, as :func:`vmmetrics.scoring.record.result_to_json` gives them.
-            pictures: What pages and pictures show of the clip.
+            pictures: Poster and overlay of the clip.
 
         Returns:
-            The record as written: with what was known about the clip's other metrics. Where it holds what no file can
-            (NaN, an object that is no JSON), the clip's record is an error instead.
+            The record as written, merged with older scores of other metrics. Where it holds what no file can
+            (NaN, an object that is not JSON), the clip's record is an error instead.
         """
         whole, lines, poster = record.over(self.newest(record.key)), b"", b""
         try:
@@ -196,7 +196,7 @@ class RunDirectory(Locked):
         return whole
 
     def _keep(self, record: Record, sha256: str, pictures: Pictures) -> bytes:
-        """Keep the overlay of a clip; return the line of its poster."""
+        """Store the overlay of a clip; return the line of its poster."""
         if pictures.overlay:
             keep_overlay(self.path, sha256, pictures.overlay)
         if not pictures.poster:
@@ -204,17 +204,17 @@ class RunDirectory(Locked):
         return encode(poster_line(record.clip, record.path, sha256, pictures.poster))
 
     def note_state(self, key: str, sha256: str, state: State) -> None:
-        """Keep that a file which looks changed has the content that was scored, so that it is not hashed again."""
+        """Note that a file with a new modification time has the scored content, so that it is not hashed again."""
         self._notes.append({"key": key, "sha256": sha256, "state": dict(state)})
         self._commit_soon()
 
     def _commit_soon(self) -> None:
-        """Write now, or where something was written just before, together with what comes until it may be again."""
+        """Write now, or after a pause since the last write, together with outcomes that arrive until then."""
         self._due = min(self._due, self._committed + self._delay)
         self.commit_due()
 
     def commit_due(self) -> float:
-        """Write what has waited long enough, or is enough; return the seconds until then, infinite for nothing."""
+        """Write outcomes that are due; return the seconds until the next ones are, infinite without any."""
         left = self._due - time.monotonic()
         if left <= 0 or len(self._waiting) + len(self._notes) >= GROUP_LINES:
             self.commit()
@@ -222,7 +222,7 @@ class RunDirectory(Locked):
         return left
 
     def commit(self) -> None:
-        """Write what waits; when this returns it is on the disk.
+        """Write all waiting outcomes; they are on disk when this returns.
 
         Raises:
             SetupError: The disk is full or failing, or files were removed.
@@ -262,7 +262,7 @@ class RunDirectory(Locked):
             super().release(key)
 
     def close(self) -> None:
-        """Write what waits, and drop the locks."""
+        """Write all waiting outcomes, and drop the locks."""
         try:
             if self._index is not None:
                 self.commit()
@@ -295,7 +295,7 @@ _OURS = {
 def check_directory(
     path: Path, configuration: Mapping[str, Any] | None = None, parts: Mapping[str, Mapping[str, Any]] | None = None
 ) -> None:
-    """Refuse, before anything is written, what cannot become a run directory; nothing is left there.
+    """Refuse a path that cannot become a run directory; writes nothing that stays.
 
     Args:
         path: The directory.
@@ -311,7 +311,7 @@ def check_directory(
 
 
 def _joined(path: Path, configuration: Mapping[str, Any], parts: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """The run that is there.
+    """Return ``run.json`` of the directory.
 
     Raises:
         SetupError: It was scored with another configuration.

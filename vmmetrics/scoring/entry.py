@@ -44,7 +44,7 @@ class Entry(NamedTuple):
         sha256: SHA-256 (hex) of its content, or None.
         state: State of its file (:func:`state_text`), or None.
         input: Hash of prompt, subject and tags (:func:`input_hash`).
-        failed: Whether the clip failed as a whole.
+        failed: True if the clip failed as a whole.
         kind: :class:`Kind`, as JSON.
     """
 

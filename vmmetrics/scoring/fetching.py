@@ -1,4 +1,4 @@
-"""Clips brought into memory, from disk or from an address, one ahead of its turn."""
+"""Reader of clips from disk or addresses, one clip ahead."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Brought = tuple[Clip | None, Fetched | None]
 
 
 class ClipReader:
-    """Reads clips; one at an address is downloaded into a scratch folder, and gone from there once it is read.
+    """Reads clips; one at an address is downloaded into a scratch folder, and removed once it is read.
 
     Args:
         scratch: The folder.
@@ -32,14 +32,14 @@ class ClipReader:
         self._ahead: tuple[Task, object, Future[Brought]] | None = None
 
     def clip(self, task: Task, seen: object = None) -> tuple[Clip, Fetched | None]:
-        """Return the clip of a task, and what came from its address.
+        """Return the clip of a task, and the download of its address.
 
         Args:
             task: The task.
             seen: State of its file; what was read ahead is used if the file had the same state then.
 
         Raises:
-            ClipError: It cannot be had, changed, or cannot be read.
+            ClipError: It cannot be fetched, changed, or cannot be read.
             ScratchError: Nothing can be fetched here.
         """
         with self._lock:
@@ -52,11 +52,11 @@ class ClipReader:
                 fetched.remove()
 
     def ahead(self, task: Task, decode: bool) -> None:
-        """Begin to bring a clip, unless one is on its way; what is wrong with it shows when its turn comes.
+        """Begin to fetch a clip, unless another is being fetched; errors are raised by :meth:`clip`.
 
         Args:
             task: Its task.
-            decode: Whether to read it, too; otherwise it is downloaded at most.
+            decode: Read it, too; otherwise it is downloaded at most.
         """
         if task.broken is not None or (task.uri is None and (task.path is None or not decode)):
             return
@@ -94,6 +94,6 @@ class ClipReader:
 
 
 def _remove(coming: Future[Brought]) -> None:
-    """Remove what came for a clip that another process was given."""
+    """Remove the download of a clip that another process scores."""
     if coming.exception() is None and (fetched := coming.result()[1]) is not None:
         fetched.remove()

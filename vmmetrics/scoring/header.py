@@ -1,4 +1,4 @@
-"""``run.json``: with what a run was scored, and its sessions."""
+"""``run.json``: configuration and sessions of a run."""
 
 from __future__ import annotations
 

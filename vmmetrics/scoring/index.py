@@ -1,7 +1,7 @@
-"""The index of a run directory: where the newest line of every clip and its events are, and what of them is settled.
+"""Index of a run directory: offsets of the newest line of every clip and of its events, and its settled metrics.
 
-It is derived from the journals and never the truth: one that is missing, damaged or of other journals is made anew, and
-where none can be kept (a disk without SQLite's locks, somebody else's folder) a temporary one does.
+It is derived from the journals: one that is missing, damaged or of other journals is rebuilt. Where none can be stored
+(a disk without SQLite's locks, a read-only folder) a temporary one is used.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class RunIndex:
 
     Args:
         run: Run directory.
-        writing: Whether it may be written there; the caller then holds the lock of the journals around opening,
+        writing: True if it may be written there; the caller then holds the lock of the journals around opening,
             :meth:`update` and :meth:`close`. Otherwise nothing in the directory is changed.
     """
 
@@ -306,13 +306,13 @@ class RunIndex:
         return [kind_of(text) for (text,) in self._recovering(lambda: self._db.execute(sql).fetchall())]
 
     def damaged(self, name: str) -> list[tuple[int, int, str]]:
-        """Return number, offset and fault of the lines of a journal that were passed over."""
+        """Return number, offset and fault of the lines of a journal that were skipped."""
         sql = "SELECT line, offset, why FROM damaged WHERE name = ?"
         stored = self._recovering(lambda: self._db.execute(sql, (name,)).fetchall())
         return sorted({*stored, *(row[1:] for row in self._damaged if row[0] == name)})
 
     def warnings(self, then: str = "") -> list[str]:
-        """Return which lines of ``scores.jsonl`` were passed over, in words; ``then`` says what becomes of such."""
+        """Return which lines of ``scores.jsonl`` were skipped, as text; ``then`` says what becomes of such."""
         return sentences(SCORES, [(line, why) for line, _, why in self.damaged(SCORES)], then)
 
     def close(self) -> None:
@@ -393,5 +393,5 @@ def _text(stored: bytes) -> str:
 
 
 def _number(key: str) -> int:
-    """Eight bytes for a key: two clips hardly ever share them, and a line of events says whose it is."""
+    """Return eight bytes for a key: two clips hardly ever share them, and a line of events says whose it is."""
     return int.from_bytes(blake2b(_bytes(key), digest_size=8).digest(), "big", signed=True)

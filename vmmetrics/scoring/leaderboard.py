@@ -1,4 +1,4 @@
-"""Models side by side: means with intervals over prompts, ranks, and how sure the order is.
+"""Leaderboards: means of models with intervals over prompts, ranks, and the significance of the order.
 
 Models are put into one table only if the same networks and the same definition scored them.
 """
@@ -31,7 +31,7 @@ from vmmetrics.utils.storage import provenance
 AVERAGE = "average"
 """The mean of our metrics' means."""
 INDEX = "motion_index"
-"""The mean of the clips' overall index, which protocol ``vmbench`` has none of."""
+"""The mean of the clips' motion index; not defined under protocol ``vmbench``."""
 _INDEX_NEEDS = ("cas", "mss")  # metrics without which a clip has no index
 SCALE = 100
 
@@ -64,8 +64,8 @@ class Row:
         cells: By column: the index, the average and the metrics.
         prompts: Its prompts.
         clips: Its clips.
-        rank: Place, 1 best; None where what is ranked by has no mean.
-        shares: Share of samples of prompts in which it has each place; empty without a rank.
+        rank: Rank, 1 best; None without a mean in the column ranked by.
+        shares: Share of bootstrap samples of prompts in which it has each rank; empty without a rank.
     """
 
     model: str
@@ -86,8 +86,8 @@ class Step:
         difference: Its mean, times 100; None where no prompt is common in some metric.
         low: Lower end of its 95 % interval.
         high: Upper end.
-        p: Of a sign-flip test, None without a difference.
-        p_holm: The same, raised for all steps of the table (Holm).
+        p: p of a sign-flip test, None without a difference.
+        p_holm: The same, Holm-corrected over all steps of the table.
         prompts: Common prompts; of the metric that has fewest.
     """
 
@@ -107,15 +107,15 @@ class Board:
 
     Attributes:
         label: Preset, protocol, and what the numbers may be compared with.
-        preset: Which models scored.
-        protocol: By which definition.
-        comparable: Whether with the published numbers.
+        preset: Preset that scored.
+        protocol: Definition of the metrics.
+        comparable: True if the numbers compare with the published ones.
         columns: The index where there can be one, the average, our metrics and those of one's own that any run has.
         by: Column that it is ranked by.
         rows: Best first, those without a rank last.
         steps: Between each model and the next.
         prompts: All prompts.
-        notes: What a reader has to know.
+        notes: Remarks for the reader.
     """
 
     label: str
@@ -131,7 +131,7 @@ class Board:
 
 
 DECISIVE = ("preset", "protocol", "models", "weights")
-"""Fields of a configuration: what makes two scores two quantities."""
+"""Fields of a configuration that must agree for scores to be comparable."""
 _SHOWN_DIFFERENCES = 3
 
 
@@ -147,7 +147,7 @@ class _Model:
 
 
 def make_boards(runs: Sequence[str], by: str | None = None) -> list[Board]:
-    """Make a table of every preset and protocol among runs, and of every version of what their scores mean.
+    """Make a table of every preset, protocol and set of metric versions among runs.
 
     Args:
         runs: Run directories; ``NAME=DIRECTORY`` names the model of a run whose clips lie in no folder per model.
@@ -155,7 +155,7 @@ def make_boards(runs: Sequence[str], by: str | None = None) -> list[Board]:
             one, else the average.
 
     Raises:
-        SetupError: One is no run, holds no clips, or two hold a model of one name; no run has that column.
+        SetupError: One is not a run, has no clips, or two have a model of one name; no run has that column.
     """
     groups: dict[str, list[_Model]] = {}
     for run in runs:
@@ -171,7 +171,7 @@ def make_boards(runs: Sequence[str], by: str | None = None) -> list[Board]:
 
 
 def _models(run: str) -> Iterator[_Model]:
-    """The models of a run: one per folder, or one in all."""
+    """Yield the models of a run: one per folder, or one in all."""
     name, equals, folder = run.partition("=")
     named = bool(equals) and not Path(run).exists()
     name, path = (name, Path(folder)) if named else ("", Path(run))
@@ -250,7 +250,7 @@ def _board(models: list[_Model], chosen: str | None, remarks: Sequence[str]) -> 
 
 
 def _by_prompt(models: list[_Model]) -> tuple[list[dict[str, list[Record]]], str]:
-    """Each model's records by prompt, and how clips of one prompt were told."""
+    """Return each model's records by prompt, and a note on how clips were paired."""
     everywhere = all(record.prompt for model in models for record in model.records if record.scores)
     keyed: list[dict[str, list[Record]]] = []
     for model in models:
@@ -275,7 +275,7 @@ def name_in_model(record: Record) -> str:
 
 
 def _matrix(by_prompt: Mapping[str, list[Record]], prompts: list[str], scale: Mapping[str, float]) -> FloatArray:
-    """(P, K) scores by column of ``scale``, NaN where there is none; the mean where a prompt has several clips."""
+    """Return (P, K) scores by column of ``scale``, averaged over the clips of a prompt; NaN where missing."""
     matrix = np.full((len(prompts), len(scale)), np.nan)
     for row, prompt in enumerate(prompts):
         for column, metric in enumerate(scale):
@@ -294,7 +294,7 @@ def score_of(record: Record, column: str) -> float | None:
 
 
 def _cells(records: Sequence[Record], scores: FloatArray, means: FloatArray, keys: Sequence[str]) -> dict[str, Cell]:
-    """The average and the metrics of one model, from (P, K) scores and (R, K) means of samples."""
+    """Return the average and the metrics of one model, from (P, K) scores and (R, K) means of samples."""
     cells: dict[str, Cell] = {}
     for column, metric in enumerate(keys):
         present = scores[~np.isnan(scores[:, column]), column]
@@ -328,7 +328,7 @@ def _reasons(records: Sequence[Record], metric: str) -> dict[str, int]:
 
 
 def _steps(names: list[str], scores: FloatArray) -> tuple[Step, ...]:
-    """Each ranked model against the next, from (M, P, K) scores in order; Holm over all of them."""
+    """Return each ranked model against the next, from (M, P, K) scores in order; Holm over all of them."""
     if len(names) < 2:
         return ()
     differences = scores[:-1] - scores[1:]
@@ -339,7 +339,7 @@ def _steps(names: list[str], scores: FloatArray) -> tuple[Step, ...]:
 
 
 def _step(above: str, below: str, differences: FloatArray, samples: FloatArray) -> Step:
-    """One step from (P, K) differences and (R,) means of their samples."""
+    """Return one step from (P, K) differences and (R,) means of their samples."""
     common = int((~np.isnan(differences)).sum(axis=0).min())
     if common == 0:
         return Step(above, below, None, None, None, None, None, 0)

@@ -60,12 +60,12 @@ def published_rows() -> list[PublishedRow]:
 
 
 SOURCES = ("scored", "published")
-"""What stands in the column ``source`` of the CSV."""
+"""Values of the column ``source`` of the CSV."""
 _ENDS = ("low", "high", "prompts", "clips_without")  # of columns beside that of a mean
 
 
 def board_parts(board: Board, published: Sequence[PublishedRow]) -> list[Part]:
-    """Return a board as a table for people, published rows below a rule, and what there is to say about it."""
+    """Return a board as a table, published rows below a rule, and remarks on significance."""
     caption = f"× 100 [95 % interval over {board.prompts} prompts], ranked by {board.by}."
     if published:
         caption += f" Below the rule, {_published_title(board)}."
@@ -117,7 +117,7 @@ def _share_text(row: Row) -> str:
 def board_records(boards: Sequence[Board], published: Sequence[PublishedRow]) -> list[dict[str, object]]:
     """Return a row per model and table: numbers in full, times 100; None where there is none.
 
-    Published rows were scored by neither our presets nor our protocols, and have none.
+    Published rows have neither preset nor protocol.
     """
     rows: list[dict[str, object]] = []
     for table, board in enumerate(boards, 1):

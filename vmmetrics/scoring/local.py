@@ -98,11 +98,11 @@ def run(
     """Score tasks.
 
     Args:
-        setup: With what.
+        setup: Settings and models.
         tasks: The clips.
-        start: By how many workers, where.
-        out: Run directory; None keeps nothing.
-        listener: Is told how it goes.
+        start: Workers, engine and options.
+        out: Run directory; None stores nothing.
+        listener: Receives progress.
 
     Returns:
         The records of the tasks, in their order.

@@ -101,7 +101,7 @@ def merge(runs: Sequence[Path], out: Path) -> Merged:
 
 
 def _missing(headers: Sequence[Mapping[str, Any]]) -> tuple[tuple[int, int], ...]:
-    """Parts (i, n) that no session ended for; none where one took all clips, or some n is complete.
+    """Return the parts (i, n) that no session ended for; none where one took all clips, or some n is complete.
 
     Sessions of fewer of the clips (``--limit``) than others do not count.
     """
@@ -129,7 +129,7 @@ def _absent(count: int, present: set[int]) -> Iterator[int]:
 
 
 def _part_of(session: Mapping[str, Any]) -> tuple[int, int] | None:
-    """The i and n of a session: as stated, else from its command; None where it took all clips."""
+    """Return the i and n of a session: as stated, else from its command; None where it took all clips."""
     stated = session.get("shard")
     if isinstance(stated, list) and len(stated) == 2 and all(type(number) is int for number in stated):
         text = f"{stated[0]}/{stated[1]}"
@@ -143,7 +143,7 @@ def _part_of(session: Mapping[str, Any]) -> tuple[int, int] | None:
 
 
 def _join(sources: Sequence[RunRecords], duplicates: list[str], conflicts: list[str]) -> Iterator[Record]:
-    """The records of all runs in order of name, those of one clip and content made one."""
+    """Yield the records of all runs in order of name, those of one clip and content made one."""
     for _, group in groupby(heapq.merge(*sources, key=lambda record: record.clip), lambda record: record.clip):
         by_content: dict[str | None, Record] = {}
         for record in group:
@@ -202,7 +202,7 @@ def _write(out: Path, headers: Sequence[dict[str, Any]], runs: Sequence[Path], r
 
 
 def _elsewhere(session: Mapping[str, Any]) -> dict[str, Any]:
-    """A session without what it says of the journal it wrote."""
+    """Return a session without what it says of the journal it wrote."""
     return {name: value for name, value in session.items() if name != "begin"}
 
 
@@ -214,7 +214,7 @@ def _append(path: Path, lines: Iterable[bytes]) -> None:
 
 
 def _lines_of_index(lines: Iterable[tuple[Line, bytes]], index: RunIndex) -> Iterator[bytes]:
-    """The lines on clips that the index has with that content, under the paths they have there."""
+    """Yield the lines on clips that the index has with that content, under the paths they have there."""
     for line, text in lines:
         key = index.key_of(line["clip"], line["sha256"])
         if key is not None:

@@ -50,7 +50,7 @@ class Mirror:
 
     Journals, which only grow, go up in pieces, ``scores.jsonl.parts/000000000000000``, named by the byte each begins
     with and never written again; other files whole, over the older ones. A folder in which nothing was put since the
-    copy before is passed over until the last. What fails is tried again next time, and never stops the block.
+    copy before is skipped until the last. What fails is tried again next time, and never stops the block.
 
     Args:
         folder: The run directory.
@@ -233,7 +233,7 @@ def restore(address: str, folder: Path) -> None:
         folder: Where to; absent or empty.
 
     Raises:
-        SetupError: There is none, it cannot be had, or the folder is taken.
+        SetupError: There is none, it cannot be fetched, or the folder is taken.
     """
     top = (address_of(address) or address).rstrip("/")
     folder = folder.absolute()
@@ -273,7 +273,7 @@ def _append(piece: Path, journal: Path, start: int) -> None:
 
 
 def _listed(top: str, *, deep: bool) -> Iterator[tuple[str, FileState]]:
-    """The files at an address; none where there is nothing."""
+    """Yield the files at an address; none where there is nothing."""
     try:
         yield from files_below(top, deep=deep)
     except RemoteError as error:

@@ -39,9 +39,9 @@ class Recalled:
         record: Its record.
         results: Result by metric, events and series as stored.
         clip: Its frames, read as they were for the scores.
-        perceived: What the models saw of it: as it was kept with the scores, or as they see it now.
+        perceived: Perception results: as it was kept with the scores, or as they see it now.
         label: Preset, protocol, and what the scores may be compared with.
-        warnings: What differs between then and now, in words.
+        warnings: What differs between then and now, as text.
     """
 
     record: Record
@@ -134,7 +134,7 @@ def _result(metric: str, line: Any, record: Record, num_frames: int) -> MetricRe
 
 
 def find(records: Sequence[Record], name: str) -> Record:
-    """The record of the clip called ``name``: its name in the run, its path, or a file name that only one has.
+    """Return the record of the clip called ``name``: its name in the run, its path, or a file name that only one has.
 
     Raises:
         SetupError: There is none, or several.
@@ -155,7 +155,7 @@ def find(records: Sequence[Record], name: str) -> Record:
 
 
 def _named(records: Sequence[Record], name: str) -> tuple[Record, Path | None]:
-    """The record that a name means, and the file of that name where it has the record's content.
+    """Return the record that a name means, and the file of that name where it has the record's content.
 
     Raises:
         SetupError: There is none, or several.

@@ -31,8 +31,8 @@ class Record:
         path: Absolute path, or None for an array.
         sha256: Of the file, of a frame folder (see :mod:`vmmetrics.video.discover`) or of an array; None where
             no clip could be read.
-        preset: Which models scored it.
-        protocol: Which definition they were scored by.
+        preset: Preset that scored it.
+        protocol: Definition of the metrics.
         scores: Score by metric; only finite numbers.
         missing: Why there is no score, by metric. Missing is not failed.
         not_applicable: The metrics among the missing that do not apply to what the prompt asks for.
@@ -96,7 +96,7 @@ class Record:
         """Return the record in a line of ``scores.jsonl``.
 
         Raises:
-            ValueError: It is no JSON, or a field is wrong.
+            ValueError: It is not JSON, or a field is wrong.
         """
         return convert_json(cls, line)
 
@@ -127,11 +127,11 @@ class Record:
         return motion_index({metric: score for metric, score in self.scores.items() if metric in PARTS}).score
 
     def settled(self) -> set[str]:
-        """The metrics that need no more work: scored or missing."""
+        """Return the metrics that need no more work: scored or missing."""
         return set() if self.error is not None else {*self.scores, *self.missing}
 
     def over(self, older: Record | None) -> Record:
-        """This record with what ``older`` knows about metrics that this one says nothing about.
+        """Return this record with what ``older`` knows about metrics that this one says nothing about.
 
         An older record of another input (changed file, prompt, subject or tags) adds nothing.
         """
@@ -155,7 +155,7 @@ class Record:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The line in ``scores.jsonl``; :func:`vmmetrics.utils.schema.convert` reads it back."""
+        """Return the line in ``scores.jsonl``; :func:`vmmetrics.utils.schema.convert` reads it back."""
         return {name: dict(v) if isinstance(v := getattr(self, name), Mapping) else v for name in _FIELDS}
 
 
@@ -178,7 +178,7 @@ def _without(values: Mapping[str, Any], names: set[str]) -> dict[str, Any]:
 
 
 def result_to_json(result: MetricResult) -> dict[str, Any]:
-    """Events and series of one metric, with what is None left out and NaN as null."""
+    """Return the events and series of one metric, with what is None left out and NaN as null."""
     events = [{k: v for k, v in asdict(event).items() if v is not None and k != "metric"} for event in result.events]
     stored: dict[str, Any] = {
         "events": plain(events, _short),
@@ -201,7 +201,7 @@ class _Stored:
 
 
 def result_from_json(metric: str, line: Any, score: float | None, missing: str | None) -> MetricResult:
-    """The :class:`~vmmetrics.types.MetricResult` that was stored, to the digits that were kept.
+    """Return the :class:`~vmmetrics.types.MetricResult` that was stored, to the digits that were kept.
 
     Raises:
         ValueError: It is no stored result; the text names the field.

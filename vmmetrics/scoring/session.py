@@ -172,7 +172,7 @@ class Session:
             self._keep(_POLL_SECONDS)
 
     def _pending(self) -> Iterator[Task]:
-        """The tasks that are not settled."""
+        """Yield the tasks that are not settled."""
         rest = iter(self._tasks)
         changed: set[str] = set()
         clips = 0
@@ -209,7 +209,7 @@ class Session:
                     self._tell(record)
 
     def _metrics_to_score(self, task: Task, entry: Entry | None) -> tuple[str, ...]:
-        """The metrics that a clip still needs, from what is known of it."""
+        """Return the metrics that a clip still needs, from what is known of it."""
         if entry is None:
             return task.metrics
         tried_now = entry.offset >= self._store.begun
@@ -223,7 +223,7 @@ class Session:
         return tuple(metric for metric in task.metrics if metric not in settled)
 
     def _settled(self, entry: Entry) -> frozenset[str]:
-        """The metrics that need no more work: scored or missing, as they would be now."""
+        """Return the metrics that need no more work: scored or missing, as they would be now."""
         if entry.kind not in self._current:
             versions = kind_of(entry.kind).versions.items()
             self._current[entry.kind] = frozenset(m for m, version in versions if version == version_of(m))

@@ -1,4 +1,4 @@
-"""The configuration of a run: one small frozen object, written into the run directory as it ran."""
+"""Settings of a run: one frozen object, written into the run directory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from vmmetrics.scoring.suite import ClipScores
 
 SUITE = "vmmetrics.scoring.suite:Suite"
-"""Where worker processes find the class that scores, as ``module:name``."""
+"""Class that scores, as ``module:name``, imported by worker processes."""
 
 
 class Scoring(Interface):
@@ -36,7 +36,7 @@ class Scoring(Interface):
         """Return the settings and versions that every score depends on."""
 
     def scene(self, clip: Clip) -> Scene:
-        """The shared perception of a clip."""
+        """Return the shared perception of a clip."""
 
     def score_scene(self, scene: Scene) -> ClipScores:
         """Score a clip whose perception is at hand."""
@@ -46,7 +46,7 @@ class Scoring(Interface):
 
 
 def reading_options(assume_fps: float | None = None, max_memory: int | None = None) -> dict[str, Any]:
-    """Options of the reader, with its defaults where nothing is given: they belong into the run's configuration."""
+    """Return the reader's options with defaults filled in, as they go into the run's configuration."""
     return {
         "assume_fps": ASSUME_FPS if assume_fps is None else assume_fps,
         "max_memory": DEFAULT_MAX_MEMORY if max_memory is None else max_memory,
@@ -96,7 +96,7 @@ class Settings:
         object.__setattr__(self, "metrics", tuple(metric for metric in available if metric in self.metrics))
 
     def known(self) -> tuple[str, ...]:
-        """Return the metrics there are, as they are listed."""
+        """Return the registered metrics, in their order."""
         return in_order(registered())
 
     def build(self, metrics: tuple[str, ...] | None = None) -> Scoring:
@@ -114,7 +114,7 @@ class Settings:
         return make(self.preset, self.protocol, chosen, cas_model=self.cas_model, threads=self.threads, **options)
 
     def configuration(self, suite: Scoring) -> dict[str, Any]:
-        """Everything a score depends on besides the clip: what two sessions of one run must share."""
+        """Return everything a score depends on besides the clip: what two sessions of one run must share."""
         described = {name: value for name, value in suite.describe().items() if name != "metrics"}
         return {**described, "reading": dict(self.reading), "versions": decisive_versions()}
 

@@ -126,7 +126,7 @@ class Summary:
         return {str(model): rows for model, rows in self._rows("model").items()}
 
     def by_tag(self, name: str) -> dict[str | float, IntArray]:
-        """Numbers of the records with each value of a tag, ascending; none for :data:`MOST_VALUES` or more."""
+        """Return numbers of the records with each value of a tag, ascending; none for :data:`MOST_VALUES` or more."""
         rows = self._rows(f"tag {name}")
         return rows if len(rows) < MOST_VALUES else {}
 

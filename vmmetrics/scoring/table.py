@@ -99,7 +99,7 @@ class Table(Sequence[Record]):
         return [record for record in self.records if record.failed]
 
     def mean(self, model: str | None = None) -> dict[str, Mean]:
-        """Mean and 95 % bootstrap interval by metric, and of the index as ``"motion_index"``.
+        """Return the mean and 95 % bootstrap interval by metric, and of the index as ``"motion_index"``.
 
         Args:
             model: Only clips of this model; None takes all.
@@ -113,7 +113,7 @@ class Table(Sequence[Record]):
         return self.summary.models.get(model, np.zeros(0, np.int64))
 
     def scalars(self, model: str | None = None) -> dict[str, float]:
-        """Means by metric as plain numbers, for what tracks experiments: ``wandb.log(table.scalars())``.
+        """Return the means by metric as plain numbers, for what tracks experiments: ``wandb.log(table.scalars())``.
 
         Args:
             model: Only clips of this model; None takes all.
@@ -127,11 +127,11 @@ class Table(Sequence[Record]):
         return {**means, "clips": float(len(failed)), "clips_failed": float(sum(failed))}
 
     def by_model(self) -> dict[str, dict[str, Mean]]:
-        """:meth:`mean` of every model, where clips lie in one folder per model."""
+        """Return :meth:`mean` of every model, where clips lie in one folder per model."""
         return {model: self.summary.mean(rows) for model, rows in self.summary.models.items()}
 
     def by_tag(self, name: str) -> dict[str | float, Table]:
-        """The records by their value of a tag (``"pattern"``, ``"skeleton"``); those without it are in none."""
+        """Return the records by their value of a tag (``"pattern"``, ``"skeleton"``); those without it are in none."""
         groups: dict[str | float, list[Record]] = {}
         for record in self.records:
             if name in record.tags:
@@ -140,23 +140,23 @@ class Table(Sequence[Record]):
         return {value: Table(groups[value], self.label) for value in values}
 
     def rows(self) -> list[dict[str, Any]]:
-        """One flat row per clip, as in ``scores.csv``; None where there is no value."""
+        """Return one flat row per clip, as in ``scores.csv``; None where there is no value."""
         return list(self.iterate_rows())
 
     def iterate_rows(self) -> Iterator[dict[str, Any]]:
-        """:meth:`rows`, one at a time."""
+        """Return :meth:`rows`, one at a time."""
         columns = self.columns
         return (row_of(record, columns) for record in self.records)
 
     def to_csv(self, path: str | Path | None = None) -> str:
-        """The rows as CSV (UTF-8); also written to ``path`` where one is given."""
+        """Return the rows as CSV (UTF-8); also written to ``path`` where one is given."""
         text = csv_text(chain([self.columns], (row.values() for row in self.iterate_rows())))
         if path is not None:
             Path(path).write_bytes(text.encode("utf-8", "backslashreplace"))
         return text
 
     def to_pandas(self) -> pd.DataFrame:
-        """The rows as a pandas DataFrame.
+        """Return the rows as a pandas DataFrame.
 
         Raises:
             SetupError: pandas is not installed.

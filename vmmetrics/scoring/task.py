@@ -59,7 +59,7 @@ class Task:
         return str(self.path) if self.path is not None else self.clip
 
     def only(self, metrics: tuple[str, ...]) -> Task:
-        """This task with fewer metrics."""
+        """Return this task with fewer metrics."""
         return replace(self, metrics=metrics)
 
     def record(self, settings: Settings, **fields: Any) -> Record:
@@ -72,7 +72,7 @@ class Task:
 
 
 def identify(task: Task) -> str:
-    """SHA-256 of the clip of a task, for a file that is known to be one.
+    """Return SHA-256 of the clip of a task, for a file that is known to be one.
 
     Raises:
         OSError: It cannot be read.

@@ -38,21 +38,21 @@ def tasks_of_paths(
     keep: Path | None = None,
     relist: bool = False,
 ) -> tuple[list[Task], list[str]]:
-    """The clips under some files, folders and addresses, each with its prompt and subject.
+    """Return the clips under some files, folders and addresses, each with its prompt and subject.
 
     Args:
         paths: Files, folders, addresses (``s3://bucket/clips``), and lists of clips (``clips.jsonl``, ``urls.txt``).
         metrics: What to score.
         prompts: Prompt list, or None to look beside the clips.
         subject: What every clip is about, or None.
-        follow_links: Whether symlinks may lead out of the folder they lie in; those that do are errors otherwise,
-            or, where they are folders, passed over.
-        remarks: Takes what the user may not expect of the paths, in words.
-        progress: Is called with the number of clips found so far in a folder.
+        follow_links: True if symlinks may lead out of the folder they lie in; those that do are errors otherwise,
+            or, where they are folders, skipped.
+        remarks: Receives texts on surprises, such as links not followed.
+        progress: Called with the number of clips found so far in a folder.
         limit: Clips to fetch of each data set of the Hub, the first; None for all.
-        listing: Whether to list the clips of such data sets without fetching them, and to write no list.
-        keep: Run directory that keeps what addresses were found to hold, and is asked first; None keeps nothing.
-        relist: Whether to list them again even so.
+        listing: List the clips of such data sets without fetching them, and write no list.
+        keep: Run directory that caches the listings of addresses; None caches nothing.
+        relist: List them again in spite of a cached listing.
 
     Returns:
         A task per clip, and the clips that the prompt list names and that are not there.
@@ -107,7 +107,7 @@ def _add_listed(
 
 
 def _listed_task(clip: ManifestClip, metrics: tuple[str, ...], prompts: Prompts, follow_links: bool) -> Task:
-    """The task of a clip of a list: what the list says of its prompt counts, else what lies beside a clip here."""
+    """Return the task of a listed clip; its prompt is the list's, else that of a file beside a local clip."""
     path, model = Path(clip.uri) if clip.local else None, clip.model
     fields: dict[str, Any] = {}
     try:
@@ -165,7 +165,7 @@ def tasks_of_dataset(
     prompts: str | os.PathLike[str] | None = None,
     subject: str | None = None,
 ) -> list[Task]:
-    """The rows of a ``datasets.Dataset`` as tasks; the clips are read when their turn comes.
+    """Return the rows of a ``datasets.Dataset`` as tasks; the clips are read when their turn comes.
 
     Raises:
         SetupError: It has no column of clips, or is a stream or a set of splits; or the prompt list cannot be read.
@@ -219,12 +219,12 @@ def tasks_of_arrays(
 
 
 def _about(subject: str | None) -> Subject | None:
-    """The subject that was given for every clip."""
+    """Return the subject given for every clip."""
     return None if subject is None else subject_of_phrase(subject, "option") or Subject(subject, subject, "option")
 
 
 def shard(tasks: Sequence[Task], index: int, count: int) -> list[Task]:
-    """The tasks of shard ``index`` of ``count``, by a hash of the clip's name.
+    """Return the tasks of shard ``index`` of ``count``, by a hash of the clip's name.
 
     A clip's shard depends on nothing but its name, so that clips may be added while other shards run.
 
@@ -243,7 +243,7 @@ def shard(tasks: Sequence[Task], index: int, count: int) -> list[Task]:
 
 
 def _distinct(clips: Sequence[Clip]) -> list[Clip]:
-    """The clips, with a number behind a name that came before."""
+    """Return the clips with unique names; repeated ones get a number."""
     seen: dict[str, int] = {}
     distinct = []
     for clip in clips:

@@ -51,7 +51,7 @@ class Scorer:
         self._reader = ClipReader(settings.scratch, self._read)
 
     def suite(self, metrics: tuple[str, ...]) -> Scoring:
-        """The suite for these metrics.
+        """Return the suite for these metrics.
 
         Raises:
             SetupError: Something it needs is missing here.
@@ -66,7 +66,7 @@ class Scorer:
         Args:
             task: The clip.
             following: One to read meanwhile, most likely the next; None reads nothing ahead.
-            identified: Is called with the SHA-256 of the clip as soon as that is known.
+            identified: Called with the SHA-256 of the clip as soon as that is known.
 
         Raises:
             ScratchError: Nothing can be fetched on this machine, this clip or another.

@@ -1,4 +1,4 @@
-"""Python files of the user's that register something: run once in each process, known by their hash."""
+"""Plugins: Python files of the user, run once in each process and identified by their hash."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _at_work: list[Mapping[str, str]] = []
 
 
 def source() -> Mapping[str, str]:
-    """Return what is registering just now: file and SHA-256, or package and version; empty for the user's own code."""
+    """Return the source that is registering now: file and SHA-256, or package and version; "" for user code."""
     return _at_work[-1] if _at_work else {}
 
 

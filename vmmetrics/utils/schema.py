@@ -24,11 +24,11 @@ def _without_nan(value: float) -> float | None:
 
 
 def plain(value: Any, number: Callable[[float], float | None] = _without_nan) -> Any:
-    """``value`` with dataclasses and named tuples as mappings, arrays and tuples as lists, and NaN as None.
+    """Return ``value`` with dataclasses and named tuples as mappings, arrays and tuples as lists, and NaN as None.
 
     Args:
         value: A result.
-        number: What becomes of a float.
+        number: Conversion of a float.
 
     >>> plain({"a": (1, float("nan"))})
     {'a': [1, None]}
@@ -61,7 +61,7 @@ def parse_json(text: str | bytes, gaps: bool = False) -> Any:
         gaps: Accept NaN and Infinity, which Python writes where a table has a gap.
 
     Raises:
-        ValueError: It is no JSON, nested too deeply, or has a number that is not finite or has too many digits.
+        ValueError: It is not JSON, nested too deeply, or has a number that is not finite or has too many digits.
     """
     try:
         whole = text if isinstance(text, str) else text.decode("utf-8")
@@ -79,7 +79,7 @@ def read_json(path: Path) -> Any:
     """Return the value of a JSON file.
 
     Raises:
-        SetupError: It cannot be read, or is no JSON.
+        SetupError: It cannot be read, or is not JSON.
     """
     try:
         return parse_json(path.read_bytes())
@@ -92,7 +92,7 @@ def read_json(path: Path) -> Any:
 def convert(kind: type[T], value: Any) -> T:
     """Return a parsed JSON value as ``kind``: dataclasses from objects, tuples from arrays, numbers only from numbers.
 
-    Fields that a dataclass does not have are passed over, unless it forbids them.
+    Fields that a dataclass does not have are ignored, unless it forbids them.
 
     Raises:
         ValueError: A value is of another type, or a number beyond :data:`LARGEST_NUMBER`; the text names its field.
@@ -196,7 +196,7 @@ _EXPECTED = {
 
 
 def _sentence(error: ValidationError, value: Any) -> str:
-    """Say in one line where a value does not fit, what was expected there and what was there."""
+    """Return one line: the field that does not fit, the expected type and the value."""
     details = error.errors(include_url=False, include_context=False)
     if details[0]["type"] == "value_error":  # of a dataclass itself, in its own words
         return details[0]["msg"].removeprefix("Value error, ")

@@ -140,7 +140,7 @@ def _value_range(array: NDArray[Any]) -> str:
 
 
 def _to_uint8(frame: NDArray[Any], values: str) -> UInt8Array:
-    """One (H, W, C) frame to (H, W, 3) uint8 RGB; a view where it already is."""
+    """Return one (H, W, C) frame to (H, W, 3) uint8 RGB; a view where it already is."""
     if values != "uint8":
         unit = frame.astype(np.float32)
         if values == "-1..1":

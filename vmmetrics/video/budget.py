@@ -104,7 +104,7 @@ def check_total(count: int, width: int, height: int, most: int = MAX_CLIP_PIXELS
 
 
 def clip_bytes(count: int, width: int, height: int) -> int:
-    """Bytes that ``count`` frames of ``width`` x ``height`` take while they are scored: RGB and perception."""
+    """Return bytes that ``count`` frames of ``width`` x ``height`` take while they are scored: RGB and perception."""
     side, pixels = min(width, height), width * height
     working = pixels * min(1.0, WORKING_SHORT_SIDE / side) ** 2 * WORKING_BYTES
     masks = pixels * min(1.0, MASK_SHORT_SIDE / side) ** 2 * MASK_BYTES

@@ -115,7 +115,7 @@ def _head(data: bytes) -> tuple[int, int, int | None] | None:
 
 
 def _number(data: bytes, longest: int) -> tuple[int, int] | None:
-    """A number of variable width, its marker kept, and its bytes; None where there is none."""
+    """Return a number of variable width, its marker kept, and its bytes; None where there is none."""
     if not data or not data[0]:
         return None
     width = 9 - data[0].bit_length()

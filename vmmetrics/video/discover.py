@@ -32,14 +32,14 @@ _LOOKED_AT = 10_000  # files of a folder without clips
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A clip that has been found and not yet read.
+    """A clip that has been discovered and not yet read.
 
     Attributes:
-        path: Where it is: a file, a folder of frames, or a row of a Parquet file (``a.parquet#12``).
+        path: A file, a folder of frames, or a row of a Parquet file (``a.parquet#12``).
         name: Posix path relative to the root given; unique within one discovery.
-        model: Which model made it, where clips lie in one folder per model or a Parquet file says so; else None.
+        model: Model that made it, where clips lie in one folder per model or a Parquet file has it; else None.
         root: Folder that was searched, or None for a file the user named.
-        prompt: What the Parquet file states, or None.
+        prompt: Prompt in the Parquet file, or None.
     """
 
     path: Path
@@ -60,18 +60,18 @@ def discover(
 ) -> list[Source]:
     """Find the clips in files and folders, folders searched through.
 
-    A folder of numbered pictures is one clip. Hidden files are passed over; a symlink to a file is listed under its own
+    A folder of numbered pictures is one clip. Hidden files are skipped; a symlink to a file is listed under its own
     name, and one to a folder is searched once. A file named outright is always a clip.
 
     Args:
         paths: Files, folders, patterns (``"out/*.mp4"``) and data sets (``"hf://datasets/ORG/NAME"``); a path that
             exists comes first. With one folder, names are relative to it; where names from several would be equal, the
             folder's own name comes first.
-        follow_links: Whether symlinks to folders outside those given are searched.
-        remarks: Takes what the user may not expect, in words: links passed over, clips beside the folders of models.
-        progress: Is called with the number of clips found so far in a folder.
+        follow_links: True if symlinks to folders outside those given are searched.
+        remarks: Receives texts on links that were skipped and clips outside the folders of models.
+        progress: Called with the number of clips found so far in a folder.
         limit: Clips to fetch of each data set of the Hub, the first; None for all.
-        listing: Whether to list the clips of such data sets without fetching them; a Parquet file then counts as one.
+        listing: List the clips of such data sets without fetching them; a Parquet file then counts as one.
 
     Returns:
         The clips in natural order of their names, per path given; each path once.
@@ -101,7 +101,7 @@ def discover(
 
 
 def no_clips(paths: Iterable[str | os.PathLike[str]]) -> str:
-    """Say that there is no clip in some paths, what is there, and what a clip would be."""
+    """Return a message that some paths have no clips: the other files there, and the suffixes of clips."""
     folders = [Path(path) for path in paths]
     suffixes = Counter(
         file.suffix.lower() or "no suffix"
@@ -153,7 +153,7 @@ def _named(root: Path, search: Search) -> list[Source]:
 
 
 def models_of(parts: Sequence[tuple[str, ...]], remarks: list[str]) -> list[str | None]:
-    """Return the model of each clip of a folder: the first of the folders that its path in it consists of, or None."""
+    """Return the model of each clip of a folder: the first folder of its path in it, or None."""
     models = [part[0] if len(part) > 1 and not is_prompt_folder(part) else None for part in parts]
     named = list(dict.fromkeys(model for model in models if model is not None))
     stray = ["/".join(part) for part, model in zip(parts, models, strict=True) if model is None]
@@ -168,8 +168,8 @@ def _in_shards(files: Sequence[Path], root: Path, remarks: list[str], beside: Se
     Args:
         files: The files.
         root: Folder that was searched.
-        remarks: Takes what was passed over, in words.
-        beside: Other clips that were found: where there are any, a file that cannot be read is passed over, and one
+        remarks: Receives texts on skipped files.
+        beside: Other clips that were found: where there are any, a file that cannot be read is skipped, and one
             with nothing but paths is a list of them.
 
     Returns:
@@ -242,7 +242,7 @@ def _unique(groups: list[list[Source]]) -> list[Source]:
 
 
 def fingerprint(path: Path) -> str:
-    """SHA-256 (hex) of a clip on disk.
+    """Return SHA-256 (hex) of a clip on disk.
 
     Raises:
         OSError: The file or folder cannot be read.
@@ -259,13 +259,13 @@ def fingerprint(path: Path) -> str:
 
 
 def is_there(path: Path) -> bool:
-    """Tell whether a clip's file, folder, or the Parquet file it is in, exists."""
+    """Return True if a clip's file, folder, or the Parquet file it is in, exists."""
     packed = row_of(path)
     return path.is_file() or path.is_dir() or (packed is not None and packed[0].is_file())
 
 
 def array_fingerprint(clip: Clip) -> str:
-    """SHA-256 (hex) of a clip that was handed in as an array."""
+    """Return SHA-256 (hex) of a clip that was handed in as an array."""
     whole = hashlib.sha256()
     for array in (clip.frames, clip.timestamps):
         whole.update(f"{array.shape} {array.dtype}\n".encode())
@@ -286,7 +286,7 @@ def state(path: Path) -> tuple[tuple[str, int, int], ...]:
 
 
 def file_state(files: Sequence[tuple[str, int, int]]) -> dict[str, int | str]:
-    """Return :func:`state` as a run keeps it: of a file ``bytes`` and ``mtime_ns``, of a folder a hash of its list.
+    """Return :func:`state` as runs store it: of a file ``bytes`` and ``mtime_ns``, of a folder a hash of its list.
 
     Nanoseconds are text: they have more digits than a number of JSON keeps everywhere.
     """

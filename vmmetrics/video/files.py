@@ -1,4 +1,4 @@
-"""Video files through PyAV: every frame the file promises, at its own time, or a reason why not."""
+"""Video files through PyAV: every frame at its own time, or an error if frames are missing."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SQUARE_TOLERANCE, _MAX_ASPECT = 0.005, 4.0
 # wrong where frames were reordered.
 _WITHOUT_PTS = "avi"
 
-# Slack when a stated duration is held against the last frame: seconds.
+# Slack when a stated duration is compared with the last frame: seconds.
 _DURATION_SLACK = 0.1
 
 
@@ -55,7 +55,7 @@ class Index:
         stated: Frames the container states, or 0.
         duration: Seconds the container states for this stream, or None.
         shown: Seconds that the container shows the last packet, or None.
-        sequential: Whether ``pts`` are in truth decoding times, because the container has no others.
+        sequential: True if ``pts`` are decoding times, because the container has no others.
         codec: Name of the codec.
     """
 
@@ -92,7 +92,7 @@ class Index:
         return end >= self.duration - max(_DURATION_SLACK, slack)
 
     def shown_at(self, times: list[float | None]) -> list[float | None]:
-        """Times of the decoded frames, where the container has presentation times; else those its packets promise."""
+        """Return the times of the decoded frames; those of the packets where the container has decoding times only."""
         if not self.sequential:
             return times
         return [*self.stated_times] if len(self.stated_times) == len(times) else [None] * len(times)
@@ -128,7 +128,7 @@ def index_of(path: Path) -> Index:
 
 
 def _stated_duration(container: InputContainer, stream: VideoStream) -> float | None:
-    """Seconds the container states for the video: of the stream, its Matroska tag, or of the whole where it is all."""
+    """Return the stated seconds of the video: of the stream, its Matroska tag, or the container if it has no other."""
     # Matroska has no duration of a stream: FFmpeg may fill in that of the file, which longer audio can make too long.
     if stream.duration and stream.time_base and not container.format.name.startswith("matroska"):
         return float(stream.duration * stream.time_base)
@@ -145,7 +145,7 @@ def _stated_duration(container: InputContainer, stream: VideoStream) -> float | 
 
 
 def check_index(index: Index) -> list[str]:
-    """Hold the packets against what the container states.
+    """Compare the packets with the frame count and duration that the container states.
 
     Returns:
         Notes on differences that have an innocent explanation.
@@ -199,7 +199,7 @@ def decode(
 
 
 def stated_rate(stream: VideoStream) -> float | None:
-    """Frames per second that the container states."""
+    """Return the frames per second that the container states."""
     rate = stream.average_rate or stream.guessed_rate
     return None if rate is None else float(rate)
 
@@ -209,15 +209,15 @@ class Decoder:
 
     Args:
         stream: The stream.
-        index: What its packets promise.
-        plan: The size that frames are kept at.
-        keep: Which frames are kept; None keeps all.
+        index: Index of its packets.
+        plan: Chooses the size that frames are stored at.
+        keep: Frames to store; None stores all.
 
     Attributes:
         times: Presentation time in seconds of every decoded frame, None where unstated.
         size: (width, height) as stored in the source.
-        store: The frames that were kept.
-        num_frames: How many they are.
+        store: The stored frames.
+        num_frames: Number of stored frames.
     """
 
     def __init__(self, stream: VideoStream, index: Index, plan: Plan, keep: FrameFilter | None = None) -> None:
@@ -250,7 +250,7 @@ class Decoder:
             self._take(frame)
 
     def restart(self) -> None:
-        """Be ready for packets from another place, after the last packet of one place was fetched with None."""
+        """Reset the decoder for packets from another position, after its frames were flushed with None."""
         self._context.flush_buffers()
 
     def _take(self, frame: av.VideoFrame) -> None:
@@ -277,7 +277,7 @@ class Decoder:
         self._interlaced |= bool(frame.interlaced_frame)
 
     def _start(self, frame: av.VideoFrame) -> None:
-        """Learn from the first frame what holds for all."""
+        """Take size, orientation and colours from the first frame."""
         self.size = (frame.width, frame.height)
         matrix = frame.side_data.get("DISPLAYMATRIX")
         self._orientation = Orientation()

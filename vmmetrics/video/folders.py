@@ -41,7 +41,7 @@ class Promise:
     Attributes:
         delays_ms: Milliseconds each frame is shown; one entry per frame.
         fault: Reason why the file is incomplete, or None.
-        skip_first: Whether the first picture is a still that does not belong to the animation (APNG).
+        skip_first: True if the first picture is a still that does not belong to the animation (APNG).
     """
 
     delays_ms: tuple[float, ...]
@@ -146,7 +146,7 @@ def promise_of_webp(data: mmap.mmap | bytes) -> Promise:
 
 
 def _webp_bytes(data: mmap.mmap | bytes) -> int:
-    """Bytes that a WebP states it has; what follows them is not of it."""
+    """Return bytes that a WebP states it has; what follows them is not of it."""
     return int.from_bytes(data[4:8], "little") + 8
 
 
@@ -231,7 +231,7 @@ def natural_key(name: str) -> tuple[tuple[int, str | int], ...]:
 
 
 def frame_files(folder: Path) -> list[Path]:
-    """The pictures directly in ``folder`` by their names, hidden ones and folders apart, in natural order."""
+    """Return the pictures directly in ``folder`` by their names, hidden ones and folders apart, in natural order."""
     files = [p for p in folder.iterdir() if p.suffix.lower() in FRAME_SUFFIXES and not p.name.startswith(".")]
     return sorted((p for p in files if not p.is_dir()), key=lambda p: (natural_key(p.name), p.name))
 

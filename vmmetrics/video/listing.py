@@ -1,4 +1,4 @@
-"""The clips at an address: a folder of an object store listed once with its prompts, or a single file."""
+"""Clips at an address: a folder of an object store, listed once with its prompts, or a single file."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ def listed_clips(
 
     Args:
         sources: Lists of clips, here or elsewhere, and addresses.
-        keep: Run directory that keeps what folders of object stores hold, and is asked before they are listed again.
-        relist: Whether to list them again even so.
-        remarks: Takes what the user may not expect, in words.
-        progress: Is called with the number of clips found so far.
-        write: Whether a new listing is kept there.
+        keep: Run directory that caches the listings of object stores; None caches nothing.
+        relist: List them again in spite of a cached listing.
+        remarks: Receives texts on surprises for the user.
+        progress: Called with the number of clips found so far.
+        write: Store a new listing there.
 
     Raises:
         SetupError: A list cannot be read, there is nothing at an address, or a package is missing.
@@ -87,10 +87,10 @@ def listed_clips(
 
 @contextmanager
 def local_copy(path: str | os.PathLike[str] | None) -> Iterator[Any]:
-    """Give a list that lies at an address as a file of the same name, gone afterwards; a path as it is.
+    """Yield a list at an address as a temporary file of the same name; a path as it is.
 
     Raises:
-        SetupError: It cannot be had.
+        SetupError: It cannot be fetched.
     """
     address = None if path is None else address_of(path)
     if address is None:
@@ -113,7 +113,7 @@ def local_copy(path: str | os.PathLike[str] | None) -> Iterator[Any]:
 
 
 def prompt_of_name(name: str) -> PromptOf:
-    """Return the prompt that stands in a clip's name, where one does."""
+    """Return the prompt in a clip's name, or None."""
     named = prompt_in_name(PurePosixPath(name))
     return PromptOf(named.text, None, named.source) if named else PromptOf(None, None, "none")
 
@@ -121,14 +121,14 @@ def prompt_of_name(name: str) -> PromptOf:
 def list_clips(
     uris: Iterable[str], remarks: list[str] | None = None, progress: Callable[[int], None] | None = None
 ) -> list[ManifestClip]:
-    """List the clips at some addresses, with what lies beside them as their prompts.
+    """List the clips at some addresses, with prompts from the files beside them.
 
     Names, models and prompts are those of a folder on this machine; no clip is read.
 
     Args:
         uris: Folders, patterns (``s3://bucket/*/a*.mp4``) and files of object stores; files of web servers.
-        remarks: Takes what was passed over, in words.
-        progress: Is called with the number of clips found so far.
+        remarks: Receives texts on skipped files.
+        progress: Called with the number of clips found so far.
 
     Raises:
         SetupError: There is nothing at an address, or it cannot be listed.
@@ -220,7 +220,7 @@ def _in_folder(
 
 
 def _listed(top: str, name: str, state: FileState, model: str | None, copies: Path, prompts: Prompts) -> ManifestClip:
-    """A clip with the prompt that is beside it, looked up among the copies of the texts there."""
+    """Return a clip with the prompt that is beside it, looked up among the copies of the texts there."""
     uri, called = f"{top}/{name}", printable(name)
     try:
         prompt = prompts.lookup(Source(copies / name, called, model, copies))
@@ -239,7 +239,7 @@ def _shared(prompt: str | None, subject: Subject | None, source: str, model: str
 
 
 def _in_order(names: list[str]) -> list[str]:
-    """The names in natural order, sorted in parts: their keys would take more room than what was listed."""
+    """Return the names in natural order, sorted in parts: their keys would take more room than what was listed."""
     parts = (sorted(names[start : start + _SORTED], key=natural_key) for start in range(0, len(names), _SORTED))
     return list(merge(*parts, key=natural_key))
 

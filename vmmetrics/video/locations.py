@@ -35,7 +35,7 @@ def locate(source: str | os.PathLike[str], limit: int | None = None, *, listing:
     Args:
         source: What the user named.
         limit: Clips to fetch of a data set of the Hub, None for all.
-        listing: Whether to list the clips of such a data set as matches instead.
+        listing: List the clips of such a data set as matches instead.
 
     Raises:
         SetupError: There is nothing of that name, a pattern matches nothing, or a download failed.

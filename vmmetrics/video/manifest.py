@@ -1,4 +1,4 @@
-"""Lists of clips in a file: ``clips.jsonl``, with all that a run asks of each clip, or a text of addresses."""
+"""Lists of clips: ``clips.jsonl``, with prompts and states, or a text file of addresses."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ class ManifestClip:
 
     Attributes:
         uri: Its address, or its absolute path on this machine.
-        name: What it is called.
-        model: Which model made it, or None.
-        state: Its state when it was listed, as far as known.
-        prompt: Its prompt, None where it was not looked for.
-        error: Why it cannot be scored, where that is known already.
+        name: Its name.
+        model: Model that made it, or None.
+        state: Its state when it was listed; unknown fields are None.
+        prompt: Its prompt, None before the look-up.
+        error: Reason why it cannot be scored, or None.
     """
 
     uri: str
@@ -235,6 +235,6 @@ def listed_when(path: Path, listing_of: Sequence[str]) -> str | None:
 
 
 def is_manifest(path: str | os.PathLike[str]) -> bool:
-    """Tell whether what a user named as clips is a list of them."""
+    """Return True if a path or address is that of a list of clips."""
     name = safe_name(os.fspath(path)) if is_web(os.fspath(path)) else os.fspath(path)
     return name.lower().endswith(SUFFIXES) and not os.path.isdir(path)  # noqa: PTH112 - a text or a path

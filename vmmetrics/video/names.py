@@ -14,7 +14,7 @@ class NamedPrompt:
     Attributes:
         text: The prompt, with blanks where the script put other characters for them.
         pattern: Key of the pattern (``"wan"``).
-        cut: Whether the script keeps no more characters than there are, so that the prompt may have been longer.
+        cut: True if the script keeps no more characters than there are, so that the prompt may have been longer.
     """
 
     text: str
@@ -144,7 +144,7 @@ def prompt_in_name(path: PurePath, *, folder: bool = False) -> NamedPrompt | Non
 
     Args:
         path: The clip's path.
-        folder: Whether it is a folder of frames, which has no suffix to take off.
+        folder: True if it is a folder of frames, which has no suffix to take off.
 
     Returns:
         The prompt; None where the name has none of the forms in :data:`PATTERNS`.
@@ -158,7 +158,7 @@ def prompt_in_name(path: PurePath, *, folder: bool = False) -> NamedPrompt | Non
 
 
 def is_prompt_folder(parts: tuple[str, ...]) -> bool:
-    """Tell whether a clip's first folder is named by its prompt, not by its model: ``3_A_dog_runs/0/000000.mp4``."""
+    """Return True if a clip's first folder is named by its prompt, not by its model: ``3_A_dog_runs/0/000000.mp4``."""
     return len(parts) == 3 and _in_folder(PurePath(*parts)) is not None
 
 

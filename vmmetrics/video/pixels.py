@@ -1,4 +1,4 @@
-"""From whatever pixels a decoder hands out to upright 8-bit RGB: alpha, depth, palettes, colour matrix and range."""
+"""Conversion of decoded pixels to upright 8-bit RGB: alpha, depth, palettes, colour matrix and range."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def composite(rgba: UInt8Array) -> UInt8Array:
 
 
 def _opaque(rgba: UInt8Array) -> tuple[UInt8Array, bool]:
-    """(H, W, 3) uint8 without alpha, or on :data:`BACKGROUND`; and whether any pixel was transparent."""
+    """Return (H, W, 3) uint8 without alpha, or on :data:`BACKGROUND`; and whether any pixel was transparent."""
     if rgba[..., 3].min() == 255:
         return np.ascontiguousarray(rgba[..., :3]), False
     return composite(rgba), True
@@ -83,7 +83,7 @@ class Colour:
         full_range: True if black is 0 rather than 16.
         alpha: True if the pixel format has an alpha channel.
         grey: True if the pixel format has luma alone.
-        notes: What had to be assumed.
+        notes: Assumptions.
     """
 
     matrix: int
@@ -192,7 +192,7 @@ class Decoded:
         frames: (T, H, W, 3) uint8 RGB.
         timing: Their times.
         size: (width, height) as stored in the source.
-        notes: What was assumed or changed, times apart.
+        notes: Assumptions and changes, those of the times excluded.
         codec: Name of the codec in the source, or None where there is none.
     """
 
@@ -234,13 +234,13 @@ class Limits:
     sampling: Sampling | None = None
 
     def regular(self, count: int) -> Timing:
-        """Times of ``count`` frames of a source that states none."""
+        """Return times of ``count`` frames of a source that states none."""
         return assumed(count, self.assume_fps) if self.fps is None else regular(count, self.fps)
 
     def timing(self, times: Sequence[float | None], rate: float | None) -> Timing:
-        """Times as a container states them, unless the rate is given."""
+        """Return times as a container states them, unless the rate is given."""
         return from_times(times, rate, self.assume_fps) if self.fps is None else regular(len(times), self.fps)
 
 
 TRANSPARENT = "transparent pixels put on white"
-"""What to note of a clip that had any."""
+"""Note on clips with transparent pixels."""

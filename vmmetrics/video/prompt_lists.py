@@ -45,9 +45,9 @@ class ListEntry:
         clip: The clip it is for, as written: a path, a name, or an index.
         prompt: The prompt, or None where the entry gives a subject alone.
         subject: The subject the list states, or None.
-        where: Where it stands, for messages (``"prompts.csv, entry 3"``).
-        tags: What it says of the motion asked for: its pattern, and any tags.
-        model: Which model made the clip, where the list is the ``metadata`` of a data set; else None.
+        where: Position for messages (``"prompts.csv, entry 3"``).
+        tags: Tags on the expected motion: its pattern, and others.
+        model: Model that made the clip, where the list is the ``metadata`` of a data set; else None.
     """
 
     clip: str
@@ -124,7 +124,7 @@ def _rows_of_table(text: str, suffix: str) -> Iterator[Mapping[str, Any]]:
 
 
 def _rows_of_json(text: str, suffix: str) -> list[Mapping[str, Any]]:
-    """Entries of a list, of one object per line, or of an object clip -> prompt or clip -> entry."""
+    """Return the entries of a list, of one object per line, or of an object clip -> prompt or clip -> entry."""
     if suffix == ".jsonl":
         # not splitlines: it takes characters for line ends that JSON has in texts, such as U+2028
         loaded: Any = [parse_json(line, gaps=True) for line in text.split("\n") if line.strip()]
@@ -167,7 +167,7 @@ def subject_in(phrase: str, source: str) -> Subject:
 
 
 def _tags(row: Mapping[str, Any], where: str) -> dict[str, str | float]:
-    """Pattern and tags of an entry; tags that are no object of texts and numbers are someone else's, and left alone."""
+    """Return pattern and tags of an entry; a field ``tags`` of another type is ignored."""
     pattern = _first(row, _PATTERN_COLUMNS, where)
     cells = {key.removeprefix(_TAG_COLUMN): _cell(value) for key, value in row.items() if key.startswith(_TAG_COLUMN)}
     listed = row.get("tags")
@@ -178,7 +178,7 @@ def _tags(row: Mapping[str, Any], where: str) -> dict[str, str | float]:
 
 
 def _cell(value: Any) -> Any:
-    """A cell of a table, which has no types: a number where it reads as one."""
+    """Return a cell of a table, which has no types: a number where it reads as one."""
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError):
@@ -186,14 +186,14 @@ def _cell(value: Any) -> Any:
 
 
 def _tag(value: Any) -> str | float | None:
-    """The value of a tag: None for a gap, which pandas writes as nan; a number that no table can hold is a text."""
+    """Return the value of a tag: None for a gap (pandas writes nan); numbers that no table can hold become text."""
     if isinstance(value, bool) or not isinstance(value, str | float | int) or value == "" or value != value:
         return None
     return str(value) if not isinstance(value, str) and abs(value) > LARGEST_NUMBER else value
 
 
 def _first(row: Mapping[str, Any], columns: tuple[str, ...], where: str) -> str | None:
-    """The text of the first of ``columns`` that is there and not blank."""
+    """Return the text of the first of ``columns`` that is there and not blank."""
     for column in columns:
         value = row.get(column)
         if value is None or isinstance(value, bool) or value != value:  # NaN is a gap
@@ -225,12 +225,12 @@ class PromptList:
                 self._by_key[key] = None  # two folders with equal file names: the path must tell them apart
 
     def find(self, name: str) -> int | None:
-        """Position of the entry for the clip called ``name``, or None."""
+        """Return the position of the entry for the clip called ``name``, or None."""
         return next((number for key in _keys(name) if (number := self._by_key.get(key)) is not None), None)
 
 
 def _keys(clip: str) -> list[tuple[str, str | int]]:
-    """The ways to match a clip, the most telling first. Every tail of its path counts as a path."""
+    """Return the ways to match a clip, the most telling first. Every tail of its path counts as a path."""
     path = PurePosixPath(clip.replace("\\", "/") if "/" not in clip else clip)
     parts = [part for part in path.parts if part not in ("/", ".", "..")]
     if not parts:

@@ -1,4 +1,4 @@
-"""The prompt that belongs to a clip: from a list given, a text beside the clip, a list beside it, or its name."""
+"""Prompt of a clip: from the user's list, a text or list beside the clip, or its name."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Prompts:
         path: The list (JSON, JSON Lines, CSV, TSV or Parquet), ``"library"`` or ``"mini"`` for one that is shipped;
             None looks beside each clip.
         root: Folder against which a relative ``path`` that does not exist is tried too.
-        subject: What every clip is about (``--subject``), whatever lists and prompts say.
+        subject: Subject of every clip (``--subject``); overrides lists and prompts.
 
     Raises:
         SetupError: The list cannot be read, or contradicts itself.
@@ -128,7 +128,7 @@ class Prompts:
         return match._replace(subject=subject)
 
     def unmatched(self, sources: Iterable[Source]) -> list[str]:
-        """Clips that the list given names and that are not among ``sources``, as the list writes them."""
+        """Return the clips that the list given names and that are not among ``sources``, as the list writes them."""
         if self._list is None:
             return []
         used = {self._list.find(source.name) for source in sources}
@@ -169,7 +169,7 @@ def _home(source: Source) -> Path:
 
 
 def _is_inside(path: Path, root: Path) -> bool:
-    """Tell whether a list or text, its symlinks followed, lies in ``root``.
+    """Return True if a list or text, its symlinks followed, lies in ``root``.
 
     In a snapshot of the Hugging Face cache (``snapshots/REVISION/a.mp4``, a link to ``../../blobs/HASH``) the blobs of
     the same repository count as inside.
@@ -187,7 +187,7 @@ def _snapshot_of(path: Path) -> Path | None:
 
 
 def _beside(file: Path) -> str:
-    """Read a text beside a clip; JSON that is too long for a prompt is something else, and passed over."""
+    """Read a text beside a clip; JSON that is too long for a prompt is something else, and skipped."""
     try:
         with open_regular(file) as opened:
             data = opened.read(MAX_SIDECAR_BYTES + 1)

@@ -1,4 +1,4 @@
-"""The one door for clips: whatever holds frames goes in, a :class:`~vmmetrics.clip.Clip` comes out."""
+"""Reading of clips from any source into a :class:`~vmmetrics.clip.Clip`."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def _at(timing: Timing, chosen: Sequence[int]) -> Timing:
 
 
 def _plan(count: int, limits: Limits, sampling: Sampling) -> Plan:
-    """Sizes that keep so many frames within memory; nothing but the frames is held."""
+    """Return the sizes that keep so many frames within memory; nothing but the frames is held."""
 
     def plan(width: int, height: int) -> SizePlan:
         check_size(width, height)
@@ -189,10 +189,10 @@ def read_clip(
         layout: Axes of an array: T, H, W, C and B in any order, C and B optional (``"TCHW"``). Guessed where None.
         max_memory: Bytes the clip may take while it is scored, frames and perception; a clip that exceeds them is
             downscaled. Default 4 GiB.
-        name: What to call it. Default: the file name, or ``"clip"``.
+        name: Name of the clip. Default: the file name, or ``"clip"``.
         prompt: Text it was generated from.
-        subject: Who or what it is about. Default: found in the prompt by rule.
-        tags: What is known of the motion asked for.
+        subject: Subject of the clip. Default: taken from the prompt by rule.
+        tags: Tags on the expected motion.
         root: Folder that symlinks must not lead out of; None follows them anywhere.
 
     Returns:
@@ -225,12 +225,12 @@ def sample_clip(
     Args:
         path: Any file or folder that :func:`read_clip` takes.
         choose: From the times of all frames, (T,) float64 seconds from the first, and the time at which the last one
-            ends, to the indices of those that are wanted: at least one.
+            ends, to the indices of the frames to read: at least one.
         side: Longer side in pixels that larger frames are made smaller to; None keeps their size.
-        max_memory: Bytes that the wanted frames may take; they are made smaller to fit. Default 4 GiB.
+        max_memory: Bytes that the chosen frames may take; they are downscaled to fit. Default 4 GiB.
 
     Returns:
-        The wanted frames at their times in the file; ``fps`` is the rate of the whole file.
+        The chosen frames at their times in the file; ``fps`` is the rate of the whole file.
 
     Raises:
         ClipError: The source cannot be read; the text says why.
@@ -271,14 +271,14 @@ def _single(clips: list[Decoded]) -> Decoded:
 
 
 def check_header(path: Path, root: Path | None = None) -> None:
-    """Read as much of a file or folder as tells that it is a clip; only then may it be hashed.
+    """Check by the first bytes of a file or folder that it is a clip, before it is hashed.
 
     Args:
         path: Any file or folder that :func:`read_clip` takes.
         root: Folder that symlinks must not lead out of; None follows them anywhere.
 
     Raises:
-        ClipError: It is no clip; the text says why.
+        ClipError: It is not a clip; the text says why.
     """
     with _reasons(), at_hand(path, root) as (path, root):
         kind = _kind(path, root)
@@ -308,7 +308,7 @@ def _read_path(path: Path, layout: str | None, limits: Limits, root: Path | None
 
 @contextmanager
 def _reasons() -> Iterator[None]:
-    """Turn what the system says of a path into a ClipError."""
+    """Convert the system's errors on a path into a ClipError."""
     try:
         yield
     except (OSError, RuntimeError, ValueError) as error:  # unreadable, loops of symlinks, NUL in the name

@@ -1,4 +1,4 @@
-"""Clips in the rows of a ``datasets.Dataset``, which is asked for them without being imported."""
+"""Clips in the rows of a ``datasets.Dataset``, read without importing ``datasets``."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _BATCH = 16  # rows looked at together; where rows are chosen from a data set, t
 
 
 class InlineClip:
-    """The bytes of a clip, fetched when they are asked for; on the way to another process it takes them along.
+    """The bytes of a clip, fetched on demand; pickling includes them.
 
     Args:
-        fetch: The bytes, or what returns them.
+        fetch: The bytes, or a function that returns them.
     """
 
     def __init__(self, fetch: bytes | Callable[[], bytes]) -> None:
@@ -63,9 +63,9 @@ class DatasetClip:
     """A row that holds a clip.
 
     Attributes:
-        name: What it is called (:func:`vmmetrics.video.shards.clip_names`).
+        name: Its name (:func:`vmmetrics.video.shards.clip_names`).
         prompt: Text it was generated from, or None.
-        model: Which model made it, or None.
+        model: Model that made it, or None.
         path: Its file, where that is on this machine, else None.
         inline: Its bytes, where it has no file.
     """
@@ -78,7 +78,7 @@ class DatasetClip:
 
 
 def is_dataset(value: object) -> bool:
-    """Tell whether something is a ``datasets.Dataset``, a stream of one, or a dictionary of its splits."""
+    """Return True if something is a ``datasets.Dataset``, a stream of one, or a dictionary of its splits."""
     first = next(iter(value.values()), None) if isinstance(value, dict) else value
     return all(hasattr(first, name) for name in ("column_names", "features", "with_format"))
 
@@ -144,7 +144,7 @@ def _rows(
 
 
 def _is_clip(path: Path) -> bool:
-    """Tell whether a cell's path may be opened: a data set that others made names no other file of this machine."""
+    """Return True if a cell's path may be opened: a data set that others made names no other file of this machine."""
     return path.is_absolute() and path.suffix.lower() in CLIP_SUFFIXES and path.is_file()
 
 

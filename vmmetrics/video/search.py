@@ -1,4 +1,4 @@
-"""The clips and Parquet files in a folder, found whichever way its symlinks run."""
+"""Search for clips and Parquet files in a folder, safe with any symlinks."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _SHOWN_NAMES = 3  # names in a remark
 
 
 class Search:
-    """Goes through a folder once, however its symlinks run.
+    """Search of a folder that visits every file once, with any symlinks.
 
     Args:
         root: The folder.
-        follow_links: Whether symlinks to folders outside it are followed.
-        remarks: Takes which were not, in words.
-        progress: Is called with the number of clips found so far.
+        follow_links: True if symlinks to folders outside it are followed.
+        remarks: Receives texts on links that were not.
+        progress: Called with the number of clips so far.
 
     Attributes:
         clips: Clips found, in no particular order.
@@ -41,7 +41,7 @@ class Search:
         self._links: list[Path] = []
 
     def walk(self, folder: Path) -> None:
-        """Take in what lies under ``folder``: its own folders first, then those that symlinks lead to."""
+        """Search ``folder``: its own folders first, then the targets of symlinks."""
         self._take(folder)
         outside, circular = [], []
         while self._links:
@@ -65,7 +65,7 @@ class Search:
                 self._progress(len(self.clips))
 
     def _walk(self, folder: Path) -> Iterator[Path]:
-        """Clips under ``folder``, in no particular order; links to folders are put off."""
+        """Yield the clips under ``folder``, in no particular order; links to folders are put off."""
         resolved = folder.resolve()
         if resolved in self._visited:
             return
@@ -97,7 +97,7 @@ class Search:
 
 
 def is_still_webp(path: Path) -> bool:
-    """Tell whether a file is a WebP picture that does not move."""
+    """Return True if a file is a WebP picture that does not move."""
     if path.suffix.lower() != ".webp":
         return False
     try:
@@ -111,7 +111,7 @@ def is_still_webp(path: Path) -> bool:
 
 
 def some(names: Sequence[str], thing: str) -> str:
-    """Name the first few of some things.
+    """Return a count with the first few names.
 
     >>> some(["a", "b", "c", "d"], "clip")
     '4 clips (a, b, c, ...)'
@@ -121,5 +121,5 @@ def some(names: Sequence[str], thing: str) -> str:
 
 
 def printable(name: str) -> str:
-    """``name`` with bytes that are no UTF-8 escaped, so that it can be written to a record."""
+    """Return ``name`` with bytes that are no UTF-8 escaped, so that it can be written to a record."""
     return name if name.isascii() else name.encode("utf-8", "backslashreplace").decode("utf-8")

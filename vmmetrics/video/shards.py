@@ -1,4 +1,4 @@
-"""Clips in Parquet files, as data sets of the Hub keep them: one per row, read when its turn comes.
+"""Clips in the rows of Parquet files, as in data sets of the Hub; read one at a time.
 
 A clip there is called by the path of the file and the number of its row, ``train-00000-of-00002.parquet#12``, and
 whatever reads clips takes that for a path.
@@ -54,7 +54,7 @@ class PackedClip:
         name: What the row calls its clip, or None.
         prompt: Text it was generated from, or None.
         model: Which model made it, or None.
-        stated_only: Whether the file holds the path of each clip, and of none the bytes.
+        stated_only: True if the file holds the path of each clip, and of none the bytes.
     """
 
     path: Path
@@ -108,7 +108,7 @@ def packed_clips(file: Path) -> list[PackedClip]:
 
 
 def _is_null(metadata: Any, path: str) -> bool:
-    """Tell whether a column holds nothing in any row, by what the file states of its pieces."""
+    """Return True if a column holds nothing in any row, by what the file states of its pieces."""
     groups = map(metadata.row_group, range(metadata.num_row_groups))
     chunks = [group.column(number) for group in groups for number in range(group.num_columns)]
     stated = [chunk.statistics for chunk in chunks if chunk.path_in_schema == path]
@@ -169,7 +169,7 @@ def _is_struct(table: Any, column: str) -> bool:
 
 
 def _video_column(table: Any) -> str | None:
-    """The column of clips: what the data set declares a video, else bytes with a path, or bytes, called like one."""
+    """Return the column of clips: a declared video, else a column of bytes with paths or with the name of one."""
     import pyarrow as pa
 
     schema = table.schema_arrow
@@ -187,7 +187,7 @@ def _video_column(table: Any) -> str | None:
 
 
 def _declared(metadata: bytes | None) -> Mapping[str, str]:
-    """Column to kind (``"Video"``, ``"Image"``, ``"Value"``), as the ``datasets`` library writes them."""
+    """Return the column to kind (``"Video"``, ``"Image"``, ``"Value"``), as the ``datasets`` library writes them."""
     try:
         features = json.loads(metadata or b"{}")["info"]["features"]
         return {str(name): str(feature["_type"]) for name, feature in features.items() if "_type" in feature}
@@ -199,7 +199,7 @@ _END = object()
 
 
 class _Reader:
-    """Reads rows one after the other: a row that follows the last is not looked for from the beginning.
+    """Reader of rows that continues from the last row instead of from the beginning.
 
     Keeps the hashes of what it read, so that a clip is read once.
     """
@@ -281,7 +281,7 @@ _READER = _Reader()
 
 
 def sha256_of_row(file: Path, row: int) -> str:
-    """SHA-256 (hex) of the bytes of one clip.
+    """Return SHA-256 (hex) of the bytes of one clip.
 
     Raises:
         OSError: The file cannot be read, or has no such clip.
@@ -294,7 +294,7 @@ def sha256_of_row(file: Path, row: int) -> str:
 
 @contextmanager
 def at_hand(path: Path, root: Path | None = None) -> Iterator[tuple[Path, Path | None]]:
-    """Give a clip as a file that decoders can open: itself, or a copy of a row's bytes that is gone afterwards.
+    """Yield a clip as a file that decoders can open: itself, or a temporary copy of a row's bytes.
 
     Returns:
         Its path, and the folder that symlinks must not lead out of, None for the copy.
@@ -318,7 +318,7 @@ def at_hand(path: Path, root: Path | None = None) -> Iterator[tuple[Path, Path |
 
 @contextmanager
 def spilled(data: bytes) -> Iterator[Path]:
-    """Give bytes as a file in the system's folder for temporary files (``TMPDIR``), which is gone afterwards."""
+    """Yield a temporary file (in ``TMPDIR``) with the bytes; it is removed afterwards."""
     with tempfile.TemporaryDirectory(prefix="vmmetrics-") as folder:
         path = Path(folder, "clip.mp4")  # what it is shows in its first bytes
         path.write_bytes(data)

@@ -186,7 +186,7 @@ def _is_verb(word: str) -> bool:
 
 @functools.cache
 def _spacy_parser() -> Any:
-    """The spaCy pipeline, or None where spaCy or its small English model is missing."""
+    """Return the spaCy pipeline, or None where spaCy or its small English model is missing."""
     if importlib.util.find_spec("spacy") is None or importlib.util.find_spec(_SPACY_MODEL) is None:
         return None
     import spacy

@@ -1,4 +1,4 @@
-"""Frame times: real ones kept, missing ones assumed and said so."""
+"""Frame times: stated ones, or assumed ones with a note."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Timing:
     Attributes:
         timestamps: (T,) float64 seconds from the first frame, strictly increasing.
         fps: Mean frames per second.
-        notes: What had to be assumed or mended.
+        notes: Assumptions and repairs.
     """
 
     timestamps: NDArray[np.float64]
@@ -55,18 +55,18 @@ def _is_fps(fps: float) -> bool:
 
 
 def regular(count: int, fps: float, *notes: str) -> Timing:
-    """Times of ``count`` frames at a constant rate."""
+    """Return times of ``count`` frames at a constant rate."""
     rate = check_fps(fps)
     return Timing(np.arange(count, dtype=np.float64) / rate, rate, notes)
 
 
 def assumed(count: int, fps: float) -> Timing:
-    """Times where the source states none."""
+    """Return times where the source states none."""
     return regular(count, fps, f"states no frame rate; {fps:g} frames per second assumed")
 
 
 def from_times(times: Sequence[float | None], rate: float | None, assume_fps: float) -> Timing:
-    """Times as a container states them.
+    """Return times as a container states them.
 
     Args:
         times: Presentation time per frame in seconds, None where the file has none.
@@ -142,7 +142,7 @@ def without_gaps(timing: Timing) -> Timing:
 
 
 def from_delays(delays_ms: Sequence[float], assume_fps: float) -> Timing:
-    """Times from how long each frame of an animation is shown.
+    """Return times from how long each frame of an animation is shown.
 
     Delays up to :data:`UNSTATED_DELAY_MS` count as not stated: with none stated ``assume_fps`` is used, else the
     median of those that are.

@@ -1,4 +1,4 @@
-"""The clip as it plays: overlays on every frame and a cursor over the curves."""
+"""Film of a clip: overlays on every frame and a cursor over the curves."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def write_film(path: Path, clip: Clip, findings: Findings, perceived: Perceived)
         path: File to write.
         clip: The clip.
         findings: Its results.
-        perceived: What the models saw of it.
+        perceived: Perception results.
     """
     target_width = float(min(MOST_WIDTH, max(LEAST_WIDTH, clip.width)))
     scale = min(target_width / clip.width, MOST_HEIGHT / clip.height)

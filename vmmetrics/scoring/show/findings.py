@@ -14,7 +14,7 @@ from vmmetrics.perception.scene import Camera, Objects, PointTracks, Poses, Scen
 from vmmetrics.types import Event, MetricResult, PlausibilityResult
 
 LEAST_CHARGE = 0.01
-"""Of the score: what unsteadiness takes off is told from here on."""
+"""Loss of score (0..1) from which unsteadiness is shown."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def explain(scene: Scene, results: dict[str, MetricResult]) -> dict[str, MetricR
 
 
 def perceive(scene: Scene, results: Mapping[str, MetricResult]) -> Perceived:
-    """Ask the models for what the metrics with a score have seen; what fails is left out.
+    """Compute the perception results behind the metrics with a score; failed ones are left out.
 
     Args:
         scene: The clip.

@@ -37,7 +37,7 @@ def encode_overlay(clip: Clip, perceived: Perceived) -> bytes:
 
     Args:
         clip: The clip.
-        perceived: What the models saw of it.
+        perceived: Perception results.
     """
     overlay: dict[str, Any] = {"format": FORMAT, "frames": len(clip), "size": [clip.width, clip.height]}
     if (objects := perceived.objects) is not None:
@@ -150,13 +150,13 @@ class _Overlay:
 
 
 def read_overlay(run: Path, sha256: str) -> Perceived | None:
-    """Return what was kept of the clip with this hash; None where nothing was.
+    """Return the stored overlay of the clip with this hash, or None.
 
     Masks are those kept, tracks up to :data:`TRACKS_PER_OBJECT` of each object; ``moving`` and ``silhouettes`` are
     not kept.
 
     Raises:
-        SetupError: The file is damaged, of a later version, or cannot be read.
+        SetupError: The file is damaged, of a later version or unreadable.
     """
     path = overlay_path(run, sha256)
     try:
@@ -172,10 +172,10 @@ def read_overlay(run: Path, sha256: str) -> Perceived | None:
 
 
 def decode_overlay(data: bytes) -> Perceived:
-    """Return what :func:`encode_overlay` kept.
+    """Return the perception results that :func:`encode_overlay` encoded.
 
     Raises:
-        ValueError: It is no overlay of this version.
+        ValueError: It is not an overlay of this version.
     """
     overlay = convert(_Overlay, unpacked(data))
     if overlay.format != FORMAT:
@@ -205,7 +205,7 @@ def _read_objects(overlay: _Overlay, size: tuple[int, int]) -> Objects:
 
 
 def _fill(labels: UInt8Array, rings: Sequence[Sequence[int]], value: int) -> None:
-    """Draw what lies between rings, their own pixels included."""
+    """Fill the area between rings, their own pixels included."""
     if rings:
         points = [_points(ring, np.int64(1)).astype(np.int32) for ring in rings]
         cv2.fillPoly(labels, points, value)

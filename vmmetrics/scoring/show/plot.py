@@ -27,10 +27,10 @@ class Strip:
 
     Attributes:
         metric: Its metric.
-        name: What it shows.
+        name: Name of the series.
         values: (T,), NaN where a frame has no value.
         events: Events of the metric.
-        threshold: (T,) what the values are held against, or None.
+        threshold: (T,) threshold of the values, or None.
     """
 
     metric: str
@@ -41,7 +41,7 @@ class Strip:
 
 
 def strips_of(findings: Findings, num_frames: int) -> list[Strip]:
-    """The curves of a clip: those of its metrics that have a value in any frame."""
+    """Return the curves of a clip: those of its metrics that have a value in any frame."""
     strips = []
     for metric, result in findings.results.items():
         series = {name: np.asarray(values, np.float64) for name, values in result.series.items()}
@@ -128,7 +128,7 @@ def _polyline(draw: ImageDraw.ImageDraw, xs: list[float], heights: FloatArray, c
 
 
 def _range(strip: Strip) -> tuple[float, float]:
-    """Ends of the axis: 0 and 1 for what lies between, else from 0 or the least value to the largest."""
+    """Return the ends of the axis: 0 and 1 for what lies between, else from 0 or the least value to the largest."""
     everything = strip.values if strip.threshold is None else np.append(strip.values, strip.threshold)
     low, high = float(np.nanmin(everything)), float(np.nanmax(everything))
     if low < 0:  # a difference: not magnified until rounding looks like news

@@ -1,4 +1,4 @@
-"""The one-page picture of a clip: scores, the frames that matter, the curves, and what happened in words."""
+"""One-page picture of a clip: scores, key frames, curves, and a list of the events."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TRAIL_FRAMES = 10
 """Length of a trail: longer ones hide the picture."""
 TRAILS_PER_OBJECT = 36
 LEAST_SCORE = 0.3
-"""Joints below it are not drawn: the pose model does not stand by them."""
+"""Confidence (0..1) below which joints are not drawn."""
 
 # Pairs of COCO joints, left limbs, right limbs, then trunk and head.
 _LEFT = ((5, 7), (7, 9), (11, 13), (13, 15))
@@ -45,9 +45,9 @@ def draw_frame(clip: Clip, frame: int, findings: Findings, perceived: Perceived,
 
     Args:
         clip: The clip.
-        frame: Which frame.
-        findings: What cost points.
-        perceived: What the models saw.
+        frame: Index of the frame.
+        findings: Results of the clip.
+        perceived: Perception results.
         size: (width, height) of the picture.
 
     Returns:
@@ -113,7 +113,7 @@ def _skeletons(picture: Picture, frame: int, poses: Poses, scale: tuple[float, f
 
 
 def _boxes(picture: Picture, events: list[Event], scale: tuple[float, float]) -> Picture:
-    """Frame what is at fault in red with its name; a fault of the whole frame gets the picture's rim."""
+    """Draw a red box with a label around each fault; a fault of the whole frame gets the picture's rim."""
     if not events:
         return picture
     image = Image.fromarray(picture)
@@ -147,20 +147,20 @@ def _name(event: Event) -> str:
 
 
 def _free_row(top: float, left: float, taken: list[tuple[float, float]], step: float, height: int) -> float:
-    """The first row from ``top`` downwards on which no other label lies near."""
+    """Return the first row from ``top`` downwards on which no other label lies near."""
     while any(abs(top - y) < step and abs(left - x) < 400 for x, y in taken) and top + 2 * step < height:
         top += step
     return max(0.0, top)
 
 
 def _scaled(box: tuple[float, ...], scale: tuple[float, float]) -> tuple[float, float, float, float]:
-    """A box in picture pixels; far-off sides are held near the picture, whose drawing would take minutes."""
+    """Return a box in picture pixels, clipped near the picture; drawing far-off sides would take minutes."""
     x0, y0, x1, y1 = np.clip(np.array(box) * np.tile(scale, 2), -_FAR, _FAR).tolist()
     return (x0, y0, x1, y1)
 
 
 def _fixed(xy: NDArray[np.floating], scale: tuple[float, float]) -> NDArray[np.int32]:
-    """Clip pixels (centres at integers) as fixed-point picture pixels; far-off points are held near the picture."""
+    """Return clip pixels (centres at integers) as fixed-point picture pixels, clipped to the picture's surroundings."""
     moved = (xy + 0.5) * np.array(scale) - 0.5
     fixed: NDArray[np.int32] = np.rint(np.clip(moved, -_FAR, _FAR) * (1 << _SHIFT)).astype(np.int32)
     return fixed
@@ -190,7 +190,7 @@ def draw_sheet(clip: Clip, findings: Findings, perceived: Perceived) -> Image.Im
     Args:
         clip: The clip.
         findings: Its results.
-        perceived: What the models saw of it.
+        perceived: Perception results.
     """
     chosen = key_frames(findings, len(clip))
     rows = -(-len(chosen) // COLUMNS)
@@ -219,7 +219,7 @@ def draw_sheet(clip: Clip, findings: Findings, perceived: Perceived) -> Image.Im
 
 
 def key_frames(findings: Findings, num_frames: int) -> tuple[int, ...]:
-    """The frames to show: faults, each metric's gravest before its second, then evenly spread ones; ascending."""
+    """Return the frames to show, ascending: the worst faults of each metric, then evenly spread ones."""
     count = min(KEY_FRAMES, num_frames)
     by_gravity = sorted(findings.faults, key=_gravity, reverse=True)
     rank = {id(event): [e for e in by_gravity if e.metric == event.metric].index(event) for event in by_gravity}
@@ -270,7 +270,7 @@ def _chips(findings: Findings) -> list[tuple[str, str | None, str]]:
 
 
 def describe(event: Event) -> str:
-    """An event in words, with its size and what it was held against."""
+    """Return the text of an event, with its magnitude and threshold."""
     frames = f"frame {event.frames[0]}" if len(event.frames) == 1 else "clip"
     if len(event.frames) > 1:
         frames = f"frames {event.frames[0]} to {event.frames[-1]}"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 NONE = "–"
-"""Where there is no number."""
+"""Text of a missing number."""
 MINUS = "−"
 _SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _NAME_WIDTH = 12
@@ -35,11 +35,11 @@ class DisplayCell:
     """A cell.
 
     Attributes:
-        text: What it says.
-        below: Said smaller, in one line or more: an interval, or which model.
+        text: Its text.
+        below: Small text below, one line or more: an interval, or a model.
         mark: Number of its footnote, 0 for none.
-        value: What programs read in its place: a number in full. None is what the text says.
-        interval: Ends of the interval that is said below, in full.
+        value: Number in full, for programs; None if the text is the value.
+        interval: Ends of the interval below, in full.
         why: Reason that there is no value.
     """
 
@@ -62,8 +62,8 @@ class DisplayColumn:
 
     Attributes:
         name: Head.
-        number: Whether it holds numbers (right-aligned) or names.
-        hint: What the head means, in a sentence.
+        number: True for numbers (right-aligned), False for names.
+        hint: Explanation of the head, a sentence.
     """
 
     name: str
@@ -77,7 +77,7 @@ class DisplayRow:
 
     Attributes:
         cells: One per column.
-        reference: Stands below a rule: something to read the rows above against.
+        reference: True for rows below a rule, to compare the others with.
     """
 
     cells: tuple[DisplayCell, ...]
@@ -91,7 +91,7 @@ class DisplayTable:
     Attributes:
         key: Short name, unique in a report.
         title: Title.
-        caption: How to read it.
+        caption: Text below the table.
         columns: Columns.
         rows: Rows, those of reference last.
         notes: Footnotes, from 1.
@@ -211,7 +211,7 @@ def print_parts(parts: Iterable[Part], console: Console) -> None:
 
 
 def _spelled(part: Part, encoding: str) -> Part:
-    """A part with no character that the encoding lacks: before columns get their widths, since spellings are longer."""
+    """Return a part with characters that the encoding lacks spelled out; before layout, as that changes widths."""
     if encoding.startswith("utf"):
         return part
     write = partial(spelled, encoding=encoding)
@@ -274,7 +274,7 @@ def _shorten(part: DisplayTable, widths: list[int], room: int) -> None:
 
 
 def _raised(mark: int) -> str:
-    """The number of a footnote as superscript digits, nothing for 0."""
+    """Return the number of a footnote as superscript digits, nothing for 0."""
     return str(mark).translate(_SUPERSCRIPT) if mark else ""
 
 

@@ -1,4 +1,4 @@
-"""A question asked until the answer can be used, or it is plain that none will come."""
+"""Questions with JSON answers: schema checks, and asking again after unusable answers."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def list_shape(items: Mapping[str, Any], least: int | None = None, most: int | N
 
 
 def in_words(shape: Mapping[str, Any]) -> str:
-    """The sentence that asks for an answer of this shape, for endpoints that take no schema."""
+    """Return the sentence that asks for an answer of this shape, for endpoints that take no schema."""
     return "Answer with one JSON object of this JSON schema and nothing else: " + json.dumps(shape)
 
 
@@ -127,7 +127,7 @@ _DECODER = json.JSONDecoder(parse_float=finite, parse_int=_whole, parse_constant
 
 
 def objects_in(text: str) -> Iterator[dict[str, Any]]:
-    r"""The JSON objects in a text, in order; what stands between them is passed over.
+    r"""Yield the JSON objects in a text, in order; text between them is skipped.
 
     >>> list(objects_in('Sure!\n```json\n{"a": {"b": 1}}\n``` {not this} {"c": 2}'))
     [{'a': {'b': 1}}, {'c': 2}]
@@ -160,14 +160,14 @@ def refuses(text: str) -> bool:
 
 
 def read_object(text: str, shape: Mapping[str, Any]) -> tuple[dict[str, Any] | None, str | None]:
-    """The first object in a text that has the shape, or what is wrong with the longest that has not.
+    """Return the first object in a text that has the shape, or what is wrong with the longest that has not.
 
     Args:
-        text: What a model said.
+        text: Text of a model.
         shape: JSON schema of the object.
 
     Returns:
-        The object and None, or None and what is wrong, in words for the model.
+        The object and None, or None and the fault as text for the model.
 
     >>> read_object('Think: {"a": 1}. Answer: {"b": 2}', {"type": "object", "required": ["b"]})
     ({'b': 2}, None)
@@ -184,9 +184,9 @@ def read_object(text: str, shape: Mapping[str, Any]) -> tuple[dict[str, Any] | N
 
 
 ASKED = 3
-"""An answer that cannot be used is asked for so often in all."""
+"""Attempts to get a usable answer, the first included."""
 AGAIN = "That answer cannot be used: {why}. Answer again with the JSON object alone, in the shape that was asked for."
-"""What is said to an answer that cannot be read."""
+"""Message to the model after an unreadable answer."""
 CUT = "it was cut off for its length; be shorter"
 
 Kind = Literal["answered", "refused", "unusable", "unreachable"]
@@ -222,9 +222,9 @@ def converse(
     Args:
         say: Replies to a conversation.
         turns: The question.
-        fault: What is wrong with a reply, in words for the model; None where nothing is, or where
+        fault: Returns the fault of a reply as text for the model; None where there is none, or where
             asking again is no use.
-        again: What is said to a reply at fault, with ``{why}``.
+        again: Message after a reply at fault, with ``{why}``.
 
     Returns:
         The last reply.
@@ -248,7 +248,7 @@ def read_answer(
     Args:
         reply: The reply.
         shape: JSON schema of the answer.
-        check: What is wrong with an answer of that shape, in words for the model; None where nothing is.
+        check: Returns the fault of an answer of that shape as text for the model, or None.
     """
     text = without_thought(reply.text)
     value, why = (None, None) if reply.refused else read_object(text, shape)

@@ -1,4 +1,4 @@
-"""The client: asks, keeps, counts, checks, and works on several questions at once."""
+"""Client for language models: caches replies, counts tokens, checks answers, runs questions in parallel."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from vmmetrics.utils.weights.folder import weights_home
 
 
 def default_folder(name: str = "replies") -> Path:
-    """Folder of kept replies, beside the folder of weights."""
+    """Return the folder of cached replies, beside the folder of weights."""
     return weights_home().parent / name
 
 
 def key_of(*dependencies: Any, turns: Sequence[Turn]) -> str:
-    """Hash of a conversation and of whatever else its reply depends on.
+    """Return the cache key of a conversation: a hash of it and of the settings its reply depends on.
 
     Args:
         dependencies: Ready for JSON: settings, shape, seed.
-        turns: What was said.
+        turns: The conversation.
     """
     conversation = []
     for turn in turns:
@@ -48,10 +48,10 @@ def key_of(*dependencies: Any, turns: Sequence[Turn]) -> str:
 
 
 class ReplyCache:
-    """Keeps replies; for several threads and processes. A file is whole or not there, whenever a process is killed.
+    """Cache of replies on disk, for several threads and processes; files are written atomically.
 
     Args:
-        folder: Where; made when the first reply is kept.
+        folder: Folder of the cache; made with the first reply.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -59,7 +59,7 @@ class ReplyCache:
         self._writing = threading.Lock()
 
     def get(self, key: str) -> Reply | None:
-        """The reply kept under a key; None where there is none, or where its file is damaged."""
+        """Return the cached reply of a key; None where there is none, or its file is damaged."""
         try:
             stored = parse_json((self.folder / f"{key}.json").read_bytes())
             counts = {name: messages.tokens(stored.get(name)) for name in ("input_tokens", "output_tokens")}
@@ -68,7 +68,7 @@ class ReplyCache:
             return None
 
     def put(self, key: str, reply: Reply) -> None:
-        """Keep a reply.
+        """Store a reply.
 
         Raises:
             SetupError: The folder cannot be written.
@@ -82,7 +82,7 @@ class ReplyCache:
 
 
 THREADS = 4
-"""Questions in the air at once: hosted endpoints allow at least this, and a local one batches them."""
+"""Questions in parallel: hosted endpoints allow at least this, and a local one batches them."""
 GIVE_UP = 8
 """Questions in a row without any reply after which the endpoint counts as gone: each was tried for half a minute."""
 
@@ -101,7 +101,7 @@ class AskedQuestion(Generic[T]):
         turns: What is said.
         shape: JSON schema of the answer, an object at its root. Name it in the words too
             (:func:`vmmetrics.utils.endpoint.asking.in_words`): not every endpoint takes a schema.
-        check: What is wrong with an answer of that shape, in words for the model; None where nothing is.
+        check: Returns the fault of an answer of that shape as text for the model, or None.
         seed: Instead of the settings' seed: another seed is another question.
         temperature: Instead of the settings' temperature.
     """
@@ -118,8 +118,8 @@ class Client:
     """Asks a model behind an endpoint for JSON objects; nothing is asked, or paid for, twice. Safe for several threads.
 
     Args:
-        settings: Which model, and how it is asked.
-        folder: Where replies are kept; None takes ``replies`` beside the folder of weights.
+        settings: The endpoint and its model.
+        folder: Folder of cached replies; None takes ``replies`` beside the folder of weights.
         max_cost: Most that may be spent, in the currency of the prices; None for no bound.
         first_pause: Seconds before the second try of a request that failed.
 
@@ -247,7 +247,7 @@ class Client:
                 self._endpoint.stopped.clear()
 
     def unanswered(self, questions: Iterable[AskedQuestion[T]]) -> Iterator[AskedQuestion[T]]:
-        """The questions whose first reply is not kept yet."""
+        """Return the questions whose first reply is not cached yet."""
         return (question for question in questions if self._cache.get(self._key(question.turns, question)) is None)
 
     def estimate(self, questions: Iterable[AskedQuestion[Any]], expected: int) -> messages.CostEstimate:

@@ -96,13 +96,13 @@ class EndpointSettings:
         return part | ({"extra": dict(self.extra)} if self.extra else {})
 
     def cost(self, input_tokens: float, output_tokens: float) -> float | None:
-        """Price of so many tokens; None where prices are not known."""
+        """Return the price of so many tokens; None where prices are not known."""
         if self.input_price is None or self.output_price is None:
             return None
         return (input_tokens * self.input_price + output_tokens * self.output_price) / 1e6
 
     def key(self) -> str | None:
-        """The endpoint's key, from the environment; None where there is none.
+        """Return the endpoint's key, from the environment; None where there is none.
 
         Raises:
             SetupError: It holds what no header may; the library's own message would quote it.
@@ -246,7 +246,7 @@ TURN_TOKENS = 4
 
 
 def estimated_tokens(turns: Sequence[Turn]) -> int:
-    """Tokens of a conversation, roughly.
+    """Return the tokens of a conversation, roughly.
 
     >>> estimated_tokens([Turn("user", "a" * 400)])
     104

@@ -1,4 +1,4 @@
-"""One conversation to an OpenAI-compatible endpoint and its reply: nothing but the standard library."""
+"""Client of the wire protocol of OpenAI-compatible endpoints, in pure standard library."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 60.0
 """Seconds that an endpoint may ask us to wait; beyond that the request fails and is tried again in the next run."""
 PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
-"""Statuses that may pass: too many requests, timeouts, servers that are down or overloaded."""
+"""Statuses worth another try: too many requests, timeouts, servers that are down or overloaded."""
 OPTIONAL: Mapping[str, tuple[str, ...]] = {
     "response_format": ("response_format", "json_schema", "structured output"),
     "max_tokens": ("max_tokens",),
@@ -81,7 +81,7 @@ OPTIONAL: Mapping[str, tuple[str, ...]] = {
 """What not every endpoint knows, and the words by which one complains of it. It is then asked without schema (the words
 of the question have to do), by the newer name of the bound on tokens, at its own temperature, or unseeded."""
 REJECTING = frozenset({400, 413, 422})
-"""Statuses that are about this one request: too long, a picture too many, an option that is not known."""
+"""Statuses that concern this one request: too long, too many pictures, an unknown option."""
 LENGTHS = re.compile(
     r"context (?:length|window|size)|(?:input|prompt|model|sequence) (?:length|len)\b|too (?:large|long|many)|exceed"
     r"|at most \d|reduce the length",
@@ -120,7 +120,7 @@ class Endpoint:
         first_pause: Seconds before the second try.
 
     Attributes:
-        stopped: Set it, and what waits for its turn or for another try gives up at once; nothing more is sent.
+        stopped: Event that ends all waiting requests at once; nothing more is sent.
     """
 
     def __init__(self, settings: EndpointSettings, first_pause: float = FIRST_PAUSE) -> None:
@@ -245,7 +245,7 @@ def _message(turn: Turn) -> dict[str, Any]:
 
 
 def _part(name: str, kind: str, data: bytes) -> dict[str, Any]:
-    """A file as part of a message; videos in the form of vLLM and SGLang, whom others follow."""
+    """Return a file as part of a message; videos in the form of vLLM and SGLang, whom others follow."""
     url = f"data:{kind};base64,{base64.b64encode(data).decode()}"
     return {"type": f"{name}_url", f"{name}_url": {"url": url}}
 
@@ -273,7 +273,7 @@ def _reply(data: bytes, key: str | None) -> Reply:
 
 
 def _seconds(header: str | None) -> float | None:
-    """Seconds of a ``Retry-After`` (number or date), at most what we are willing to wait; None where it has none."""
+    """Return the seconds of a ``Retry-After`` (number or date), at most :data:`LONGEST_PAUSE`; None for other text."""
     if header is None:
         return None
     try:

@@ -2,7 +2,7 @@
 
 Shrout and Fleiss, Psychological Bulletin 1979: clips and raters both random, agreement absolute, ICC(2,1) for one
 rating and ICC(2,k) for the mean of k. The variances of clips, raters and rest are Henderson's (Biometrics 1953, method
-1): four sums of squares held against their expectations. With every rating there these are the mean squares of the
+1): four sums of squares equated with their expectations. With every rating there these are the mean squares of the
 analysis of variance, and both figures are exactly Shrout and Fleiss's; with some missing they use all there are.
 """
 
@@ -26,7 +26,7 @@ from vmmetrics.utils.statistics.bootstrap import Statistic, mean_of_defined, quo
 
 
 def alpha_statistic(ratings: FloatArray) -> Statistic:
-    """α as a statistic of weighted clips.
+    """Return α as a statistic of weighted clips.
 
     Args:
         ratings: (N, R), NaN where a rater said nothing.
@@ -64,7 +64,7 @@ def alpha_statistic(ratings: FloatArray) -> Statistic:
 def _of_squares(
     counts: csr_array, sizes: FloatArray, weights: FloatArray, marginal: FloatArray, positions: FloatArray
 ) -> FloatArray:
-    """α with squared differences of the values' positions.
+    """Return α with squared differences of the values' positions.
 
     Args:
         counts: (N, V) times each value was given to each clip.
@@ -101,7 +101,7 @@ def are_categories(ratings: FloatArray) -> bool:
 
 
 def cohen_statistic(ratings: FloatArray) -> Statistic:
-    """Cohen's κ, plain and with quadratic weights, each as the mean over the pairs of raters that have one.
+    """Return Cohen's κ, plain and with quadratic weights, each as the mean over the pairs of raters that have one.
 
     Args:
         ratings: (N, R) categories, NaN where a rater said nothing.
@@ -130,7 +130,7 @@ def cohen_statistic(ratings: FloatArray) -> Statistic:
 
 
 def _pair_kappas(sums: FloatArray, values: FloatArray) -> FloatArray:
-    """(B, 2) plain and weighted κ from (B, 2V + 3) sums, NaN where the pair has no clip."""
+    """Return (B, 2) plain and weighted κ from (B, 2V + 3) sums, NaN where the pair has no clip."""
     clips = sums[:, -1:]
     shares = quotient(sums, clips)  # none in common: no κ
     first, second = shares[:, : values.size], shares[:, values.size : -3]
@@ -141,7 +141,7 @@ def _pair_kappas(sums: FloatArray, values: FloatArray) -> FloatArray:
 
 
 def fleiss_statistic(ratings: FloatArray) -> Statistic:
-    """Fleiss' κ of clips that all have the same number of ratings, at least two, no matter whose.
+    """Return Fleiss' κ of clips that all have the same number of ratings, at least two, no matter whose.
 
     Args:
         ratings: (N, R) categories, the same number of them in every row.
@@ -164,7 +164,7 @@ def fleiss_statistic(ratings: FloatArray) -> Statistic:
 
 
 def _beyond_chance(observed: FloatArray, expected: FloatArray) -> FloatArray:
-    """1 − observed / expected disagreement, NaN where chance would leave none."""
+    """Return 1 − observed / expected disagreement, NaN where chance would leave none."""
     return 1 - quotient(observed, expected, _SHARE_ROUNDING)
 
 
@@ -172,7 +172,7 @@ _COUNT_ROUNDING = 1e-9  # counts differ by 1 or not at all
 
 
 def icc_statistic(ratings: FloatArray) -> Statistic:
-    """ICC(2,1) and ICC(2,k) as statistics of weighted clips; k is the (harmonic) mean number of ratings of a clip.
+    """Return ICC(2,1) and ICC(2,k) as statistics of weighted clips; k is the harmonic mean of ratings per clip.
 
     Args:
         ratings: (N, R), NaN where a rater said nothing.
@@ -215,10 +215,10 @@ def icc_statistic(ratings: FloatArray) -> Statistic:
 
 
 def _over(over: FloatArray, under: FloatArray) -> FloatArray:
-    """``over / under`` where the count ``under`` is above 0, else NaN."""
+    """Return ``over / under`` where the count ``under`` is above 0, else NaN."""
     return quotient(over, under, _COUNT_ROUNDING)
 
 
 def _share(part: FloatArray, whole: FloatArray) -> FloatArray:
-    """``part / whole``, NaN where ``whole`` is not above 0."""
+    """Return ``part / whole``, NaN where ``whole`` is not above 0."""
     return np.where(np.isnan(part), np.nan, ratio(part, np.nan_to_num(whole)))

@@ -1,4 +1,4 @@
-"""Intervals by drawing prompts: clips made from one prompt are alike, so the prompt is the unit that is drawn.
+"""Cluster bootstrap over prompts: clips of one prompt are alike, so prompts are resampled.
 
 Percentile bootstrap (Efron, Annals of Statistics 1979) over clusters (Field and Welsh, JRSS B 2007): as many prompts as
 there are, drawn with replacement, each bringing all its clips. A clip without a prompt is its own.
@@ -40,7 +40,7 @@ class Estimate:
         high: Upper end.
         p: Two-sided p value of no association (of a difference: of no difference), None where none is defined.
         n: How many clips (pairs, groups) it rests on.
-        note: Why there is no value, or no interval; None where there is nothing to say.
+        note: Reason why there is no value or no interval, or None.
     """
 
     value: float | None
@@ -57,7 +57,7 @@ class Estimate:
 
 
 def prompt_codes(prompts: Sequence[str]) -> tuple[IntArray, int]:
-    """(N,) number of each clip's prompt, prompts in the order of their names, and how many prompts there are.
+    """Return (N,) number of each clip's prompt, prompts in the order of their names, and how many prompts there are.
 
     >>> prompt_codes(["b", "a", "b"])
     (array([1, 0, 1]), 2)
@@ -95,12 +95,12 @@ def draws(prompts: Sequence[str], resamples: int = RESAMPLES, seed: int = SEED) 
 def draw_blocks(
     prompts: Sequence[str], resamples: int = RESAMPLES, seed: int = SEED, cells: int = _CACHED
 ) -> Iterator[IntArray]:
-    """The samples of :func:`draws`, at most ``cells`` multiplicities at a time: (B, N)."""
+    """Return the samples of :func:`draws`, at most ``cells`` multiplicities at a time: (B, N)."""
     return _stacked(draws(prompts, resamples, seed), max(1, cells // max(1, len(prompts))))
 
 
 def prompt_blocks(count: int, resamples: int = RESAMPLES, seed: int = SEED) -> Iterator[FloatArray]:
-    """The samples of :func:`prompt_draws`, many at a time, to be multiplied by sums over prompts: (B, count)."""
+    """Yield the samples of :func:`prompt_draws`, many at a time, to be multiplied by sums over prompts: (B, count)."""
     for block in _stacked(prompt_draws(count, resamples, seed), max(1, _BLOCK_SIZE // max(1, count))):
         yield block.astype(np.float64)
 
@@ -111,7 +111,7 @@ def _stacked(drawn: Iterator[IntArray], rows: int) -> Iterator[IntArray]:
 
 
 def percentile_interval(values: FloatArray, tail: float = (1 - CONFIDENCE) / 2) -> tuple[float | None, float | None]:
-    """Interval of a statistic from its values in bootstrap samples.
+    """Return the interval of a statistic from its values in bootstrap samples.
 
     Args:
         values: (R,) values, NaN where a sample does not define one.
@@ -128,7 +128,7 @@ def percentile_interval(values: FloatArray, tail: float = (1 - CONFIDENCE) / 2) 
 
 
 def two_sided_p(values: FloatArray) -> float | None:
-    """A p value of no association (no difference) from a statistic's values in bootstrap samples.
+    """Return a p value of no association (no difference) from a statistic's values in bootstrap samples.
 
     Twice the smaller of the shares of samples on either side of 0, the found sample counted in both: below 0.05 where
     the 95 % interval leaves out 0. Never below 2 / (samples + 1).
@@ -163,7 +163,7 @@ def interval_note(prompts: int) -> str | None:
 
 
 def bootstrapped(value: float, values: FloatArray, *, n: int, prompts: int, p: float | None = None) -> Estimate:
-    """An estimate with its percentile interval, or the note why it has none.
+    """Return an estimate with its percentile interval, or the note why it has none.
 
     Args:
         value: The statistic of the sample itself.
@@ -191,7 +191,7 @@ Statistic = Callable[[FloatArray], FloatArray]
 
 
 def sampled(statistic: Statistic, prompts: Sequence[str], resamples: int, seed: int) -> tuple[FloatArray, FloatArray]:
-    """Values of the sample itself, (S,), and of the bootstrap samples, (R, S).
+    """Return the values of the sample itself, (S,), and of the bootstrap samples, (R, S).
 
     Args:
         statistic: The statistics.
@@ -210,14 +210,14 @@ def sampled(statistic: Statistic, prompts: Sequence[str], resamples: int, seed: 
 def estimate(
     observed: float, values: FloatArray, prompts: Sequence[str], undefined: str, n: int | None = None
 ) -> Estimate:
-    """One of the statistics of :func:`sampled` as an estimate.
+    """Return one of the statistics of :func:`sampled` as an estimate.
 
     Args:
         observed: Value of the sample itself; NaN where it is not defined.
         values: (R,) values of the bootstrap samples.
         prompts: (N,) prompt of each clip.
-        undefined: What to say where the value is not defined.
-        n: What the estimate counts, if not clips.
+        undefined: Note where the value is not defined.
+        n: Number that the estimate rests on, if not clips.
     """
     n = len(prompts) if n is None else n
     if np.isnan(observed):
@@ -232,7 +232,7 @@ def finite(values: FloatArray) -> FloatArray:
 
 
 def mean_of_defined(values: FloatArray, axis: int = -1) -> FloatArray:
-    """The means over an axis without their NaN; NaN where there is nothing else."""
+    """Return the means over an axis without their NaN; NaN where there is nothing else."""
     there = ~np.isnan(values)
     counts = there.sum(axis=axis)
     means: FloatArray = np.where(counts > 0, np.where(there, values, 0).sum(axis=axis) / np.maximum(counts, 1), np.nan)
@@ -240,26 +240,26 @@ def mean_of_defined(values: FloatArray, axis: int = -1) -> FloatArray:
 
 
 def alike(columns: FloatArray) -> list[IntArray]:
-    """Groups of columns of (N, K) that are NaN in the same rows, which can share their bootstrap samples."""
+    """Return groups of columns of (N, K) that are NaN in the same rows, which can share their bootstrap samples."""
     _, group = np.unique(np.isnan(columns), axis=1, return_inverse=True)
     group = group.ravel()
     return [np.flatnonzero(group == number) for number in range(group.max(initial=-1) + 1)]
 
 
 def with_note(figure: Estimate, note: str | None) -> Estimate:
-    """The estimate with this said as well; None says nothing."""
+    """Return the estimate with a further note; None adds nothing."""
     if note is None:
         return figure
     return replace(figure, note=note if figure.note is None else f"{figure.note}; {note}")
 
 
 def ratio(over: FloatArray, under: FloatArray) -> FloatArray:
-    """``over / under``, NaN where ``under`` is 0 up to rounding; sums of squares are above 0 otherwise."""
+    """Return ``over / under``, NaN where ``under`` is 0 up to rounding; sums of squares are above 0 otherwise."""
     return quotient(over, under, _ROUNDING * (1.0 + np.abs(over)))
 
 
 def quotient(over: FloatArray, under: FloatArray, least: float | FloatArray = 0.0) -> FloatArray:
-    """``over / under``, NaN where ``under`` is not above ``least``."""
+    """Return ``over / under``, NaN where ``under`` is not above ``least``."""
     shape = np.broadcast_shapes(np.shape(over), np.shape(under))
     ratio: FloatArray = np.divide(over, under, out=np.full(shape, np.nan), where=under > least)
     return ratio

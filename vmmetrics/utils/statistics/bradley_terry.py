@@ -79,7 +79,7 @@ class Strengths:
         error: (N,) standard errors; NaN likewise.
         graph: Graph of the comparisons.
         covariance: Per component of at least two items, the covariance of its centred strengths, in order of items.
-        pairs: What was fitted.
+        pairs: Comparisons that were fitted.
         model: The tie model; Davidson's at τ = −∞ where there are no ties.
         tau: The tie parameter.
         tau_error: Its standard error, NaN where there are no ties.
@@ -105,7 +105,7 @@ class Strengths:
         return math.isfinite(self.tau)
 
     def differences(self) -> Floats:
-        """(P,) fitted strength differences of the pairs."""
+        """Return (P,) fitted strength differences of the pairs."""
         return self.strength[self.pairs.first] - self.strength[self.pairs.second]
 
 
@@ -218,7 +218,7 @@ class _Fit:
         return self._result(items, beta, tau)
 
     def log_likelihood(self, beta: Floats, tau: float) -> float:
-        """Logarithm of the likelihood, without the prior."""
+        """Return the logarithm of the likelihood, without the prior."""
         log_p = self.model.log_probabilities(self._differences(beta), tau)
         counts = self.pairs.counts
         return float(np.sum(np.where(counts > 0, counts * np.where(counts > 0, log_p, 0), 0)))
@@ -235,7 +235,7 @@ class _Fit:
         return np.asarray(np.bincount(first, values, self.size) - np.bincount(second, values, self.size))
 
     def _laplacian(self, weights: Floats) -> csc_array | Floats:
-        """Information about β: the Laplacian of the graph with these weights, (N, N), sparse for many items."""
+        """Return the (N, N) information about β: the Laplacian of the weighted graph, sparse for many items."""
         first, second = self.pairs.first, self.pairs.second
         diagonal = np.bincount(first, weights, self.size) + np.bincount(second, weights, self.size)
         shape = (self.size, self.size)
@@ -247,7 +247,7 @@ class _Fit:
         return (diags_array(diagonal) + off + off.T).tocsc()
 
     def _newton(self, beta: Floats, tau: float) -> tuple[Floats, float, float]:
-        """Newton's step in β and τ, and its squared length in standard errors."""
+        """Return Newton's step in β and τ, and its squared length in standard errors."""
         slopes = self._derivatives(beta, tau)
         gradient = self._spread(slopes.d) - self.precision * beta
         solve = self._solver(-slopes.d_d)
@@ -315,7 +315,7 @@ class _Fit:
 
 
 def centred_inverse(laplacian: Floats, precision: float) -> Floats:
-    """Covariance of the centred strengths of one component from its (n, n) information.
+    """Return the covariance of the centred strengths of one component from its (n, n) information.
 
     The Laplacian L has the constant vector as its only null direction: (L + 11'/n)⁻¹ = L⁺ + 11'/n, and L⁺ is the
     covariance. A prior adds its precision to L; the inverse is then centred on both sides.

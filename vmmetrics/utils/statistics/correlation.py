@@ -1,7 +1,7 @@
-"""Pearson and Spearman of a sample, of its bootstrap samples, and what the pair of them says against chance.
+"""Pearson, Spearman and Kendall correlations with bootstrap intervals and p values.
 
 Interval and p value come from one standard error, so that they never contradict each other: the standard deviation
-that Fisher's transform of the correlation has in bootstrap samples of prompts, held against Student's t with P − 2
+that Fisher's transform of the correlation has in bootstrap samples of prompts, with Student's t with P − 2
 degrees of freedom, P prompts. Share of simulated studies (400 each; four models, three raters, half of the variance the
 prompt's, true ρ of 0.1 to 0.2 and of 0.5 to 0.6) whose interval holds the truth, per cent, with that of percentiles:
 
@@ -54,12 +54,12 @@ def why_undefined(scores: FloatArray, ratings: FloatArray) -> str | None:
 
 
 def spearman(scores: FloatArray, ratings: FloatArray) -> float:
-    """Spearman's ρ of two (N,) variables that have one."""
+    """Return Spearman's ρ of two (N,) variables that have one."""
     return float(stats.spearmanr(scores, ratings).statistic)
 
 
 def pearson(scores: FloatArray, ratings: FloatArray) -> float:
-    """Pearson's r of two (N,) variables that have one."""
+    """Return Pearson's r of two (N,) variables that have one."""
     return float(stats.pearsonr(scores, ratings).statistic)
 
 
@@ -71,11 +71,11 @@ def resampled_spearman(
     seed: int,
     segments: IntArray | None = None,
 ) -> FloatArray:
-    """Spearman's ρ of each column with the target in bootstrap samples of prompts.
+    """Return Spearman's ρ of each column with the target in bootstrap samples of prompts.
 
     Args:
         columns: K variables (N,) without NaN.
-        target: (N,) what they are held against, without NaN.
+        target: (N,) variable they are correlated with, without NaN.
         prompts: (N,) prompt of each clip.
         resamples: Samples, R.
         seed: Of the random numbers; the same for two calls pairs their samples.
@@ -102,7 +102,7 @@ def resampled_spearman(
 def resampled_pearson(
     columns: Sequence[FloatArray], target: FloatArray, prompts: Sequence[str], resamples: int, seed: int
 ) -> FloatArray:
-    """Pearson's r of each column with the target in the same samples: (K, R), NaN where one does not define it.
+    """Return Pearson's r of each column with the target in the same samples: (K, R), NaN where one does not define it.
 
     A sample's sums are sums over prompts, each times how often it was drawn, so no clip is looked at twice.
     """
@@ -125,7 +125,7 @@ def resampled_pearson(
 
 
 def correlation_estimate(value: float, values: FloatArray, *, n: int, prompts: int) -> Estimate:
-    """A correlation, or a mean of correlations, with interval and p value from the same standard error (see above).
+    """Return a correlation, or a mean of several, with interval and p value from one standard error (see above).
 
     Args:
         value: The figure.
@@ -159,7 +159,7 @@ def few_prompts(prompts: int) -> str | None:
 
 
 def difference_estimate(value: float, values: FloatArray, *, n: int, prompts: int, undefined: str) -> Estimate:
-    """A difference of two correlations with interval and p value from its standard error in bootstrap samples.
+    """Return a difference of two correlations with interval and p value from its standard error in bootstrap samples.
 
     Student's t with P − 2 degrees of freedom, as for correlations, without the transform: p has no floor that the
     number of samples sets, so it can be raised for many pairs.
@@ -169,7 +169,7 @@ def difference_estimate(value: float, values: FloatArray, *, n: int, prompts: in
         values: (R,) of the bootstrap samples. A sample that does not define it counts as no difference.
         n: How many clips (groups) it rests on.
         prompts: P, how many prompts were resampled.
-        undefined: What to say where there is no value.
+        undefined: Note where there is no value.
     """
     if np.isnan(value):
         return Estimate(None, n=n, note=undefined)
@@ -189,7 +189,7 @@ def difference_estimate(value: float, values: FloatArray, *, n: int, prompts: in
 def estimate_of(
     observed: float, values: FloatArray, prompts: Sequence[str], undefined: str, n: int | None = None
 ) -> Estimate:
-    """One correlation of :func:`bootstrap.sampled` as an estimate; arguments as in :func:`bootstrap.estimate`."""
+    """Return a correlation of :func:`bootstrap.sampled` as an estimate; arguments as in :func:`bootstrap.estimate`."""
     n = len(prompts) if n is None else n
     if np.isnan(observed):
         return Estimate(None, n=n, note=undefined)
@@ -218,7 +218,7 @@ class Kendall(NamedTuple):
 
 
 def kendall(scores: FloatArray, ratings: FloatArray, prompts: Sequence[str]) -> Kendall:
-    """τ_b and τ_c with intervals over prompts.
+    """Return τ_b and τ_c with intervals over prompts.
 
     The interval is symmetric on Fisher's scale, by Student's t with P − 1 degrees of freedom, P prompts. p is scipy's
     where every clip has its own prompt; else from the same standard error, by Student's t with P − 2.
@@ -314,7 +314,7 @@ def _estimate(value: float, p: float, influence: FloatArray, clusters: IntArray,
 
 
 def spearman_statistic(first: FloatArray, second: FloatArray) -> Statistic:
-    """Spearman's ρ over all clips.
+    """Return Spearman's ρ over all clips.
 
     Args:
         first: (N,) or (N, K), NaN where missing; clips that either side lacks are left out, of K columns if any does.
@@ -328,7 +328,7 @@ def spearman_statistic(first: FloatArray, second: FloatArray) -> Statistic:
 
 
 def within_statistic(first: FloatArray, second: FloatArray, groups: Sequence[str]) -> Statistic:
-    """Mean over groups of Spearman's ρ inside each.
+    """Return the mean over groups of Spearman's ρ inside each.
 
     Args:
         first: (N,) or (N, K), NaN where missing; clips that either side lacks are left out, of K columns if any does.
@@ -358,7 +358,7 @@ def within_statistic(first: FloatArray, second: FloatArray, groups: Sequence[str
 
 
 def within_prompt_statistic(first: FloatArray, second: FloatArray, prompts: Sequence[str]) -> Statistic:
-    """Mean over prompts of Spearman's ρ inside each, for weights that are equal within a prompt.
+    """Return the mean over prompts of Spearman's ρ inside each, for weights that are equal within a prompt.
 
     A prompt drawn twice counts twice; its ρ is the same however often it is drawn, and is computed once.
 

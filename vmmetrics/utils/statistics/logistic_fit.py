@@ -41,7 +41,7 @@ class LogisticFit:
         plcc: Pearson's r of fitted and given ratings, 0 or above; None without a fit.
         rmse: Root mean square error √(Σ e² / N) in the unit of the ratings, as papers report it; P.1401 divides by
             N − 4.
-        rising: Whether ratings rise with the score; a metric that runs against people has a high ``plcc`` too.
+        rising: True if ratings rise with the score; a metric that runs against people has a high ``plcc`` too.
         parameters: β1 to β4; those of a nearly straight fit are large and mean little by themselves.
         n: Clips with a score and a rating.
         reason: Why there is no fit, or "".
@@ -56,7 +56,7 @@ class LogisticFit:
 
 
 def logistic(scores: FloatArray, parameters: tuple[float, float, float, float]) -> FloatArray:
-    """(N,) fitted ratings of (N,) scores."""
+    """Return (N,) fitted ratings of (N,) scores."""
     one, other, centre, width = parameters
     return np.asarray(other + (one - other) * expit((scores - centre) / abs(width)))
 
@@ -102,13 +102,13 @@ def fit_logistic(scores: FloatArray, ratings: FloatArray) -> LogisticFit:
 
 
 def _curve(at: FloatArray) -> tuple[FloatArray, int]:
-    """The logistic curve less 0 or 1, whichever keeps its digits in its far ends, and which."""
+    """Return the logistic curve less 0 or 1, whichever keeps its digits in its far ends, and which."""
     base = int(np.mean(at) > 0)
     return np.asarray(-expit(-at) if base else expit(at)), base
 
 
 def _least_squares(z: FloatArray, y: FloatArray) -> tuple[FloatArray, bool]:
-    """Centre and log width of the best curve of (N,) standardised scores, and whether the search came to an end.
+    """Return centre and log width of the best curve of (N,) standardised scores, and True if the search converged.
 
     Both ends of the curve follow from these two by linear regression, which leaves two parameters to search.
     """

@@ -51,7 +51,7 @@ class RecoveredMos:
         bias: (R,) bias of each rater, summing to 0; NaN for raters who are left out.
         inconsistency: (R,) standard deviation of each rater's noise, likewise.
         iterations: Steps of the solver.
-        note: What limits the result, or "".
+        note: Limits of the result, or "".
     """
 
     quality: FloatArray
@@ -97,7 +97,7 @@ def recover_mos(ratings: FloatArray, as_published: bool = False) -> RecoveredMos
 
 
 def _alternate(table: FloatArray, as_published: bool) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, int]:
-    """Quality and its standard error (N,), bias and inconsistency (R,), steps; each row and column has a rating."""
+    """Return (N,) quality and its standard error, (R,) bias and inconsistency, and steps; no row or column is empty."""
     there = (~np.isnan(table)).astype(np.float64)
     filled, per_rater, per_clip = np.nan_to_num(table), there.sum(axis=1), there.sum(axis=0)
     quality = filled.sum(axis=0) / per_clip
@@ -127,7 +127,7 @@ def _alternate(table: FloatArray, as_published: bool) -> tuple[FloatArray, Float
 
 
 def _limits(table: FloatArray, inconsistency: FloatArray, steps: int) -> list[str]:
-    """Text of what limits the result."""
+    """Return notes on what limits the result."""
     notes = []
     there = (~np.isnan(table)).astype(np.float64)
     groups = connected_components(there @ there.T > 0, directed=False)[0]

@@ -1,4 +1,4 @@
-"""Rank correlation with two sets of groups taken out: what is left when prompts and models explain what they can."""
+"""Partial rank correlation given prompt and model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from vmmetrics.utils.statistics.bootstrap import Statistic, prompt_codes, ratio
 def partial_statistic(
     first: FloatArray, second: FloatArray, prompts: Sequence[str], models: Sequence[str]
 ) -> Statistic:
-    """Correlation of ranks after a least-squares fit of prompt and model, for weights that are equal within a prompt.
+    """Return the rank correlation after a least-squares fit of prompt and model, for weights per prompt.
 
     Ranks are those over all clips. Both sides are taken relative to their prompt's mean, then to what dummies of the
     models explain (Frisch and Waugh, Econometrica 1933): the partial correlation given both.

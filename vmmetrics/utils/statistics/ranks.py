@@ -1,4 +1,4 @@
-"""Spearman of samples in which each clip is there a number of times, without sorting any of them.
+"""Spearman's ρ of bootstrap samples from clip multiplicities, without sorting each sample.
 
 A bootstrap sample of clips only changes how often each value occurs, not their order. So every variable is sorted once
 and each clip is given the number of its value; in a sample the ranks follow from counting and adding up:
@@ -71,7 +71,7 @@ def weighted_spearman(columns: Sequence[Coded], target: Coded, weights: IntArray
 
     Args:
         columns: K variables, all in the segments of the target.
-        target: The variable they are held against.
+        target: The variable they are correlated with.
         weights: (B, N) how often each clip is in each sample.
 
     Returns:

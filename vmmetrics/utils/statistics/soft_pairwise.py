@@ -43,7 +43,7 @@ class FigureDifference(NamedTuple):
 
 
 def one_sided_p(scores: FloatArray, resamples: int = RESAMPLES, seed: int = SEED) -> FloatArray:
-    """P value that the first model of each pair is the better, by each of several judges, had the two been swapped.
+    """Return one-sided p values of a permutation test that the first model of each pair is better, by each judge.
 
     Args:
         scores: (K, M, P) judges (people, metrics), models, prompts; NaN where missing. A prompt counts for a pair
@@ -80,7 +80,7 @@ def one_sided_p(scores: FloatArray, resamples: int = RESAMPLES, seed: int = SEED
 def soft_pairwise_accuracy(
     people: FloatArray, metrics: FloatArray, resamples: int = RESAMPLES, seed: int = SEED
 ) -> FloatArray:
-    """Soft pairwise accuracy of each metric.
+    """Return the soft pairwise accuracy of each metric.
 
     Args:
         people: (M, P) mean ratings of models by prompts, NaN where missing.
@@ -103,7 +103,7 @@ def soft_pairwise_accuracy(
 
 
 def pooled_spearman(people: FloatArray, metrics: FloatArray) -> FloatArray:
-    """(K,) Spearman's ρ over all cells of (K, M, P) scores with (M, P) ratings, over those that all metrics have."""
+    """Return (K,) Spearman's ρ of (K, M, P) scores with (M, P) ratings, over the cells that all metrics have."""
     statistic = spearman_statistic(metrics.reshape(len(metrics), people.size).T, people.ravel())
     return np.asarray(statistic(np.ones((1, people.size)))[0])
 
@@ -142,7 +142,7 @@ def perm_both(
 
 
 def _figures(figure: Figure, shared: BoolArray, cells: FloatArray) -> FloatArray:
-    """(K,) figures of (K, C) scores of the C cells that both metrics have."""
+    """Return (K,) figures of (K, C) scores of the C cells that both metrics have."""
     tables = np.full((len(cells), *shared.shape), np.nan)
     tables[:, shared] = cells
     return np.asarray(figure(tables))
@@ -154,7 +154,7 @@ def _standardised(scores: FloatArray) -> FloatArray:
 
 
 def _sign_blocks(width: int, resamples: int, seed: int, rows: int) -> Iterator[FloatArray]:
-    """Signs ±1, (up to ``rows``, width) at a time: all patterns where there are few, else ``resamples`` random ones."""
+    """Yield signs ±1, (up to ``rows``, width) at a time: all patterns if few, else ``resamples`` random ones."""
     if width <= _ALL_PATTERNS:
         yield 1.0 - 2.0 * ((np.arange(2**width)[:, None] >> np.arange(width)) & 1)
         return

@@ -1,4 +1,4 @@
-"""Addresses of files elsewhere (``s3://bucket/a.mp4``), and what of them may be kept and shown."""
+"""Addresses of remote files (``s3://bucket/a.mp4``), and their form without secrets."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def address_of(path: str | os.PathLike[str]) -> str | None:
 
 
 def is_web(uri: str) -> bool:
-    """Tell whether an address is of a web server, which lists no folders."""
+    """Return True if an address is of a web server, which lists no folders."""
     return uri[: len("https://")].lower().startswith(("http://", "https://"))
 
 
 def safe_name(uri: str) -> str:
-    """Return an address as it may be kept and shown: without user, password and query.
+    """Return an address without user, password and query, fit to store and show.
 
-    A query tells files apart, and leaves eight digits of its hash; what signs it is left out of that.
+    A query is replaced by eight digits of its hash, signatures excluded, so that files stay distinct.
 
     >>> safe_name("https://me:pw@host/a.mp4?X-Amz-Signature=1"), safe_name("http://host/get?id=1")
     ('https://host/a.mp4', 'http://host/get?cb774a99')

@@ -1,4 +1,4 @@
-"""A folder that a command works in: by one process at a time, and always with the configuration it was begun with."""
+"""Job folders: used by one process at a time, always with the configuration they were begun with."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ T = TypeVar("T")
 
 
 class SoleFolder(Locked):
-    """The folder, opened to begin in it, or to go on with what is there. Each kind of folder is a class of its own.
+    """An exclusive folder, opened to start a job or to resume one. Each kind of folder is a subclass.
 
     Args:
         path: Made if absent.
         configuration: What its content depends on, ready for JSON.
 
     Attributes:
-        path: Where.
-        record: Content of the file that says with what it was begun.
-        warnings: What was found damaged, in words.
+        path: The folder.
+        record: Content of the file with its configuration.
+        warnings: Texts on damaged lines.
 
     Raises:
         SetupError: Another process is at work there, it was begun with another configuration or holds other files, or
@@ -78,11 +78,11 @@ class SoleFolder(Locked):
         return record
 
     def _started(self, record: dict[str, Any]) -> bool:  # noqa: ARG002 - for those that note their starts
-        """Note this start in the record; whether anything was noted."""
+        """Note this start in the record; return True if anything was noted."""
         return False
 
     def _stored(self) -> dict[str, Any]:
-        """The record that is there."""
+        """Return the record on disk."""
         path = self.path / self.RECORD
         record = check(dict[str, Any], read_json(path), path)
         check(_Record, record, path)
@@ -94,14 +94,14 @@ class SoleFolder(Locked):
         write_json(self.path / self.RECORD, record)
 
     def _read(self) -> None:
-        """Read what is there, once it is nobody else's."""
+        """Read the content of the folder, once it is locked."""
 
     def _lines(self, journal: Journal, like: type = Line) -> list[Line]:
-        """The lines of a journal; what a write that was cut off left is removed, what is damaged passed over."""
+        """Return the lines of a journal; an unfinished line is removed, damaged ones are skipped."""
         return self._taken(journal, lambda: journal.read_new(like))
 
     def _lines_as(self, journal: Journal, kind: type[T]) -> list[T]:
-        """:meth:`_lines`, converted."""
+        """Return :meth:`_lines`, converted."""
         return self._taken(journal, lambda: journal.read_as(kind))
 
     def _taken(self, journal: Journal, read: Callable[[], list[T]]) -> list[T]:
@@ -119,7 +119,7 @@ class _Record:
 
 
 def refuse(different: Collection[str], problem: str, instead: str) -> None:
-    """End with a message where the configuration of a folder differs from the one wanted now.
+    """Refuse a folder whose configuration differs from the present one.
 
     Raises:
         SetupError: It does.
@@ -130,13 +130,13 @@ def refuse(different: Collection[str], problem: str, instead: str) -> None:
 
 
 def prepare(path: Path, record: str, early: Collection[str], holds: str) -> None:
-    """Make a folder if it is absent; one that holds files of somebody else is left alone.
+    """Make a folder if it is absent; refuse one with unrelated files.
 
     Args:
         path: The folder.
-        record: Name of the file by which it is known to be ours.
+        record: Name of the file that marks such a folder.
         early: Names of files that may be there without it, of a start that was killed at once; and hidden ones.
-        holds: What it holds, in words.
+        holds: Text on its content.
 
     Raises:
         SetupError: It holds other files, or cannot be written.
@@ -157,7 +157,7 @@ def check_folder(path: Path, record: str = "", early: Collection[str] = (), hold
         path: The folder.
         record: As for :func:`prepare`; empty where other files may lie there.
         early: As for :func:`prepare`.
-        holds: What it is to hold, in words.
+        holds: Text on its content.
 
     Raises:
         SetupError: It holds other files, or cannot be written.

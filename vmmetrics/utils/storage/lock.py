@@ -28,7 +28,7 @@ _POLL_SECONDS = 0.02  # between two tries where the system offers no waiting
 
 
 def claim_byte(key: str) -> int:
-    """The byte that stands for the clip with this key; 48 bits, so that two clips hardly ever share one."""
+    """Return the lock byte of the clip with this key; a hash of 48 bits, so that collisions are rare."""
     return _FIRST_CLAIM + int.from_bytes(hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()[:6], "big")
 
 
@@ -108,7 +108,7 @@ class Locked:
         self._locks.close()
 
     def claim(self, key: str) -> bool:
-        """Take a clip in hand, unless another process has; a claim dies with its process."""
+        """Claim a clip unless another process has; a claim ends with its process."""
         return self._locks.try_acquire(claim_byte(key))
 
     def release(self, key: str) -> None:

@@ -30,7 +30,7 @@ class FileState:
     etag: str | None = None
 
     def differs(self, other: FileState) -> bool:
-        """Tell whether two states cannot be of one content: by the tags where both have one, else by the times."""
+        """Return True if two states cannot be of one content: by the tags where both have one, else by the times."""
         if None not in (self.bytes, other.bytes) and self.bytes != other.bytes:
             return True
         if self.etag is not None and other.etag is not None:

@@ -108,7 +108,7 @@ class WordPieces:
             raise SetupError(f"The vocabulary lacks {', '.join(missing)}: it is not BERT's")
 
     def encode(self, text: str) -> list[int]:
-        """Numbers of a text's pieces, between those of ``[CLS]`` and ``[SEP]``."""
+        """Return numbers of a text's pieces, between those of ``[CLS]`` and ``[SEP]``."""
         unknown, start, end = (self.vocabulary[name] for name in _SPECIAL)
         numbers: list[int] = []
         for word in split_words(text):
@@ -118,7 +118,7 @@ class WordPieces:
         return [start, *numbers[: self.longest - 2], end]
 
     def _cut(self, word: str) -> list[int]:
-        """Numbers of the longest pieces that fit, from the left; none where the word is too long or has no such cut."""
+        """Return the numbers of the longest pieces that fit, from the left; empty if a word cannot be cut so."""
         numbers: list[int] = []
         begin = 0
         while begin < len(word) <= LONGEST_WORD:
@@ -143,7 +143,7 @@ def read_vocabulary(path: Path) -> dict[str, int]:
 
 
 def split_words(text: str) -> list[str]:
-    """Words of a text in small letters without accents; punctuation marks and ideographs stand alone.
+    """Return words of a text in small letters without accents; punctuation marks and ideographs stand alone.
 
     >>> split_words("Two café-owners can't skate!")
     ['two', 'cafe', '-', 'owners', 'can', "'", 't', 'skate', '!']
@@ -270,7 +270,7 @@ def embedding_identity(*, folder: Path | None = None) -> EmbeddingIdentity:
     """Return the identity of the embedding that :func:`embed` uses.
 
     Raises:
-        SetupError: As there.
+        SetupError: As :func:`embed`.
     """
     home = _home(folder)
     sha256 = _hash(home / _WEIGHTS)

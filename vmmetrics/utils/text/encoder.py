@@ -26,7 +26,7 @@ class Encoder:
 
     Args:
         tensors: Weights by name, without a prefix before ``embeddings`` and ``encoder``.
-        config: What the model's ``config.json`` says of it.
+        config: The model's ``config.json``.
 
     Attributes:
         width: Numbers of a token's vector.
@@ -126,14 +126,14 @@ class Encoder:
 
 
 def gelu(x: Floats) -> Floats:
-    """The exact Gaussian error linear unit, x Phi(x) (Hendrycks and Gimpel, 2016)."""
+    """Return the exact Gaussian error linear unit, x Phi(x) (Hendrycks and Gimpel, 2016)."""
     half = np.float32(0.5)
     out: Floats = x * half * (np.float32(1) + erf(x * _HALF_ROOT))
     return out
 
 
 def _array(tensors: Mapping[str, NDArray[Any]], name: str, shape: tuple[int, ...]) -> Floats:
-    """A weight, looked at before it is used; -1 stands for any size."""
+    """Return a weight after checking type and shape; -1 stands for any size."""
     tensor = tensors.get(name)
     if tensor is None:
         raise SetupError(f"The weights lack {name}: they are not a BERT's")

@@ -25,11 +25,11 @@ _COLUMNS: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A kind of likeness and how much of it is too much.
+    """A similarity measure and its threshold.
 
     Attributes:
-        compare: What it measures, 1 for what is the same.
-        least: From which likeness on two count as the same.
+        compare: Similarities of texts, 1 for equal ones.
+        least: Similarity from which on two texts count as duplicates.
     """
 
     compare: Compare
@@ -38,12 +38,12 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class TextMatch:
-    """The nearest text that was taken before, and too near.
+    """The nearest text that was chosen before, and too near.
 
     Attributes:
         measure: Name of the measure.
         place: Index of that text.
-        likeness: With it.
+        likeness: Similarity to it.
     """
 
     measure: str
@@ -111,7 +111,7 @@ def _nearest(block: Indices, chosen: Indices, compare: Compare) -> tuple[NDArray
 
 
 def cosine(vectors: NDArray[np.float32]) -> Compare:
-    """Cosine of unit vectors.
+    """Return the cosine of unit vectors.
 
     Args:
         vectors: (N, D), of the text at each index.
@@ -125,7 +125,7 @@ def cosine(vectors: NDArray[np.float32]) -> Compare:
 
 
 def containment(texts: Sequence[Sequence[str]], size: int) -> Compare:
-    """Share of the n-grams of the shorter of two texts that the longer has too (Broder, 1997).
+    """Return the share of the n-grams of the shorter of two texts that the longer has too (Broder, 1997).
 
     With sets A and B of n-grams it is |A ∩ B| / min(|A|, |B|), never less than their Jaccard index |A ∩ B| / |A ∪ B|.
 
@@ -145,13 +145,13 @@ def containment(texts: Sequence[Sequence[str]], size: int) -> Compare:
 
 
 def number_labels(labels: Sequence[Hashable]) -> NDArray[np.int64]:
-    """(N,) equal numbers for equal labels, from 0."""
+    """Return (N,) equal numbers for equal labels, from 0."""
     numbers: dict[Hashable, int] = {}
     return np.array([numbers.setdefault(label, len(numbers)) for label in labels], np.int64)
 
 
 def number_grams(words: NDArray[np.int64], texts: NDArray[np.int64], size: int) -> tuple[Indices, Indices]:
-    """The n-grams of texts, none of them across two.
+    """Return the n-grams of texts, none of them across two.
 
     Args:
         words: (T,) numbers of the words of all texts, one text after the other.
@@ -169,7 +169,7 @@ def number_grams(words: NDArray[np.int64], texts: NDArray[np.int64], size: int) 
 
 
 def _gram_sets(texts: Sequence[Sequence[str]], size: int) -> Any:
-    """(N, G) sparse, 1 where a text has an n-gram."""
+    """Return (N, G) sparse, 1 where a text has an n-gram."""
     filled = [[*words, *[None] * (size - len(words))] for words in texts]  # short ones with what is no word
     owner = np.repeat(np.arange(len(texts)), np.array([len(words) for words in filled], np.int64))
     gram, owner = number_grams(number_labels([word for words in filled for word in words]), owner, size)

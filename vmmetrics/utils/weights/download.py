@@ -1,4 +1,4 @@
-"""One file over HTTP, gone on with where an earlier try ended.
+"""Resumable download of one file over HTTP.
 
 huggingface_hub throws away what has arrived when a download fails (``_download_to_tmp_and_move`` in its version 2.4),
 which is too much to lose of a file of 10 GB, and waits for a listing without a bound.
@@ -22,7 +22,7 @@ from vmmetrics.utils import web
 from vmmetrics.utils.weights.folder import PARTIAL
 
 Progress = Callable[[int, int | None], None]
-"""Told the bytes that are there and those there will be."""
+"""Called with the bytes done and in all."""
 
 TRIES = 5
 """Tries that together bring less than :data:`FLOOR` before it is given up."""
@@ -77,13 +77,13 @@ def download(
     progress: Progress | None = None,
     most: int | None = None,
 ) -> Path:
-    """Bring a file to ``target`` + ``.part``, where it stays until the caller has looked at it.
+    """Download a file to ``target`` + ``.part``, for the caller to check and rename.
 
     Args:
-        url: Where it is.
-        target: What it is to become.
+        url: Address.
+        target: Path of the complete file.
         headers: Further headers, such as ``Authorization``; that one goes to no other host.
-        progress: Told how far it is.
+        progress: Called with the bytes done and in all.
         most: Bytes that it may have; None for no bound.
 
     Returns:
@@ -121,16 +121,16 @@ def download(
 
 
 def discard(part: Path) -> None:
-    """Remove what :func:`download` brought."""
+    """Remove the files of :func:`download`."""
     part.unlink(missing_ok=True)
     _mark_of(part).unlink(missing_ok=True)
 
 
 def get(url: str, most: int, headers: Mapping[str, str] | None = None) -> bytes:
-    """Bring something small.
+    """Download something small into memory.
 
     Args:
-        url: Where it is.
+        url: Address.
         most: Bytes that it may have.
         headers: As for :func:`download`.
 
@@ -148,7 +148,7 @@ def get(url: str, most: int, headers: Mapping[str, str] | None = None) -> bytes:
 
 
 def _go_on(url: str, part: Path, headers: Mapping[str, str], progress: Progress | None, most: int | None) -> None:
-    """One request for what is lacking of ``part``."""
+    """Return one request for what is lacking of ``part``."""
     mark = _mark_of(part)
     validator = ""  # without one nobody knows whether the rest would be of the same file
     with suppress(OSError, ValueError):
@@ -200,7 +200,7 @@ def _go_on(url: str, part: Path, headers: Mapping[str, str], progress: Progress 
 
 @contextmanager
 def _on_disk(part: Path) -> Iterator[None]:
-    """Tell what this machine refuses from what a server does: trying again mends the latter alone."""
+    """Raise errors of the local disk at once as SetupError: trying again helps only with errors of a server."""
     try:
         yield
     except OSError as error:

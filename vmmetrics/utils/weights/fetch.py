@@ -1,4 +1,4 @@
-"""Fetching weights: what is lacking, whether it may be and fits, and each file checked before it gets its name."""
+"""Fetching of weights: licences, disk space, downloads and integrity checks."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _GUARD = ".fetch.lock"
 
 @dataclass(frozen=True, slots=True)
 class FetchListener:
-    """Whom to tell.
+    """Callbacks of :func:`fetch`.
 
     Attributes:
-        say: Something worth a line.
-        agree: Asked with a notice whether the user agrees to it.
-        progress: Makes, for a checkpoint and a file of it, what is told the bytes done.
+        say: Receives a message for the user.
+        agree: Receives a notice; returns True if the user agrees to it.
+        progress: Returns a progress callback for a checkpoint and a file of it.
     """
 
     say: Callable[[str], None]
@@ -48,17 +48,17 @@ def fetch(
     copies: Path | None = None,
     offline: bool = False,
 ) -> list[Inspection]:
-    """Bring checkpoints into the weights folder; what is there and whole is left alone.
+    """Fetch checkpoints into the weights folder; complete ones are left alone.
 
     Args:
         names: Checkpoints and sets.
-        listener: Told what happens, and asked about licences.
+        listener: Callbacks for messages, licences and progress.
         mirror: Address of a weights folder that a web server gives away, to be asked instead of the publishers.
         copies: Folder with copies to be taken instead.
         offline: Never touch the network; so do ``VMMETRICS_OFFLINE`` and ``HF_HUB_OFFLINE``.
 
     Returns:
-        What there is now of each.
+        State of each checkpoint.
 
     Raises:
         SetupError: Unknown name, licence not agreed to, no room, nothing there, or not what was published. What has
@@ -85,7 +85,7 @@ def fetch(
 
 
 def directions(lacking: Iterable[Inspection]) -> list[str]:
-    """Say what is missing, where it is to be had and where it belongs, for a machine without network."""
+    """Return instructions for a machine without network: missing files, their sources and their folders."""
     lines = ["Nothing is fetched while offline. What is missing, and where to put it:"]
     for inspection in lacking:
         entry = inspection.entry
@@ -96,7 +96,7 @@ def directions(lacking: Iterable[Inspection]) -> list[str]:
 
 
 def _ask_about_licences(entries: list[Published], listener: FetchListener) -> None:
-    """Every notice once, before anything is fetched."""
+    """Ask about every notice once, before anything is fetched."""
     for entry in entries:
         if entry.notice and not entry.must_accept:
             listener.say(f"{entry.name}: {entry.notice}")
@@ -204,7 +204,7 @@ def check_room(home: Path, needed: int) -> None:
 
 
 def gigabytes(size: int) -> str:
-    """A size for people.
+    """Return a size for people.
 
     >>> gigabytes(16_400_000_000), gigabytes(54_330_655)
     ('16.4 GB', '54.3 MB')

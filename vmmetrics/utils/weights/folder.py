@@ -1,7 +1,7 @@
-"""The weights folder: one folder per checkpoint, and beside its files the hashes they had when they came.
+"""Weights folder: one folder per checkpoint, with the hashes of its files when they were first fetched.
 
-A hash is recorded once (trust on first use) and holds ever after. It is computed anew only where size or time of the
-file have changed, or where :func:`inspect` is asked to.
+A hash is recorded once (trust on first use). It is computed again only where size or time of the file have changed, or
+where :func:`inspect` is asked to.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ZIPPED = (".pt", ".pth", ".bin")
 
 
 def fault_of(path: Path, name: str | None = None) -> str | None:
-    """Say what is wrong with a file's form, or None.
+    """Return the fault of a file's format, or None.
 
     The form of ``.safetensors``, ``.pt``, ``.pth``, ``.bin`` and ``.json`` is looked at. torch's old format, no
     archive, cannot be told cut off from whole.
@@ -86,7 +86,7 @@ PARTIAL = ".part"
 _DOUBTFUL = -1  # a time no file has: the hash is computed at the next look
 
 Effort = Literal["sizes", "changed", "all"]
-"""What is hashed: nothing, what is new or changed since it was recorded, or everything."""
+"""Files to hash: none, those new or changed since they were recorded, or all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,10 +172,10 @@ def resolve(name: str, home: Path | None = None) -> Path:
 
 
 def resolve_all(names: Iterable[str], home: Path | None = None) -> dict[str, Path]:
-    """Do :func:`resolve` for several checkpoints, and say at once what is wrong with any of them.
+    """Do :func:`resolve` for several checkpoints, with one error for all problems.
 
     Raises:
-        SetupError: As for :func:`resolve`; one command mends them all.
+        SetupError: As for :func:`resolve`; one command fixes them all.
     """
     inspections = [inspect(published(name), home) for name in names]
     broken = [one for one in inspections if not one.whole]
@@ -189,7 +189,7 @@ def resolve_all(names: Iterable[str], home: Path | None = None) -> dict[str, Pat
 
 
 def inspect(entry: Published, home: Path | None = None, effort: Effort = "changed") -> Inspection:
-    """Look at what is there of a checkpoint, and record the hashes of what was not looked at before.
+    """Inspect the files of a checkpoint, and record the hashes of new ones.
 
     Args:
         entry: The checkpoint.
@@ -242,7 +242,7 @@ def record(
 ) -> None:
     """Record the hashes of files that have just been put in place, or which files the publisher has.
 
-    By the latter a fetch that was broken off is not taken for whole.
+    The latter shows that an interrupted fetch is not complete.
     """
     folder = home / entry.name
     files, before = read_lock(folder)
@@ -251,7 +251,7 @@ def record(
 
 
 def differs(sha256: str, entry: PublishedFile | None, recorded: Mapping[str, Any] | None) -> str | None:
-    """Say how a hash differs from the published and the recorded one, or None."""
+    """Return how a hash differs from the published and the recorded one, or None."""
     if entry is not None and entry.sha256 is not None and not sha256.startswith(entry.sha256):
         published = f"{entry.sha256[:16]}… is published"
         return f"has SHA-256 {sha256[:16]}… but {published}: it is cut off, altered or another file"
@@ -263,7 +263,7 @@ def differs(sha256: str, entry: PublishedFile | None, recorded: Mapping[str, Any
 
 
 def _needed(entry: Published, folder: Path, recorded: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Names of the files that are there and belong to the checkpoint, and of those that are not there."""
+    """Return the names of the files that are there and belong to the checkpoint, and of those that are not there."""
     there = []
     for path in folder.rglob("*"):
         inside = path.relative_to(folder)  # not our record, not on its way, not another program's bookkeeping
@@ -292,7 +292,7 @@ def _needed(entry: Published, folder: Path, recorded: Iterable[str]) -> tuple[li
 def _check(
     path: Path, entry: PublishedFile | None, recorded: Mapping[str, Any] | None, effort: Effort
 ) -> tuple[str | None, dict[str, Any] | None]:
-    """A file's fault, and what is to be recorded of it; None for either where there is nothing."""
+    """Return a file's fault, and what is to be recorded of it; None for either where there is nothing."""
     status = path.stat()
     for size in (entry and entry.bytes, recorded and recorded["bytes"]):
         if size is not None and status.st_size != size:

@@ -26,13 +26,13 @@ PROMPT_LISTS: Mapping[str, str] = {"library": "library.json", "mini": "mini.json
 
 
 def shipped_folder(name: str) -> Path:
-    """Folder of shipped files: ``"weights"`` or ``"prompts"``."""
+    """Return the folder of shipped files: ``"weights"`` or ``"prompts"``."""
     packaged = _PACKAGED / name
     return packaged if packaged.is_dir() else _CHECKOUT / name
 
 
 def shipped_list(name: str | os.PathLike[str]) -> Path:
-    """Path of a prompt list: of a shipped one for its name (where no such file lies here), else the path itself."""
+    """Return the path of a shipped prompt list for its name (unless such a file exists), else the path itself."""
     path = Path(name)
     file = PROMPT_LISTS.get(str(name))
     return path if file is None or path.exists() else shipped_folder("prompts") / file
@@ -48,10 +48,10 @@ class WeightFile:
     """One entry of the manifest.
 
     Attributes:
-        name: What code asks for.
+        name: Key of the file in the code.
         file: Path below the weights folder.
         used_by: Models that load it.
-        source: Where it comes from.
+        source: Origin.
         licence: SPDX identifier.
         bytes: Size of the file.
         sha256: Hash of the file, hexadecimal.
@@ -123,7 +123,7 @@ class PublishedFile:
         about: Size to reckon with where it is not.
         sha256: Its hash, hexadecimal, or the first digits where only those are published; None where nothing is.
         url: Where it is, for what is not on the hub.
-        optional: Whether the checkpoint is whole without it.
+        optional: True if the checkpoint is complete without it.
     """
 
     path: str
@@ -150,18 +150,18 @@ class PublishedFile:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """One checkpoint as its publisher gives it away.
+    """A published checkpoint.
 
     Attributes:
-        name: What it is asked for by, and the name of its folder.
+        name: Its name, also that of its folder.
         sets: Names under which it is fetched with others.
         used_by: Model and metrics that need it.
         licence: SPDX identifier, or where it stands.
-        files: What belongs to it.
+        files: Its files.
         hub: Repository on the Hugging Face hub, or None where the files have addresses of their own.
         revision: Commit of that repository, or its branch.
         notice: What a user should know before fetching it, or None.
-        must_accept: Whether the notice must be agreed to.
+        must_accept: True if the notice must be agreed to.
     """
 
     name: str
@@ -185,7 +185,7 @@ class Published:
         return sum(f.size for f in self.files)
 
     def described(self, path: str) -> PublishedFile | None:
-        """The entry that speaks of the file ``path``, by its name rather than by a pattern."""
+        """Return the entry of the file ``path``; an exact name takes precedence over a pattern."""
         return min((f for f in self.files if f.matches(path)), key=lambda f: f.pattern, default=None)
 
 

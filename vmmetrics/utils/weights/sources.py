@@ -26,11 +26,11 @@ class Remote:
 
     Attributes:
         path: Name below the checkpoint's folder.
-        url: Where it is: an address, or the path of a copy.
-        file: What is published of it.
-        bytes: Its size where the publisher says it, or the server.
+        url: Address, or path of a copy.
+        file: Its entry in the manifest.
+        bytes: Size by publisher or server, or None.
         sha256: Its hash where the server says it, or None.
-        headers: What to send along.
+        headers: Headers of the request.
     """
 
     path: str
@@ -48,7 +48,7 @@ def is_offline() -> bool:
 
 
 def list_remote(entry: Published, mirror: str | None = None) -> list[Remote]:
-    """Ask which files of a checkpoint there are.
+    """List the files of a checkpoint at its source.
 
     Args:
         entry: The checkpoint.
@@ -115,7 +115,7 @@ def _of_hub(entry: Published, repository: str) -> list[Remote]:
 
 
 def _of_mirror(entry: Published, mirror: str) -> list[Remote]:
-    """The record beside the mirror's files says what there is; single files need none."""
+    """Return the record beside the mirror's files says what there is; single files need none."""
     base = f"{mirror}/{entry.name}"
     if not any(file.pattern for file in entry.files):
         return [Remote(f.path, f"{base}/{f.path}", f, f.bytes) for f in entry.files if not f.optional]
@@ -138,15 +138,15 @@ def find_copies(entry: Published, folder: Path, *, alone: bool) -> list[Remote]:
     """Look for a checkpoint's files in a folder that somebody copied here.
 
     Known are: a weights folder, the publisher's own folder, the hub's cache, and the folder of one checkpoint. Files
-    are taken from one place only, since names like ``config.json`` are everybody's.
+    are taken from one folder only, since names like ``config.json`` are common.
 
     Args:
         entry: The checkpoint.
-        folder: Where to look.
-        alone: Whether the folder itself may be the checkpoint's.
+        folder: Folder to search.
+        alone: Allow that the folder itself is the checkpoint's.
 
     Returns:
-        The copies of the place that has the most.
+        The copies of the folder that has the most.
     """
     folders = [folder / entry.name]
     if entry.hub is not None:
