@@ -117,7 +117,8 @@ def run(
     say = partial(_say, listener)
     if out is None:
         with _engine(setup, start, None, addresses, say) as engine:
-            return Table(Session(tasks, engine, MemoryStore(), listener).run(), setup.label)
+            records = Session(tasks, engine, MemoryStore(), listener).run()
+            return Table(records, setup.label, metrics=setup.settings.metrics)
     delay = GROUP_SECONDS if start.jobs else 0.0  # in this process nothing could be written while a clip is scored
     session = _session(setup.settings, start, len(tasks))
     with RunDirectory(out, setup.configuration, session, setup.parts, delay) as directory:
@@ -134,11 +135,13 @@ def run(
         whole = export(out)
     if listener:
         listener.warn(whole.summary.notes)
+    besides: Sequence[Record]
     if isinstance(records, RunRecords) and isinstance(whole.records, RunRecords):  # many
-        besides: Sequence[Record] = whole.records.without(records)
-        return Table(records, setup.label, out, besides, None if besides else whole.summary)
+        besides = whole.records.without(records)
+        return Table(records, setup.label, out, besides, None if besides else whole.summary, setup.settings.metrics)
     keys = {record.key for record in records}
-    return Table(records, setup.label, out, [record for record in whole if record.key not in keys])
+    besides = [record for record in whole if record.key not in keys]
+    return Table(records, setup.label, out, besides, metrics=setup.settings.metrics)
 
 
 def default_directory(setup: Setup, paths: Sequence[str | os.PathLike[str]]) -> Path:

@@ -58,12 +58,14 @@ class Table(Sequence[Record]):
         path: Path | None = None,
         besides: Sequence[Record] = (),
         summary: Summary | None = None,
+        metrics: Sequence[str] = (),
     ) -> None:
         self.records = _in_memory(records)
         self.label = label
         self.path = path
         self.besides = _in_memory(besides)
         self._summary = summary
+        self._asked = tuple(metrics)
 
     def __getitem__(self, index: Any) -> Any:
         return self.records[index]
@@ -80,8 +82,8 @@ class Table(Sequence[Record]):
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """The metrics that any record says anything about."""
-        return self.summary.metrics
+        """The metrics that any record has a score, reason or error of; the run's where all clips failed."""
+        return self.summary.metrics or self._asked
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -232,14 +232,14 @@ def _print_table(part: DisplayTable, console: Console) -> None:
     from rich.text import Text
 
     one_line, widths = _layout(part, console.width)
-    title = Text(part.title, "bold")
-    grid = Table(title=title, title_justify="left", box=SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
+    grid = Table(box=SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
     for column, width in zip(part.columns, widths, strict=True):
         justify: Literal["left", "right"] = "right" if column.number else "left"
         grid.add_column(Text(column.name), justify=justify, overflow="fold", width=width)
     for row, after in zip(part.rows, [*part.rows, None][1:], strict=True):
         shown = [_shown(cell, one_line) for cell in row.cells]
         grid.add_row(*shown, end_section=after is not None and after.reference and not row.reference)
+    console.print(Text(part.title, "bold"), soft_wrap=True)  # the grid's own title wraps at the grid's width
     console.print(grid)
     for line in (part.caption, *(f"{_raised(mark)} {note}" for mark, note in enumerate(part.notes, 1))):
         if line:
