@@ -137,7 +137,7 @@ class RayPool(Generic[Item, Answer]):
         until = None if timeout is None else time.monotonic() + timeout
         while True:
             try:
-                self._go_on()
+                self._process()
             except SetupError as error:
                 self._trouble = error
             if self._trouble is None and self._actors.connection.lost:
@@ -155,12 +155,12 @@ class RayPool(Generic[Item, Answer]):
         """Stop the workers, the ones at work as well, and leave the cluster."""
         self._actors.close()
 
-    def _go_on(self) -> None:
+    def _process(self) -> None:
         """Process the replies that have arrived, and submit more items unless draining."""
         ending = self._trouble is not None or self._actors.connection.lost
         self._receive(0 if self._results or ending else _TICK_SECONDS)
         if not ending:
-            self._look_after_workers()
+            self._check_workers()
             self._hand_out()
 
     # Handing out.
@@ -173,7 +173,7 @@ class RayPool(Generic[Item, Answer]):
                 self._actors.start()
         for actor in self._actors.all:
             actor.reserved = any(job.alone for _, job in actor.calls)
-        waiting = [job for job in self._queue if job.alone and not self._give_alone(job)]
+        waiting = [job for job in self._queue if job.alone and not self._submit_alone(job)]
         usual = deque(job for job in self._queue if not job.alone)
         takers = [actor for actor in self._actors.all if actor.ready and not actor.reserved]
         for level in range(self._depth):
@@ -198,7 +198,7 @@ class RayPool(Generic[Item, Answer]):
         if job is not None and len(job.pieces) == 1 and self._ahead(job.item):
             actor.handle.ahead.options(concurrency_group="watch").remote(job.pieces[0])
 
-    def _give_alone(self, job: ClusterJob[Item]) -> bool:
+    def _submit_alone(self, job: ClusterJob[Item]) -> bool:
         """Give a job to a worker that has nothing else, on a node where it did not kill one if there is such."""
         tried = {node for node, _ in job.deaths}
         ready = [actor for actor in self._actors.all if actor.ready and not actor.reserved]
@@ -245,7 +245,7 @@ class RayPool(Generic[Item, Answer]):
                 return
             value = ("error", text, None, 0.0, 0)
         except ray.exceptions.RayError as error:
-            self._bury(actor, error)
+            self._worker_died(actor, error)
             return
         if not actor.calls:
             self._actors.prepare(actor, value)
@@ -255,7 +255,7 @@ class RayPool(Generic[Item, Answer]):
             asked = [actor.handle.rest.options(concurrency_group="watch").remote() for _ in range(left)]
             rest = ray.get(asked, timeout=_GET_SECONDS)
         except ray.exceptions.RayError as error:  # it died meanwhile
-            self._bury(actor, error)
+            self._worker_died(actor, error)
             return
         _, job = actor.calls.popleft()
         actor.seconds = 0.0
@@ -267,17 +267,17 @@ class RayPool(Generic[Item, Answer]):
         elif kind == "error":
             self._results.append(Result(job.item, None, answer, note, seconds, worker=actor.name))
         else:  # something is missing on its node
-            self._take_back([job, *self._actors.drop(actor)])
+            self._requeue([job, *self._actors.drop(actor)])
             self._actors.give_up(actor, kind, answer)
 
-    def _take_back(self, jobs: Sequence[ClusterJob[Item]]) -> None:
+    def _requeue(self, jobs: Sequence[ClusterJob[Item]]) -> None:
         """Put jobs that were not done before the others."""
         if not self._draining:
             self._queue.extendleft(reversed(jobs))
 
     # Deaths and lateness.
 
-    def _bury(self, actor: ClusterActor[Item], error: Exception) -> None:
+    def _worker_died(self, actor: ClusterActor[Item], error: Exception) -> None:
         """Process the death of a worker; if its node lives, its first item may be the cause."""
         import ray
 
@@ -289,9 +289,9 @@ class RayPool(Generic[Item, Answer]):
                 why = f"its workers die while they load their models ({cause_of(error)}){self._actors.printed(actor)}"
                 self._actors.give_up(actor, "died", why if actor.greeting else str(error))
             return
-        self._take_back(jobs[1:])  # they were not begun
+        self._requeue(jobs[1:])  # they were not begun
         if not lost:
-            self._blame(actor, jobs[0], cause_of(error))
+            self._retry_or_fail(actor, jobs[0], cause_of(error))
             return
         job = jobs[0]
         job.moves += 1
@@ -299,21 +299,21 @@ class RayPool(Generic[Item, Answer]):
             why = f"{job.moves} workers were lost while they scored this clip, the last on {actor.name}"
             self._results.append(Result(job.item, None, why, worker=actor.name))
         else:
-            self._take_back([job])
+            self._requeue([job])
 
-    def _blame(self, actor: ClusterActor[Item], job: ClusterJob[Item], cause: str) -> None:
+    def _retry_or_fail(self, actor: ClusterActor[Item], job: ClusterJob[Item], cause: str) -> None:
         """Retry a job whose worker died, alone on a worker; let it fail once its retries are used up."""
         if job.alone:
             job.deaths.append((str(actor.node), f"{actor.name}: {cause}"))
         job.alone, job.since = True, time.monotonic()
         if len(job.deaths) < self._retries:
-            self._take_back([job])
+            self._requeue([job])
             return
         causes = "; ".join(cause for _, cause in job.deaths)
         why = f"The worker process died on this clip ({causes}){self._actors.printed(actor)}"
         self._results.append(Result(job.item, None, why, worker=actor.name))
 
-    def _look_after_workers(self) -> None:
+    def _check_workers(self) -> None:
         """Give up workers that are late or whose node is gone, and say where there is no room for more."""
         now = time.monotonic()
         passed = min(now - self._last, 5 * _TICK_SECONDS)  # time in which this process was stopped is not counted
@@ -321,7 +321,7 @@ class RayPool(Generic[Item, Answer]):
         late = []
         for actor in list(self._actors.all):
             if not self._actors.node_lives(actor):
-                self._bury(actor, RuntimeError("the node is gone"))
+                self._worker_died(actor, RuntimeError("the node is gone"))
                 continue
             actor.seconds += passed if actor.calls or actor.greeting is not None else 0.0
             if actor.calls and actor.seconds > self._timeout:
@@ -344,17 +344,17 @@ class RayPool(Generic[Item, Answer]):
                 actor.seconds, loading, note = ray.get(reference, timeout=0)
             except ray.exceptions.RayError:  # it, or its node, is stopped, or in code that lets no other thread run
                 job, *rest = self._actors.drop(actor)
-                self._take_back(rest)
-                self._blame(actor, job, f"no answer for {actor.seconds:.0f} s")
+                self._requeue(rest)
+                self._retry_or_fail(actor, job, f"no answer for {actor.seconds:.0f} s")
                 continue
             if actor.seconds <= self._timeout and loading <= LOADING_TIMEOUT:
                 continue
             job, *rest = self._actors.drop(actor)
             if loading > LOADING_TIMEOUT:
-                self._take_back([job, *rest])
+                self._requeue([job, *rest])
                 self._actors.give_up(actor, "refused", _SLOW)
                 continue
-            self._take_back(rest)
+            self._requeue(rest)
             seconds = round(actor.seconds, 3)
             why = too_late(self._timeout)
             self._results.append(Result(job.item, None, why, note, seconds, True, actor.name))

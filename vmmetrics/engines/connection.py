@@ -294,7 +294,7 @@ def _connect(cluster: Cluster) -> None:
         elif "Failed to connect" in text:
             text += f"; a server answers there, most likely with another token ({_TOKEN} or RAY_AUTH_TOKEN_PATH)"
         raise SetupError(f"The Ray cluster cannot {where}: {text[:_TEXT]}") from error
-    _quieten()
+    _silence_ray()
 
 
 @contextlib.contextmanager
@@ -310,7 +310,7 @@ def _own_signals() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _quieten() -> None:
+def _silence_ray() -> None:
     """Keep what Ray says of dead workers off stdout, where results go; the errors of clips say it."""
     with contextlib.suppress(ImportError):
         from ray._private import worker

@@ -192,7 +192,7 @@ class Pool(Generic[Item, Answer]):
         try:
             kind, value = worker.connection.recv()
         except (EOFError, OSError):
-            return self._bury(worker, item)
+            return self._worker_died(worker, item)
         if kind == "loading":
             with self._lock:
                 if not worker.late:  # its clocks tell what it was late with
@@ -210,7 +210,7 @@ class Pool(Generic[Item, Answer]):
             return Result(item, answer, failure, worker.note, round(worker.seconds, 3))
         return None
 
-    def _bury(self, worker: _Worker[Item], item: Item) -> Result[Item, Answer]:
+    def _worker_died(self, worker: _Worker[Item], item: Item) -> Result[Item, Answer]:
         if worker.late and worker.loading_seconds > LOADING_TIMEOUT:
             raise SetupError(
                 f"A worker did not load its models within {LOADING_TIMEOUT:g} s; run the same command again"

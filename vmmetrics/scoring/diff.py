@@ -255,8 +255,8 @@ def _paired(
         if matched:
             how[name] = len(matched)
             pairs += matched
-            taken = {id(record) for pair in matched for record in (pair.before, pair.after)}
-            left, right = ([r for r in side if id(r) not in taken] for side in (left, right))
+            used = {id(record) for pair in matched for record in (pair.before, pair.after)}
+            left, right = ([r for r in side if id(r) not in used] for side in (left, right))
     return sorted(pairs, key=lambda pair: pair.after.clip), how, left, right
 
 

@@ -14,7 +14,7 @@ from vmmetrics.utils.storage.scratch import Fetched, Scratch
 from vmmetrics.utils.storage.state import FileState
 from vmmetrics.video.discover import state
 
-Brought = tuple[Clip | None, Fetched | None]
+ClipAndFile = tuple[Clip | None, Fetched | None]
 
 
 class ClipReader:
@@ -29,7 +29,7 @@ class ClipReader:
         self._scratch, self._read = scratch, read
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="read ahead")
         self._lock = Lock()  # of what is ahead: a worker on a cluster hears of it in another thread
-        self._ahead: tuple[Task, object, Future[Brought]] | None = None
+        self._ahead: tuple[Task, object, Future[ClipAndFile]] | None = None
 
     def clip(self, task: Task, seen: object = None) -> tuple[Clip, Fetched | None]:
         """Return the clip of a task, and the download of its address.
@@ -44,7 +44,7 @@ class ClipReader:
         """
         with self._lock:
             ahead, self._ahead = self._ahead, None
-        clip, fetched = self._brought(task, seen, ahead) or self._bring(task, decode=False)
+        clip, fetched = self._prefetched(task, seen, ahead) or self._fetch_clip(task, decode=False)
         try:
             return clip or self._read(task, fetched.path if fetched else None), fetched
         finally:
@@ -63,9 +63,11 @@ class ClipReader:
         with self._lock, contextlib.suppress(OSError):
             if self._ahead is None:
                 seen = None if task.path is None else state(task.path)
-                self._ahead = task, seen, self._thread.submit(self._bring, task, decode)
+                self._ahead = task, seen, self._thread.submit(self._fetch_clip, task, decode)
 
-    def _brought(self, task: Task, seen: object, ahead: tuple[Task, object, Future[Brought]] | None) -> Brought | None:
+    def _prefetched(
+        self, task: Task, seen: object, ahead: tuple[Task, object, Future[ClipAndFile]] | None
+    ) -> ClipAndFile | None:
         """Return the clip fetched ahead if it is this one and unchanged, else None."""
         if ahead is None:
             return None
@@ -81,7 +83,7 @@ class ClipReader:
                 raise
             return None  # reading it again tells why
 
-    def _bring(self, task: Task, decode: bool) -> Brought:
+    def _fetch_clip(self, task: Task, decode: bool) -> ClipAndFile:
         fetched = None if task.uri is None else self._scratch.fetch(task.uri, task.listed or FileState())
         if not decode:
             return None, fetched
@@ -93,7 +95,7 @@ class ClipReader:
             raise
 
 
-def _remove(coming: Future[Brought]) -> None:
+def _remove(coming: Future[ClipAndFile]) -> None:
     """Remove the download of a clip that another process scores."""
     if coming.exception() is None and (fetched := coming.result()[1]) is not None:
         fetched.remove()

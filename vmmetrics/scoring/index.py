@@ -89,7 +89,7 @@ class RunIndex:
     def __init__(self, run: Path, *, writing: bool) -> None:
         self._path = run / FILE
         self._journals = {name: Journal(run / name) for name in (SCORES, STATES, EVENTS)}
-        self._forget()
+        self._reset()
         self._read_only = not writing
         self._flushed = time.monotonic()
         try:
@@ -99,12 +99,12 @@ class RunIndex:
                 self._db = _copied(self._db)
                 self._read_only = False
         except (sqlite3.Error, OSError, _OtherError):
-            self._begin_anew(writing)
+            self._rebuild(writing)
         self.update()
         if not self._read_only:
             self._recovering(self._write_buffer)  # the times of the journals, too
 
-    def _forget(self) -> None:
+    def _reset(self) -> None:
         self._positions = dict.fromkeys(self._journals, _Position())
         self._clips: dict[bytes, tuple[bytes, Entry]] = {}
         self._events: list[tuple[int, int, int]] = []
@@ -148,11 +148,11 @@ class RunIndex:
         lines = (self._journals[name].raw_lines(position.offset) for name, position in self._positions.items())
         return any(next(new, None) is not None for new in lines)
 
-    def _begin_anew(self, writing: bool) -> None:
+    def _rebuild(self, writing: bool) -> None:
         """Make an empty index: in place of the file, or where that cannot be, a temporary one."""
         with contextlib.suppress(sqlite3.Error, AttributeError):
             self._db.close()
-        self._forget()
+        self._reset()
         self._read_only = False
         if writing:
             with contextlib.suppress(sqlite3.Error, OSError):
@@ -167,7 +167,7 @@ class RunIndex:
         try:
             return work()
         except sqlite3.Error:
-            self._begin_anew(writing=False)
+            self._rebuild(writing=False)
             self._take_in()
             self._write_buffer()
             return work()

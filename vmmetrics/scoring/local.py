@@ -1,4 +1,4 @@
-"""A run, from settings and tasks to a table: in this process, in workers of this machine or of a cluster."""
+"""Runs from settings and tasks to a table: in this process, in workers of this machine or of a cluster."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ from vmmetrics.video.locations import pattern_name
 MAX_NAME = 150
 """Bytes of the clips' folder in the name of a run; systems allow 255 for a whole name."""
 RUNS_FOLDER = "vmmetrics-runs"
-"""Where runs go that were given no directory, below the current folder."""
+"""Folder of run directories without ``--out``, below the current folder."""
 
 
 @dataclass(frozen=True)
 class Setup:
-    """Settings whose models are there and load.
+    """Settings whose models are loaded.
 
     Attributes:
         settings: The settings.
         scorer: Scores in this process.
-        configuration: What every score depends on.
-        parts: What single scores depend on besides, by name.
+        configuration: Configuration that every score depends on.
+        parts: Configuration that single scores depend on, by metric.
         label: Preset, protocol, and what the scores may be compared with.
     """
 
@@ -55,7 +55,7 @@ class Setup:
 
 
 def prepare(settings: Settings) -> Setup:
-    """Check that everything the settings ask for is here, before the first clip.
+    """Load the models of the settings, before the first clip.
 
     Raises:
         ValueError: Unknown preset, protocol or metric.
@@ -110,7 +110,7 @@ def run(
     Raises:
         ValueError: A timeout without workers, not above 0 or not finite.
         SetupError: ``out`` holds another run or cannot be written, or no worker can load its models.
-        StoppedError: The cluster is gone; what was scored is in ``out``.
+        StoppedError: The cluster does not answer any more; results so far are in ``out``.
     """
     start = replace(start, timeout=checked_timeout(start.timeout, start.jobs))
     addresses = tuple({task.uri.partition(":")[0]: task.uri for task in tasks if task.uri is not None}.values())

@@ -1,4 +1,4 @@
-"""Several runs of one configuration made one: the shards of a large set, scored on several machines."""
+"""Merging of runs of one configuration, such as shards scored on several machines."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from vmmetrics.utils.storage.journal import Journal, Line, encode, iterate_with_
 
 _LINES = 1000  # that are written at a time
 MOST_MISSING = 100
-"""Parts that are named where some are missing."""
+"""Most missing parts that are named."""
 
 
 class Merged(NamedTuple):
@@ -52,18 +52,18 @@ class Merged(NamedTuple):
 
 
 def merge(runs: Sequence[Path], out: Path) -> Merged:
-    """Join runs of one configuration into a new run directory, which is there whole or not at all.
+    """Merge runs of one configuration into a new run directory, atomically.
 
-    A clip that several runs know by the same name and content is kept once: what one run scored fills what another
-    left open or failed at; where both scored, the run named first counts. Two contents under one name and path are
-    kept as the newest line of the last run named, like a clip that changed.
+    A clip of one name and content in several runs becomes one record: scores of one run fill the gaps and failures of
+    another; where both scored, the run named first counts. Of two contents under one name and path, that of the last
+    run named is taken, like a clip that changed.
 
     Args:
         runs: Run directories.
         out: New directory; must not exist or be empty.
 
     Raises:
-        SetupError: The configurations or what scores mean differ, a directory is no run, or ``out`` is taken.
+        SetupError: Configurations or metric versions differ, a directory is not a run, or ``out`` exists.
     """
     out = Path(os.path.abspath(out))  # noqa: PTH100  ("." has no name, and links are kept)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
@@ -143,7 +143,7 @@ def _part_of(session: Mapping[str, Any]) -> tuple[int, int] | None:
 
 
 def _join(sources: Sequence[RunRecords], duplicates: list[str], conflicts: list[str]) -> Iterator[Record]:
-    """Yield the records of all runs in order of name, those of one clip and content made one."""
+    """Yield the records of all runs in order of name, merged by clip and content."""
     for _, group in groupby(heapq.merge(*sources, key=lambda record: record.clip), lambda record: record.clip):
         by_content: dict[str | None, Record] = {}
         for record in group:
@@ -160,7 +160,7 @@ def _join(sources: Sequence[RunRecords], duplicates: list[str], conflicts: list[
 
 
 def _combine(first: Record, second: Record) -> Record:
-    """Both together; ``first`` counts where both have something."""
+    """Return both records merged; ``first`` takes precedence."""
     if first.error is not None:
         return second
     open_errors = {metric: text for metric, text in first.errors.items() if metric not in second.settled()}
@@ -202,12 +202,12 @@ def _write(out: Path, headers: Sequence[dict[str, Any]], runs: Sequence[Path], r
 
 
 def _elsewhere(session: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a session without what it says of the journal it wrote."""
+    """Return a session without its positions in the journal."""
     return {name: value for name, value in session.items() if name != "begin"}
 
 
 def _append(path: Path, lines: Iterable[bytes]) -> None:
-    """Append lines, some at a time."""
+    """Append lines in blocks."""
     journal, rest = Journal(path), iter(lines)
     while block := list(islice(rest, _LINES)):
         journal.write(b"".join(block))

@@ -1,4 +1,4 @@
-"""A copy of a run directory at an address, kept up while the run grows."""
+"""Mirror of a run directory at an address, updated while the run grows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from vmmetrics.utils.storage.remote import RemoteError, check_address, download,
 from vmmetrics.utils.storage.state import FileState
 
 EVERY_SECONDS = 180.0
-"""Between two looks at what has changed."""
+"""Seconds between two copies of what has changed."""
 PIECE_BYTES = 32 * 2**20
 """Most bytes of a piece of a journal."""
 _STORES = ("s3", "s3a", "gs", "gcs", "memory")  # that can be written; the last is for trying it out
@@ -46,23 +46,23 @@ class _Copied(NamedTuple):
 
 
 class Mirror:
-    """Copies what changes in a run directory while a block runs, every few minutes and at its end.
+    """Copies changes of a run directory every few minutes while a block runs, and at its end.
 
-    Journals, which only grow, go up in pieces, ``scores.jsonl.parts/000000000000000``, named by the byte each begins
-    with and never written again; other files whole, over the older ones. A folder in which nothing was put since the
+    Journals, which only grow, are uploaded in parts, ``scores.jsonl.parts/000000000000000``, named by their first byte
+    and never written again; other files whole, over the older ones. A folder in which nothing was put since the
     copy before is skipped until the last. What fails is tried again next time, and never stops the block.
 
     Args:
         folder: The run directory.
-        address: Where to; None for nowhere.
-        warn: Is told in words when a copy fails.
+        address: Target; None for none.
+        warn: Receives a text when a copy fails.
         journals: Names of the files that only grow.
 
     Attributes:
-        behind: Why the copy is not complete, None where it is.
+        behind: Reason why the copy is not complete, or None.
 
     Raises:
-        SetupError: The address is none that can be written.
+        SetupError: The address cannot be written.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Mirror:
         check_address(self._top)
 
     def __enter__(self) -> Self:
-        """Look whether the address holds this run, or none.
+        """Check that the address holds this run, or none.
 
         Raises:
             SetupError: It holds another one.
@@ -180,10 +180,10 @@ class Mirror:
         return _Copied(newest, recent, tuple(below))
 
     def _look(self) -> dict[str, int]:
-        """Return how many bytes of each journal are there.
+        """Return the bytes of each journal at the address.
 
         Raises:
-            RemoteError: It cannot be told.
+            RemoteError: The address cannot be listed.
             SetupError: The address holds another run.
         """
         ends = dict.fromkeys(self._journals, 0)
@@ -226,14 +226,14 @@ class Mirror:
 
 
 def restore(address: str, folder: Path) -> None:
-    """Bring a run directory back from its copy; it is there whole or not at all.
+    """Restore a run directory from its copy, atomically.
 
     Args:
-        address: Where the copy is.
+        address: Address of the copy.
         folder: Where to; absent or empty.
 
     Raises:
-        SetupError: There is none, it cannot be fetched, or the folder is taken.
+        SetupError: There is none, it cannot be fetched, or the folder exists.
     """
     top = (address_of(address) or address).rstrip("/")
     folder = folder.absolute()

@@ -1,4 +1,4 @@
-"""A scored clip brought back from its run: record, results, pixels and models."""
+"""Recall of a scored clip from its run: record, results, frames and perception."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ from vmmetrics.video.discover import fingerprint, is_there
 
 @dataclass(frozen=True)
 class Recalled:
-    """A clip and everything the run knows about it.
+    """A clip with its record and results.
 
     Attributes:
         record: Its record.
-        results: Result by metric, events and series as stored.
-        clip: Its frames, read as they were for the scores.
-        perceived: Perception results: as it was kept with the scores, or as they see it now.
+        results: Result by metric, with events and series as stored.
+        clip: Its frames, read with the run's options.
+        perceived: Perception results stored with the scores, or computed now.
         label: Preset, protocol, and what the scores may be compared with.
-        warnings: What differs between then and now, as text.
+        warnings: Texts on differences between the run and this machine.
     """
 
     record: Record
@@ -53,7 +53,7 @@ class Recalled:
 
 
 def recall(run: Path, name: str) -> Recalled:
-    """Bring a clip of a run back.
+    """Recall a clip of a run.
 
     Args:
         run: Run directory.
@@ -99,7 +99,7 @@ def recall(run: Path, name: str) -> Recalled:
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """The options of the reader that ``run.json`` may name, and no others."""
+    """Options of the reader in ``run.json``; others are refused."""
 
     __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012 - no field
 
@@ -121,7 +121,7 @@ def _result(metric: str, line: Any, record: Record, num_frames: int) -> MetricRe
     """Return a stored result whose frames are in the clip.
 
     Raises:
-        ValueError: It is no result of this clip.
+        ValueError: It is not a result of this clip.
     """
     result = result_from_json(metric, line, record.scores.get(metric), record.missing.get(metric))
     beyond = [frame for event in result.events for frame in event.frames if not 0 <= frame < num_frames]
@@ -155,7 +155,7 @@ def find(records: Sequence[Record], name: str) -> Record:
 
 
 def _named(records: Sequence[Record], name: str) -> tuple[Record, Path | None]:
-    """Return the record that a name means, and the file of that name where it has the record's content.
+    """Return the record of a name, and the file of that name if it has the record's content.
 
     Raises:
         SetupError: There is none, or several.
@@ -175,7 +175,7 @@ def _named(records: Sequence[Record], name: str) -> tuple[Record, Path | None]:
 
 @contextmanager
 def _unchanged(record: Record) -> Iterator[Path]:
-    """Give the file of a clip, fetched for the block where it lies at an address.
+    """Yield the file of a clip; one at an address is downloaded for the block.
 
     Raises:
         ClipError: It is gone or has changed.

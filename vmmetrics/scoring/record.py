@@ -15,15 +15,15 @@ from vmmetrics.utils.schema import convert, convert_json, plain
 
 State = Mapping[str, int | str]
 FIRST_VERSION = 1
-"""What scores without a version mean: those of vmmetrics 0.1.0, which wrote format 1 of the run directory."""
+"""Version of scores without one: that of vmmetrics 0.1.0, which wrote format 1 of the run directory."""
 EVEN_SECONDS = 0.001
-"""Tick of Matroska and WebM, whose times are rounded to it."""
+"""Seconds, the tick to which Matroska and WebM round times."""
 _SERIES_DIGITS = 6  # significant digits kept of a per-frame value: below the width of a line in any picture
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Everything known about one clip after scoring it, or why it could not be scored.
+    """Scores and metadata of one clip, or the reason why it could not be scored.
 
     Attributes:
         clip: Path relative to the root given, or the name of an array.
@@ -34,25 +34,25 @@ class Record:
         preset: Preset that scored it.
         protocol: Definition of the metrics.
         scores: Score by metric; only finite numbers.
-        missing: Why there is no score, by metric. Missing is not failed.
+        missing: Reason why there is no score, by metric. Missing is not failed.
         not_applicable: The metrics among the missing that do not apply to what the prompt asks for.
-        errors: Why a metric failed, by metric.
-        error: Why the clip as a whole failed, or None.
+        errors: Reason of the failure, by metric.
+        error: Reason why the clip as a whole failed, or None.
         amplitude: Mean subject displacement found by PAS, or None.
         frames: Number of frames scored, or None where the clip could not be read.
         fps: Frames per second, or None.
         size: (width, height) in pixels as stored, or None.
         prompt: Text the clip was generated from, or None.
-        prompt_source: Where the prompt was found, or None.
+        prompt_source: Source of the prompt, or None.
         subject: ``noun``, ``phrase`` and ``source`` of the subject, or None.
-        tags: What the prompt list says of the motion asked for, its pattern first.
-        notes: What had to be assumed or changed.
+        tags: Tags of the prompt list on the expected motion, its pattern first.
+        notes: Assumptions and changes of the reader.
         worker: Host and process that scored it, as ``host:pid``, or None where that was not recorded.
-        ended: When it was done, UTC, or None.
+        ended: Time of completion, UTC, or None.
         seconds: Time spent on the clip.
-        score_version: What the scores mean, by metric (:attr:`vmmetrics.metrics.registry.Metric.version`); a metric
+        score_version: Metric versions of the scores (:attr:`vmmetrics.metrics.registry.Metric.version`); a metric
             without one has that of format 1, :data:`FIRST_VERSION`.
-        state: What tells cheaply whether the file is still the one that was hashed: ``bytes`` and ``mtime_ns`` of a
+        state: State of the file when it was hashed, to detect changes: ``bytes`` and ``mtime_ns`` of a
             file, ``files``, ``bytes`` and ``list`` of a folder of frames, ``etag`` of one elsewhere; None where only
             the hash tells.
         timestamps: Seconds of every frame from the first, to the microsecond; None where the frames are evenly spaced
@@ -131,7 +131,7 @@ class Record:
         return set() if self.error is not None else {*self.scores, *self.missing}
 
     def over(self, older: Record | None) -> Record:
-        """Return this record with what ``older`` knows about metrics that this one says nothing about.
+        """Return this record with the scores and reasons of ``older`` for metrics that this one lacks.
 
         An older record of another input (changed file, prompt, subject or tags) adds nothing.
         """
@@ -201,10 +201,10 @@ class _Stored:
 
 
 def result_from_json(metric: str, line: Any, score: float | None, missing: str | None) -> MetricResult:
-    """Return the :class:`~vmmetrics.types.MetricResult` that was stored, to the digits that were kept.
+    """Return the stored :class:`~vmmetrics.types.MetricResult`, with the digits that were written.
 
     Raises:
-        ValueError: It is no stored result; the text names the field.
+        ValueError: It is not a stored result; the text names the field.
     """
     stored = convert(_Stored, line)
     events = convert(tuple[Event, ...], [{**event, "metric": metric} for event in stored.events])

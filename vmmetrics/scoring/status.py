@@ -116,9 +116,9 @@ class StatusReader:
     def __init__(self, run: Path) -> None:
         read_run_json(run)
         self._run = run
-        self._forget((0, None))
+        self._reset((0, None))
 
-    def _forget(self, session: tuple[int, int | None]) -> None:
+    def _reset(self, session: tuple[int, int | None]) -> None:
         """Begin to count anew for a session: its number, and where its lines begin."""
         self._session = session
         self._journal = Journal(self._run / SCORES)
@@ -145,7 +145,7 @@ class StatusReader:
         ended = _time(session.get("ended"))
         settled, offset = _begin_of(session)
         if (len(sessions), offset) != self._session:
-            self._forget((len(sessions), offset))
+            self._reset((len(sessions), offset))
         begin = max(started, (ended or now) - timedelta(seconds=WINDOW_SECONDS))
         self._read_new(offset, begin)
         scored = failed = clips = None

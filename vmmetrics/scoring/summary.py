@@ -19,7 +19,7 @@ INDEX = "motion_index"
 _SOME = 100  # scores of a group of a large run from which on nothing is drawn
 _NAMED = 3  # failures that are named
 MOST_VALUES = 1000
-"""Values of a tag; one with as many, such as a seed, tells the clips apart and is not broken down by."""
+"""Values of a tag from which on it has no breakdown; such a tag, for instance a seed, identifies clips."""
 
 
 class Summary:
@@ -33,7 +33,7 @@ class Summary:
         failed: How many of them failed, as a whole or in one metric.
         failures: The first that failed: name and reason.
         reasons: By metric, how many records have no score for which reason, and whether it does not apply to them.
-        telling: Name of the clip on disk with the lowest score that speaks against it, or None.
+        telling: Name of the clip on disk with the lowest score of a metric whose low scores are faults, or None.
     """
 
     def __init__(self, records: Iterable[Record] = ()) -> None:

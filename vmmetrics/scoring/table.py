@@ -46,7 +46,7 @@ class Table(Sequence[Record]):
     Attributes:
         records: The records, in order; of a run of more than :data:`HELD` clips read when they are asked for.
         label: Preset, protocol, and what the scores may be compared with.
-        path: Run directory, or None where nothing was kept.
+        path: Run directory, or None.
         besides: Other records of the run directory, which ``scores.csv`` holds as well: of clips that an earlier
             command named, or that are gone.
     """
@@ -65,7 +65,7 @@ class Table(Sequence[Record]):
         self.path = path
         self.besides = _in_memory(besides)
         self._summary = summary
-        self._asked = tuple(metrics)
+        self._requested = tuple(metrics)
 
     def __getitem__(self, index: Any) -> Any:
         return self.records[index]
@@ -83,7 +83,7 @@ class Table(Sequence[Record]):
     @property
     def metrics(self) -> tuple[str, ...]:
         """The metrics that any record has a score, reason or error of; the run's where all clips failed."""
-        return self.summary.metrics or self._asked
+        return self.summary.metrics or self._requested
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -233,7 +233,7 @@ def cell(record: Record, metric: str) -> str:
 
 
 def missing_lines(table: Table) -> list[str]:
-    """Return how many clips have no score in a metric, by the three most frequent reasons of each."""
+    """Return lines with the number of clips without a score and the reason, three per metric."""
     lines: list[str] = []
     for metric in table.metrics:
         for (foreign, reason), clips in table.summary.reasons.get(metric, Counter()).most_common(3):
@@ -245,7 +245,7 @@ def missing_lines(table: Table) -> list[str]:
 
 
 def _remarks(table: Table) -> list[str]:
-    """Return what is to be known of the whole, why scores are missing, and why clips failed."""
+    """Return remarks: notes on the run, reasons of missing scores, and failures."""
     failed, number = table.summary.failures, table.summary.failed
     more = [f"- {number - len(failed)} more clips failed"] if number > len(failed) else []
     notes = (f"- {text}" for text in table.summary.notes)

@@ -66,12 +66,12 @@ def read_threshold(text: str, metrics: Sequence[str], protocol: str = "vmmetrics
     """Read ``METRIC=NUMBER``.
 
     Args:
-        text: As given; ``index`` stands for the motion index.
+        text: The option; ``index`` stands for the motion index.
         metrics: The metrics that are scored.
-        protocol: By which definition; the motion index is of ``vmmetrics`` alone.
+        protocol: Definition of the metrics; the motion index exists under ``vmmetrics`` only.
 
     Raises:
-        ValueError: It is not of that form, the metric is not scored, or less of it is better.
+        ValueError: It is not of that form, the metric is not scored, or lower values of it are better.
 
     >>> read_threshold("INDEX=0.5", ("cas", "mss"))
     Threshold(metric='motion_index', least=0.5)

@@ -11,7 +11,7 @@ from vmmetrics.scoring.record import FIRST_VERSION, Record
 
 T = TypeVar("T")
 Versions = Mapping[str, tuple[int, ...]]
-"""The versions that scores of a metric have, ascending; one where all mean the same."""
+"""Versions of the scores by metric, ascending; usually one."""
 
 
 def versions_of(records: Iterable[Record | Kind]) -> Versions:
@@ -29,7 +29,7 @@ def differing(named: Sequence[tuple[str, Versions]]) -> dict[str, str]:
     """Return a text for every metric whose scores have several versions: the versions and their owners.
 
     Args:
-        named: What the scores are of, and their versions.
+        named: Names of the sources of scores, and their versions.
 
     >>> differing([("a", {"pas": (1,), "tcs": (1,)}), ("b", {"pas": (2,)}), ("c", {"pas": (1,)})])
     {'pas': 'PAS: version 1 (a, c), 2 (b)'}

@@ -1,4 +1,4 @@
-"""One clip from file to outcome: what a worker does, in this process or in another."""
+"""Scoring of one clip from file to outcome, in this process or in a worker."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from vmmetrics.scoring.task import Task, identify
 from vmmetrics.utils.storage.scratch import ScratchError
 from vmmetrics.video import read_clip
 from vmmetrics.video.discover import file_state, is_settled, state
-from vmmetrics.video.shards import spilled
+from vmmetrics.video.shards import temporary_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Outcome:
         task: The task.
         record: Its record.
         events: Metric to events and series.
-        pictures: What pages and pictures show of the clip.
+        pictures: Poster and overlay of the clip.
     """
 
     task: Task
@@ -61,11 +61,11 @@ class Scorer:
     def score(
         self, task: Task, following: Task | None = None, identified: Callable[[str], None] | None = None
     ) -> Outcome:
-        """Score one clip. Whatever is wrong with the clip ends in its record, not in an exception.
+        """Score one clip; faults of the clip go into its record and raise nothing.
 
         Args:
             task: The clip.
-            following: One to read meanwhile, most likely the next; None reads nothing ahead.
+            following: Clip to read ahead, most likely the next; None reads nothing ahead.
             identified: Called with the SHA-256 of the clip as soon as that is known.
 
         Raises:
@@ -127,7 +127,7 @@ class Scorer:
             return Outcome(task, task.record(self._settings, sha256=sha256, error=explain(error), seconds=seconds))
 
     def read_ahead(self, task: Task) -> None:
-        """Begin to fetch a clip, and to read it where the suite leaves time for that; may be called from any thread."""
+        """Begin to fetch a clip, and to read it if the suite leaves time for that; thread-safe."""
         self._reader.ahead(task, self.suite(task.metrics).reads_ahead)
 
     def _read(self, task: Task, fetched: Path | None) -> Clip:
@@ -135,5 +135,5 @@ class Scorer:
             return task.frames
         about: dict[str, Any] = {"prompt": task.prompt, "subject": task.subject, "tags": task.tags}
         here = fetched or task.path
-        with contextlib.nullcontext(here) if task.frames is None else spilled(task.frames.content) as path:
+        with contextlib.nullcontext(here) if task.frames is None else temporary_file(task.frames.content) as path:
             return read_clip(path, name=task.clip, root=task.root, **about, **dict(self._settings.reading))

@@ -21,7 +21,7 @@ from vmmetrics.video.budget import DEFAULT_MAX_MEMORY, SizePlan, check_size
 from vmmetrics.video.containers import open_regular, opened, packets_of
 from vmmetrics.video.files import Decoder, Index, Plan, check_index, decode, index_of, read_video, stated_rate
 from vmmetrics.video.pixels import Decoded, Limits, Sampling
-from vmmetrics.video.shards import at_hand
+from vmmetrics.video.shards import local_file
 from vmmetrics.video.subject import find_subject, subject_of_phrase
 from vmmetrics.video.timing import Timing, check_fps, without_gaps
 
@@ -280,7 +280,7 @@ def check_header(path: Path, root: Path | None = None) -> None:
     Raises:
         ClipError: It is not a clip; the text says why.
     """
-    with _reasons(), at_hand(path, root) as (path, root):
+    with _reasons(), local_file(path, root) as (path, root):
         kind = _kind(path, root)
         if kind == "folder":
             for file in folders.frames_of(path, root):
@@ -292,7 +292,7 @@ def check_header(path: Path, root: Path | None = None) -> None:
 
 
 def _read_path(path: Path, layout: str | None, limits: Limits, root: Path | None) -> Decoded:
-    with _reasons(), at_hand(path, root) as (path, root):
+    with _reasons(), local_file(path, root) as (path, root):
         kind = _kind(path, root)
         if kind == "video":
             return read_video(path, limits) if limits.sampling is None else read_sampled(path, limits, limits.sampling)

@@ -293,7 +293,7 @@ def sha256_of_row(file: Path, row: int) -> str:
 
 
 @contextmanager
-def at_hand(path: Path, root: Path | None = None) -> Iterator[tuple[Path, Path | None]]:
+def local_file(path: Path, root: Path | None = None) -> Iterator[tuple[Path, Path | None]]:
     """Yield a clip as a file that decoders can open: itself, or a temporary copy of a row's bytes.
 
     Returns:
@@ -312,12 +312,12 @@ def at_hand(path: Path, root: Path | None = None) -> Iterator[tuple[Path, Path |
         data = _READER.content(*location)
     except SetupError as error:
         raise ClipError(str(error)) from error
-    with spilled(data) as copy:
+    with temporary_file(data) as copy:
         yield copy, None
 
 
 @contextmanager
-def spilled(data: bytes) -> Iterator[Path]:
+def temporary_file(data: bytes) -> Iterator[Path]:
     """Yield a temporary file (in ``TMPDIR``) with the bytes; it is removed afterwards."""
     with tempfile.TemporaryDirectory(prefix="vmmetrics-") as folder:
         path = Path(folder, "clip.mp4")  # what it is shows in its first bytes

@@ -98,13 +98,13 @@ class SoleFolder(Locked):
 
     def _lines(self, journal: Journal, like: type = Line) -> list[Line]:
         """Return the lines of a journal; an unfinished line is removed, damaged ones are skipped."""
-        return self._taken(journal, lambda: journal.read_new(like))
+        return self._recovered_lines(journal, lambda: journal.read_new(like))
 
     def _lines_as(self, journal: Journal, kind: type[T]) -> list[T]:
         """Return :meth:`_lines`, converted."""
-        return self._taken(journal, lambda: journal.read_as(kind))
+        return self._recovered_lines(journal, lambda: journal.read_as(kind))
 
-    def _taken(self, journal: Journal, read: Callable[[], list[T]]) -> list[T]:
+    def _recovered_lines(self, journal: Journal, read: Callable[[], list[T]]) -> list[T]:
         self.warnings += journal.mend()
         lines = read()
         self.warnings += journal.warnings()

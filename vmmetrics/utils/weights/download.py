@@ -97,7 +97,7 @@ def download(
     idle, before = 0, _size(part)
     while True:
         try:
-            _go_on(url, part, headers or {}, progress, most)
+            _resume(url, part, headers or {}, progress, most)
         except _TooLargeError as error:
             discard(part)
             raise SetupError(f"{url}: {error}") from error
@@ -147,7 +147,7 @@ def get(url: str, most: int, headers: Mapping[str, str] | None = None) -> bytes:
     return content
 
 
-def _go_on(url: str, part: Path, headers: Mapping[str, str], progress: Progress | None, most: int | None) -> None:
+def _resume(url: str, part: Path, headers: Mapping[str, str], progress: Progress | None, most: int | None) -> None:
     """Return one request for what is lacking of ``part``."""
     mark = _mark_of(part)
     validator = ""  # without one nobody knows whether the rest would be of the same file

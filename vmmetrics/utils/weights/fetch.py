@@ -126,7 +126,7 @@ def _download_all(lacking: list[Inspection], home: Path, mirror: str | None, lis
                 listener.say(f"{entry.name}: another process is fetching it; waiting")
             with guard.holding(0):
                 if remote.path not in inspect(entry, home).files:  # nobody else has brought it meanwhile
-                    _bring(entry, remote, home, listener)
+                    _fetch_file(entry, remote, home, listener)
 
 
 def _still_to_come(target: Path, remote: Remote) -> int:
@@ -135,7 +135,7 @@ def _still_to_come(target: Path, remote: Remote) -> int:
     return max(0, size - (part.stat().st_size if part.exists() else 0))
 
 
-def _bring(entry: Published, remote: Remote, home: Path, listener: FetchListener) -> None:
+def _fetch_file(entry: Published, remote: Remote, home: Path, listener: FetchListener) -> None:
     """Download one file, check it, and give it its name."""
     target = home / entry.name / remote.path
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -143,14 +143,14 @@ def _bring(entry: Published, remote: Remote, home: Path, listener: FetchListener
     progress = listener.progress(entry.name, remote.path)
     part = download(remote.url, target, remote.headers, progress, most + _PAGE)
     try:
-        _settle(entry, remote, part, home, listener, f"{remote.url} gave a file that")
+        _install(entry, remote, part, home, listener, f"{remote.url} gave a file that")
     except SetupError:
         discard(part)
         raise
     discard(part)
 
 
-def _settle(entry: Published, remote: Remote, whole: Path, home: Path, listener: FetchListener, who: str) -> None:
+def _install(entry: Published, remote: Remote, whole: Path, home: Path, listener: FetchListener, who: str) -> None:
     """Check a file that has arrived whole, put it in its place and record its hash.
 
     Raises:
@@ -184,7 +184,7 @@ def _copy_all(lacking: list[Inspection], copies: Path, home: Path, listener: Fet
         target = home / entry.name / copy.path
         target.parent.mkdir(parents=True, exist_ok=True)
         whole = Path(shutil.copyfile(copy.url, target.with_name(target.name + PARTIAL)))
-        _settle(entry, copy, whole, home, listener, copy.url)
+        _install(entry, copy, whole, home, listener, copy.url)
 
 
 def check_room(home: Path, needed: int) -> None:
