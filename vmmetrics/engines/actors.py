@@ -20,7 +20,7 @@ from vmmetrics.utils.storage.provenance import differences
 
 CLOCK_SECONDS = 60.0
 """Seconds by which the clock of a node may differ before a warning."""
-_ROOM_SECONDS = 60.0  # without room for a worker, after which that is said
+_ROOM_SECONDS = 60.0  # without resources for a worker, after which a message is shown
 _TAIL_SECONDS = 5.0  # for a node to read what a worker printed
 _FAILURES = 3  # in a row of workers of one node that take no items, after which it gets no others for a while
 _PAUSE_SECONDS = 10.0  # of the first such while; doubled for each further one
@@ -34,7 +34,7 @@ _THREADS = "OMP_NUM_THREADS"  # of numpy; with another number than here, as Ray 
 class _Node:
     """State of a node."""
 
-    greeted: bool = False  # a worker said that it runs there
+    greeted: bool = False  # a worker runs there
     refused: str = ""  # why
     paused: float = 0.0  # until, by the monotonic clock
     pauses: int = 0  # since its last answer

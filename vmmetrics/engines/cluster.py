@@ -1,7 +1,7 @@
-"""Workers on the nodes of a Ray cluster: each may die, hang or vanish with its node, and costs nobody else an item.
+"""Pool of workers on the nodes of a Ray cluster; a worker that dies, hangs or loses its node costs no other item.
 
-Items are handed out by this process alone, two or a few at a time to each worker. Work may be done twice; a result is
-returned once: what comes from a worker that was given up is not looked at.
+This process alone submits items, two or a few at a time to each worker. An item may be worked on twice, but its result
+is returned once: answers of a worker that was given up are ignored.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class RayPool(Generic[Item, Answer]):
 
         Raises:
             SetupError: No node can do the work; the results that came with it are returned first.
-            StoppedError: The head of the cluster is gone; likewise.
+            StoppedError: The head of the cluster does not answer; results that came with it are returned first.
         """
         until = None if timeout is None else time.monotonic() + timeout
         while True:
@@ -193,7 +193,7 @@ class RayPool(Generic[Item, Answer]):
             self._announce(actor)
 
     def _announce(self, actor: ClusterActor[Item]) -> None:
-        """Tell a worker of the item after the one at work."""
+        """Announce to a worker the item after the running one."""
         job = actor.calls[1][1] if len(actor.calls) > 1 else None
         if job is not None and len(job.pieces) == 1 and self._ahead(job.item):
             actor.handle.ahead.options(concurrency_group="watch").remote(job.pieces[0])

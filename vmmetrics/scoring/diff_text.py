@@ -19,8 +19,8 @@ _DIGITS = 3
 def diff_parts(difference: RunDifference) -> list[Part]:
     """Return tables of the means before and after and of the clips that changed most, and remarks."""
     caption = (
-        "Means over prompts, of clips with a score in both runs; after less before [95 % interval over prompts], p of "
-        "a sign-flip test, Holm over the metrics of a row's model."
+        "Means over prompts of the clips with a score in both runs; difference: after − before [95 % interval over "
+        "prompts]; p: sign-flip test, Holm-corrected over the metrics of a row's model."
     )
     models = any(d.model is not None for d in difference.differences)
     columns = (*(["model"] if models else []), "metric", "clips", "before", "after", "difference", "p", "Holm")

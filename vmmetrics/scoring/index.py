@@ -26,7 +26,7 @@ SCORES, EVENTS, STATES = "scores.jsonl", "events.jsonl", "states.jsonl"
 FILE = "index.sqlite"
 """Its name in the run directory."""
 KEYS = 500
-"""Clips that are best asked for at once."""
+"""Clips to ask for in one query."""
 _LAYOUT = 1  # of the tables
 _BUFFER_LINES = 10_000  # lines that are in memory alone
 _BUFFER_SECONDS = 5.0
@@ -141,7 +141,7 @@ class RunIndex:
 
     @property
     def read(self) -> int:
-        """Bytes of ``scores.jsonl`` that were taken in."""
+        """Bytes of ``scores.jsonl`` that were indexed."""
         return self._positions[SCORES].offset
 
     def _behind(self) -> bool:
@@ -149,7 +149,7 @@ class RunIndex:
         return any(next(new, None) is not None for new in lines)
 
     def _rebuild(self, writing: bool) -> None:
-        """Make an empty index: in place of the file, or where that cannot be, a temporary one."""
+        """Make an empty index, in place of the file or, if that fails, as a temporary one."""
         with contextlib.suppress(sqlite3.Error, AttributeError):
             self._db.close()
         self._reset()
@@ -163,7 +163,7 @@ class RunIndex:
         self._db = _created("", self._journals)
 
     def _recovering(self, work: Callable[[], T]) -> T:
-        """Do what needs the index; where that fails, with a temporary one."""
+        """Run a function that uses the index; if that fails, again with a temporary index."""
         try:
             return work()
         except sqlite3.Error:
@@ -173,7 +173,7 @@ class RunIndex:
             return work()
 
     def update(self) -> None:
-        """Take in what was appended to the journals.
+        """Read the lines appended to the journals.
 
         Raises:
             SetupError: One of them was removed or cut short.
@@ -215,7 +215,7 @@ class RunIndex:
         self._events.append((_number(head.path or head.clip), raw.start, number))
 
     def flush(self) -> None:
-        """Write what is in memory alone, with how far the journals were read."""
+        """Write the buffered entries and the positions in the journals."""
         if not self._read_only and self._buffered:
             self._recovering(self._write_buffer)
 
@@ -248,7 +248,7 @@ class RunIndex:
                 db.execute("INSERT OR REPLACE INTO journals VALUES (?, ?, ?, ?, ?, ?)", (name, *position, mtime))
 
     def entries(self, keys: Sequence[str]) -> dict[str, Entry]:
-        """Return what is known of the clips with these keys, those without a line left out."""
+        """Return the entries of the clips with these keys that have a line."""
         entries: dict[str, Entry] = {}
         for key, offset, sha256, state, inputs, failed, kind in self._rows(keys, _ENTRY):
             if kind not in self._kinds:
@@ -260,7 +260,7 @@ class RunIndex:
         return entries
 
     def offsets_of(self, keys: Sequence[str]) -> dict[str, int]:
-        """Return where the newest lines of clips begin, those without a line left out."""
+        """Return the offsets of the newest lines of the clips with these keys that have one."""
         offsets = {_text(key): offset for key, offset in self._rows(keys, "key, offset")}
         if self._clips:
             offsets |= {key: newest[1].offset for key in keys if (newest := self._clips.get(_bytes(key))) is not None}
@@ -279,7 +279,7 @@ class RunIndex:
         return None if row is None else _text(row[0])
 
     def offsets(self) -> Sequence[int]:
-        """Return where the newest line of every clip begins, in order of the clips' names."""
+        """Return the offset of the newest line of every clip, in order of the clips' names."""
         self.flush()
 
         def read() -> array[int]:
@@ -312,11 +312,11 @@ class RunIndex:
         return sorted({*stored, *(row[1:] for row in self._damaged if row[0] == name)})
 
     def warnings(self, then: str = "") -> list[str]:
-        """Return which lines of ``scores.jsonl`` were skipped, as text; ``then`` says what becomes of such."""
+        """Return texts on skipped lines of ``scores.jsonl``; ``then`` states the consequence."""
         return sentences(SCORES, [(line, why) for line, _, why in self.damaged(SCORES)], then)
 
     def close(self) -> None:
-        """Close the file; what :meth:`flush` did not write is read from the journals again."""
+        """Close the file; entries that :meth:`flush` did not write are read from the journals next time."""
         with contextlib.suppress(sqlite3.Error):
             self._db.close()
 
@@ -393,5 +393,5 @@ def _text(stored: bytes) -> str:
 
 
 def _number(key: str) -> int:
-    """Return eight bytes for a key: two clips hardly ever share them, and a line of events says whose it is."""
+    """Return a hash of eight bytes of a key; collisions are rare, and lines of events name their clip."""
     return int.from_bytes(blake2b(_bytes(key), digest_size=8).digest(), "big", signed=True)

@@ -42,8 +42,8 @@ class Cell:
 
     Attributes:
         mean: Times 100; None where there is none.
-        low: Lower end of its 95 % interval, None for fewer than two prompts.
-        high: Upper end, likewise.
+        low: Lower end of its 95 % interval; None for fewer than two prompts.
+        high: Upper end, or None.
         prompts: Prompts with a score; for the average those with any.
         without: Clips without a score, by reason.
     """

@@ -103,10 +103,9 @@ def _step_text(step: Step) -> str:
     if step.p is None:
         return f"{step.above} and {step.below}: no prompt in common"
     ends = bounds(step.low, step.high, 1)
-    return (
-        f"{step.above} over {step.below}: {step.difference:+.2f}{' ' + ends if ends else ''} on {step.prompts} common "
-        f"prompts, p {p_value(step.p)}, Holm {p_value(step.p_holm)}"
-    )
+    difference = f"{step.difference:+.2f}{' ' + ends if ends else ''}".replace("-", tables.MINUS)
+    tests = f"p {p_value(step.p)}, Holm {p_value(step.p_holm)}"
+    return f"{step.above} over {step.below}: {difference} on {step.prompts} common prompts, {tests}"
 
 
 def _share_text(row: Row) -> str:

@@ -128,7 +128,7 @@ def run(
             with _engine(setup, start, out / "workers.log", addresses, say) as engine:
                 records = Session(tasks, engine, directory, listener, start.verify).run()
             directory.end()
-        except BaseException:  # Ctrl-C as well: the tables show what there is, but what ended the run is said
+        except BaseException:  # Ctrl-C as well: tables are written from the scores so far, and the cause is raised
             with contextlib.suppress(OSError, VMMetricsError):
                 export(out)
             raise

@@ -89,7 +89,7 @@ def records_by_name(path: Path, warnings: list[str] | None = None) -> RunRecords
 
     Args:
         path: Run directory.
-        warnings: Takes what was skipped because it is damaged, as text; None where that was said before.
+        warnings: Receives texts on damaged lines; None for none.
 
     Raises:
         SetupError: It is not a run directory, or cannot be read.
@@ -126,7 +126,7 @@ def read_events(path: Path, record: Record, warnings: list[str] | None = None) -
     Args:
         path: Run directory.
         record: The clip.
-        warnings: Takes what was skipped because it is damaged, as text.
+        warnings: Receives texts on damaged lines.
     """
     newest: dict[str, Any] = {}
     damaged: list[tuple[int, str]] = []

@@ -126,7 +126,7 @@ class Session:
         try:
             self._run()
             self._store.commit()
-        except BaseException:  # Ctrl-C as well: what was scored is kept, but what ended the run is said
+        except BaseException:  # Ctrl-C as well: scores so far are stored, and the cause is raised
             with contextlib.suppress(OSError, VMMetricsError):
                 self._store.commit()
             raise

@@ -238,7 +238,7 @@ def _unique(groups: list[list[Source]]) -> list[Source]:
 # A file: SHA-256 of its bytes. A folder of frames: SHA-256 of the lines ``name NUL sha256 LF`` of its files, sorted by
 # name; names that begin with a dot and symlinks that are no frames are left out. A row of a Parquet file: SHA-256 of
 # the bytes in it, as of the file they came from. An array: SHA-256 of
-# ``shape dtype LF`` and its bytes in C order, the timestamps behind them likewise.
+# ``shape dtype LF`` and its bytes in C order, then the timestamps in the same form.
 
 
 def fingerprint(path: Path) -> str:

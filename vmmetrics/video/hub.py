@@ -39,7 +39,7 @@ def download(text: str, limit: int | None = None, *, listing: bool = False) -> t
     Args:
         text: ``hf://datasets/ORG/NAME``, optionally with ``@REVISION`` and ``/PATH``.
         limit: Number of clips, the first by name; None for all.
-        listing: Fetch no clips but what is said of them, and to return where they would be.
+        listing: Fetch no clips but their lists and prompts, and return the paths they would have.
 
     Returns:
         Its folder, or the file or folder named in it; and the clips and Parquet files there, None unless ``listing``.

@@ -59,7 +59,7 @@ class ListEntry:
 
 
 def read_list(path: Path) -> list[ListEntry]:
-    """Read a prompt list; its form is told from the file's suffix.
+    """Read a prompt list; its format follows from the file's suffix.
 
     Raises:
         SetupError: The file cannot be read, or an entry names no clip, or neither prompt nor subject.
@@ -68,7 +68,7 @@ def read_list(path: Path) -> list[ListEntry]:
 
 
 def read_metadata(path: Path) -> list[ListEntry]:
-    """Read the ``metadata`` file of a data set in the ``videofolder`` layout: ``file_name``, and what is said of it.
+    """Read the ``metadata`` file of a data set in the ``videofolder`` layout: prompts and models by ``file_name``.
 
     Returns:
         An entry per clip, of the first row on it, prompts and models where there are any; none where the file is

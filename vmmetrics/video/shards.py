@@ -26,11 +26,11 @@ from vmmetrics.video.folders import check_inside
 PROMPT_COLUMNS = ("prompt", "caption", "text", "prompt_en", "text_prompt", "description")
 """Columns that hold a prompt, the first that is there counts."""
 MODEL_COLUMNS = ("model", "model_name", "generator")
-"""Columns that hold the name of the model, likewise."""
+"""Columns that hold the name of the model; the first that is there counts."""
 VIDEO_COLUMNS = ("video", "mp4", "clip", "webm", "gif", "file")
-"""Columns that may hold clips, likewise, where the data set does not declare one."""
+"""Columns that may hold clips where the data set does not declare one; the first that is there counts."""
 PATH_COLUMNS = ("path", "video_path", "file_name", "filename", "clip_path")
-"""Columns that hold the path of a clip, likewise."""
+"""Columns that hold the path of a clip; the first that is there counts."""
 MAX_CLIPS = 200_000
 """Rows of a file with clips; a file with more is refused."""
 MAX_TEXT_BYTES = 2**28

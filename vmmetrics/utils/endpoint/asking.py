@@ -11,7 +11,7 @@ from typing import Any, Literal
 from vmmetrics.utils.endpoint.messages import Reply, Turn
 from vmmetrics.utils.schema import finite
 
-# Whether a JSON value has the shape that was asked for, and the shape in words.
+# Checks of a JSON value against its schema, and the schema as text.
 #
 # The part of JSON Schema that structured output knows: ``type`` (one or several), ``enum``, ``properties``,
 # ``required``, ``additionalProperties: false``, ``items``, ``minItems``, ``maxItems``, ``minLength``, ``maxLength``,
@@ -107,7 +107,7 @@ def in_words(shape: Mapping[str, Any]) -> str:
     return "Answer with one JSON object of this JSON schema and nothing else: " + json.dumps(shape)
 
 
-# A JSON object found in what a model said, whatever stands around it.
+# JSON objects in a model's text.
 
 _REFUSING = re.compile(
     r"\b(i'?m sorry|i am sorry|i can(?:'|no)?t (?:help|assist|comply|provide|analy|rate|judge|write|create|generate"

@@ -94,10 +94,10 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class AskedQuestion(Generic[T]):
-    """Something to ask.
+    """A question to a model.
 
     Attributes:
-        about: Whatever tells the caller which question this is; it is handed back beside the answer.
+        about: The caller's key of the question; returned with the answer.
         turns: What is said.
         shape: JSON schema of the answer, an object at its root. Name it in the words too
             (:func:`vmmetrics.utils.endpoint.asking.in_words`): not every endpoint takes a schema.
@@ -120,14 +120,14 @@ class Client:
     Args:
         settings: The endpoint and its model.
         folder: Folder of cached replies; None takes ``replies`` beside the folder of weights.
-        max_cost: Most that may be spent, in the currency of the prices; None for no bound.
+        max_cost: Limit of the cost, in the currency of the prices; None for none.
         first_pause: Seconds before the second try of a request that failed.
 
     Attributes:
         ledger: Tokens and money so far; replies from the disk cost nothing.
 
     Raises:
-        SetupError: There is a bound on the cost but no prices.
+        SetupError: There is a cost limit without prices.
     """
 
     def __init__(
@@ -147,7 +147,7 @@ class Client:
         """Ask one question, again where the answer cannot be used.
 
         Returns:
-            The answer, or why there is none; an endpoint that cannot be reached is such a reason.
+            The answer, or the reason why there is none, such as an endpoint that cannot be reached.
 
         Raises:
             NoAnswerError: It is the :data:`GIVE_UP`-th in a row that could not be reached.
@@ -175,11 +175,11 @@ class Client:
         return read_answer(reply, question.shape, question.check)
 
     def say(self, turns: Sequence[Turn], question: AskedQuestion[Any] | None = None, limit: int | None = None) -> Reply:
-        """Have a conversation answered, in free text but for a question; the reply is neither read nor asked for again.
+        """Return the reply to a conversation, in free text unless a question is given; it is not checked.
 
         Args:
             turns: What is said.
-            question: Whose shape, seed and temperature go along; None for free text.
+            question: Question whose schema, seed and temperature are sent; None for free text.
             limit: Tokens of the answer instead of the settings'.
 
         Raises:
@@ -224,7 +224,7 @@ class Client:
     def work_through(
         self, work: Callable[[S], R], items: Iterable[S], threads: int = THREADS
     ) -> Generator[tuple[S, R]]:
-        """Do something with each item, several at once: for work that asks more than one question, one after another.
+        """Run a function on each item, several in parallel, for work that asks several questions in turn.
 
         Args:
             work: Asks by :meth:`ask`; called in threads of its own.

@@ -30,7 +30,7 @@ from vmmetrics.utils.endpoint.messages import (
 # Waiting: requests kept apart in time, and pauses that end where everything is stopped.
 
 _NAP = 0.1
-"""Seconds: how soon a pause notices that everything is stopped."""
+"""Seconds after which a pause checks for a stop."""
 
 
 def rest(seconds: float, stopped: threading.Event) -> None:
@@ -116,7 +116,7 @@ class Endpoint:
     Most callers want :class:`vmmetrics.utils.endpoint.client.Client`, which also keeps, counts and checks the replies.
 
     Args:
-        settings: Which, and how it is asked.
+        settings: The endpoint and its model.
         first_pause: Seconds before the second try.
 
     Attributes:
@@ -139,10 +139,10 @@ class Endpoint:
         temperature: float | None = None,
         limit: int | None = None,
     ) -> Reply:
-        """Have a conversation answered; what may pass is tried again.
+        """Return the reply to a conversation; passing failures are tried again.
 
         Args:
-            turns: What was said so far.
+            turns: The conversation so far.
             shape: JSON schema of the answer, an object at its root; None for free text.
             seed: Instead of the settings' seed.
             temperature: Instead of the settings' temperature.
@@ -212,7 +212,7 @@ class Endpoint:
         return body | dict(self.settings.extra)
 
     def _failed(self, error: urllib.error.HTTPError, sent: Mapping[str, Any], key: str | None) -> Reply:
-        """Raise what an error status means; a filter's is a refusal."""
+        """Raise the error of a status; a filter's is a refusal."""
         with error:
             try:
                 text = web.quoted(error.read(web.SCANNED + 1), key)
@@ -251,7 +251,7 @@ def _part(name: str, kind: str, data: bytes) -> dict[str, Any]:
 
 
 def _reply(data: bytes, key: str | None) -> Reply:
-    """Read a completion; whatever error that raises, it is none, or not whole."""
+    """Read a completion; any error means that it is not one, or incomplete."""
     body = json.loads(data)
     choice = body["choices"][0]
     message = choice["message"]

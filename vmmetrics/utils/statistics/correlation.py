@@ -31,7 +31,7 @@ from vmmetrics.utils.statistics.bootstrap import Estimate, Statistic, interval_n
 from vmmetrics.utils.statistics.ranks import code, weighted_spearman
 
 LEAST_CLIPS = 3
-"""Two clips always lie on a line: below three a correlation says nothing."""
+"""Fewest clips of a correlation, as two always lie on a line."""
 _NEAR_ONE = 1 - 1e-6  # Fisher's transform of ±1 is infinite; samples in perfect order count as this
 _ROUNDING = 1e-13  # a variance below this part of the mean square is what rounding leaves of a constant
 _SAME = 1e-12  # correlations that differ by less differ by rounding alone
@@ -243,7 +243,7 @@ def influences(x: IntArray, y: IntArray) -> tuple[FloatArray, FloatArray]:
 
     Args:
         x: (N,) numbers in the order of the scores, equal where these are.
-        y: (N,) likewise for the judgements; both vary.
+        y: (N,) numbers in the order of the ratings; both vary.
 
     Returns:
         Two (N,) that sum to 0.
@@ -279,7 +279,7 @@ def below(x: IntArray, y: IntArray) -> IntArray:
     n = len(x)
     position = np.empty(n, np.int64)
     position[np.lexsort((-y, x))] = np.arange(n)  # equal x: the smaller y later, so that it never counts as before
-    clips = np.lexsort((-position, y))  # equal y: the earlier place later, likewise
+    clips = np.lexsort((-position, y))  # equal y: the earlier position later, for the same reason
     positions = position[clips]
     counts = np.zeros(n, np.int64)  # by place
     for bit in reversed(range(max(n - 1, 1).bit_length())):
@@ -364,7 +364,7 @@ def within_prompt_statistic(first: FloatArray, second: FloatArray, prompts: Sequ
 
     Args:
         first: (N,), NaN where missing; clips that either lacks are left out.
-        second: Likewise.
+        second: (N,), NaN where missing.
         prompts: (N,) prompt of each clip.
 
     Returns:
@@ -386,7 +386,7 @@ def within_prompt_statistic(first: FloatArray, second: FloatArray, prompts: Sequ
 
 
 def _segments(complete: BoolArray, groups: Sequence[str]) -> tuple[IntArray, IntArray]:
-    """Return the indices of complete clips in groups of three or more such clips, and their group numbers."""
+    """Return the indices of the complete clips in groups of three or more, and their group numbers."""
     names, group = np.unique(np.asarray(groups, dtype=object).astype(str), return_inverse=True)
     complete = complete & (names[group] != "")
     large = np.bincount(group[complete], minlength=names.size) >= LEAST_CLIPS

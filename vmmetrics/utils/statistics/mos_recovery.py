@@ -49,7 +49,7 @@ class RecoveredMos:
         low: (N,) lower end of its 95 % interval, NaN where nothing tells how inconsistent a rater is.
         high: (N,) upper end.
         bias: (R,) bias of each rater, summing to 0; NaN for raters who are left out.
-        inconsistency: (R,) standard deviation of each rater's noise, likewise.
+        inconsistency: (R,) standard deviation of each rater's noise; NaN for raters who are left out.
         iterations: Steps of the solver.
         note: Limits of the result, or "".
     """

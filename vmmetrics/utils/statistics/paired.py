@@ -26,7 +26,7 @@ class Mean(NamedTuple):
     Attributes:
         mean: Mean of the scores.
         low: Lower end of the 95 % interval, None for fewer than two scores.
-        high: Upper end, likewise.
+        high: Upper end, or None.
         clips: Number of scores; clips without a score are not in it.
     """
 

@@ -21,7 +21,7 @@ def partial_statistic(
 
     Args:
         first: (N,) or (N, K), NaN where missing; clips that either side lacks are left out, of K columns if any does.
-        second: (N,) likewise.
+        second: (N,), NaN where missing.
         prompts: (N,) prompt of each clip.
         models: (N,) model of each clip; clips of model "" are left out.
 

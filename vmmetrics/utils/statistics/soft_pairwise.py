@@ -35,7 +35,7 @@ class FigureDifference(NamedTuple):
 
     Attributes:
         difference: Figure of the first less that of the second, NaN where one has none.
-        p: Two-sided p of no difference, NaN likewise.
+        p: Two-sided p of no difference, NaN where one has no figure.
     """
 
     difference: float
@@ -84,7 +84,7 @@ def soft_pairwise_accuracy(
 
     Args:
         people: (M, P) mean ratings of models by prompts, NaN where missing.
-        metrics: (K, M, P) scores of the metrics, likewise; people are judged by the cells that the metric has too.
+        metrics: (K, M, P) scores of the metrics, NaN where missing; ratings of cells that a metric lacks are left out.
         resamples: Random swaps.
         seed: Of the swaps.
 

@@ -37,7 +37,7 @@ class SoleFolder(Locked):
     """
 
     HOLDS: ClassVar[str]
-    """What it holds, in words ("questions")."""
+    """Text on its content ("questions")."""
     RECORD: ClassVar[str]
     """Name of the file that says with what."""
     LOCK: ClassVar[str]
