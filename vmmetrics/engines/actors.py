@@ -101,7 +101,7 @@ class ClusterActor(Generic[Item]):
 
     @property
     def next(self) -> Any:
-        """Reference to what it answers next, or None."""
+        """Reference of its next answer, or None."""
         return self.calls[0][0] if self.calls else self.pending
 
     @property
@@ -119,7 +119,7 @@ class Actors(Generic[Item]):
     """The workers there are.
 
     Args:
-        start: Makes the handler of a worker; importable on every node, as what it holds.
+        start: Makes the handler of a worker; importable on every node, as are its arguments.
         cluster: The cluster, and the resources of a worker.
         expected: Configuration that every handler must state; a node with another is refused. None takes that of the
             first.
@@ -311,7 +311,7 @@ class Actors(Generic[Item]):
         return f"; the last lines of {actor.greeting.output}:\n{text}" if text else ""
 
     def say_room(self) -> None:
-        """Say once that workers wait for CPUs or GPUs, and what is free."""
+        """Report once that workers wait for CPUs or GPUs, and the free ones."""
         now, waiting = time.monotonic(), sum(actor.greeting is None for actor in self.all)
         if not waiting:
             self._placed = now
@@ -333,7 +333,7 @@ class Actors(Generic[Item]):
 
 
 def _remote(cluster: Cluster) -> tuple[Any, Any]:
-    """Return what starts workers, and what reads the end of a file: told to the head once, since that waits for it."""
+    """Return the remote class of workers and the remote function for log tails; registered once, as that blocks."""
     import ray
 
     worker = ray.remote(
@@ -349,7 +349,7 @@ def _remote(cluster: Cluster) -> tuple[Any, Any]:
 
 
 def cause_of(error: Exception) -> str:
-    """Return how a process ended, as far as Ray tells."""
+    """Return how a process ended, from Ray's error."""
     import ray
 
     text = str(error)

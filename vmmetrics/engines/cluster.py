@@ -36,7 +36,7 @@ class RayPool(Generic[Item, Answer]):
     """Workers on a Ray cluster, with the methods of :class:`~vmmetrics.engines.pool.Pool`.
 
     Args:
-        start: Makes the handler of a worker; importable on every node, as what it holds.
+        start: Makes the handler of a worker; importable on every node, as are its arguments.
         jobs: Most workers; fewer while the cluster has no room, and more again as nodes join.
         cluster: The cluster, and the resources of a worker.
         expected: Configuration that the handler of every worker must state; a node with another is refused. None takes
@@ -314,7 +314,7 @@ class RayPool(Generic[Item, Answer]):
         self._results.append(Result(job.item, None, why, worker=actor.name))
 
     def _check_workers(self) -> None:
-        """Give up workers that are late or whose node is gone, and say where there is no room for more."""
+        """Give up workers that are late or lost their node, and report missing resources."""
         now = time.monotonic()
         passed = min(now - self._last, 5 * _TICK_SECONDS)  # time in which this process was stopped is not counted
         self._last = now
@@ -334,7 +334,7 @@ class RayPool(Generic[Item, Answer]):
         self._actors.say_room()
 
     def _end_late(self, late: Sequence[ClusterActor[Item]]) -> None:
-        """Kill workers that have been at an item for too long, unless they say that they were loading models."""
+        """Kill workers that exceed the timeout of an item, unless they were loading models."""
         import ray
 
         asked = {actor.handle.clock.options(concurrency_group="watch").remote(): actor for actor in late}

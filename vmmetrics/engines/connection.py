@@ -89,7 +89,7 @@ def _is_here(host: str) -> bool:
 
 
 def _check_token(address: str) -> None:
-    """Refuse a head on another machine unless it asks for a token: whoever reaches it could run code on all nodes.
+    """Refuse a head on another machine without tokens: anyone who reaches it could run code on all nodes.
 
     Raises:
         SetupError: It is not asked for.
@@ -244,7 +244,7 @@ class Connection:
                 self._refused += 1
 
     def _watch_nodes(self) -> None:
-        """Keep the list of nodes; in a thread, since asking a head that is gone blocks."""
+        """Update the list of nodes; in a thread, since requests to a lost head block."""
         import ray
 
         while not self._closing.wait(_POLL_SECONDS):
@@ -311,7 +311,7 @@ def _own_signals() -> Iterator[None]:
 
 
 def _silence_ray() -> None:
-    """Keep what Ray says of dead workers off stdout, where results go; the errors of clips say it."""
+    """Keep Ray's messages on dead workers off stdout, which is for results; clips have them as errors."""
     with contextlib.suppress(ImportError):
         from ray._private import worker
 

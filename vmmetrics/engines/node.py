@@ -44,7 +44,7 @@ class Greeting:
         pid: Process there.
         python: Version of Python.
         code: Hash of the package's code.
-        output: File that has what the worker prints, or None.
+        output: File with the worker's output, or None.
         clock: Seconds since 1970 there.
     """
 
@@ -247,7 +247,7 @@ def tail(path: str) -> str:
 
 
 def describe_node() -> dict[str, Any]:
-    """Return what a node has: host, versions, code, memory of its GPUs, and scratch disk."""
+    """Return the properties of a node: host, versions, code, memory of its GPUs, and scratch disk."""
     scratch = tempfile.gettempdir()
     disk = shutil.disk_usage(scratch)
     return {

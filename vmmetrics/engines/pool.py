@@ -37,10 +37,10 @@ Note = Callable[[Any], None]
 
 
 class Handler(Protocol[ItemIn, AnswerOut]):
-    """Works on items, inside a worker."""
+    """Handler of items, inside a worker."""
 
     def load(self, item: ItemIn) -> None:
-        """Load what an item needs; its clock starts afterwards, and stands in ``utils.loading.loading``."""
+        """Load the models of an item; its timeout starts afterwards, and pauses in ``utils.loading.loading``."""
 
     def handle(self, item: ItemIn, note: Note) -> AnswerOut:
         """Work on an item; ``note`` sends something ahead that stays known if the worker dies."""
@@ -90,7 +90,7 @@ class Pool(Generic[Item, Answer]):
         start: Makes the handler of a worker; must be importable there.
         jobs: Number of workers, at least 1; started when there is work for them.
         timeout: Seconds that an item may take; its worker is killed then.
-        log: File that takes what the libraries in the workers print; None leaves it on stderr.
+        log: File for the stderr of the workers; None leaves it as it is.
         needs: Returns the models that an item needs; a worker that has loaded them must answer within ``timeout``.
     """
 
@@ -227,7 +227,7 @@ class Pool(Generic[Item, Answer]):
         return _end(worker.process)
 
     def _watch_clocks(self) -> None:
-        """Kill late workers: in a thread, since a pipe to a stopped process can block whoever uses it."""
+        """Kill late workers; in a thread, since a pipe to a stopped process can block."""
         last = time.monotonic()
         while not self._closing.wait(_TICK_SECONDS):
             now = time.monotonic()

@@ -91,7 +91,7 @@ class RunDifference:
     """Comparison of two runs: means, paired clips, and clips that only one of them has.
 
     Attributes:
-        label: Preset, protocol, and what the scores may be compared with.
+        label: Preset, protocol, and comparability of the scores.
         metrics: The metrics of both runs, and ``"motion_index"`` first where there is one.
         pairs: The clips that both runs have.
         paired_by: Number of pairs by kind of match.

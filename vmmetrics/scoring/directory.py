@@ -255,7 +255,7 @@ class RunDirectory(Locked):
         return offset is not None and RunRecords(self._scores.path, [offset])[0] == outcome.record
 
     def release(self, key: str) -> None:
-        """Give a claimed clip back, once its outcome is on the disk: nobody else takes it up before."""
+        """Release the claim on a clip, once its outcome is on disk."""
         if key in self._waiting:
             self._waiting[key].released = True
         else:

@@ -219,7 +219,7 @@ def local_workers(
         settings: How they score.
         jobs: How many, at least 1.
         timeout: Seconds that a clip may take once its models are loaded.
-        log: File that takes what the libraries in the workers print; None leaves it on stderr.
+        log: File for the stderr of the workers; None leaves it as it is.
         ahead: True if the following clip is read meanwhile, where there is one worker.
     """
     pool: ClipPool = Pool(partial(_ClipHandler, settings), jobs, timeout, log, needs=lambda item: item[0].metrics)

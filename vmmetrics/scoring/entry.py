@@ -82,7 +82,7 @@ def state_text(state: State | None) -> str | None:
 
 
 def input_hash(prompt: str | None, subject: tuple[str | None, str | None] | None, tags: Mapping[str, Any]) -> bytes:
-    """Return a hash of what is asked of a clip besides its content: prompt, noun and phrase of its subject, tags."""
+    """Return a hash of a clip's inputs besides its content: prompt, noun and phrase of its subject, tags."""
     if prompt is None and subject is None and not tags:
         return b""
     numbers = {name: float(v) if isinstance(v, int | float) else v for name, v in tags.items()}

@@ -22,7 +22,7 @@ class ClipReader:
 
     Args:
         scratch: The folder.
-        read: Reads a clip of a task, from the file given or from where the task says.
+        read: Reads the clip of a task, from the downloaded file or from the task's own path.
     """
 
     def __init__(self, scratch: Scratch, read: Callable[[Task, Path | None], Clip]) -> None:

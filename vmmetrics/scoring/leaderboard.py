@@ -106,7 +106,7 @@ class Board:
     """One table.
 
     Attributes:
-        label: Preset, protocol, and what the numbers may be compared with.
+        label: Preset, protocol, and comparability of the numbers.
         preset: Preset that scored.
         protocol: Definition of the metrics.
         comparable: True if the numbers compare with the published ones.

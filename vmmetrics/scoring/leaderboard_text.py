@@ -85,7 +85,7 @@ def board_parts(board: Board, published: Sequence[PublishedRow]) -> list[Part]:
 
 
 def _cell(cell: Cell, prompts: int) -> DisplayCell:
-    """Mean, interval where there is one, and number of prompts where it is not all of them."""
+    """Return the cell of a mean, with its interval and, if prompts are missing, their number."""
     few = f"n={cell.prompts}" if cell.mean is not None and cell.prompts < prompts else ""
     return DisplayCell(tables.number(cell.mean, 1), "\n".join(filter(None, (bounds(cell.low, cell.high, 1), few))))
 

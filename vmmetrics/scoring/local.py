@@ -44,7 +44,7 @@ class Setup:
         scorer: Scores in this process.
         configuration: Configuration that every score depends on.
         parts: Configuration that single scores depend on, by metric.
-        label: Preset, protocol, and what the scores may be compared with.
+        label: Preset, protocol, and comparability of the scores.
     """
 
     settings: Settings

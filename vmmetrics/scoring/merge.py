@@ -160,7 +160,7 @@ def _join(sources: Sequence[RunRecords], duplicates: list[str], conflicts: list[
 
 
 def _combine(first: Record, second: Record) -> Record:
-    """Return both records merged; ``first`` takes precedence."""
+    """Return two records merged; ``first`` takes precedence."""
     if first.error is not None:
         return second
     open_errors = {metric: text for metric, text in first.errors.items() if metric not in second.settled()}

@@ -33,10 +33,10 @@ class _Copied(NamedTuple):
     """State of the copy of a folder.
 
     Attributes:
-        newest: Time of its newest file: what is older by more than :data:`_SLACK_NS` is there.
-        latest: Size and time of its files that are not, and of all files of the run directory itself.
+        newest: Time of its newest file; files older by more than :data:`_SLACK_NS` are copied.
+        latest: Size and time of its newer files, and of all files of the run directory itself.
         below: The folders in it.
-        seen: Time of the folder, which changes when a file is put there.
+        seen: Modification time of the folder, which changes when a file is added.
     """
 
     newest: int
@@ -111,7 +111,7 @@ class Mirror:
         """Copy what has changed; sets :attr:`behind`.
 
         Args:
-            last: Look into every folder, also where nothing seems to have been put there since the copy before.
+            last: Check every folder, also those whose modification time has not changed since the last copy.
         """
         try:
             self._guarded(lambda: self._copy(last=last))

@@ -32,7 +32,7 @@ class Pictures:
 
     Attributes:
         poster: The frame in the middle as WebP, some 2 to 12 KB; b"" for none.
-        overlay: From :func:`vmmetrics.scoring.show.overlay.encode_overlay`, some 3 to 40 KB; b"" where none was wanted.
+        overlay: From :func:`vmmetrics.scoring.show.overlay.encode_overlay`, some 3 to 40 KB; b"" for none.
     """
 
     poster: bytes = b""

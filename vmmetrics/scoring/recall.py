@@ -40,7 +40,7 @@ class Recalled:
         results: Result by metric, with events and series as stored.
         clip: Its frames, read with the run's options.
         perceived: Perception results stored with the scores, or computed now.
-        label: Preset, protocol, and what the scores may be compared with.
+        label: Preset, protocol, and comparability of the scores.
         warnings: Texts on differences between the run and this machine.
     """
 

@@ -35,7 +35,7 @@ class Record:
         protocol: Definition of the metrics.
         scores: Score by metric; only finite numbers.
         missing: Reason why there is no score, by metric. Missing is not failed.
-        not_applicable: The metrics among the missing that do not apply to what the prompt asks for.
+        not_applicable: Missing metrics that do not apply to the motion of the prompt.
         errors: Reason of the failure, by metric.
         error: Reason why the clip as a whole failed, or None.
         amplitude: Mean subject displacement found by PAS, or None.

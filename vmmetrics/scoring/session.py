@@ -92,7 +92,7 @@ class MemoryStore:
 class Session:
     """Scores tasks with an engine and stores every outcome.
 
-    A clip is settled when each metric wanted is scored or missing for its present content, prompt, subject and
+    A clip is settled when each of its metrics is scored or missing for its present content, prompt, subject and
     tags, in the present version (:func:`vmmetrics.metrics.registry.version_of`).
     What failed before this session is tried once more; what fails during it, here or in a process that shares
     the store, is not.

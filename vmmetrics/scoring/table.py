@@ -45,7 +45,7 @@ class Table(Sequence[Record]):
 
     Attributes:
         records: The records, in order; of a run of more than :data:`HELD` clips read when they are asked for.
-        label: Preset, protocol, and what the scores may be compared with.
+        label: Preset, protocol, and comparability of the scores.
         path: Run directory, or None.
         besides: Other records of the run directory, which ``scores.csv`` holds as well: of clips that an earlier
             command named, or that are gone.

@@ -1,4 +1,4 @@
-"""One clip to score: where it is, what it was made from, and what tells that it has changed."""
+"""Tasks: one clip to score, with its location, prompt and state."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ class Task:
         clip: Its name.
         model: Folder of its model, or None.
         path: Where it lies, absolute, or None where ``frames`` holds it.
-        metrics: The metrics still wanted.
+        metrics: Metrics to score.
         prompt: Text it was generated from, or None.
         prompt_source: Where the prompt was found, or None.
-        subject: Who or what it is about, or None.
-        tags: What the prompt list says of the motion asked for.
+        subject: Subject, or None.
+        tags: Tags of the prompt list on the expected motion.
         frames: The clip itself where it was handed in as an array, or its bytes where it is in a data set.
         root: Folder that symlinks must not lead out of, or None.
         broken: Why it cannot be scored, where that is known before it is read.
         uri: Its address, where it is not on this machine; with all that opens it, so it is never kept or shown.
-        listed: What a listing says of the file there.
+        listed: State of the file in a listing.
     """
 
     clip: str

@@ -1,4 +1,4 @@
-"""From what a user hands in (paths, arrays, data sets) to the tasks of a run."""
+"""Tasks of a run from the user's input: paths, arrays or data sets."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def parquet_rows(
 
 
 def read_rows(path: Path, problems: Counter[str] | None = None) -> list[Any]:
-    """Rows of a file as they are: whoever takes them checks what they hold.
+    """Return the rows of a file, unchecked.
 
     A ``.json`` file gives its list, or the one value in it; ``.jsonl`` a value per line; tables a dictionary per row.
 
@@ -204,7 +204,7 @@ def find_file(data: Path, names: Iterable[str], what: str) -> Path:
 
     Args:
         data: A file or a folder.
-        names: Names or patterns, the wanted first.
+        names: Names or patterns, the preferred first.
         what: Text on what is looked for.
 
     Raises:
@@ -220,7 +220,7 @@ def find_file(data: Path, names: Iterable[str], what: str) -> Path:
 
 
 def nothing_found(path: Path, what: str, problems: Mapping[str, int]) -> SetupError:
-    """Return the error for a file in which nothing of a benchmark is: it says what was wrong with the rows.
+    """Return the error for a file without any entry of a benchmark, with the problems of its rows.
 
     Args:
         path: The file.

@@ -58,7 +58,7 @@ def require_safe_torch() -> None:
 
 @contextmanager
 def reading(problem: str) -> Iterator[None]:
-    """Make whatever is raised inside, by readers that fail in many ways on what is no checkpoint, a SetupError.
+    """Convert any error of a reader of checkpoints into a SetupError.
 
     Args:
         problem: What its message begins with.

@@ -46,7 +46,7 @@ MAX_PICTURE_BYTES = 8 * MAX_PIXELS
 """Bytes of one stored picture: the largest frame, uncompressed, with four channels of 16 bits."""
 
 MIN_SIDE = 64
-"""Short side that downscaling for memory stops at: below it hardly an object can be told apart."""
+"""Short side in pixels at which downscaling for memory stops, as smaller objects cannot be distinguished."""
 
 _MIB = 2**20
 

@@ -163,7 +163,7 @@ def models_of(parts: Sequence[tuple[str, ...]], remarks: list[str]) -> list[str 
 
 
 def _in_shards(files: Sequence[Path], root: Path, remarks: list[str], beside: Sequence[Source] = ()) -> list[Source]:
-    """Name the clips of Parquet files, and take what rows without bytes say of the clips beside them.
+    """Name the clips of Parquet files, and take prompts and models of other clips from rows without bytes.
 
     Args:
         files: The files.

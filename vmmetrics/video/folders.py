@@ -199,7 +199,7 @@ def read_animation(path: Path, kind: str, limits: Limits) -> Decoded:
 
 @contextmanager
 def _opened(path: Path, name: str) -> Iterator[Image.Image]:
-    """The animation in Pillow, which reads a WebP file to its end: it gets no more than the file states."""
+    """Yield the animation opened in Pillow; a WebP is cut at its stated size, as Pillow reads to the end."""
     with open_regular(path) as file:
         source: BinaryIO = file
         if name == "WEBP":
@@ -266,7 +266,7 @@ def frames_of(folder: Path, root: Path | None = None) -> list[Path]:
 
 @contextmanager
 def opened_picture(path: Path) -> Iterator[Image.Image]:
-    """One picture as it is stored; whatever is wrong with it becomes a ClipError that names it."""
+    """Yield a picture as stored; its errors become a ClipError with its name."""
     try:
         with open_regular(path) as file:
             if os.fstat(file.fileno()).st_size > MAX_PICTURE_BYTES:  # Pillow holds a whole WebP

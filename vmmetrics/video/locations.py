@@ -30,10 +30,10 @@ class Location:
 
 
 def locate(source: str | os.PathLike[str], limit: int | None = None, *, listing: bool = False) -> Location:
-    """Find what a user named: a path that exists comes first, then ``~``, the Hub, and wildcards.
+    """Resolve a user's path: an existing path comes first, then ``~``, the Hub, and wildcards.
 
     Args:
-        source: What the user named.
+        source: The user's path, pattern or address.
         limit: Clips to fetch of a data set of the Hub, None for all.
         listing: List the clips of such a data set as matches instead.
 
@@ -78,7 +78,7 @@ def _expanded(pattern: Path) -> Location:
 
 
 def _matching(root: Path, parts: tuple[str, ...]) -> Iterator[Path]:
-    """Match as a shell does: hidden names only where the pattern says so, and ``**`` through no symlink."""
+    """Match like a shell: hidden names only if the pattern has the dot, and ``**`` follows no symlink."""
     hidden = any(part.startswith(".") for part in parts)
     try:
         for path in root.glob(str(Path(*parts))):
@@ -89,7 +89,7 @@ def _matching(root: Path, parts: tuple[str, ...]) -> Iterator[Path]:
 
 
 def _nearest(path: Path) -> str:
-    """Say what a relative path was looked for in, where its folder is not there either."""
+    """Return a hint on the missing folder of a relative path, or ""."""
     folder = next((parent for parent in path.parents if parent.is_dir()), None)
     missing = None if folder is None else path.relative_to(folder).parts
     return f" (there is no {missing[0]} in {folder.absolute()})" if folder and missing and len(missing) > 1 else ""

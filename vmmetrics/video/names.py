@@ -9,10 +9,10 @@ from pathlib import PurePath
 
 @dataclass(frozen=True, slots=True)
 class NamedPrompt:
-    """A prompt that stands in a name.
+    """A prompt in a file name.
 
     Attributes:
-        text: The prompt, with blanks where the script put other characters for them.
+        text: The prompt, with its blanks restored.
         pattern: Key of the pattern (``"wan"``).
         cut: True if the script keeps no more characters than there are, so that the prompt may have been longer.
     """
@@ -140,7 +140,7 @@ _SETTINGS = re.compile(r"\b(?:seed|cfg|steps?|epochs?|guidance|scale|shift|iter\
 
 
 def prompt_in_name(path: PurePath, *, folder: bool = False) -> NamedPrompt | None:
-    """Read the prompt that stands in a clip's name, or in that of its folder.
+    """Read the prompt in a clip's name, or in that of its folder.
 
     Args:
         path: The clip's path.

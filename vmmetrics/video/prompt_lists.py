@@ -162,7 +162,7 @@ def _subject_of(row: Mapping[str, Any], where: str) -> Subject | None:
 
 
 def subject_in(phrase: str, source: str) -> Subject:
-    """Take a phrase for a subject, whole where no noun is found in it; ``source`` says who stated it."""
+    """Return the subject of a phrase, or the whole phrase if it has no noun; ``source`` is its origin."""
     return subject_of_phrase(phrase, source) or Subject(phrase, phrase, source)
 
 

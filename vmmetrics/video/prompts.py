@@ -25,7 +25,7 @@ MAX_SIDECAR_BYTES = 64 * 2**10
 """Longer texts beside a clip are no prompts."""
 
 MAX_PROMPT = 100_000
-"""Characters of a prompt; what is longer is refused, not cut: no model reads it, and a list must not stall a run."""
+"""Characters of a prompt; longer ones are refused, as no model reads them."""
 
 _LIST_STEMS = ("prompts", "prompt", "captions")  # lists looked for beside the clips, in this order
 _SNAPSHOT = re.compile(r"(?:datasets|models)--[^/]+/snapshots/[^/]+")
@@ -163,7 +163,7 @@ class Prompts:
 
 
 def _home(source: Source) -> Path:
-    """Up to where lists count: the folder given, or the whole of a data set of the Hub."""
+    """Return the top folder in which lists count: the root, or the snapshot of a data set of the Hub."""
     root = source.root or source.path.parent
     return _snapshot_of(root) or root
 

@@ -126,7 +126,7 @@ def _clip_column(features: Any, columns: list[str]) -> str:
 def _rows(
     dataset: Any, column: str, prompt: str | None, model: str | None
 ) -> Iterator[tuple[str | None, str | None, str | None]]:
-    """Path, prompt and model of each row."""
+    """Yield path, prompt and model of each row."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

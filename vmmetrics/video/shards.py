@@ -125,7 +125,7 @@ def row_number(path: Path) -> str:
 
 
 def clip_names(clips: Sequence[tuple[str | None, str | None]], numbered: Sequence[str]) -> list[str]:
-    """Name clips by the shortest form that tells all apart: file, model and file, then the folders in front of it.
+    """Return unique names of clips in the shortest form: file, model and file, then with more folders.
 
     Args:
         clips: Path (:func:`plain_name`) and model of each.

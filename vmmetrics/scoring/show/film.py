@@ -66,5 +66,5 @@ def _page(
 
 
 def _even(value: float) -> int:
-    """Up to the next even number: H.264 halves its colour."""
+    """Return the next even number, as H.264 subsamples colour."""
     return 2 * round((value + 1) // 2)

@@ -23,7 +23,7 @@ class Findings:
 
     Attributes:
         title: Name of the clip.
-        label: Preset, protocol, and what the scores may be compared with.
+        label: Preset, protocol, and comparability of the scores.
         results: Result by metric.
         errors: Why a metric failed.
         prompt: Text the clip was generated from, or None.

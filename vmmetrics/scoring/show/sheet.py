@@ -243,7 +243,7 @@ def _gravity(event: Event) -> float:
 
 
 def draw_header(draw: ImageDraw.ImageDraw, findings: Findings, left: int, width: int) -> None:
-    """Write the clip's name, what it was to show, its scores, and what they may be compared with."""
+    """Write the clip's name, prompt and scores, and the comparability of the scores."""
     write(draw, (left, BORDER), findings.title, 26, INK, width=width)
     write(draw, (left, BORDER + 36), findings.label, 15, FAINT, width=width)
     if findings.prompt is not None:

@@ -116,7 +116,7 @@ def csv_text(rows: Iterable[Iterable[object]]) -> str:
 def is_ours(columns: Iterable[str | None]) -> bool:
     """Return True if a table with these columns is ``scores.csv``, ``breakdown.csv`` or a leaderboard.
 
-    Only their cells have a guard: in another table ``'Tis the season`` is what somebody wrote.
+    Only their cells have a guard: in another table ``'Tis the season`` is literal text.
     """
     names = set(columns)
     return any(ours <= names for ours in _OURS)

@@ -343,7 +343,7 @@ def ampersands(cells: Sequence[str]) -> str:
 
 
 def html_text(text: str) -> str:
-    """Return a user's text as it stands on a page, in an element or an attribute."""
+    """Return text escaped for an element or an attribute of HTML."""
     return escape(clean(text), quote=True)
 
 

@@ -160,7 +160,7 @@ def refuses(text: str) -> bool:
 
 
 def read_object(text: str, shape: Mapping[str, Any]) -> tuple[dict[str, Any] | None, str | None]:
-    """Return the first object in a text that has the shape, or what is wrong with the longest that has not.
+    """Return the first object in a text that fits the schema, or the fault of the longest one.
 
     Args:
         text: Text of a model.
@@ -217,10 +217,10 @@ def converse(
     fault: Callable[[Reply], str | None],
     again: str = AGAIN,
 ) -> Reply:
-    """Ask until a reply can be used, at most :data:`ASKED` times; each time the model is told what was wrong.
+    """Ask until a reply can be used, at most :data:`ASKED` times, each time with the fault of the last reply.
 
     Args:
-        say: Replies to a conversation.
+        say: Returns the reply to a conversation.
         turns: The question.
         fault: Returns the fault of a reply as text for the model; None where there is none, or where
             asking again is no use.

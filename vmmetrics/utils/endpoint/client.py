@@ -84,7 +84,7 @@ class ReplyCache:
 THREADS = 4
 """Questions in parallel: hosted endpoints allow at least this, and a local one batches them."""
 GIVE_UP = 8
-"""Questions in a row without any reply after which the endpoint counts as gone: each was tried for half a minute."""
+"""Questions in a row without any reply after which the endpoint is given up; each was tried for half a minute."""
 
 Check = Callable[[dict[str, Any]], str | None]
 T = TypeVar("T")

@@ -78,8 +78,8 @@ OPTIONAL: Mapping[str, tuple[str, ...]] = {
     "temperature": ("temperature",),
     "seed": ("seed",),
 }
-"""What not every endpoint knows, and the words by which one complains of it. It is then asked without schema (the words
-of the question have to do), by the newer name of the bound on tokens, at its own temperature, or unseeded."""
+"""Optional fields of a request, and words in errors about them. The request is then sent without the schema (the question
+has it as text), with the newer name of the token limit, at the endpoint's temperature, or without a seed."""
 REJECTING = frozenset({400, 413, 422})
 """Statuses that concern this one request: too long, too many pictures, an unknown option."""
 LENGTHS = re.compile(

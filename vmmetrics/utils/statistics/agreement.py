@@ -71,7 +71,7 @@ def _of_squares(
         sizes: (N,) ratings of each clip.
         weights: (B, N).
         marginal: (B, V) weighted number of ratings of each value.
-        positions: (B, V) where each value stands, in each weighting.
+        positions: (B, V) position of each value in each weighting.
     """
     sums, squares = (counts @ positions.T).T, (counts @ (positions**2).T).T  # (B, N)
     observed = (weights * 2 * (sizes * squares - sums**2) / (sizes - 1)).sum(axis=1)

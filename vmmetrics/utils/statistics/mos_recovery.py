@@ -46,7 +46,7 @@ class RecoveredMos:
 
     Attributes:
         quality: (N,) recovered quality of each clip, NaN without a rating by a rater who counts.
-        low: (N,) lower end of its 95 % interval, NaN where nothing tells how inconsistent a rater is.
+        low: (N,) lower end of its 95 % interval, NaN where the inconsistency of raters is unknown.
         high: (N,) upper end.
         bias: (R,) bias of each rater, summing to 0; NaN for raters who are left out.
         inconsistency: (R,) standard deviation of each rater's noise; NaN for raters who are left out.

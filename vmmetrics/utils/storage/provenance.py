@@ -66,7 +66,7 @@ def _versions(packages: tuple[str, ...]) -> dict[str, str]:
 
 
 def machine() -> dict[str, Any]:
-    """Return the machine, as far as the standard library tells."""
+    """Return properties of the machine, from the standard library."""
     return {
         "host": platform.node(),
         "system": platform.platform(),

@@ -54,7 +54,7 @@ class _TruncatedError(OSError):
 
 
 def check_address(uri: str) -> None:
-    """Make sure that an address can be read with what is installed.
+    """Check that the packages to read an address are installed.
 
     Raises:
         SetupError: Its scheme is not known, or a package is missing; the text names the command that installs it.
@@ -131,7 +131,7 @@ def download(uri: str, target: Path, expected: FileState, room: Callable[[int], 
     Args:
         uri: Its address.
         target: Where to; there is nothing new where an error is raised.
-        expected: The state that it must have, as far as known.
+        expected: State that it must have; unknown fields are None.
         room: Called with the bytes that the file is about to have, before they are written.
 
     Returns:

@@ -101,7 +101,7 @@ class Scratch:
 
         Args:
             uri: Its address.
-            expected: The state that it must have, as far as known.
+            expected: State that it must have; unknown fields are None.
 
         Raises:
             ClipError: It cannot be fetched, is not the one expected, or is larger than the whole folder may be.

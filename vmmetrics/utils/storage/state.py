@@ -22,7 +22,7 @@ class FileState:
     Attributes:
         bytes: Its size.
         mtime_ns: When it was written, nanoseconds since 1970.
-        etag: What the store says of its content: an entity tag, a generation or a hash.
+        etag: The store's identifier of its content: an entity tag, a generation or a hash.
     """
 
     bytes: int | None = None

@@ -43,7 +43,7 @@ def read_tensors(path: Path) -> dict[str, NDArray[Any]]:
         path: A file in safetensors' format (https://github.com/huggingface/safetensors, "Format").
 
     Raises:
-        SetupError: It cannot be read, is cut off, or says of itself what cannot be.
+        SetupError: It cannot be read, is cut off, or its header is not valid.
     """
     try:
         with path.open("rb") as file:

@@ -87,7 +87,7 @@ class Encoder:
 
         Args:
             tokens: (N, T) numbers below the vocabulary's size, T at most ``positions``. Texts of one length need
-                no padding, so that a text's vector does not depend on what stands beside it.
+                no padding, so that a text's vector does not depend on the other texts.
 
         Returns:
             (N, T, width).

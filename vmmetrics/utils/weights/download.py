@@ -148,7 +148,7 @@ def get(url: str, most: int, headers: Mapping[str, str] | None = None) -> bytes:
 
 
 def _resume(url: str, part: Path, headers: Mapping[str, str], progress: Progress | None, most: int | None) -> None:
-    """Return one request for what is lacking of ``part``."""
+    """Request the missing bytes of ``part`` once."""
     mark = _mark_of(part)
     validator = ""  # without one nobody knows whether the rest would be of the same file
     with suppress(OSError, ValueError):

@@ -19,7 +19,7 @@ from vmmetrics.utils.weights.manifest import Published, select
 from vmmetrics.utils.weights.sources import Remote, addresses, find_copies, is_offline, list_remote
 
 SPARE = 1.02
-"""Times what is fetched must be free: blocks, records, and sizes known only about."""
+"""Factor of free space over the size of a download, for blocks, records and approximate sizes."""
 _UNSTATED = 1 << 26  # bytes that a file without a published size may have: configurations, vocabularies
 _PAGE = 1 << 20  # bytes beyond its size that are taken of a file, to see that it is a login page
 _GUARD = ".fetch.lock"
@@ -151,7 +151,7 @@ def _fetch_file(entry: Published, remote: Remote, home: Path, listener: FetchLis
 
 
 def _install(entry: Published, remote: Remote, whole: Path, home: Path, listener: FetchListener, who: str) -> None:
-    """Check a file that has arrived whole, put it in its place and record its hash.
+    """Check a complete download, move it to its final path and record its hash.
 
     Raises:
         SetupError: It is not what was published, or what came the first time.
@@ -188,7 +188,7 @@ def _copy_all(lacking: list[Inspection], copies: Path, home: Path, listener: Fet
 
 
 def check_room(home: Path, needed: int) -> None:
-    """Make sure that the disk holds what is to come.
+    """Check that the disk has room for a download.
 
     Raises:
         SetupError: It does not; the text says how much is missing.

@@ -221,7 +221,7 @@ def inspect(entry: Published, home: Path | None = None, effort: Effort = "change
 
 
 def read_lock(folder: Path) -> tuple[dict[str, dict[str, Any]], list[str]]:
-    """Return what is recorded of a checkpoint's files, by name, and the names that the publisher listed.
+    """Return the records of a checkpoint's files by name, and the names that the publisher listed.
 
     Both are empty where there is no (readable) record.
     """
@@ -292,7 +292,7 @@ def _needed(entry: Published, folder: Path, recorded: Iterable[str]) -> tuple[li
 def _check(
     path: Path, entry: PublishedFile | None, recorded: Mapping[str, Any] | None, effort: Effort
 ) -> tuple[str | None, dict[str, Any] | None]:
-    """Return a file's fault, and what is to be recorded of it; None for either where there is nothing."""
+    """Return a file's fault or None, and its new record or None."""
     status = path.stat()
     for size in (entry and entry.bytes, recorded and recorded["bytes"]):
         if size is not None and status.st_size != size:

@@ -122,7 +122,7 @@ class PublishedFile:
         bytes: Its size where that is known.
         about: Size to reckon with where it is not.
         sha256: Its hash, hexadecimal, or the first digits where only those are published; None where nothing is.
-        url: Where it is, for what is not on the hub.
+        url: Address of a file that is not on the hub.
         optional: True if the checkpoint is complete without it.
     """
 
@@ -156,7 +156,7 @@ class Published:
         name: Its name, also that of its folder.
         sets: Names under which it is fetched with others.
         used_by: Model and metrics that need it.
-        licence: SPDX identifier, or where it stands.
+        licence: SPDX identifier, or the address of the licence.
         files: Its files.
         hub: Repository on the Hugging Face hub, or None where the files have addresses of their own.
         revision: Commit of that repository, or its branch.

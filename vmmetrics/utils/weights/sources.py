@@ -29,7 +29,7 @@ class Remote:
         url: Address, or path of a copy.
         file: Its entry in the manifest.
         bytes: Size by publisher or server, or None.
-        sha256: Its hash where the server says it, or None.
+        sha256: Hash stated by the server, or None.
         headers: Headers of the request.
     """
 
@@ -115,7 +115,7 @@ def _of_hub(entry: Published, repository: str) -> list[Remote]:
 
 
 def _of_mirror(entry: Published, mirror: str) -> list[Remote]:
-    """Return the record beside the mirror's files says what there is; single files need none."""
+    """List the files of a mirror from the record beside them; single files need none."""
     base = f"{mirror}/{entry.name}"
     if not any(file.pattern for file in entry.files):
         return [Remote(f.path, f"{base}/{f.path}", f, f.bytes) for f in entry.files if not f.optional]
@@ -135,7 +135,7 @@ def _of_mirror(entry: Published, mirror: str) -> list[Remote]:
 
 
 def find_copies(entry: Published, folder: Path, *, alone: bool) -> list[Remote]:
-    """Look for a checkpoint's files in a folder that somebody copied here.
+    """Search a local folder for copies of a checkpoint's files.
 
     Known are: a weights folder, the publisher's own folder, the hub's cache, and the folder of one checkpoint. Files
     are taken from one folder only, since names like ``config.json`` are common.
