@@ -78,8 +78,8 @@ OPTIONAL: Mapping[str, tuple[str, ...]] = {
     "temperature": ("temperature",),
     "seed": ("seed",),
 }
-"""Optional fields of a request, and words in errors about them. The request is then sent without the schema (the question
-has it as text), with the newer name of the token limit, at the endpoint's temperature, or without a seed."""
+"""Optional fields of a request, and words in errors about them. The request is then sent without the schema (the
+question has it as text), with the newer name of the token limit, at the endpoint's temperature, or without a seed."""
 REJECTING = frozenset({400, 413, 422})
 """Statuses that concern this one request: too long, too many pictures, an unknown option."""
 LENGTHS = re.compile(
@@ -245,7 +245,7 @@ def _message(turn: Turn) -> dict[str, Any]:
 
 
 def _part(name: str, kind: str, data: bytes) -> dict[str, Any]:
-    """Return a file as part of a message; videos in the form of vLLM and SGLang, whom others follow."""
+    """Return a file as part of a message; videos in the form of vLLM and SGLang, which others use."""
     url = f"data:{kind};base64,{base64.b64encode(data).decode()}"
     return {"type": f"{name}_url", f"{name}_url": {"url": url}}
 
