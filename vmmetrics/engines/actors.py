@@ -189,8 +189,8 @@ class Actors(Generic[Item]):
         if actor.greeting is None:
             actor.greeting = Greeting(**{name: value[name] for name in Greeting.__slots__})
             self._placed, self._room_reported = time.monotonic(), False
-            theirs = {"python": _minor(actor.greeting.python), "code": actor.greeting.code}
-            if different := differences(self._ours, theirs, names=("here", "there")):
+            remote = {"python": _minor(actor.greeting.python), "code": actor.greeting.code}
+            if different := differences(self._ours, remote, names=("here", "there")):
                 self.refuse(actor, "; ".join(different))
                 return
             skew = actor.greeting.clock - time.time()
@@ -279,7 +279,11 @@ class Actors(Generic[Item]):
             node.refused = f"{host}: {why}"
             used = any(other.ready and other.node == actor.node for other in self.all)
             self._say(f"node {host} {'gets no more workers' if used else 'is not used'}: {why}")
-        left = [n for n, about in self.connection.nodes.items() if not self._nodes[n].refused and self._fits(about)]
+        left = [
+            n
+            for n, properties in self.connection.nodes.items()
+            if not self._nodes[n].refused and self._fits(properties)
+        ]
         if not left and not any(other.ready for other in self.all):
             reasons = (f"  {node.refused}" for node in self._nodes.values() if node.refused)
             raise SetupError("No node of the cluster can run workers:", *reasons)
@@ -302,10 +306,10 @@ class Actors(Generic[Item]):
             return ""
         if self.connection.in_doubt or not self.node_lives(actor):
             return ""
-        there = NodeAffinitySchedulingStrategy(actor.greeting.node, soft=False)
-        asked = self._tail.options(scheduling_strategy=there).remote(actor.greeting.output)
+        strategy = NodeAffinitySchedulingStrategy(actor.greeting.node, soft=False)
+        reference = self._tail.options(scheduling_strategy=strategy).remote(actor.greeting.output)
         try:
-            text = str(ray.get(asked, timeout=_TAIL_SECONDS))
+            text = str(ray.get(reference, timeout=_TAIL_SECONDS))
         except ray.exceptions.RayError:
             return ""
         return f"; the last lines of {actor.greeting.output}:\n{text}" if text else ""

@@ -252,8 +252,8 @@ class RayPool(Generic[Item, Answer]):
             return
         kind, answer, note, seconds, left = value
         try:
-            asked = [actor.handle.rest.options(concurrency_group="watch").remote() for _ in range(left)]
-            rest = ray.get(asked, timeout=_GET_SECONDS)
+            references = [actor.handle.rest.options(concurrency_group="watch").remote() for _ in range(left)]
+            rest = ray.get(references, timeout=_GET_SECONDS)
         except ray.exceptions.RayError as error:  # it died meanwhile
             self._worker_died(actor, error)
             return
@@ -337,9 +337,9 @@ class RayPool(Generic[Item, Answer]):
         """Kill workers that exceed the timeout of an item, unless they were loading models."""
         import ray
 
-        asked = {actor.handle.clock.options(concurrency_group="watch").remote(): actor for actor in late}
-        ray.wait(list(asked), num_returns=len(asked), timeout=_ASK_SECONDS)
-        for reference, actor in asked.items():
+        references = {actor.handle.clock.options(concurrency_group="watch").remote(): actor for actor in late}
+        ray.wait(list(references), num_returns=len(references), timeout=_ASK_SECONDS)
+        for reference, actor in references.items():
             try:
                 actor.seconds, loading, note = ray.get(reference, timeout=0)
             except ray.exceptions.RayError:  # it, or its node, is stopped, or in code that lets no other thread run

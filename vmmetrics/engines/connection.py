@@ -289,8 +289,8 @@ def _connect(cluster: Cluster) -> None:
         where = "start here" if cluster.address is None else f"be reached at {cluster.address}"
         text = " ".join(str(error).split())
         if "version mismatch" in text.lower():
-            here = f"Ray {ray.__version__}, Python {platform.python_version()}"
-            text = f"its Ray or Python is of another version than here ({here}): {text}"
+            versions = f"Ray {ray.__version__}, Python {platform.python_version()}"
+            text = f"its Ray or Python is of another version than here ({versions}): {text}"
         elif "Failed to connect" in text:
             text += f"; a server answers there, most likely with another token ({_TOKEN} or RAY_AUTH_TOKEN_PATH)"
         raise SetupError(f"The Ray cluster cannot {where}: {text[:_TEXT]}") from error

@@ -269,8 +269,8 @@ def _gpus() -> list[dict[str, Any]]:
     if (command := shutil.which(_NVIDIA_SMI[0])) is None:
         return []
     try:
-        asked = subprocess.run([command, *_NVIDIA_SMI[1:]], capture_output=True, text=True, timeout=20, check=True)  # noqa: S603
-        rows = [[cell.strip() for cell in line.split(",")] for line in asked.stdout.splitlines() if line.strip()]
+        output = subprocess.run([command, *_NVIDIA_SMI[1:]], capture_output=True, text=True, timeout=20, check=True)  # noqa: S603
+        rows = [[cell.strip() for cell in line.split(",")] for line in output.stdout.splitlines() if line.strip()]
         return [
             {"name": name, "bytes": int(total) * _MEGABYTES, "free": int(free) * _MEGABYTES}
             for name, total, free in rows

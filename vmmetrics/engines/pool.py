@@ -156,14 +156,14 @@ class Pool(Generic[Item, Answer]):
         if self._watch is None:
             self._watch = threading.Thread(target=self._watch_clocks, name="worker clocks", daemon=True)
             self._watch.start()
-        ours, theirs = self._context.Pipe()
-        process = self._context.Process(target=_work, args=(theirs, self._start_handler, self._log), daemon=True)
-        worker: _Worker[Item] = _Worker(process, ours)
+        parent_end, child_end = self._context.Pipe()
+        process = self._context.Process(target=_work, args=(child_end, self._start_handler, self._log), daemon=True)
+        worker: _Worker[Item] = _Worker(process, parent_end)
         with _interrupts_deferred():
             process.start()
             with self._lock:
                 self._workers.append(worker)
-        theirs.close()  # so that reading ends when the worker dies
+        child_end.close()  # so that reading ends when the worker dies
         return worker
 
     def collect(self, timeout: float | None = None) -> Sequence[Result[Item, Answer]]:

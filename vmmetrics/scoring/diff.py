@@ -180,7 +180,7 @@ def diff(
             "The runs have different metric versions; to compare them anyway, add --across-versions:", *lines
         )
     notes += [f"Different metric versions: {line}" for line in mixed.values()]
-    pairs, how, gone, new = _paired(*records)
+    pairs, paired_by, gone, new = _paired(*records)
     if not pairs:
         raise SetupError(f"No clip of {paths[1]} is in {paths[0]}, by name, content or prompt: nothing to compare")
     if any(pair.difference(INDEX) is not None for pair in pairs):
@@ -195,7 +195,7 @@ def diff(
         label=str(headers[1]["configuration"].get("label", "")),
         metrics=metrics,
         pairs=tuple(pairs),
-        paired_by=how,
+        paired_by=paired_by,
         gone=tuple(record.clip for record in gone),
         new=tuple(record.clip for record in new),
         failed=failed,
@@ -223,9 +223,9 @@ def _common(
     )
     notes = [f"The runs differ in {line}" for line in provenance.differences(first_rest, second_rest, names=names)]
     parts = [header.get("parts", {}) for header in headers]
-    odd = {name for name in parts[0].keys() & parts[1].keys() if parts[0][name] != parts[1][name]}
-    notes += [f"{name} is left out: the runs define it differently" for name in sorted(odd)]
-    both = in_order({*headers[0]["metrics"]} & {*headers[1]["metrics"]} - odd)
+    differing_parts = {name for name in parts[0].keys() & parts[1].keys() if parts[0][name] != parts[1][name]}
+    notes += [f"{name} is left out: the runs define it differently" for name in sorted(differing_parts)]
+    both = in_order({*headers[0]["metrics"]} & {*headers[1]["metrics"]} - differing_parts)
     if not both:
         raise SetupError(f"{paths[0]} and {paths[1]} have no metric in common")
     single = in_order({*headers[0]["metrics"]} ^ {*headers[1]["metrics"]})
@@ -247,17 +247,17 @@ def _paired(
         rules.append(("name within its model", name_in_model))
     rules.append(("prompt", lambda record: record.prompt and (alone or record.model, " ".join(record.prompt.split()))))
     pairs: list[ClipPair] = []
-    how: dict[str, int] = {}
+    counts: dict[str, int] = {}
     left, right = list(before), list(after)
     for name, key in rules:
         first, second = _once(left, key), _once(right, key)
         matched = [ClipPair(first[value], record) for value, record in second.items() if value in first]
         if matched:
-            how[name] = len(matched)
+            counts[name] = len(matched)
             pairs += matched
             used = {id(record) for pair in matched for record in (pair.before, pair.after)}
             left, right = ([r for r in side if id(r) not in used] for side in (left, right))
-    return sorted(pairs, key=lambda pair: pair.after.clip), how, left, right
+    return sorted(pairs, key=lambda pair: pair.after.clip), counts, left, right
 
 
 def _once(records: Iterable[Record], key: Callable[[Record], Hashable]) -> dict[Hashable, Record]:
@@ -305,8 +305,8 @@ def _one(
     lower: bool,
 ) -> MeanDifference:
     """Return one difference from the (P,) prompt means of both runs (NaN where missing) and (R,) bootstrap values."""
-    there = [(score_of(p.before, metric) is not None, score_of(p.after, metric) is not None) for p in pairs]
-    counted = Counter(there)
+    scored = [(score_of(p.before, metric) is not None, score_of(p.after, metric) is not None) for p in pairs]
+    counted = Counter(scored)
     clips, lost, gained = counted[True, True], counted[True, False], counted[False, True]
     measured = ~np.isnan(first)
     prompts = int(measured.sum())

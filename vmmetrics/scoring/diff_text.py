@@ -51,9 +51,9 @@ def _signed(value: float | None) -> str:
 
 
 def _pairing(difference: RunDifference) -> list[str]:
-    how = ", ".join(f"{clips} by {what}" for what, clips in difference.paired_by.items())
+    counts = ", ".join(f"{clips} by {what}" for what, clips in difference.paired_by.items())
     same = sum(pair.before.sha256 == pair.after.sha256 and pair.after.sha256 is not None for pair in difference.pairs)
-    lines = [f"{_clip_count(len(difference.pairs))} in both runs, paired {how}; {same} of them the same file"]
+    lines = [f"{_clip_count(len(difference.pairs))} in both runs, paired {counts}; {same} of them the same file"]
     sides: Mapping[str, tuple[str, ...]] = {"new": difference.new, "gone": difference.gone}
     lines += [f"{len(names)} {what}: {listed(names, _NAMED)}" for what, names in sides.items() if names]
     reasons = [f"{clip} ({why})" for clip, why in difference.failed.items()]
@@ -93,14 +93,17 @@ def verdict(difference: RunDifference, metric: str) -> tuple[bool, str]:
     fewest = min(d.prompts for d in measured)
     least = 2.0 ** (1 - fewest)  # the p of differences that all have one sign
     few = f", and {fewest} prompts are too few to show it" if least * len(measured) >= LEVEL else ""
-    gone = (
+    only_first = (
         f"; {_clip_count(len(difference.gone))} of the first run left out, as the second lacks them"
         if difference.gone
         else ""
     )
     lost = max(d.lost for d in tested)
     less = f"; {_clip_count(lost)} with a score in the first run left out, without one in the second" if lost else ""
-    return True, f"passed: not shown to be worse in {name}{few}: {'; '.join(map(_change_text, measured))}{gone}{less}"
+    return (
+        True,
+        f"passed: not shown to be worse in {name}{few}: {'; '.join(map(_change_text, measured))}{only_first}{less}",
+    )
 
 
 def _failed(difference: RunDifference, metrics: Collection[str]) -> list[str]:

@@ -113,11 +113,11 @@ class RunDirectory(Locked):
         """Note how many clips of the session were settled before it, and where its outcomes and later ones begin."""
         self._note(begin={"settled": settled, "offset": self.begun})
 
-    def _note(self, **about: Any) -> None:
+    def _note(self, **fields: Any) -> None:
         """Note something of this session."""
         with self._locks.holding(CONFIGURATION):
             run = read_run_json(self.path)
-            run["sessions"][self._session] |= about
+            run["sessions"][self._session] |= fields
             write_json(self.path / "run.json", run)
 
     def end(self) -> None:
@@ -181,8 +181,8 @@ class RunDirectory(Locked):
             values = whole.to_json()
             convert(Record, values)  # nothing is written that would not be read
             if events:
-                about = {name: getattr(record, name) for name in ("clip", "path", "sha256", "frames", "fps")}
-                lines = encode({**about, "metrics": dict(events)})
+                fields = {name: getattr(record, name) for name in ("clip", "path", "sha256", "frames", "fps")}
+                lines = encode({**fields, "metrics": dict(events)})
             line = encode(values)
             if pictures is not None and record.sha256 is not None:
                 poster = self._keep(record, record.sha256, pictures)

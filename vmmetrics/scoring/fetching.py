@@ -71,13 +71,13 @@ class ClipReader:
         """Return the clip fetched ahead if it is this one and unchanged, else None."""
         if ahead is None:
             return None
-        expected, then, coming = ahead
-        if expected.only(task.metrics) != task or then != seen:
-            if not coming.cancel():
-                coming.add_done_callback(_remove)
+        expected, expected_state, future = ahead
+        if expected.only(task.metrics) != task or expected_state != seen:
+            if not future.cancel():
+                future.add_done_callback(_remove)
             return None
         try:
-            return coming.result()
+            return future.result()
         except Exception:
             if task.uri is not None:
                 raise

@@ -371,10 +371,10 @@ def _transaction(db: sqlite3.Connection) -> Iterator[None]:
 def _is_of(path: Path, position: _Position, mtime_ns: int, whole: bool) -> bool:
     """Return True if a journal begins with the part that was read, by checksum of that part or of its last line."""
     stat = path.stat() if path.exists() else None
-    size, now = (0, -1) if stat is None else (stat.st_size, stat.st_mtime_ns)
+    size, mtime = (0, -1) if stat is None else (stat.st_size, stat.st_mtime_ns)
     if size < position.offset:
         return False
-    if size == position.offset and now == mtime_ns:
+    if size == position.offset and mtime == mtime_ns:
         return True
     start, crc = 0 if whole else position.last, 0
     for raw in Journal(path).raw_lines(start) if position.offset else ():

@@ -259,8 +259,8 @@ def _by_prompt(models: list[_Model]) -> tuple[list[dict[str, list[Record]]], str
             key = " ".join(record.prompt.split()) if everywhere and record.prompt else name_in_model(record)
             by_prompt.setdefault(key, []).append(record)
         keyed.append(by_prompt)
-    how = "their prompts" if everywhere else "their file names, since not every scored clip has a known prompt"
-    pairing = f"Clips of different models are paired by {how}; the clips of one prompt are averaged first."
+    basis = "their prompts" if everywhere else "their file names, since not every scored clip has a known prompt"
+    pairing = f"Clips of different models are paired by {basis}; the clips of one prompt are averaged first."
     cut = sum(bool(r.prompt_source) and str(r.prompt_source).endswith("(cut)") for m in models for r in m.records)
     if everywhere and cut:
         pairing += f" {cut} prompts were cut short in the clips' names, so that those that begin alike count as one."

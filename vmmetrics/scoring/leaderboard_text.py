@@ -125,8 +125,8 @@ def board_records(boards: Sequence[Board], published: Sequence[PublishedRow]) ->
         rows += ({**shared, "source": SOURCES[0], **_csv_row(row, steps.get(row.model))} for row in board.rows)
         for printed in published:
             scores = {"average": printed.average, **printed.scores}
-            about = {"table": table, "comparable": board.comparable, "source": SOURCES[1]}
-            rows.append({**about, "model": printed.model, "prompts": PROMPTS, **scores})
+            fields = {"table": table, "comparable": board.comparable, "source": SOURCES[1]}
+            rows.append({**fields, "model": printed.model, "prompts": PROMPTS, **scores})
     names = _names(boards)
     return [{name: row.get(name) for name in names} for row in rows]
 

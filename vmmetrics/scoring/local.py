@@ -135,13 +135,15 @@ def run(
         whole = export(out)
     if listener:
         listener.warn(whole.summary.notes)
-    besides: Sequence[Record]
+    other_records: Sequence[Record]
     if isinstance(records, RunRecords) and isinstance(whole.records, RunRecords):  # many
-        besides = whole.records.without(records)
-        return Table(records, setup.label, out, besides, None if besides else whole.summary, setup.settings.metrics)
+        other_records = whole.records.without(records)
+        return Table(
+            records, setup.label, out, other_records, None if other_records else whole.summary, setup.settings.metrics
+        )
     keys = {record.key for record in records}
-    besides = [record for record in whole if record.key not in keys]
-    return Table(records, setup.label, out, besides, metrics=setup.settings.metrics)
+    other_records = [record for record in whole if record.key not in keys]
+    return Table(records, setup.label, out, other_records, metrics=setup.settings.metrics)
 
 
 def default_directory(setup: Setup, paths: Sequence[str | os.PathLike[str]]) -> Path:

@@ -97,7 +97,7 @@ class Mirror:
             self._thread.start()
         return self
 
-    def __exit__(self, *how: object) -> None:
+    def __exit__(self, *exception: object) -> None:
         if self._top is not None:
             self._stop.set()
             self._thread.join()
@@ -155,7 +155,7 @@ class Mirror:
         now, newest = time.time_ns(), 0
         if copied is not None and now < copied.newest:
             copied = None  # the clock was set back
-        there = dict(_listed(f"{self._top}/{folder}".rstrip("/"), deep=False)) if copied is None else {}
+        remote_files = dict(_listed(f"{self._top}/{folder}".rstrip("/"), deep=False)) if copied is None else {}
         since = copied.newest - _SLACK_NS if folder and copied else 0
         latest: list[tuple[int, str, tuple[int, int]]] = []
         below: list[str] = []
@@ -172,7 +172,7 @@ class Mirror:
                 written = max(stat.st_mtime_ns, stat.st_ctime_ns)  # what was moved there has its old time
                 newest, state = max(newest, min(written, now)), (stat.st_size, stat.st_mtime_ns)
                 new = written > since and (copied is None or copied.latest.get(name) != state)
-                if new and (name not in there or not _is_copy(there[name], stat)):
+                if new and (name not in remote_files or not _is_copy(remote_files[name], stat)):
                     upload(Path(entry.path), f"{self._top}/{folder}{name}")
                 if not folder or written > newest - _SLACK_NS:
                     latest.append((written, name, state))
@@ -202,9 +202,9 @@ class Mirror:
 
     def _same(self, journal: str, end: int) -> bool:
         size = min(_COMPARED, end)
-        there = read_bytes(f"{self._top}/{_piece(journal, 0)}", size)[:size]
+        remote = read_bytes(f"{self._top}/{_piece(journal, 0)}", size)[:size]
         with (self._folder / journal).open("rb") as file:
-            return file.read(len(there)) == there
+            return file.read(len(remote)) == remote
 
     def _copy_journal(self, name: str, ends: dict[str, int]) -> None:
         with (self._folder / name).open("rb") as file:
@@ -281,9 +281,9 @@ def _listed(top: str, *, deep: bool) -> Iterator[tuple[str, FileState]]:
             raise
 
 
-def _is_copy(there: FileState, here: os.stat_result) -> bool:
+def _is_copy(remote: FileState, local: os.stat_result) -> bool:
     """Return True if a file at the address has the size of a local one and is newer."""
-    return there.bytes == here.st_size and (there.mtime_ns or 0) > here.st_mtime_ns
+    return remote.bytes == local.st_size and (remote.mtime_ns or 0) > local.st_mtime_ns
 
 
 def _piece(journal: str, start: int) -> str:

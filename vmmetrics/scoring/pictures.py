@@ -98,10 +98,10 @@ def keep_overlay(run: Path, sha256: str, overlay: bytes) -> None:
 def _combined(older: bytes, newer: bytes) -> bytes:
     """Return the two overlays merged, the newer one first; the newer alone if the older is damaged."""
     try:
-        before, now = (dict(unpacked(data)) for data in (older, newer))
+        old, new = (dict(unpacked(data)) for data in (older, newer))
     except (TypeError, ValueError):
         return newer
-    return packed({**before, **now})
+    return packed({**old, **new})
 
 
 def packed(overlay: dict[str, Any]) -> bytes:

@@ -65,7 +65,7 @@ def recall(run: Path, name: str) -> Recalled:
     """
     header = read_run_json(run)
     warnings: list[str] = []
-    record, here = _named(read_records(run, warnings), name)
+    record, local_file = _named(read_records(run, warnings), name)
     if record.error is not None:
         raise ClipError(f"{record.clip} could not be scored, so there is nothing to draw: {record.error}")
     configuration = header["configuration"]
@@ -76,7 +76,7 @@ def recall(run: Path, name: str) -> Recalled:
     subject = None
     if record.subject is not None:
         subject = check(Subject, record.subject, f"{run / 'scores.jsonl'}, subject of {record.clip}")
-    with _unchanged(record) if here is None else nullcontext(here) as path:
+    with _unchanged(record) if local_file is None else nullcontext(local_file) as path:
         clip = read_clip(path, name=record.clip, prompt=record.prompt, subject=subject, tags=record.tags, **reading)
     results: dict[str, MetricResult] = {}
     for metric, line in read_events(run, record, warnings).items():
@@ -160,9 +160,9 @@ def _named(records: Sequence[Record], name: str) -> tuple[Record, Path | None]:
     Raises:
         SetupError: There is none, or several.
     """
-    here, sha256 = Path(name), None
+    file, sha256 = Path(name), None
     with suppress(OSError):  # the record's own path may do
-        sha256 = fingerprint(here) if is_there(here) else None
+        sha256 = fingerprint(file) if is_there(file) else None
     same = [record for record in records if sha256 is not None and record.sha256 == sha256]
     try:
         record = find(records, name)
@@ -170,7 +170,7 @@ def _named(records: Sequence[Record], name: str) -> tuple[Record, Path | None]:
         if len(same) != 1:
             raise
         record = same[0]
-    return record, here if record in same else None
+    return record, file if record in same else None
 
 
 @contextmanager
@@ -202,11 +202,11 @@ def _unchanged(record: Record) -> Iterator[Path]:
         return
     path = Path(record.path)
     try:
-        now = fingerprint(path) if path.is_absolute() and is_there(path) else None
+        sha256 = fingerprint(path) if path.is_absolute() and is_there(path) else None
     except OSError as error:
         raise ClipError(f"{path} cannot be read: {os_reason(error)}; score it where it is now") from error
-    if now is None:
+    if sha256 is None:
         raise ClipError(f"{record.clip} is no longer at {path}; put it back, or score it where it is now")
-    if now != record.sha256:
+    if sha256 != record.sha256:
         raise ClipError(f"{path} has changed since it was scored; score it again, then draw it")
     yield path

@@ -140,18 +140,18 @@ class Record:
             return self
         if self.error is not None or older.error is not None:
             return self
-        ours = {*self.scores, *self.missing, *self.errors}
-        anew = {name for key in ours if (metric := registry.find(key)) for name in metric.numbers}
+        own = {*self.scores, *self.missing, *self.errors}
+        anew = {name for key in own if (metric := registry.find(key)) for name in metric.numbers}
         return replace(
             self,
-            scores={**_without(older.scores, ours), **self.scores},
-            missing={**_without(older.missing, ours), **self.missing},
-            not_applicable=(*(m for m in older.not_applicable if m not in ours), *self.not_applicable),
-            errors={**_without(older.errors, ours), **self.errors},
+            scores={**_without(older.scores, own), **self.scores},
+            missing={**_without(older.missing, own), **self.missing},
+            not_applicable=(*(m for m in older.not_applicable if m not in own), *self.not_applicable),
+            errors={**_without(older.errors, own), **self.errors},
             amplitude=self.amplitude if "amplitude" in anew else older.amplitude,
             notes=tuple(dict.fromkeys((*older.notes, *self.notes))),
             seconds=round(self.seconds + older.seconds, 3),
-            score_version={**_without(older.score_version, ours), **self.score_version},
+            score_version={**_without(older.score_version, own), **self.score_version},
         )
 
     def to_json(self) -> dict[str, Any]:

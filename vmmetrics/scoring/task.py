@@ -64,11 +64,11 @@ class Task:
 
     def record(self, settings: Settings, **fields: Any) -> Record:
         """Return a record of this clip with the given fields."""
-        about: dict[str, Any] = {name: getattr(self, name) for name in ("clip", "model", "prompt", "prompt_source")}
+        base: dict[str, Any] = {name: getattr(self, name) for name in ("clip", "model", "prompt", "prompt_source")}
         path = None if self.path is None and self.uri is None else self.key
-        about |= {"path": path, "subject": self.subject and asdict(self.subject), "sha256": None}
-        about |= {"worker": provenance.process(), "ended": provenance.now()}
-        return Record(preset=settings.preset, protocol=settings.protocol, tags=dict(self.tags), **about | fields)
+        base |= {"path": path, "subject": self.subject and asdict(self.subject), "sha256": None}
+        base |= {"worker": provenance.process(), "ended": provenance.now()}
+        return Record(preset=settings.preset, protocol=settings.protocol, tags=dict(self.tags), **base | fields)
 
 
 def identify(task: Task) -> str:

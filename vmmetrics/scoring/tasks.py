@@ -61,24 +61,24 @@ def tasks_of_paths(
         SetupError: A path does not exist, or the prompt list cannot be read.
     """
     notes = [] if remarks is None else remarks
-    here: list[str | os.PathLike[str]] = []
-    there: list[str] = []
+    local: list[str | os.PathLike[str]] = []
+    remote: list[str] = []
     for path in paths:
         address = address_of(path)
         if is_manifest(path) or (address is not None and not address.startswith("hf://")):
-            there.append(os.fspath(path) if address is None else address)
+            remote.append(os.fspath(path) if address is None else address)
         else:
-            here.append(path)
-    sources = discover(here, follow_links=follow_links, remarks=notes, progress=progress, limit=limit, listing=listing)
+            local.append(path)
+    sources = discover(local, follow_links=follow_links, remarks=notes, progress=progress, limit=limit, listing=listing)
     root = next((source.root for source in sources if source.root is not None), None)
     with local_copy(prompts) as list_file:
         lookup = Prompts(list_file, root, subject=subject)
     tasks = [_task(source, metrics, lookup, follow_links) for source in sources]
-    if there:
-        clips = listed_clips(there, keep, relist, notes, progress, write=not listing)
-        if again := _add_listed(tasks, clips, metrics, lookup, follow_links):
-            were = "was" if again == 1 else "were"
-            notes.append(f"{again:,} of the listed clips {were} listed twice; each is scored once")
+    if remote:
+        clips = listed_clips(remote, keep, relist, notes, progress, write=not listing)
+        if duplicates := _add_listed(tasks, clips, metrics, lookup, follow_links):
+            were = "was" if duplicates == 1 else "were"
+            notes.append(f"{duplicates:,} of the listed clips {were} listed twice; each is scored once")
     return tasks, lookup.unmatched(chain(sources, (Source(Path(task.key), task.clip) for task in tasks)))
 
 
@@ -89,7 +89,7 @@ def _add_listed(
 
     Returns how many were left out because their place was there.
     """
-    keys, names, schemes, again = {task.key for task in tasks}, {task.clip for task in tasks}, {""}, 0
+    keys, names, schemes, duplicates = {task.key for task in tasks}, {task.clip for task in tasks}, {""}, 0
     for clip in clips:
         scheme, _, rest = clip.uri.partition("://")
         if rest and scheme not in schemes:
@@ -98,12 +98,12 @@ def _add_listed(
         task = _listed_task(clip, metrics, prompts, follow_links)
         key = task.key
         if key in keys:
-            again += 1
+            duplicates += 1
             continue
         keys.add(key)
         tasks.append(replace(task, clip=key) if task.clip in names else task)
         names.add(task.clip)
-    return again
+    return duplicates
 
 
 def _listed_task(clip: ManifestClip, metrics: tuple[str, ...], prompts: Prompts, follow_links: bool) -> Task:
@@ -114,10 +114,10 @@ def _listed_task(clip: ManifestClip, metrics: tuple[str, ...], prompts: Prompts,
         if clip.error is not None:
             raise ClipError(clip.error)
         if clip.prompt is None and path is not None:
-            prompt, about, source, tags, model = prompts.lookup(Source(path, clip.name, clip.model))
+            prompt, subject, source, tags, model = prompts.lookup(Source(path, clip.name, clip.model))
         else:
-            prompt, about, source, tags, _ = prompts.lookup_row(clip.name, clip.prompt or prompt_of_name(clip.name))
-        fields = {"prompt": prompt, "subject": about, "prompt_source": source, "tags": tags or _NO_TAGS}
+            prompt, subject, source, tags, _ = prompts.lookup_row(clip.name, clip.prompt or prompt_of_name(clip.name))
+        fields = {"prompt": prompt, "subject": subject, "prompt_source": source, "tags": tags or _NO_TAGS}
     except ClipError as error:
         fields = {"broken": str(error)}
     if path is not None:
@@ -248,6 +248,6 @@ def _distinct(clips: Sequence[Clip]) -> list[Clip]:
     distinct = []
     for clip in clips:
         seen[clip.name] = seen.get(clip.name, 0) + 1
-        again = seen[clip.name]
-        distinct.append(clip if again == 1 else replace(clip, name=f"{clip.name} ({again})"))
+        repeats = seen[clip.name]
+        distinct.append(clip if repeats == 1 else replace(clip, name=f"{clip.name} ({repeats})"))
     return distinct

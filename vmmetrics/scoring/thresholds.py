@@ -58,8 +58,8 @@ class ThresholdCheck:
         interval = "" if self.mean.low is None else f" [{self.mean.low:.4f}, {self.mean.high:.4f}]"
         over = f"over {self.mean.clips} of {self.clips} clips"
         gap = self.mean.mean - self.threshold.least
-        how = f"{abs(gap):.4f} {'under' if gap < 0 else 'above'} {self.threshold.least:g}"
-        return f"{'passed' if self.passed else 'failed'}: {of} {self.mean.mean:.4f}{interval} {over}, {how}"
+        margin = f"{abs(gap):.4f} {'under' if gap < 0 else 'above'} {self.threshold.least:g}"
+        return f"{'passed' if self.passed else 'failed'}: {of} {self.mean.mean:.4f}{interval} {over}, {margin}"
 
 
 def read_threshold(text: str, metrics: Sequence[str], protocol: str = "vmmetrics") -> Threshold:

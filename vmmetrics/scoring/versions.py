@@ -36,12 +36,12 @@ def differing(named: Sequence[tuple[str, Versions]]) -> dict[str, str]:
     """
     mixed = {}
     for metric in in_order(metric for _, versions in named for metric in versions):
-        whose: dict[int, list[str]] = {}
+        owners: dict[int, list[str]] = {}
         for name, versions in named:
             for version in versions.get(metric, ()):
-                whose.setdefault(version, []).append(name)
-        if len(whose) > 1:
-            texts = (f"{version} ({', '.join(dict.fromkeys(names))})" for version, names in sorted(whose.items()))
+                owners.setdefault(version, []).append(name)
+        if len(owners) > 1:
+            texts = (f"{version} ({', '.join(dict.fromkeys(names))})" for version, names in sorted(owners.items()))
             mixed[metric] = f"{label(metric)}: version {', '.join(texts)}"
     return mixed
 

@@ -133,7 +133,7 @@ class Scorer:
     def _read(self, task: Task, fetched: Path | None) -> Clip:
         if isinstance(task.frames, Clip):
             return task.frames
-        about: dict[str, Any] = {"prompt": task.prompt, "subject": task.subject, "tags": task.tags}
-        here = fetched or task.path
-        with contextlib.nullcontext(here) if task.frames is None else temporary_file(task.frames.content) as path:
-            return read_clip(path, name=task.clip, root=task.root, **about, **dict(self._settings.reading))
+        metadata: dict[str, Any] = {"prompt": task.prompt, "subject": task.subject, "tags": task.tags}
+        source = fetched or task.path
+        with contextlib.nullcontext(source) if task.frames is None else temporary_file(task.frames.content) as path:
+            return read_clip(path, name=task.clip, root=task.root, **metadata, **dict(self._settings.reading))

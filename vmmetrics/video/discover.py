@@ -110,10 +110,10 @@ def no_clips(paths: Iterable[str | os.PathLike[str]]) -> str:
         for file in islice(folder.rglob("*"), _LOOKED_AT)
         if file.is_file()
     )
-    there = ", ".join(f"{number} {suffix}" for suffix, number in suffixes.most_common(_SHOWN_NAMES))
+    others = ", ".join(f"{number} {suffix}" for suffix, number in suffixes.most_common(_SHOWN_NAMES))
     where = ", ".join(map(str, folders))
     return (
-        f"no clips in {where}" + (f", only files with {there}" if there else "") + "; clips are files with "
+        f"no clips in {where}" + (f", only files with {others}" if others else "") + "; clips are files with "
         f"{', '.join(sorted(CLIP_SUFFIXES))}, folders of numbered pictures, and Parquet files with a column of videos"
     )
 
@@ -304,8 +304,8 @@ def is_settled(files: Sequence[tuple[str, int, int]]) -> bool:
 def _files(folder: Path) -> list[Path]:
     files = [f for f in folder.iterdir() if f.is_file() and not f.name.startswith(".")]
     # The reader has looked into the frames alone; other symlinks are not hashed.
-    ours = (f for f in files if not f.is_symlink() or f.suffix.lower() in FRAME_SUFFIXES)
-    return sorted(ours, key=lambda f: f.name)
+    candidates = (f for f in files if not f.is_symlink() or f.suffix.lower() in FRAME_SUFFIXES)
+    return sorted(candidates, key=lambda f: f.name)
 
 
 def _file_sha256(path: Path) -> str:

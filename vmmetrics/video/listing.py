@@ -197,8 +197,10 @@ def _in_folder(
         else:
             others[suffix or "no suffix"] += 1
     if not clips:
-        there = ", ".join(f"{number} {suffix}" for suffix, number in others.most_common(3))
-        raise SetupError(f"no clips in {safe_name(pattern or top)}" + (f", only files with {there}" if there else ""))
+        suffixes = ", ".join(f"{number} {suffix}" for suffix, number in others.most_common(3))
+        raise SetupError(
+            f"no clips in {safe_name(pattern or top)}" + (f", only files with {suffixes}" if suffixes else "")
+        )
     passed = [f"{others[suffix]} {suffix}" for suffix in (".webp", ".parquet", ".png", ".jpg") if others[suffix]]
     if passed:
         remarks.append(

@@ -116,11 +116,11 @@ def _rows_of_parquet(path: Path) -> list[Mapping[str, Any]]:
 
 def _rows_of_table(text: str, suffix: str) -> Iterator[Mapping[str, Any]]:
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=SEPARATORS[suffix], strict=True)
-    ours = is_ours(reader.fieldnames or ())
+    guarded = is_ours(reader.fieldnames or ())
     for row in reader:
         if None in row:
             raise ValueError(f"line {reader.line_num} has more columns than the header; quote texts that hold commas")
-        yield {name: without_guard(cell) if ours and cell is not None else cell for name, cell in row.items()}
+        yield {name: without_guard(cell) if guarded and cell is not None else cell for name, cell in row.items()}
 
 
 def _rows_of_json(text: str, suffix: str) -> list[Mapping[str, Any]]:

@@ -85,11 +85,11 @@ def _tracks(number: int, tracks: PointTracks) -> dict[str, Any]:
 
 def _person(poses: Poses, person: int) -> dict[str, Any]:
     """Return a person: per frame 34 coordinates, 17 scores and the box, or null where it is absent."""
-    there = np.isfinite(poses.boxes[:, person, 0])
-    joints = np.rint(np.nan_to_num(poses.keypoints[:, person]) / _UNIT).astype(np.int64).reshape(len(there), -1)
+    visible = np.isfinite(poses.boxes[:, person, 0])
+    joints = np.rint(np.nan_to_num(poses.keypoints[:, person]) / _UNIT).astype(np.int64).reshape(len(visible), -1)
     scores = np.rint(np.nan_to_num(poses.scores[:, person]) * _SHARE).astype(np.int64)
     boxes = np.rint(np.nan_to_num(poses.boxes[:, person]) / _UNIT).astype(np.int64)
-    rows = zip(there, joints.tolist(), scores.tolist(), boxes.tolist(), strict=True)
+    rows = zip(visible, joints.tolist(), scores.tolist(), boxes.tolist(), strict=True)
     return {"frames": [[*joint, *score, *box] if seen else None for seen, joint, score, box in rows]}
 
 

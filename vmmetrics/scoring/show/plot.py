@@ -118,9 +118,9 @@ def _curve(strip: Strip, num_frames: int, width: int) -> Image.Image:
 
 def _polyline(draw: ImageDraw.ImageDraw, xs: list[float], heights: FloatArray, colour: Colour) -> None:
     """Join neighbours; a value without neighbours is a dot."""
-    there = np.isfinite(heights)
-    for frame in np.flatnonzero(there):
-        if frame + 1 < len(xs) and there[frame + 1]:
+    finite = np.isfinite(heights)
+    for frame in np.flatnonzero(finite):
+        if frame + 1 < len(xs) and finite[frame + 1]:
             ends = (xs[frame], heights[frame], xs[frame + 1], heights[frame + 1])
             draw.line(ends, fill=colour, width=2 * _FINE, joint="curve")
         x, y, radius = xs[frame], heights[frame], 1.4 * _FINE

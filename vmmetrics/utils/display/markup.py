@@ -119,7 +119,7 @@ def is_ours(columns: Iterable[str | None]) -> bool:
     Only their cells have a guard: in another table ``'Tis the season`` is literal text.
     """
     names = set(columns)
-    return any(ours <= names for ours in _OURS)
+    return any(own_columns <= names for own_columns in _OURS)
 
 
 def without_guard(cell: str) -> str:

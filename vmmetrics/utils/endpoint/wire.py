@@ -58,10 +58,10 @@ class Pace:
             return
         with self._lock:  # each takes a moment of its own, and sleeps until it without holding up who takes the next
             now = time.monotonic()
-            mine = max(now, self._next)
-            self._next = mine + 60 / self.per_minute
-        if mine > now:
-            rest(mine - now, stopped)
+            due = max(now, self._next)
+            self._next = due + 60 / self.per_minute
+        if due > now:
+            rest(due - now, stopped)
 
 
 TRIES = 6

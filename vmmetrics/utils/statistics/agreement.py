@@ -181,18 +181,18 @@ def icc_statistic(ratings: FloatArray) -> Statistic:
         (B, N) weights to (B, 2); NaN where clips and raters cannot be told apart: one rater, one clip, every clip rated
         once or by raters of its own, or no rating that differs.
     """
-    there = ~np.isnan(ratings)
-    rated = there.any(axis=1)
-    there = there[rated].astype(np.float64)
+    present = ~np.isnan(ratings)
+    rated = present.any(axis=1)
+    present = present[rated].astype(np.float64)
     filled = np.nan_to_num(ratings[rated])
-    if there.sum():
-        filled = (filled - filled.sum() / there.sum()) * there  # about their mean: no digits lost in the squares
-    sizes = there.sum(axis=1)
+    if present.sum():
+        filled = (filled - filled.sum() / present.sum()) * present  # about their mean: no digits lost in the squares
+    sizes = present.sum(axis=1)
     sums = filled.sum(axis=1)
 
     def statistic(weights: FloatArray) -> FloatArray:
         taken = weights[:, rated]
-        by_rater, rater_sums = taken @ there, taken @ filled
+        by_rater, rater_sums = taken @ present, taken @ filled
         clips, total = taken.sum(axis=1), taken @ sizes
         raters = (by_rater > 0).sum(axis=1)
         of_all = taken @ (filled**2).sum(axis=1)

@@ -233,9 +233,11 @@ def finite(values: FloatArray) -> FloatArray:
 
 def mean_of_defined(values: FloatArray, axis: int = -1) -> FloatArray:
     """Return the means over an axis without their NaN; NaN where there is nothing else."""
-    there = ~np.isnan(values)
-    counts = there.sum(axis=axis)
-    means: FloatArray = np.where(counts > 0, np.where(there, values, 0).sum(axis=axis) / np.maximum(counts, 1), np.nan)
+    defined = ~np.isnan(values)
+    counts = defined.sum(axis=axis)
+    means: FloatArray = np.where(
+        counts > 0, np.where(defined, values, 0).sum(axis=axis) / np.maximum(counts, 1), np.nan
+    )
     return means
 
 

@@ -310,8 +310,8 @@ class _Fit:
             error[inside] = np.sqrt(np.diag(matrix))
         strength = np.where(np.isnan(error), math.nan, beta)
         tau_error = left**-0.5 if self.free_tau else math.nan
-        how = (self.pairs, self.model, tau, tau_error, self.prior_sd, self.log_likelihood(beta, tau))
-        return Strengths(items, strength, error, self.graph, covariance, *how)
+        fitted = (self.pairs, self.model, tau, tau_error, self.prior_sd, self.log_likelihood(beta, tau))
+        return Strengths(items, strength, error, self.graph, covariance, *fitted)
 
 
 def centred_inverse(laplacian: Floats, precision: float) -> Floats:

@@ -95,12 +95,12 @@ def resampled_means(scores: FloatArray) -> FloatArray:
     """
     models, prompts, metrics = scores.shape
     flat = scores.transpose(1, 0, 2).reshape(prompts, models * metrics)
-    there = (~np.isnan(flat)).astype(np.float64)
+    present = (~np.isnan(flat)).astype(np.float64)
     filled = np.nan_to_num(flat)
     means = []
     for drawn in prompt_blocks(prompts, MEAN_RESAMPLES, SEED):
         with np.errstate(invalid="ignore"):
-            means.append((drawn @ filled) / (drawn @ there))
+            means.append((drawn @ filled) / (drawn @ present))
     return np.concatenate(means).reshape(MEAN_RESAMPLES, models, metrics)
 
 

@@ -68,10 +68,10 @@ class SoleFolder(Locked):
         check_folder(path, cls.RECORD, (cls.LOCK, "replies"), cls.HOLDS)
 
     def _joined(self, configuration: Mapping[str, Any]) -> dict[str, Any]:
-        now = json.loads(json.dumps(configuration))
+        current = json.loads(json.dumps(configuration))
         new = not (self.path / self.RECORD).exists()
-        record: dict[str, Any] = {"format": self.FORMAT, "configuration": now} if new else self._stored()
-        different = differences(now, record["configuration"])
+        record: dict[str, Any] = {"format": self.FORMAT, "configuration": current} if new else self._stored()
+        different = differences(current, record["configuration"])
         refuse(different, f"{self.path} was begun with other settings", "use those")
         if self._started(record) or new:
             self._save(record)

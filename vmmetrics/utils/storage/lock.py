@@ -118,7 +118,7 @@ class Locked:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *how: object) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
 

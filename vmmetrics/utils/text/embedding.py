@@ -237,11 +237,11 @@ class SentenceEmbedding:
         for length, indices in sorted(by_length.items()):
             size = max(1, _TOKENS_AT_ONCE // length)
             for start in range(0, len(indices), size):
-                some = indices[start : start + size]
-                mean = self._encoder(np.array([numbers[index] for index in some], np.int64)).mean(axis=1)
-                vectors[some] = mean / np.linalg.norm(mean, axis=1, keepdims=True)
+                batch = indices[start : start + size]
+                mean = self._encoder(np.array([numbers[index] for index in batch], np.int64)).mean(axis=1)
+                vectors[batch] = mean / np.linalg.norm(mean, axis=1, keepdims=True)
                 if advance is not None:
-                    advance(len(some))
+                    advance(len(batch))
         return vectors
 
 

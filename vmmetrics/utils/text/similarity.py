@@ -70,7 +70,7 @@ def take_distinct(
     for start in range(0, len(order), _ROWS):
         block = np.array(order[start : start + _ROWS], np.int64)
         matches = _matches(block, chosen, measures)
-        chosen = np.concatenate([chosen, block[[not some for some in matches]]])
+        chosen = np.concatenate([chosen, block[[not matches_of for matches_of in matches]]])
         near += matches
     return near
 
@@ -101,12 +101,12 @@ def _nearest(block: Indices, chosen: Indices, compare: Compare) -> tuple[NDArray
     best = np.full(len(block), -np.inf, np.float32)
     at = np.full(len(block), -1, np.int64)
     for start in range(0, len(chosen), _COLUMNS):
-        some = chosen[start : start + _COLUMNS]
-        likeness = compare(block, some)
+        part = chosen[start : start + _COLUMNS]
+        likeness = compare(block, part)
         nearest = likeness.argmax(axis=1)
         value = likeness[np.arange(len(block)), nearest]
         better = value > best
-        best[better], at[better] = value[better], some[nearest[better]]
+        best[better], at[better] = value[better], part[nearest[better]]
     return best, at
 
 
@@ -117,8 +117,8 @@ def cosine(vectors: NDArray[np.float32]) -> Compare:
         vectors: (N, D), of the text at each index.
     """
 
-    def compare(some: Indices, others: Indices) -> NDArray[np.float32]:
-        likeness: NDArray[np.float32] = vectors[some] @ vectors[others].T
+    def compare(rows: Indices, others: Indices) -> NDArray[np.float32]:
+        likeness: NDArray[np.float32] = vectors[rows] @ vectors[others].T
         return likeness
 
     return compare
@@ -136,9 +136,9 @@ def containment(texts: Sequence[Sequence[str]], size: int) -> Compare:
     grams = _gram_sets(texts, size)
     sizes = np.maximum(np.diff(grams.indptr), 1).astype(np.float32)
 
-    def compare(some: Indices, others: Indices) -> NDArray[np.float32]:
-        shared = (grams[some] @ grams[others].T).toarray()
-        likeness: NDArray[np.float32] = shared / np.minimum.outer(sizes[some], sizes[others])
+    def compare(rows: Indices, others: Indices) -> NDArray[np.float32]:
+        shared = (grams[rows] @ grams[others].T).toarray()
+        likeness: NDArray[np.float32] = shared / np.minimum.outer(sizes[rows], sizes[others])
         return likeness
 
     return compare

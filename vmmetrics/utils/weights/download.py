@@ -154,11 +154,11 @@ def _resume(url: str, part: Path, headers: Mapping[str, str], progress: Progress
     with suppress(OSError, ValueError):
         validator = mark.read_text(encoding="utf-8")
     have = _size(part) if validator else 0
-    asked = dict(headers)
+    sent = dict(headers)
     if have:
-        asked |= {"Range": f"bytes={have}-", "If-Range": validator}
+        sent |= {"Range": f"bytes={have}-", "If-Range": validator}
     try:
-        response = open_url(url, asked)
+        response = open_url(url, sent)
     except urllib.error.HTTPError as error:
         if error.code == http.client.REQUESTED_RANGE_NOT_SATISFIABLE and have:
             if error.headers.get("Content-Range") == f"bytes */{have}":

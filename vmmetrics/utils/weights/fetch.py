@@ -66,28 +66,28 @@ def fetch(
     """
     home = folder.weights_home()
     entries = select(names)
-    lacking = [inspection for entry in entries if not (inspection := inspect(entry, home)).whole]
-    if lacking and copies is None and (offline or is_offline()):
-        raise SetupError(*directions(lacking))
-    _ask_about_licences([inspection.entry for inspection in lacking], listener)
+    incomplete = [inspection for entry in entries if not (inspection := inspect(entry, home)).whole]
+    if incomplete and copies is None and (offline or is_offline()):
+        raise SetupError(*directions(incomplete))
+    _ask_about_licences([inspection.entry for inspection in incomplete], listener)
     try:
         if copies is not None:
-            _copy_all(lacking, copies, home, listener, alone=len(entries) == 1)
-        elif lacking:
-            _download_all(lacking, home, mirror, listener)
+            _copy_all(incomplete, copies, home, listener, alone=len(entries) == 1)
+        elif incomplete:
+            _download_all(incomplete, home, mirror, listener)
     except OSError as error:
         raise cannot("write", error.filename or home, error) from error
-    now = [inspect(entry, home) for entry in entries]
-    broken = [inspection for inspection in now if not inspection.whole]
+    inspections = [inspect(entry, home) for entry in entries]
+    broken = [inspection for inspection in inspections if not inspection.whole]
     if broken:
         raise SetupError(*(inspection.complaint for inspection in broken))
-    return now
+    return inspections
 
 
-def directions(lacking: Iterable[Inspection]) -> list[str]:
+def directions(incomplete: Iterable[Inspection]) -> list[str]:
     """Return instructions for a machine without network: missing files, their sources and their folders."""
     lines = ["Nothing is fetched while offline. What is missing, and where to put it:"]
-    for inspection in lacking:
+    for inspection in incomplete:
         entry = inspection.entry
         lines += [f"  {entry.name}, from {', '.join(addresses(entry))}"]
         lines += [f"    into {inspection.folder}: {', '.join([*inspection.missing, *inspection.faults])}"]
@@ -108,8 +108,8 @@ def _ask_about_licences(entries: list[Published], listener: FetchListener) -> No
         )
 
 
-def _download_all(lacking: list[Inspection], home: Path, mirror: str | None, listener: FetchListener) -> None:
-    listings = [(inspection, list_remote(inspection.entry, mirror)) for inspection in lacking]
+def _download_all(incomplete: list[Inspection], home: Path, mirror: str | None, listener: FetchListener) -> None:
+    listings = [(inspection, list_remote(inspection.entry, mirror)) for inspection in incomplete]
     plan: list[tuple[Published, Remote]] = []
     for inspection, remotes in listings:
         lacked = [remote for remote in remotes if remote.path not in inspection.files]
@@ -172,13 +172,13 @@ def _install(entry: Published, remote: Remote, whole: Path, home: Path, listener
     listener.say(f"{entry.name}: {remote.path}, SHA-256 {sha256}")
 
 
-def _copy_all(lacking: list[Inspection], copies: Path, home: Path, listener: FetchListener, *, alone: bool) -> None:
+def _copy_all(incomplete: list[Inspection], copies: Path, home: Path, listener: FetchListener, *, alone: bool) -> None:
     if not copies.is_dir():
         raise SetupError(f"{copies} is not a folder")
     plan: list[tuple[Published, Remote]] = []
-    for inspection in lacking:
-        there = find_copies(inspection.entry, copies, alone=alone)
-        plan += [(inspection.entry, copy) for copy in there if copy.path not in inspection.files]
+    for inspection in incomplete:
+        available = find_copies(inspection.entry, copies, alone=alone)
+        plan += [(inspection.entry, copy) for copy in available if copy.path not in inspection.files]
     check_room(home, sum(Path(copy.url).stat().st_size for _, copy in plan))
     for entry, copy in plan:
         target = home / entry.name / copy.path
@@ -193,8 +193,8 @@ def check_room(home: Path, needed: int) -> None:
     Raises:
         SetupError: It does not; the text says how much is missing.
     """
-    there = next(parent for parent in (home, *home.parents) if parent.exists())
-    free = shutil.disk_usage(there).free
+    existing = next(parent for parent in (home, *home.parents) if parent.exists())
+    free = shutil.disk_usage(existing).free
     needed = int(needed * SPARE)
     if free < needed:
         raise SetupError(

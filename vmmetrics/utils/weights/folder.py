@@ -264,19 +264,21 @@ def differs(sha256: str, entry: PublishedFile | None, recorded: Mapping[str, Any
 
 def _needed(entry: Published, folder: Path, recorded: Iterable[str]) -> tuple[list[str], list[str]]:
     """Return the names of the files that are there and belong to the checkpoint, and of those that are not there."""
-    there = []
+    present = []
     for path in folder.rglob("*"):
         inside = path.relative_to(folder)  # not our record, not on its way, not another program's bookkeeping
-        ours = path.name == LOCK or PARTIAL in path.suffixes or any(part.startswith(".") for part in inside.parts)
-        if path.is_file() and not ours:
-            there.append(inside.as_posix())
+        bookkeeping = (
+            path.name == LOCK or PARTIAL in path.suffixes or any(part.startswith(".") for part in inside.parts)
+        )
+        if path.is_file() and not bookkeeping:
+            present.append(inside.as_posix())
     needed, missing = set(), set()
     for file in entry.files:
-        names = [name for name in there if file.matches(name)]
+        names = [name for name in present if file.matches(name)]
         needed.update(names)
         if not names and not file.optional:
             missing.add(file.path)
-    for index in [name for name in there if name.endswith(".index.json") and name in needed]:
+    for index in [name for name in present if name.endswith(".index.json") and name in needed]:
         try:  # the files among which it says the weights are shared
             shards = set(json.loads((folder / index).read_text(encoding="utf-8"))["weight_map"].values())
         except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
@@ -285,8 +287,8 @@ def _needed(entry: Published, folder: Path, recorded: Iterable[str]) -> tuple[li
     for name in recorded:
         if (described := entry.described(name)) is not None and not described.optional:
             needed.add(name)
-    missing |= needed - set(there)
-    return sorted(needed.intersection(there)), sorted(missing)
+    missing |= needed - set(present)
+    return sorted(needed.intersection(present)), sorted(missing)
 
 
 def _check(
