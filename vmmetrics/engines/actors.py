@@ -217,14 +217,14 @@ class Actors(Generic[Item]):
         node = self._nodes[actor.node]
         node.worked, node.pauses, self._nodes[None].pauses = True, 0, 0
 
-    def give_up(self, actor: ClusterActor[Item], kind: str, why: str) -> None:
+    def give_up(self, actor: ClusterActor[Item], kind: str, reason: str) -> None:
         """Give up a worker without jobs, and update the state of its node.
 
         Args:
             actor: The worker.
             kind: ``refused`` where something is missing there, ``busy`` where others have it; anything else is an
                 accident, which may not happen again.
-            why: Its message, or how it ended.
+            reason: Its message, or how it ended.
 
         Raises:
             SetupError: No other node is left.
@@ -235,22 +235,22 @@ class Actors(Generic[Item]):
             node.pauses, node.failures = node.pauses + 1, 0
             hopeless = kind != "busy" and not any(node.worked for node in self._nodes.values())
             if actor.greeting is None:
-                self._pause_all(actor, node, why, hopeless)
+                self._pause_all(actor, node, reason, hopeless)
             elif hopeless or node.pauses > _PAUSES:
-                self.refuse(actor, why)
+                self.refuse(actor, reason)
             else:
                 self.drop(actor)
                 seconds = node.pause()
-                self._say(f"no worker is started on node {actor.greeting.host} for {seconds:g} s: {why}")
+                self._say(f"no worker is started on node {actor.greeting.host} for {seconds:g} s: {reason}")
         elif kind == "refused":
-            self.refuse(actor, why)
+            self.refuse(actor, reason)
         else:
             self.drop(actor)
 
-    def _pause_all(self, actor: ClusterActor[Item], node: _Node, why: str, hopeless: bool) -> None:
+    def _pause_all(self, actor: ClusterActor[Item], node: _Node, reason: str, hopeless: bool) -> None:
         """Start no worker for a while, since the failing node is unknown."""
         self.drop(actor)
-        text = f"workers cannot be started: {' '.join(why.split())[-_TEXT:]}"
+        text = f"workers cannot be started: {' '.join(reason.split())[-_TEXT:]}"
         if hopeless and not any(other.greeting for other in self.all):
             raise SetupError(f"The {text}")
         node.pauses = min(node.pauses, _PAUSES)
@@ -266,7 +266,7 @@ class Actors(Generic[Item]):
             for actor in [actor for actor in self.all if actor.greeting is None]:
                 self.drop(actor)
 
-    def refuse(self, actor: ClusterActor[Item], why: str) -> None:
+    def refuse(self, actor: ClusterActor[Item], reason: str) -> None:
         """Give up a worker without jobs, and start no more on its node.
 
         Raises:
@@ -276,9 +276,9 @@ class Actors(Generic[Item]):
         assert actor.greeting is not None  # noqa: S101  (nothing else is known to differ)
         node, host = self._nodes[actor.node], actor.greeting.host
         if not node.refused:
-            node.refused = f"{host}: {why}"
+            node.refused = f"{host}: {reason}"
             used = any(other.ready and other.node == actor.node for other in self.all)
-            self._say(f"node {host} {'gets no more workers' if used else 'is not used'}: {why}")
+            self._say(f"node {host} {'gets no more workers' if used else 'is not used'}: {reason}")
         left = [
             n
             for n, properties in self.connection.nodes.items()

@@ -286,8 +286,10 @@ class RayPool(Generic[Item, Answer]):
         jobs = self._actors.drop(actor)
         if not jobs:
             if not lost and not actor.ready:
-                why = f"its workers die while they load their models ({cause_of(error)}){self._actors.printed(actor)}"
-                self._actors.give_up(actor, "died", why if actor.greeting else str(error))
+                reason = (
+                    f"its workers die while they load their models ({cause_of(error)}){self._actors.printed(actor)}"
+                )
+                self._actors.give_up(actor, "died", reason if actor.greeting else str(error))
             return
         self._requeue(jobs[1:])  # they were not begun
         if not lost:
@@ -296,8 +298,8 @@ class RayPool(Generic[Item, Answer]):
         job = jobs[0]
         job.moves += 1
         if job.moves > _MOVES:
-            why = f"{job.moves} workers were lost while they scored this clip, the last on {actor.name}"
-            self._results.append(Result(job.item, None, why, worker=actor.name))
+            reason = f"{job.moves} workers were lost while they scored this clip, the last on {actor.name}"
+            self._results.append(Result(job.item, None, reason, worker=actor.name))
         else:
             self._requeue([job])
 
@@ -310,8 +312,8 @@ class RayPool(Generic[Item, Answer]):
             self._requeue([job])
             return
         causes = "; ".join(cause for _, cause in job.deaths)
-        why = f"The worker process died on this clip ({causes}){self._actors.printed(actor)}"
-        self._results.append(Result(job.item, None, why, worker=actor.name))
+        reason = f"The worker process died on this clip ({causes}){self._actors.printed(actor)}"
+        self._results.append(Result(job.item, None, reason, worker=actor.name))
 
     def _check_workers(self) -> None:
         """Give up workers that are late or lost their node, and report missing resources."""
@@ -356,5 +358,5 @@ class RayPool(Generic[Item, Answer]):
                 continue
             self._requeue(rest)
             seconds = round(actor.seconds, 3)
-            why = too_late(self._timeout)
-            self._results.append(Result(job.item, None, why, note, seconds, True, actor.name))
+            reason = too_late(self._timeout)
+            self._results.append(Result(job.item, None, reason, note, seconds, True, actor.name))

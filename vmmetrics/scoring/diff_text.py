@@ -56,15 +56,15 @@ def _pairing(difference: RunDifference) -> list[str]:
     lines = [f"{_clip_count(len(difference.pairs))} in both runs, paired {counts}; {same} of them the same file"]
     sides: Mapping[str, tuple[str, ...]] = {"new": difference.new, "gone": difference.gone}
     lines += [f"{len(names)} {what}: {listed(names, _NAMED)}" for what, names in sides.items() if names]
-    reasons = [f"{clip} ({why})" for clip, why in difference.failed.items()]
+    reasons = [f"{clip} ({reason})" for clip, reason in difference.failed.items()]
     return [*lines, *([f"{len(reasons)} failed now: {listed(reasons, _NAMED)}"] if reasons else [])]
 
 
 def _lost(differences: Iterable[MeanDifference]) -> list[str]:
     """Return lines on clips that only one run has a score of; they are in no mean."""
-    whole = [d for d in differences if d.model is None]
-    lost = [f"{head(d.metric)} {d.lost}" for d in whole if d.lost]
-    gained = [f"{head(d.metric)} {d.gained}" for d in whole if d.gained]
+    overall = [d for d in differences if d.model is None]
+    lost = [f"{head(d.metric)} {d.lost}" for d in overall if d.lost]
+    gained = [f"{head(d.metric)} {d.gained}" for d in overall if d.gained]
     lines = [f"Clips that lost their score (in no mean above): {', '.join(lost)}"] if lost else []
     return [*lines, *([f"Clips that gained a score (in no mean above): {', '.join(gained)}"] if gained else [])]
 

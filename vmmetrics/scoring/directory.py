@@ -176,9 +176,9 @@ class RunDirectory(Locked):
             The record as written, merged with older scores of other metrics. Where it holds what no file can
             (NaN, an object that is not JSON), the clip's record is an error instead.
         """
-        whole, lines, poster = record.over(self.newest(record.key)), b"", b""
+        merged, lines, poster = record.over(self.newest(record.key)), b"", b""
         try:
-            values = whole.to_json()
+            values = merged.to_json()
             convert(Record, values)  # nothing is written that would not be read
             if events:
                 fields = {name: getattr(record, name) for name in ("clip", "path", "sha256", "frames", "fps")}
@@ -188,12 +188,12 @@ class RunDirectory(Locked):
                 poster = self._keep(record, record.sha256, pictures)
         except (ValueError, TypeError) as error:
             texts = {name: getattr(record, name) for name in _TEXTS}  # and nothing else of it
-            whole, lines = Record(**texts, error=f"The record cannot be written: {error}"), b""
-            line = encode(whole.to_json())
+            merged, lines = Record(**texts, error=f"The record cannot be written: {error}"), b""
+            line = encode(merged.to_json())
         before = self._waiting.get(record.key)
-        self._waiting[record.key] = _Outcome(whole, line, (before.events if before else b"") + lines, poster)
+        self._waiting[record.key] = _Outcome(merged, line, (before.events if before else b"") + lines, poster)
         self._commit_soon()
-        return whole
+        return merged
 
     def _keep(self, record: Record, sha256: str, pictures: Pictures) -> bytes:
         """Store the overlay of a clip; return the line of its poster."""

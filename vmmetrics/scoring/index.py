@@ -188,8 +188,8 @@ class RunIndex:
                 try:
                     take(raw, lines + 1)
                 except ValueError as error:
-                    why = str(error).encode("utf-8", "backslashreplace").decode()
-                    self._damaged.append((name, lines + 1, raw.start, why))
+                    fault = str(error).encode("utf-8", "backslashreplace").decode()
+                    self._damaged.append((name, lines + 1, raw.start, fault))
                 crc = zlib.crc32(raw.text, 0 if name == EVENTS else crc)
                 self._positions[name] = _Position(raw.end, lines + 1, raw.start, crc)
                 if self._buffered >= _BUFFER_LINES:
@@ -313,7 +313,7 @@ class RunIndex:
 
     def warnings(self, then: str = "") -> list[str]:
         """Return texts on skipped lines of ``scores.jsonl``; ``then`` states the consequence."""
-        return sentences(SCORES, [(line, why) for line, _, why in self.damaged(SCORES)], then)
+        return sentences(SCORES, [(line, fault) for line, _, fault in self.damaged(SCORES)], then)
 
     def close(self) -> None:
         """Close the file; entries that :meth:`flush` did not write are read from the journals next time."""

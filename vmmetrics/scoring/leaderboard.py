@@ -173,8 +173,8 @@ def make_boards(runs: Sequence[str], by: str | None = None) -> list[Board]:
 def _models(run: str) -> Iterator[_Model]:
     """Yield the models of a run: one per folder, or one in all."""
     name, equals, folder = run.partition("=")
-    named = bool(equals) and not Path(run).exists()
-    name, path = (name, Path(folder)) if named else ("", Path(run))
+    has_name = bool(equals) and not Path(run).exists()
+    name, path = (name, Path(folder)) if has_name else ("", Path(run))
     header = read_run_json(path)
     configuration = header["configuration"]
     own = {key: part for key, part in header.get("parts", {}).items() if "range" in part}
@@ -187,9 +187,9 @@ def _models(run: str) -> Iterator[_Model]:
     if not by_model:
         raise SetupError(f"{path} has no scored clips yet")
     for model, records in by_model.items():
-        shown = f"{name}/{model}" if name and model else model or name or path.resolve().name
-        versions = (shown, versions_of(records))
-        yield _Model(shown, path, configuration, own, tuple(records), tuple(warnings), versions)
+        label = f"{name}/{model}" if name and model else model or name or path.resolve().name
+        versions = (label, versions_of(records))
+        yield _Model(label, path, configuration, own, tuple(records), tuple(warnings), versions)
 
 
 def _board(models: list[_Model], chosen: str | None, remarks: Sequence[str]) -> Board:
@@ -322,8 +322,8 @@ def _reasons(records: Sequence[Record], metric: str) -> dict[str, int]:
             without = [label(need) for need in _INDEX_NEEDS if need not in record.scores]
             reasons.update([f"no {' and no '.join(without)}"] if without else [])
         elif metric not in record.scores:
-            why = record.missing.get(metric, "not scored")
-            reasons[f"does not apply ({why})" if metric in record.not_applicable else why] += 1
+            reason = record.missing.get(metric, "not scored")
+            reasons[f"does not apply ({reason})" if metric in record.not_applicable else reason] += 1
     return dict(reasons.most_common())
 
 
@@ -355,10 +355,10 @@ def _configuration_notes(models: list[_Model]) -> list[str]:
     for run, model in {model.run: model for model in models}.items():
         names = (str(run), str(first.run))
         different = provenance.differences(model.configuration, first.configuration, names=names)
-        shown = [line for line in different if not line.startswith("metrics:")]
-        if shown:
-            more = f" and {len(shown) - _SHOWN_DIFFERENCES} more" if len(shown) > _SHOWN_DIFFERENCES else ""
-            notes.append(f"The runs differ in {'; '.join(shown[:_SHOWN_DIFFERENCES])}{more}")
+        relevant = [line for line in different if not line.startswith("metrics:")]
+        if relevant:
+            more = f" and {len(relevant) - _SHOWN_DIFFERENCES} more" if len(relevant) > _SHOWN_DIFFERENCES else ""
+            notes.append(f"The runs differ in {'; '.join(relevant[:_SHOWN_DIFFERENCES])}{more}")
     return notes
 
 

@@ -74,9 +74,9 @@ def board_parts(board: Board, published: Sequence[PublishedRow]) -> list[Part]:
         cells = [_cell(row.cells[column], row.prompts) for column in board.columns]
         table.add(f"{row.rank}. {row.model}" if row.rank else row.model, *cells)
     for printed in published:
-        why = None if printed.adds_up else f"As printed: not the mean of its columns, which is {printed.mean:.1f}."
+        footnote = None if printed.adds_up else f"As printed: not the mean of its columns, which is {printed.mean:.1f}."
         numbers = {key: DisplayCell(f"{score:.1f}") for key, score in printed.scores.items()}
-        numbers[AVERAGE] = DisplayCell(f"{printed.average:.1f}", mark=table.mark(why))
+        numbers[AVERAGE] = DisplayCell(f"{printed.average:.1f}", mark=table.mark(footnote))
         table.add(printed.model, *(numbers.get(key, "") for key in board.columns), reference=True)
     shares = [
         f"{row.model}: rank shares (bootstrap over prompts): {_share_text(row)}" for row in board.rows if row.shares

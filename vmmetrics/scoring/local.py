@@ -132,17 +132,17 @@ def run(
             with contextlib.suppress(OSError, VMMetricsError):
                 export(out)
             raise
-        whole = export(out)
+        table = export(out)
     if listener:
-        listener.warn(whole.summary.notes)
+        listener.warn(table.summary.notes)
     other_records: Sequence[Record]
-    if isinstance(records, RunRecords) and isinstance(whole.records, RunRecords):  # many
-        other_records = whole.records.without(records)
+    if isinstance(records, RunRecords) and isinstance(table.records, RunRecords):  # many
+        other_records = table.records.without(records)
         return Table(
-            records, setup.label, out, other_records, None if other_records else whole.summary, setup.settings.metrics
+            records, setup.label, out, other_records, None if other_records else table.summary, setup.settings.metrics
         )
     keys = {record.key for record in records}
-    other_records = [record for record in whole if record.key not in keys]
+    other_records = [record for record in table if record.key not in keys]
     return Table(records, setup.label, out, other_records, metrics=setup.settings.metrics)
 
 

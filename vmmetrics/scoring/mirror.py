@@ -127,10 +127,10 @@ class Mirror:
         except (OSError, VMMetricsError) as error:
             self._failed(str(error) if isinstance(error, RemoteError) else explain(error))
 
-    def _failed(self, why: str) -> None:
-        if why != self.behind:
-            self._warn(f"mirror: {why}")
-        self.behind = why
+    def _failed(self, reason: str) -> None:
+        if reason != self.behind:
+            self._warn(f"mirror: {reason}")
+        self.behind = reason
 
     def _begin(self) -> None:
         if self._ends is None:

@@ -69,7 +69,7 @@ def check_cluster(cluster: Cluster) -> dict[str, list[Finding]]:
 def _findings(local: Mapping[str, Any], remote: Mapping[str, Any], skew: float) -> list[Finding]:
     versions = differences(local["versions"], remote["versions"], names=("here", "there"))
     versions += differences({"code": local["code"]}, {"code": remote["code"]}, names=("here", "there"))
-    missing_files = [f"{name}: {why}" for name, why in remote["shipped"].items() if why]
+    missing_files = [f"{name}: {fault}" for name, fault in remote["shipped"].items() if fault]
     missing = sorted(set(local["published"]) - set(remote["published"]))
     scratch = remote["scratch"]
     room = f"{scratch['folder']}: {scratch['free'] / _GB:.1f} of {scratch['bytes'] / _GB:.1f} GB free"

@@ -73,8 +73,8 @@ def overlays(run: Path) -> Iterator[tuple[str, Path]]:
         with os.scandir(folder) as entries:
             for entry in entries:
                 sha256 = entry.name.removesuffix(_SUFFIX)
-                named = entry.name == f"{sha256}{_SUFFIX}" and _SHA256.fullmatch(sha256)
-                if named and entry.is_file(follow_symlinks=False) and entry.stat().st_size <= _MOST_BYTES:
+                is_overlay = entry.name == f"{sha256}{_SUFFIX}" and _SHA256.fullmatch(sha256)
+                if is_overlay and entry.is_file(follow_symlinks=False) and entry.stat().st_size <= _MOST_BYTES:
                     yield sha256, folder / entry.name
 
 

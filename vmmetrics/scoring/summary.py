@@ -104,8 +104,8 @@ class Summary:
     def notes(self) -> list[str]:
         """Notes on metrics whose scores have several versions, and on tags with too many values for a breakdown."""
         counts = sorted(self._versions.items())
-        named = [(f"{n} clip{'s' * (n > 1)}", {metric: (version,)}) for (metric, version), n in counts]
-        mixed = [f"metric versions differ: {text}" for text in differing(named).values()]
+        sources = [(f"{n} clip{'s' * (n > 1)}", {metric: (version,)}) for (metric, version), n in counts]
+        mixed = [f"metric versions differ: {text}" for text in differing(sources).values()]
         many = [tag for tag in self.tags if len(self._groups[f"tag {tag}"][0]) >= MOST_VALUES]
         return mixed + [f"tag {tag} has {MOST_VALUES:,} values or more: not in breakdown.csv" for tag in many]
 

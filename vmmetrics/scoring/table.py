@@ -206,10 +206,10 @@ def _in_memory(records: Sequence[Record]) -> Sequence[Record]:
 
 def columns_of(metrics: Iterable[str], tags: Sequence[str]) -> tuple[str, ...]:
     """Return the columns of ``scores.csv``; a score that bears the name of another column has none of its own."""
-    named = in_order(metrics)
-    others = other_scores(named, tags)
+    ordered = in_order(metrics)
+    others = other_scores(ordered, tags)
     start, end = COLUMNS.index("missing"), COLUMNS.index("notes")
-    own = any(metric in METRICS for metric in named) or not others
+    own = any(metric in METRICS for metric in ordered) or not others
     before = COLUMNS[:start] if own else COLUMNS[: COLUMNS.index(METRICS[0])]
     return (*before, *others, *COLUMNS[start:end], *map(_tag_column, tags), *COLUMNS[end:])
 

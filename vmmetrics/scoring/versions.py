@@ -25,19 +25,19 @@ def versions_of(records: Iterable[Record | Kind]) -> Versions:
     return {metric: tuple(sorted(by_metric[metric])) for metric in in_order(by_metric)}
 
 
-def differing(named: Sequence[tuple[str, Versions]]) -> dict[str, str]:
+def differing(sources: Sequence[tuple[str, Versions]]) -> dict[str, str]:
     """Return a text for every metric whose scores have several versions: the versions and their owners.
 
     Args:
-        named: Names of the sources of scores, and their versions.
+        sources: Names of the sources of scores, and their versions.
 
     >>> differing([("a", {"pas": (1,), "tcs": (1,)}), ("b", {"pas": (2,)}), ("c", {"pas": (1,)})])
     {'pas': 'PAS: version 1 (a, c), 2 (b)'}
     """
     mixed = {}
-    for metric in in_order(metric for _, versions in named for metric in versions):
+    for metric in in_order(metric for _, versions in sources for metric in versions):
         owners: dict[int, list[str]] = {}
-        for name, versions in named:
+        for name, versions in sources:
             for version in versions.get(metric, ()):
                 owners.setdefault(version, []).append(name)
         if len(owners) > 1:

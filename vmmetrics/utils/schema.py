@@ -64,8 +64,8 @@ def parse_json(text: str | bytes, gaps: bool = False) -> Any:
         ValueError: It is not JSON, nested too deeply, or has a number that is not finite or has too many digits.
     """
     try:
-        whole = text if isinstance(text, str) else text.decode("utf-8")
-        return json.loads(whole) if gaps else _FINITE.decode(whole)
+        decoded = text if isinstance(text, str) else text.decode("utf-8")
+        return json.loads(decoded) if gaps else _FINITE.decode(decoded)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     except UnicodeDecodeError as error:
@@ -180,9 +180,9 @@ def _strict(schema: Any) -> Any:
         return {"ge": -LARGEST_NUMBER, "le": LARGEST_NUMBER, **schema, "strict": True}
     if schema.get("type") == "float":
         number = {"ge": -LARGEST_NUMBER, "le": LARGEST_NUMBER, **schema, "strict": True, "allow_inf_nan": False}
-        whole = {name: value for name, value in number.items() if name != "allow_inf_nan"} | {"type": "int"}
+        integer = {name: value for name, value in number.items() if name != "allow_inf_nan"} | {"type": "int"}
         words = {"custom_error_type": "number", "custom_error_message": f"a finite number up to {LARGEST_NUMBER:.0e}"}
-        return {"type": "union", "choices": [whole, number], **words}
+        return {"type": "union", "choices": [integer, number], **words}
     if schema.get("type") == "bool":
         return {**schema, "strict": True}
     return {key: _strict(part) for key, part in schema.items()}

@@ -227,5 +227,5 @@ def nothing_found(path: Path, what: str, problems: Mapping[str, int]) -> SetupEr
         what: Text on what was looked for ("question of MotionBench").
         problems: Counts of problems by text.
     """
-    why = "; ".join(f"{count:,} {problem}" for problem, count in problems.items()) or "it has no rows"
-    return SetupError(f"{path}: no {what} in it: {why}")
+    reason = "; ".join(f"{count:,} {problem}" for problem, count in problems.items()) or "it has no rows"
+    return SetupError(f"{path}: no {what} in it: {reason}")

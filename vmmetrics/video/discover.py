@@ -155,10 +155,12 @@ def _named(root: Path, search: Search) -> list[Source]:
 def models_of(parts: Sequence[tuple[str, ...]], remarks: list[str]) -> list[str | None]:
     """Return the model of each clip of a folder: the first folder of its path in it, or None."""
     models = [part[0] if len(part) > 1 and not is_prompt_folder(part) else None for part in parts]
-    named = list(dict.fromkeys(model for model in models if model is not None))
+    model_names = list(dict.fromkeys(model for model in models if model is not None))
     stray = ["/".join(part) for part, model in zip(parts, models, strict=True) if model is None]
-    if named and stray:
-        remarks.append(f"{some(stray, 'clip')} outside the {some(named, 'model folder')}: scored without a model name")
+    if model_names and stray:
+        remarks.append(
+            f"{some(stray, 'clip')} outside the {some(model_names, 'model folder')}: scored without a model name"
+        )
     return models
 
 
@@ -252,10 +254,10 @@ def fingerprint(path: Path) -> str:
         return sha256_of_row(*packed)
     if not path.is_dir():
         return _file_sha256(path)
-    whole = hashlib.sha256()
+    digest = hashlib.sha256()
     for file in _files(path):
-        whole.update(os.fsencode(file.name) + b"\0" + _file_sha256(file).encode() + b"\n")
-    return whole.hexdigest()
+        digest.update(os.fsencode(file.name) + b"\0" + _file_sha256(file).encode() + b"\n")
+    return digest.hexdigest()
 
 
 def is_there(path: Path) -> bool:
@@ -266,11 +268,11 @@ def is_there(path: Path) -> bool:
 
 def array_fingerprint(clip: Clip) -> str:
     """Return SHA-256 (hex) of a clip that was handed in as an array."""
-    whole = hashlib.sha256()
+    digest = hashlib.sha256()
     for array in (clip.frames, clip.timestamps):
-        whole.update(f"{array.shape} {array.dtype}\n".encode())
-        whole.update(np.ascontiguousarray(array).tobytes())
-    return whole.hexdigest()
+        digest.update(f"{array.shape} {array.dtype}\n".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
 
 
 def state(path: Path) -> tuple[tuple[str, int, int], ...]:

@@ -244,8 +244,8 @@ class Decoder:
         try:
             frames = self._context.decode(packet if packet is not None and packet.size else None)
         except (av.FFmpegError, MemoryError) as error:
-            at = f"{len(self.times)} of {len(self._index.pts)}"
-            raise ClipError(f"Damaged after {at} frames: {os_reason(error)}") from error
+            progress = f"{len(self.times)} of {len(self._index.pts)}"
+            raise ClipError(f"Damaged after {progress} frames: {os_reason(error)}") from error
         for frame in frames:
             self._take(frame)
 

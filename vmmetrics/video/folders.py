@@ -65,21 +65,21 @@ def promise_of_gif(data: mmap.mmap | bytes) -> Promise:
     delays: list[float] = []
     delay = 0.0
     try:
-        at = 13 + _gif_table_bytes(data[10])
+        offset = 13 + _gif_table_bytes(data[10])
         while True:
-            kind = data[at]
+            kind = data[offset]
             if kind == _GIF_TRAILER:
                 return Promise(tuple(delays))
             if kind == _GIF_EXTENSION:
-                if data[at + 1] == _GIF_GRAPHIC_CONTROL:
-                    delay = 10.0 * struct.unpack_from("<H", data, at + 4)[0]
-                at = _skip_gif_sub_blocks(data, at + 2)
+                if data[offset + 1] == _GIF_GRAPHIC_CONTROL:
+                    delay = 10.0 * struct.unpack_from("<H", data, offset + 4)[0]
+                offset = _skip_gif_sub_blocks(data, offset + 2)
             elif kind == _GIF_IMAGE:
-                at = _skip_gif_sub_blocks(data, at + 11 + _gif_table_bytes(data[at + 9]))
+                offset = _skip_gif_sub_blocks(data, offset + 11 + _gif_table_bytes(data[offset + 9]))
                 delays.append(delay)
                 delay = 0.0
             else:
-                return Promise(tuple(delays), f"has an unknown block at byte {at}")
+                return Promise(tuple(delays), f"has an unknown block at byte {offset}")
     except (IndexError, struct.error):
         return Promise(tuple(delays), "ends before its trailer")
 
@@ -88,36 +88,36 @@ def _gif_table_bytes(flags: int) -> int:
     return 3 << ((flags & 7) + 1) if flags & 0x80 else 0
 
 
-def _skip_gif_sub_blocks(data: mmap.mmap | bytes, at: int) -> int:
-    while data[at]:
-        at += data[at] + 1
-    return at + 1
+def _skip_gif_sub_blocks(data: mmap.mmap | bytes, offset: int) -> int:
+    while data[offset]:
+        offset += data[offset] + 1
+    return offset + 1
 
 
 def promise_of_png(data: mmap.mmap | bytes) -> Promise:
     """Walk the chunks of a PNG or APNG and check their sums (W3C PNG, third edition, sections 5.3 and 11.3.6)."""
-    at, stated, image_seen, skip_first = len(_PNG_SIGNATURE), 1, False, False
+    offset, stated, image_seen, skip_first = len(_PNG_SIGNATURE), 1, False, False
     delays: list[float] = []
     kind, animated, fault = b"", False, None
     try:
         while kind != b"IEND" and fault is None:
-            length, kind = struct.unpack_from(">I4s", data, at)
+            length, kind = struct.unpack_from(">I4s", data, offset)
             most = MAX_PICTURE_BYTES if kind in _PNG_FRAME_CHUNKS else _MAX_PNG_CHUNK
             if length > most:
                 fault = f"has a chunk of {length / 2**20:.0f} MiB; at most {most // 2**20} MiB are read"
                 break
-            (checksum,) = struct.unpack_from(">I", data, at + 8 + length)
-            with memoryview(data) as view, view[at + 4 : at + 8 + length] as named:
-                if zlib.crc32(named) != checksum:
+            (checksum,) = struct.unpack_from(">I", data, offset + 8 + length)
+            with memoryview(data) as view, view[offset + 4 : offset + 8 + length] as body:
+                if zlib.crc32(body) != checksum:
                     fault = f"has a damaged {kind.decode('latin-1')} chunk"
             if kind == b"acTL":
-                animated, stated = True, struct.unpack_from(">I", data, at + 8)[0]
+                animated, stated = True, struct.unpack_from(">I", data, offset + 8)[0]
             elif kind == b"fcTL" and fault is None:
-                numerator, denominator = struct.unpack_from(">HH", data, at + 28)
+                numerator, denominator = struct.unpack_from(">HH", data, offset + 28)
                 delays.append(1000.0 * numerator / (denominator or 100))
                 skip_first |= image_seen and len(delays) == 1
             image_seen |= kind == b"IDAT"
-            at += length + 12
+            offset += length + 12
     except struct.error:
         fault = "ends before its last chunk"
     if fault is None and not animated:
@@ -133,15 +133,15 @@ def promise_of_webp(data: mmap.mmap | bytes) -> Promise:
     size = _webp_bytes(data)
     if len(data) < size:
         return Promise((), f"holds {len(data)} of {size} stated bytes")
-    at, animated, fault = 12, False, None
-    while fault is None and at + 8 <= size:
-        kind, length = struct.unpack_from("<4sI", data, at)
+    offset, animated, fault = 12, False, None
+    while fault is None and offset + 8 <= size:
+        kind, length = struct.unpack_from("<4sI", data, offset)
         if kind == bytes(4):
-            fault = f"has no chunk at byte {at}"
+            fault = f"has no chunk at byte {offset}"
         animated |= kind == b"ANIM"
         if kind == b"ANMF":
-            delays.append(float(int.from_bytes(data[at + 20 : at + 23], "little")))
-        at += 8 + length + (length & 1)
+            delays.append(float(int.from_bytes(data[offset + 20 : offset + 23], "little")))
+        offset += 8 + length + (length & 1)
     return Promise(tuple(delays) if animated or fault else (0.0,), fault)
 
 

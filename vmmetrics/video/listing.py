@@ -114,8 +114,8 @@ def local_copy(path: str | os.PathLike[str] | None) -> Iterator[Any]:
 
 def prompt_of_name(name: str) -> PromptOf:
     """Return the prompt in a clip's name, or None."""
-    named = prompt_in_name(PurePosixPath(name))
-    return PromptOf(named.text, None, named.source) if named else PromptOf(None, None, "none")
+    parsed = prompt_in_name(PurePosixPath(name))
+    return PromptOf(parsed.text, None, parsed.source) if parsed else PromptOf(None, None, "none")
 
 
 def list_clips(

@@ -95,30 +95,30 @@ def read_manifest(path: Path, origin: str | None = None) -> Iterator[ManifestCli
     Raises:
         SetupError: It cannot be read, or a line is wrong; the text names the line.
     """
-    shown = path.name if origin is None else safe_name(origin)
+    name = path.name if origin is None else safe_name(origin)
     plain = path.suffix.lower() == ".txt"
     root: str | None = None
     number = 0
     try:
-        for number, raw in _lines(path, shown, unnamed=True):  # noqa: B007 - for the messages
+        for number, raw in _lines(path, name, unnamed=True):  # noqa: B007 - for the messages
             folder = os.path.dirname(safe_name(_location(_entry(raw, plain).uri, path, origin)))  # noqa: PTH120
             root = folder if root is None else _common(root, folder)
-        for number, raw in _lines(path, shown):  # noqa: B007
+        for number, raw in _lines(path, name):  # noqa: B007
             yield _clip(_entry(raw, plain), path, origin, root or "")
     except OSError as error:
         raise cannot("read", path, error) from error
     except ValueError as error:
-        raise SetupError(f"{shown}, line {number}: {error}" if number else f"{shown}: {error}") from error
+        raise SetupError(f"{name}, line {number}: {error}" if number else f"{name}: {error}") from error
 
 
-def _lines(path: Path, shown: str, *, unnamed: bool = False) -> Iterator[tuple[int, bytes]]:
+def _lines(path: Path, name: str, *, unnamed: bool = False) -> Iterator[tuple[int, bytes]]:
     """Yield number and text of the lines that name a clip, or of those alone that give it no name."""
     with path.open("rb") as file:
         number = 0
         while raw := file.readline(MAX_LINE + 1):
             number += 1
             if len(raw) > MAX_LINE:
-                raise SetupError(f"{shown}, line {number}: longer than {MAX_LINE // 2**20} MiB")
+                raise SetupError(f"{name}, line {number}: longer than {MAX_LINE // 2**20} MiB")
             text = raw.strip()
             if not text or text.startswith((b"#", b'{"listing_of"')) or (unnamed and b'"name"' in text):
                 continue

@@ -139,15 +139,15 @@ def _rows_of_json(text: str, suffix: str) -> list[Mapping[str, Any]]:
 
 
 def _entry(row: Mapping[str, Any], where: str) -> ListEntry:
-    named = _by_name(row)
-    clip = _first(named, _CLIP_COLUMNS, where)
-    prompt = _first(named, PROMPT_COLUMNS, where)
-    subject = _subject_of(named, where)
+    by_name = _by_name(row)
+    clip = _first(by_name, _CLIP_COLUMNS, where)
+    prompt = _first(by_name, PROMPT_COLUMNS, where)
+    subject = _subject_of(by_name, where)
     if clip is None:
-        raise SetupError(f"{where}: expected a column clip (or video, file, path, index) but got {', '.join(named)}")
+        raise SetupError(f"{where}: expected a column clip (or video, file, path, index) but got {', '.join(by_name)}")
     if prompt is None and subject is None:
-        raise SetupError(f"{where}: expected a prompt or a subject for {clip} but got {', '.join(named)}")
-    return ListEntry(clip, prompt, subject, where, _tags(named, where))
+        raise SetupError(f"{where}: expected a prompt or a subject for {clip} but got {', '.join(by_name)}")
+    return ListEntry(clip, prompt, subject, where, _tags(by_name, where))
 
 
 def _by_name(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -154,7 +154,7 @@ def _content(dataset: Any, column: str, row: int) -> bytes:
     if isinstance(data, bytes) and data:
         return data
     path = cell.get("path") if isinstance(cell, dict) else cell
-    why = f"there is no file {path}"
+    reason = f"there is no file {path}"
     if path and Path(path).suffix.lower() not in CLIP_SUFFIXES:
-        why = f"{path} has no suffix of a clip ({', '.join(sorted(CLIP_SUFFIXES))})"
-    raise ClipError(f"Row {row} of the data set holds no clip" + (f": {why}" if path else ""))
+        reason = f"{path} has no suffix of a clip ({', '.join(sorted(CLIP_SUFFIXES))})"
+    raise ClipError(f"Row {row} of the data set holds no clip" + (f": {reason}" if path else ""))

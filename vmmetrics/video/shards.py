@@ -226,9 +226,9 @@ class _Reader:
         identity = _identity(file)
         if self._cursor is None or self._cursor[0] != identity or self._cursor[1] > row:
             self._rows, self._cursor = _rows_from(file, row), (identity, row)
-        at, self._cursor = self._cursor[1], None  # none until the row is here: what fails begins anew
+        next_row, self._cursor = self._cursor[1], None  # none until the row is here: what fails begins anew
         value: Any = None
-        for _ in range(at, row + 1):
+        for _ in range(next_row, row + 1):
             value = next(self._rows, _END)
             if value is _END:
                 raise ClipError(f"{file.name} has no row {row}")

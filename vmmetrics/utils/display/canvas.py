@@ -105,10 +105,10 @@ def grid_of(panels: int, columns: int, height: float, *, share_y: bool) -> tuple
     return figure, axes[:panels]
 
 
-def nothing_to_draw(axes: Axes, why: str) -> None:
+def nothing_to_draw(axes: Axes, reason: str) -> None:
     """Write the reason into an empty panel."""
     axes.set_xticks([])
-    axes.text(0.5, 0.5, label(why, 60), transform=axes.transAxes, ha="center", va="center", color=FAINT, wrap=True)
+    axes.text(0.5, 0.5, label(reason, 60), transform=axes.transAxes, ha="center", va="center", color=FAINT, wrap=True)
 
 
 def model_looks(models: Sequence[str]) -> dict[str, tuple[str, str]]:

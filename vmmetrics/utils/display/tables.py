@@ -389,11 +389,11 @@ def _html_row(part: DisplayTable, row: DisplayRow) -> str:
     return f"<tr>{shown}</tr>"
 
 
-def sort_key(shown: str) -> str:
+def sort_key(text: str) -> str:
     """Return the number that a cell begins with, as JavaScript reads it; nothing where there is none.
 
     >>> sort_key("−0.12"), sort_key("1,234"), sort_key("< 0.001"), sort_key("–")
     ('-0.12', '1234', '0.001', '')
     """
-    match = re.search(r"-?\d+(\.\d+)?", shown.replace(MINUS, "-").replace(",", ""))
+    match = re.search(r"-?\d+(\.\d+)?", text.replace(MINUS, "-").replace(",", ""))
     return match.group() if match else ""

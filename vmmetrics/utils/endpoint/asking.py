@@ -232,10 +232,10 @@ def converse(
     history = list(turns)
     reply = say(history)
     for _ in range(ASKED - 1):
-        why = fault(reply)
-        if why is None:
+        problem_text = fault(reply)
+        if problem_text is None:
             break
-        history += [Turn("assistant", reply.text), Turn("user", again.format(why=why))]
+        history += [Turn("assistant", reply.text), Turn("user", again.format(why=problem_text))]
         reply = say(history)
     return reply
 

@@ -157,7 +157,7 @@ class Endpoint:
         options = {"seed": seed, "temperature": temperature, "max_tokens": limit}
         body |= {name: value for name, value in options.items() if value is not None}
         pause = self._first_pause
-        why = ""
+        reason = ""
         for attempt in range(TRIES):
             if attempt:
                 rest(pause, self.stopped)
@@ -165,10 +165,10 @@ class Endpoint:
             try:
                 return self._request(body)
             except _PassingError as error:
-                why = str(error)
+                reason = str(error)
                 if error.pause is not None:
                     pause = max(pause, error.pause)
-        raise NoAnswerError(f"no answer in {TRIES} tries: {why}")
+        raise NoAnswerError(f"no answer in {TRIES} tries: {reason}")
 
     def _request(self, body: Mapping[str, Any]) -> Reply:
         unknown = self._unknown  # what the endpoint complained of before
@@ -195,8 +195,8 @@ class Endpoint:
         try:
             return _reply(data, key)
         except web.MALFORMED as error:
-            why = f"no completion came back ({type(error).__name__}) but: {web.quoted(data, key)}"
-            raise _PassingError(why) from error
+            reason = f"no completion came back ({type(error).__name__}) but: {web.quoted(data, key)}"
+            raise _PassingError(reason) from error
 
     def _body(self, turns: Sequence[Turn], shape: Mapping[str, Any] | None) -> dict[str, Any]:
         body: dict[str, Any] = {
@@ -207,8 +207,8 @@ class Endpoint:
         options = {"temperature": self.settings.temperature, "seed": self.settings.seed}
         body |= {name: value for name, value in options.items() if value is not None}
         if shape is not None:
-            named = {"name": "answer", "strict": True, "schema": shape}
-            body["response_format"] = {"type": "json_schema", "json_schema": named}
+            schema = {"name": "answer", "strict": True, "schema": shape}
+            body["response_format"] = {"type": "json_schema", "json_schema": schema}
         return body | dict(self.settings.extra)
 
     def _failed(self, error: urllib.error.HTTPError, sent: Mapping[str, Any], key: str | None) -> Reply:

@@ -96,8 +96,8 @@ def are_categories(ratings: FloatArray) -> bool:
     """Return True if ratings are steps of a scale: at most 11 distinct values, whole or each used twice on average."""
     rated = ratings[~np.isnan(ratings)]
     steps = np.unique(rated)
-    whole = bool(np.all(steps == np.round(steps)))
-    return steps.size <= MAX_CATEGORIES and (whole or rated.size >= 2 * steps.size)
+    integral = bool(np.all(steps == np.round(steps)))
+    return steps.size <= MAX_CATEGORIES and (integral or rated.size >= 2 * steps.size)
 
 
 def cohen_statistic(ratings: FloatArray) -> Statistic:

@@ -175,8 +175,8 @@ def difference_estimate(value: float, values: FloatArray, *, n: int, prompts: in
         return Estimate(None, n=n, note=undefined)
     defined = int((~np.isnan(values)).sum())
     if prompts < LEAST_CLIPS or 2 * defined < values.size or not defined:
-        why = few_prompts(prompts) if prompts < LEAST_CLIPS else "no interval: under half of the samples define it"
-        return Estimate(value, n=n, note=why)
+        note = few_prompts(prompts) if prompts < LEAST_CLIPS else "no interval: under half of the samples define it"
+        return Estimate(value, n=n, note=note)
     error = float(np.nan_to_num(values).std(ddof=1))
     if error < _SAME:
         p = 1.0 if abs(value) < _SAME else bootstrap.two_sided_p(np.nan_to_num(values))

@@ -78,8 +78,8 @@ def fit_logistic(scores: FloatArray, ratings: FloatArray) -> LogisticFit:
     x, y = scores[finite], ratings[finite]
     distinct = np.unique(x)
     if distinct.size < MIN_DISTINCT:
-        why = f"a logistic fit needs {MIN_DISTINCT} distinct scores, since it has 4 parameters, and there are "
-        return LogisticFit(None, None, None, None, x.size, f"{why}{distinct.size}")
+        reason = f"a logistic fit needs {MIN_DISTINCT} distinct scores, since it has 4 parameters, and there are "
+        return LogisticFit(None, None, None, None, x.size, f"{reason}{distinct.size}")
     if np.ptp(y) == 0:
         return LogisticFit(None, None, None, None, x.size, "the ratings are all the same")
     mean, deviation = float(x.mean()), float(x.std())
@@ -92,8 +92,8 @@ def fit_logistic(scores: FloatArray, ratings: FloatArray) -> LogisticFit:
     steps, _ = _curve((distinct - centre) / width)
     way = (steps - steps[0]) / (steps[-1] - steps[0])
     if np.count_nonzero((way > _ENDS) & (way < 1 - _ENDS)) < 2:
-        why = "the fit is a step between two scores, which any steeper curve fits as well"
-        return LogisticFit(None, None, None, None, x.size, why)
+        reason = "the fit is a step between two scores, which any steeper curve fits as well"
+        return LogisticFit(None, None, None, None, x.size, reason)
     if not settled:
         return LogisticFit(None, None, None, None, x.size, f"the fit did not converge in {_TRIES} steps")
     fitted = level + slope * curve
@@ -101,10 +101,10 @@ def fit_logistic(scores: FloatArray, ratings: FloatArray) -> LogisticFit:
     return LogisticFit(plcc, float(np.sqrt(np.mean((fitted - y) ** 2))), slope > 0, parameters, x.size)
 
 
-def _curve(at: FloatArray) -> tuple[FloatArray, int]:
+def _curve(z: FloatArray) -> tuple[FloatArray, int]:
     """Return the logistic curve less 0 or 1, whichever keeps its digits in its far ends, and which."""
-    base = int(np.mean(at) > 0)
-    return np.asarray(-expit(-at) if base else expit(at)), base
+    base = int(np.mean(z) > 0)
+    return np.asarray(-expit(-z) if base else expit(z)), base
 
 
 def _least_squares(z: FloatArray, y: FloatArray) -> tuple[FloatArray, bool]:

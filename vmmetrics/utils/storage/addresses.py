@@ -55,8 +55,8 @@ def safe_name(uri: str) -> str:
     parts = urlsplit(uri)
     pairs = parse_qsl(parts.query, True)
     signed = any(_SIGNATURE.fullmatch(name) for name, _ in pairs)
-    named = sorted(pair for pair in pairs if not (signed and _SIGNING.fullmatch(pair[0])))
-    query = f"?{hashlib.sha256(repr(named).encode()).hexdigest()[:8]}" if named else ""
+    unsigned = sorted(pair for pair in pairs if not (signed and _SIGNING.fullmatch(pair[0])))
+    query = f"?{hashlib.sha256(repr(unsigned).encode()).hexdigest()[:8]}" if unsigned else ""
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}{query}"
 
 

@@ -211,7 +211,7 @@ def _raw_lines(file: BinaryIO, start: int) -> Iterator[RawLine]:
 
 def sentences(name: str, damaged: Sequence[tuple[int, str]], then: str = "") -> list[str]:
     """Return texts on skipped lines of a file, up to a limit."""
-    texts = [f"{name} line {number} is damaged and was skipped ({why}){then}" for number, why in damaged[:_NAMED]]
+    texts = [f"{name} line {number} is damaged and was skipped ({fault}){then}" for number, fault in damaged[:_NAMED]]
     more = len(damaged) - _NAMED
     return [*texts, f"{name}: {more:,} more lines are damaged and were skipped{then}"] if more > 0 else texts
 

@@ -50,10 +50,10 @@ def source_hash(package: Path, parts: tuple[str, ...] = _DECIDING_CODE) -> str:
     """Return a hash of eight letters of the code under ``package`` that scores depend on."""
     files = [file for part in parts for file in (package / part).rglob("*.py")]
     files += [package / name for name in ("scoring/suite.py", "utils/text/words.py", "clip.py", "types.py")]
-    whole = hashlib.sha256()
+    digest = hashlib.sha256()
     for file in sorted(file for file in files if file.is_file()):
-        whole.update(f"{file.relative_to(package).as_posix()}\0".encode() + file.read_bytes() + b"\0")
-    return whole.hexdigest()[:8]
+        digest.update(f"{file.relative_to(package).as_posix()}\0".encode() + file.read_bytes() + b"\0")
+    return digest.hexdigest()[:8]
 
 
 def recorded_versions() -> dict[str, str]:

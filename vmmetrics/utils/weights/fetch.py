@@ -150,14 +150,14 @@ def _fetch_file(entry: Published, remote: Remote, home: Path, listener: FetchLis
     discard(part)
 
 
-def _install(entry: Published, remote: Remote, whole: Path, home: Path, listener: FetchListener, who: str) -> None:
+def _install(entry: Published, remote: Remote, download: Path, home: Path, listener: FetchListener, who: str) -> None:
     """Check a complete download, move it to its final path and record its hash.
 
     Raises:
         SetupError: It is not what was published, or what came the first time.
     """
-    fault = folder.fault_of(whole, remote.path)
-    sha256, size = sha256_of(whole), whole.stat().st_size
+    fault = folder.fault_of(download, remote.path)
+    sha256, size = sha256_of(download), download.stat().st_size
     if fault is None and remote.file.bytes not in (None, size):
         fault = f"has {size} bytes but {remote.file.bytes} were expected"
     if fault is None and remote.sha256 not in (None, sha256):
@@ -165,9 +165,9 @@ def _install(entry: Published, remote: Remote, whole: Path, home: Path, listener
     recorded, _ = folder.read_lock(home / entry.name)
     fault = fault or folder.differs(sha256, remote.file, recorded.get(remote.path))
     if fault is not None:
-        whole.unlink()
+        download.unlink()
         raise SetupError(f"{entry.name}: {remote.path}: {who} {fault}. It was deleted")
-    whole.replace(home / entry.name / remote.path)
+    download.replace(home / entry.name / remote.path)
     record(entry, home, {remote.path: sha256})
     listener.say(f"{entry.name}: {remote.path}, SHA-256 {sha256}")
 
@@ -183,8 +183,8 @@ def _copy_all(incomplete: list[Inspection], copies: Path, home: Path, listener: 
     for entry, copy in plan:
         target = home / entry.name / copy.path
         target.parent.mkdir(parents=True, exist_ok=True)
-        whole = Path(shutil.copyfile(copy.url, target.with_name(target.name + PARTIAL)))
-        _install(entry, copy, whole, home, listener, copy.url)
+        copied = Path(shutil.copyfile(copy.url, target.with_name(target.name + PARTIAL)))
+        _install(entry, copy, copied, home, listener, copy.url)
 
 
 def check_room(home: Path, needed: int) -> None:

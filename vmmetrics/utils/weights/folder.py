@@ -75,8 +75,10 @@ def _fault_of_safetensors(path: Path) -> str | None:
         ends = [int(entry["data_offsets"][1]) for name, entry in header.items() if name != "__metadata__"]
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError):
         return "is not a safetensors file"
-    whole = _HEADER_LENGTH + length + max(ends, default=0)
-    return None if size == whole else f"has {size} bytes where its header states {whole}: it is cut off or altered"
+    expected = _HEADER_LENGTH + length + max(ends, default=0)
+    return (
+        None if size == expected else f"has {size} bytes where its header states {expected}: it is cut off or altered"
+    )
 
 
 LOCK = "weights.lock.json"
@@ -178,14 +180,14 @@ def resolve_all(names: Iterable[str], home: Path | None = None) -> dict[str, Pat
         SetupError: As for :func:`resolve`; one command fixes them all.
     """
     inspections = [inspect(published(name), home) for name in names]
-    broken = [one for one in inspections if not one.whole]
+    broken = [inspection for inspection in inspections if not inspection.whole]
     if broken:
         raise SetupError(
             "Weights are missing or damaged:",
-            *(f"  {one.problem}" for one in broken),
-            f"fix it with: vmmetrics weights fetch {' '.join(one.entry.name for one in broken)}",
+            *(f"  {inspection.problem}" for inspection in broken),
+            f"fix it with: vmmetrics weights fetch {' '.join(inspection.entry.name for inspection in broken)}",
         )
-    return {one.entry.name: one.path for one in inspections}
+    return {inspection.entry.name: inspection.path for inspection in inspections}
 
 
 def inspect(entry: Published, home: Path | None = None, effort: Effort = "changed") -> Inspection:
