@@ -67,4 +67,4 @@ def test_it_ranks_by_the_index_and_says_which_metric_a_model_lacks(
 
 def test_what_is_no_run(vmmetrics: Any, tmp_path: Path, capsys: Captured) -> None:
     assert vmmetrics("leaderboard", tmp_path) == 2
-    assert "no run directory" in capsys.readouterr().err
+    assert "not a run directory" in capsys.readouterr().err

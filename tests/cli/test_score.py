@@ -264,7 +264,7 @@ def test_merge_shows_the_whole(vmmetrics: Any, make_clips: Any, capsys: Captured
     assert vmmetrics("merge", "part1", "part2", "--out", "whole") == 0
     assert all(f" {name}.npy" in capsys.readouterr().out for name in "a")
     assert vmmetrics("merge", "part1", "part2", "--out", "whole") == 2
-    assert "is taken" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
 
 
 def test_the_command_starts_fast_and_loads_nothing_heavy() -> None:

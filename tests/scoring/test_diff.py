@@ -124,7 +124,7 @@ def test_what_is_lost_failed_or_new_is_in_no_mean_and_is_said(tmp_path: Path) ->
     assert found.metrics == ("motion_index", "cas", "mss")
     assert found.failed == {"2.mp4": "The file is empty", "3.mp4": "MSS: ValueError: broken"}
     text = "\n".join(map(to_markdown, diff_parts(found)))
-    for said in ("1 new: 4.mp4", "2 failed now: 2.mp4", "none now, in no mean above: INDEX 3, CAS 1, MSS 3"):
+    for said in ("1 new: 4.mp4", "2 failed now: 2.mp4", "their score (in no mean above): INDEX 3, CAS 1, MSS 3"):
         assert said in text, said
     assert json.loads(json.dumps(found.to_json()))["differences"][0]["metric"] == "motion_index"
 

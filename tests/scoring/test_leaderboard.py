@@ -230,9 +230,9 @@ def test_models_of_one_name_have_to_be_told_apart(tmp_path: Path) -> None:
 
 
 def test_no_run_and_an_empty_run(tmp_path: Path) -> None:
-    with pytest.raises(SetupError, match="no run directory"):
+    with pytest.raises(SetupError, match="not a run directory"):
         make_boards([str(tmp_path)])
-    with pytest.raises(SetupError, match="no clips"):
+    with pytest.raises(SetupError, match="no scored clips"):
         make_boards([str(write(tmp_path / "run", []))])
 
 

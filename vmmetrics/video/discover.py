@@ -188,7 +188,7 @@ def _in_shards(files: Sequence[Path], root: Path, remarks: list[str], beside: Se
         except SetupError as error:
             if not beside:
                 raise
-            remarks.append(f"passed over: {error}")
+            remarks.append(f"skipped: {error}")
             continue
         if beside and clips and clips[0].stated_only:
             others = _joined(others, clips, file, remarks)

@@ -164,7 +164,7 @@ def test_few_raters_and_separate_groups_are_said() -> None:
     two, _, _, _ = simulated(2, 30, seed=4)
     mos = recover_mos(two)
     assert mos.quality == pytest.approx(two.mean(axis=0))
-    assert "under 3 raters" in mos.note
+    assert "fewer than 3 raters" in mos.note
     apart = np.full((6, 40), NAN)
     apart[:3, :20], apart[3:, 20:] = simulated(3, 20, 5)[0], simulated(3, 20, 6)[0]
     assert "2 groups without a clip in common" in recover_mos(apart).note

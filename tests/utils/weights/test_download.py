@@ -134,7 +134,7 @@ def test_only_the_web(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("place", "said"),
     [
-        ("ftp://127.0.0.1/a.bin", "not on the web; not followed"),
+        ("ftp://127.0.0.1/a.bin", "not a web address; not followed"),
         ("file:///etc/passwd", "not allowed"),
         ("data:,a", "not allowed"),
         ("http://[::1", "Invalid IPv6 URL"),
