@@ -139,13 +139,21 @@ def check_cluster(cluster: Cluster) -> None:
     if address is not None:
         _check_token(address)
     check_installed()
-    if address == "auto" and (address := _detected_address()) == "auto":
-        raise SetupError(
-            "No Ray cluster runs on this machine: start one with 'ray start --head', or give the address of its head "
-            "with --address HOST:PORT"
-        )
-    if address is not None:
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # Ray reads both once, when it is imported
+    os.environ.setdefault("RAY_gcs_rpc_server_reconnect_timeout_s", _HARD_EXIT_SECONDS)
+    if address == "auto":
+        import ray
+
+        if ray.is_initialized():
+            return
+        address = _detected_address()
+        if address == "auto":
+            raise SetupError(
+                "No Ray cluster runs on this machine: start one with 'ray start --head', or give the address of its "
+                "head with --address HOST:PORT"
+            )
         _check_token(address)
+    if address is not None:
         _check_answers(address)
 
 
@@ -174,8 +182,6 @@ class Connection:
 
     def __init__(self, cluster: Cluster) -> None:
         check_cluster(cluster)
-        os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-        os.environ.setdefault("RAY_gcs_rpc_server_reconnect_timeout_s", _HARD_EXIT_SECONDS)
         if cluster.address is None and "ray" not in sys.modules:  # which reads them once
             os.environ.setdefault("RAY_worker_niceness", "0")  # as workers of the local engine, instead of 15
             os.environ.setdefault(_MODE, "token")
@@ -190,8 +196,6 @@ class Connection:
                 "cluster and give its address"
             )
         if self._owned:
-            if cluster.address == "auto":
-                _check_answers(_detected_address())
             _connect(cluster)
         self.address = str(ray.get_runtime_context().gcs_address)
         try:
