@@ -81,7 +81,7 @@ def record_of(task: Task) -> Record:
     missing = {metric: "no person" for metric in METRICS if metric not in scores}
     return Record(
         task.clip, task.model, task.key, f"{number:064x}", "embedded", "vmmetrics", scores, missing, frames=49, fps=8.0,
-        size=(1280, 720), prompt=task.prompt, prompt_source=task.prompt_source, seconds=2.0, state=STATE.kept(),
+        size=(1280, 720), prompt=task.prompt, prompt_source=task.prompt_source, seconds=2.0, state=STATE.to_record(),
         score_version=dict.fromkeys(METRICS, 1), codec="h264",
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""vmmetrics: how good the motion in a generated clip is, why, and whether people would agree."""
+"""vmmetrics: scores for the motion in generated clips, the events behind them, and their agreement with people."""
 
 from __future__ import annotations
 

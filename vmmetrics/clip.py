@@ -1,4 +1,4 @@
-"""The clip: decoded frames with their times, and what is known about them."""
+"""The clip: decoded frames with their times, prompt and subject."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from vmmetrics.errors import ClipError
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Who or what a clip is about, and how we know.
+    """Subject of a clip.
 
     Attributes:
         noun: Head noun for a detector (``"horse"``).
         phrase: The noun with its modifiers (``"a black horse"``).
-        source: ``"list"``, ``"option"``, ``"rule"`` or ``"spacy"``.
+        source: Origin of the subject: ``"list"``, ``"option"``, ``"rule"`` or ``"spacy"``.
     """
 
     noun: str
@@ -34,12 +34,12 @@ class Clip:
         frames: (T, H, W, 3) uint8 RGB, contiguous, upright, alpha composited.
         timestamps: (T,) float64 seconds from the first frame, strictly increasing.
         fps: Mean frame rate, frames per second.
-        name: What the user calls it: path relative to the root given, or an id.
+        name: Name shown to the user: path relative to the root, or an id.
         prompt: Text it was generated from, or None.
-        subject: Who or what it is about, or None.
+        subject: Subject, or None.
         size: (width, height) of the clip as stored, before any downscaling for memory.
-        notes: What the reader had to assume or change, in words (assumed frame rate, downscaling, ...).
-        tags: What the prompt list says of the motion asked for; ``{"skeleton": "none"}`` says that no body is expected.
+        notes: Assumptions and changes of the reader, as text (assumed frame rate, downscaling, ...).
+        tags: Tags of the prompt list on the expected motion; ``{"skeleton": "none"}``: no body is expected.
         codec: Name of the codec that the frames were stored with (``"h264"``), or None where there is none.
     """
 

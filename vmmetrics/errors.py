@@ -1,4 +1,4 @@
-"""The kinds of trouble a user can meet, told apart so that each ends in the right action."""
+"""Exceptions, by what the user has to do about them."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Literal
 
 
 class VMMetricsError(Exception):
-    """Base of every error this package raises on purpose; its text is written for the user.
+    """Base of the errors that this package raises on purpose; their text is written for the user.
 
     Args:
-        args: The lines of the text; what is in a line cannot end it where it is printed.
+        args: Lines of the text; a line break inside one is escaped when it is printed.
     """
 
     def __str__(self) -> str:
@@ -23,24 +23,24 @@ class ClipError(VMMetricsError):
 
 
 class SetupError(VMMetricsError):
-    """Something outside the clip must be mended first: a missing extra, weight file or setting."""
+    """Something outside the clip has to be fixed first: a missing extra, weight file or setting."""
 
 
 class BusyError(SetupError):
-    """Others take what is needed just now: disk, or memory of a GPU; it may be free again later."""
+    """Disk or GPU memory is in use by others now and may be free later."""
 
 
 class StoppedError(VMMetricsError):
-    """The run ended early by no fault of its settings; what was done is kept, and the same command resumes."""
+    """The run ended early through no fault of its settings; results are saved, and the same command resumes."""
 
 
 def cannot(action: Literal["read", "write"], target: object, error: OSError) -> SetupError:
-    """Return the error that tells what the system refused.
+    """Return the error for an operation that the system refused.
 
     Args:
-        action: What was tried.
-        target: Path, or words that end in one ("clips to out/").
-        error: What the system said.
+        action: The operation.
+        target: Path, or text that ends in one ("clips to out/").
+        error: The system's error.
 
     >>> cannot("write", "out/scores.csv", OSError(28, "No space left on device"))
     SetupError('Cannot write out/scores.csv: No space left on device')
@@ -63,7 +63,7 @@ def os_sentence(error: OSError) -> str:
 
 
 def explain(error: BaseException) -> str:
-    """An error in one line for a record: our own words as they are, anything else with where it came from."""
+    """Return an error as one line for a record: our own text unchanged, any other with type and code line."""
     if isinstance(error, VMMetricsError):
         return str(error)
     if isinstance(error, MemoryError):
@@ -71,5 +71,5 @@ def explain(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         return os_sentence(error)
     where = traceback.extract_tb(error.__traceback__)[-1:]
-    place = f" ({Path(where[0].filename).name}:{where[0].lineno})" if where else ""
-    return f"{type(error).__name__}: {error}{place}"
+    source = f" ({Path(where[0].filename).name}:{where[0].lineno})" if where else ""
+    return f"{type(error).__name__}: {error}{source}"

@@ -1,4 +1,4 @@
-"""What the metrics hand back: a score or the reason why there is none, and the events that cost points."""
+"""Results of the metrics: a score or the reason why it is missing, and the events that cost points."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ Protocol = Literal["vmmetrics", "vmbench"]
 Box = tuple[float, float, float, float]
 
 Tags = Mapping[str, str | float]
-"""What a prompt list says of the kind of motion asked for, by name (``"pattern"``, ``"skeleton"``, ``"seconds"``)."""
+"""Tags of a prompt list on the expected motion, by name (``"pattern"``, ``"skeleton"``, ``"seconds"``)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing seen in a clip that cost points, or that would have and was excused.
+    """One defect seen in a clip: it cost points, or was excused.
 
     Attributes:
         metric: Key of the metric (``"tcs"``).
-        frames: Every frame index at fault, ascending. A change between two frames names the later one.
-        reason: What happened, in words (``"vanished without cause"``).
+        frames: Indices of the frames at fault, ascending; a change between two frames names the later one.
+        reason: Text of the defect (``"vanished without cause"``).
         target: Part, joint or object concerned (``"left forearm"``, ``"object 2"``), or None for the frame.
-        box: Where, as (x0, y0, x1, y1) in pixels of the clip, or None.
+        box: Region (x0, y0, x1, y1) in pixels of the clip, or None.
         magnitude: Size of the defect in the unit of ``threshold``, or None.
-        threshold: What the magnitude was held against, or None.
-        excuse: Why it cost nothing (``"left through the edge"``), or None where it did cost.
+        threshold: Limit that the magnitude was compared with, or None.
+        excuse: Reason why it cost nothing (``"left through the edge"``), or None if it cost points.
     """
 
     metric: str
@@ -52,8 +52,8 @@ class MetricResult:
 
     Attributes:
         score: The score, or None where it is missing.
-        missing: Why there is no score, or None.
-        events: What cost points, and what was excused.
+        missing: Reason why there is no score, or None.
+        events: Defects that cost points, and excused ones.
         series: Per-frame values by name, each of length T (NaN where a frame has no value).
         applicable: False where the score is missing because the metric does not apply to what was asked for.
     """
@@ -79,7 +79,7 @@ class MetricResult:
 
     @property
     def details(self) -> Mapping[str, Any]:
-        """What is stored of a result beside its events and series, by name; nothing for most metrics."""
+        """Further fields of the stored result, by name; empty for most metrics."""
         return {}
 
 
@@ -102,14 +102,14 @@ class AmplitudeResult(MetricResult):
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Where a plausibility model looked at one moment of a clip.
+    """Saliency of a plausibility model at one moment of a clip.
 
     Attributes:
         frame: Index of the frame.
-        gain: Rows of a grid over the frame: this moment's share of how much the logarithm of the odds of a worse
-            verdict falls with that part left out of the view; what lies above 0 speaks against the motion. A part the
-            model did not see has 0.
-        reason: What kind of evidence counts most in this view, in words.
+        gain: Saliency by occlusion, rows of a grid over the frame: drop of the log-odds of a worse verdict when the
+            cell is removed from the view, as this moment's share. Above 0: evidence against the motion. Cells that the
+            model did not see are 0.
+        reason: Text of the kind of evidence that weighs most in this view.
     """
 
     frame: int
@@ -119,13 +119,13 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class PlausibilityResult(MetricResult):
-    """A :class:`MetricResult` of CAS, with what its score was made from.
+    """A :class:`MetricResult` of CAS, with the values behind its score.
 
     Attributes:
-        probabilities: Of the five levels Bad to Perfect, mean over the views; empty where there is no score.
-        view_scores: The score of each view by itself; empty where there is no score.
-        view_frames: First and last frame of each view; empty where they are not known.
-        looks: Where the model looked in its worst view; empty where it cannot say.
+        probabilities: Probabilities of the five levels Bad to Perfect, mean over the views; empty without a score.
+        view_scores: Score of each view; empty without a score.
+        view_frames: First and last frame of each view; empty if not recorded.
+        looks: Saliency of the worst view; empty where the model has none.
     """
 
     probabilities: tuple[float, ...] = ()
@@ -135,5 +135,5 @@ class PlausibilityResult(MetricResult):
 
     @property
     def details(self) -> Mapping[str, Any]:
-        """What the score was made from."""
+        """Probabilities, view scores, view frames and saliency maps."""
         return {name: getattr(self, name) for name in ("probabilities", "view_scores", "view_frames", "looks")}

@@ -51,7 +51,7 @@ def test_it_ranks_by_the_index_and_says_which_metric_a_model_lacks(
     capsys.readouterr()
     assert vmmetrics("leaderboard", "run", "--no-published") == 0
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
-    assert "- one is not ranked by motion_index: no clip of 1 has a score in CAS (not scored)" in lines
+    assert "- one is not ranked by motion_index: none of 1 clips has a score in CAS (not scored)" in lines
     assert "- All models can be ranked by mss: --sort-by mss" in lines
     monkeypatch.setenv("FAKE_SUITE_CAS", "1")
     assert vmmetrics("score", clips, "--out", "run") == 0
@@ -67,4 +67,4 @@ def test_it_ranks_by_the_index_and_says_which_metric_a_model_lacks(
 
 def test_what_is_no_run(vmmetrics: Any, tmp_path: Path, capsys: Captured) -> None:
     assert vmmetrics("leaderboard", tmp_path) == 2
-    assert "no run directory" in capsys.readouterr().err
+    assert "not a run directory" in capsys.readouterr().err

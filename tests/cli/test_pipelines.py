@@ -58,7 +58,7 @@ def test_two_runs_are_compared_and_a_worse_one_ends_with_4(
     assert capsys.readouterr().err.startswith("passed: not shown to be worse in any metric: MSS +0.118")
     (tmp_path / "elsewhere").mkdir()
     assert vmmetrics("diff", "runs/old", "elsewhere") == 2
-    assert capsys.readouterr().err == "vmmetrics: error: elsewhere is no run directory: it has no run.json\n"
+    assert capsys.readouterr().err == "vmmetrics: error: elsewhere is not a run directory: it has no run.json\n"
     assert vmmetrics("score", "old", "--metrics", "mss", "--protocol", "vmbench", "--out", "runs/other") == 0
     assert vmmetrics("diff", "runs/old", "runs/other") == 2
     assert "protocol: vmmetrics (runs/old), vmbench (runs/other)" in capsys.readouterr().err

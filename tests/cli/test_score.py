@@ -129,7 +129,7 @@ def test_what_was_found_is_said_before_the_first_clip(
     (clips / "two" / "0001.txt").write_text("a cow walks")
     assert vmmetrics("score", clips, "--out", "run") == 0
     said = capsys.readouterr().err
-    assert "1 clip (0002.npy) beside the 2 model folders (one, two): without a model, the others keep theirs" in said
+    assert "1 clip (0002.npy) outside the 2 model folders (one, two): scored without a model name" in said
     assert "1 from names (vbench)" in said and "1 from names (wan)" in said and "1 from files beside the clips" in said
     assert "1 cut short by the script that named the clip" in said
     assert "none for 2 of 5 clips, give them with --prompts LIST" in said
@@ -264,7 +264,7 @@ def test_merge_shows_the_whole(vmmetrics: Any, make_clips: Any, capsys: Captured
     assert vmmetrics("merge", "part1", "part2", "--out", "whole") == 0
     assert all(f" {name}.npy" in capsys.readouterr().out for name in "a")
     assert vmmetrics("merge", "part1", "part2", "--out", "whole") == 2
-    assert "is taken" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
 
 
 def test_the_command_starts_fast_and_loads_nothing_heavy() -> None:

@@ -69,4 +69,4 @@ def test_wrong_outputs(out: str, said: str, vmmetrics: Any, run: Path, capsys: C
 
 def test_no_run(vmmetrics: Any, tmp_path: Path, capsys: Captured) -> None:
     assert vmmetrics("show", tmp_path, "a", "--out", "page.png") == 2
-    assert "no run directory" in capsys.readouterr().err
+    assert "not a run directory" in capsys.readouterr().err

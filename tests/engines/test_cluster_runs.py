@@ -126,7 +126,7 @@ def test_ctrl_c_lets_clips_at_work_end_and_a_second_one_does_not(machines: Any, 
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=20)
     assert process.returncode == 130
-    assert "clips at work have 10 s to end" in errors and "the same command goes on" in errors
+    assert "running clips have 10 s to finish" in errors and "the same command goes on" in errors
     assert "Traceback" not in errors
     assert (tmp_path / "run" / "scores.csv").read_text().count("\n") == len(lines(tmp_path / "run")) + 1 < 60
     hanging = make_clips(tmp_path / "hanging", "a", "hang1", "hang2")
@@ -181,7 +181,7 @@ def test_a_lost_head_ends_the_run_with_what_there_is_and_the_next_goes_on(
     _, errors = process.communicate(timeout=55)
     assert process.returncode == 3, errors
     assert time.monotonic() - lost < 45
-    assert "The head of the Ray cluster" in errors and "the same command resumes" in errors
+    assert "The head of the Ray cluster" in errors and "run the same command again to resume" in errors
     done = len(lines(run))
     assert (run / "scores.csv").read_text().count("\n") == done + 1
     score(clips, out=run, jobs=2)

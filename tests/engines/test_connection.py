@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from vmmetrics.cli.main import main
 from vmmetrics.engines import connection
-from vmmetrics.engines.connection import Cluster, Connection
+from vmmetrics.engines.connection import Cluster, Connection, check_cluster
 from vmmetrics.errors import SetupError
 
 
@@ -42,6 +44,24 @@ def test_where_no_head_answers_that_is_said_at_once(monkeypatch: pytest.MonkeyPa
         address = f"127.0.0.1:{server.getsockname()[1]}"
     with pytest.raises(SetupError, match=rf"No Ray cluster answers at {address} \(Connection refused\): start one"):
         Connection(Cluster(address))
+
+
+def test_auto_is_resolved_before_anything_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "check_installed", lambda: None)
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(is_initialized=lambda: False))
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "1")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        closed = f"127.0.0.1:{server.getsockname()[1]}"
+    monkeypatch.delenv("RAY_AUTH_MODE", raising=False)
+    for detected, message in (
+        ("auto", "No Ray cluster runs on this machine: start one"),
+        (closed, f"No Ray cluster answers at {closed}"),
+        ("203.0.113.9:6379", "is on another machine"),
+    ):
+        monkeypatch.setattr(connection, "_detected_address", lambda detected=detected: detected)
+        with pytest.raises(SetupError, match=message):
+            check_cluster(Cluster("auto"))
+    assert os.environ["RAY_USAGE_STATS_ENABLED"] == "0"
 
 
 def test_without_ray_the_message_names_the_command(

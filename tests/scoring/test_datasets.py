@@ -106,7 +106,7 @@ def test_a_list_of_prompts_counts_for_a_data_set_and_is_refused_for_arrays(tmp_p
     long = score(rows(data, prompt=["a dog", "a " * 100_000]), metrics=["mss"])
     assert long[0].error is None
     assert "shorten it to 100,000" in (long[1].error or "")
-    with pytest.raises(SetupError, match="A prompt list is for files and data sets"):
+    with pytest.raises(SetupError, match="A prompt list applies to files and data sets"):
         score(np.zeros((4, 32, 32, 3), np.uint8), metrics=["mss"], prompts=listed)
 
 

@@ -124,7 +124,7 @@ def test_what_is_lost_failed_or_new_is_in_no_mean_and_is_said(tmp_path: Path) ->
     assert found.metrics == ("motion_index", "cas", "mss")
     assert found.failed == {"2.mp4": "The file is empty", "3.mp4": "MSS: ValueError: broken"}
     text = "\n".join(map(to_markdown, diff_parts(found)))
-    for said in ("1 new: 4.mp4", "2 failed now: 2.mp4", "none now, in no mean above: INDEX 3, CAS 1, MSS 3"):
+    for said in ("1 new: 4.mp4", "2 failed now: 2.mp4", "their score (in no mean above): INDEX 3, CAS 1, MSS 3"):
         assert said in text, said
     assert json.loads(json.dumps(found.to_json()))["differences"][0]["metric"] == "motion_index"
 
@@ -133,7 +133,8 @@ def test_clips_that_failed_do_not_pass_and_clips_without_a_score_are_counted(tmp
     before = [clip(f"{n}.mp4", {"cas": 0.5, "mss": 0.5}) for n in range(20)]
     rest = before[:10]
     dead = [clip(f"{n}.mp4", {}, error="The file is empty") for n in range(10, 20)]
-    said = "failed now for 10 clips with a score in the first run: 10.mp4, 11.mp4, 12.mp4, 13.mp4, 14.mp4 and 5 more"
+    said = "could not be computed now for "
+    said += "10 clips with a score in the first run: 10.mp4, 11.mp4, 12.mp4, 13.mp4, 14.mp4 and 5 more"
     for metric, name in (("mss", "MSS"), ("motion_index", "INDEX"), ("any", "any metric")):
         assert verdict(compared(tmp_path / metric, before, [*rest, *dead]), metric) == (False, f"failed: {name} {said}")
     broken = [clip(f"{n}.mp4", {"cas": 0.5}, errors={"mss": "broken"}) for n in range(10, 20)]

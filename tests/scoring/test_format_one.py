@@ -62,7 +62,7 @@ def test_it_is_gone_on_with_and_hashed_once_more(old: Path, tmp_path: Path, monk
         table = score(tmp_path / "clips", out=old, listener=listener)
         assert [record.clip for record in table] == NAMES
     assert [line.partition(" (now)")[0].partition("+")[0] for line in told] == [
-        "another release goes on with the run: versions.vmmetrics: 0.2.0"
+        "the run is resumed with other versions: versions.vmmetrics: 0.2.0"
     ]
     assert hashed == NAMES  # by the first of the two starts
     assert (old / "scores.jsonl").read_bytes() == lines

@@ -120,7 +120,7 @@ def test_damage_during_the_work_is_survived(run: Path) -> None:
 
 
 def test_many_lines_go_through_in_pieces(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index, "_HELD", 3)
+    monkeypatch.setattr(index, "_BUFFER_LINES", 3)
     monkeypatch.setattr(index, "_PAGE", index._PAGE.replace("10000", "2"))
     (run / "index.sqlite").unlink()
     with RunDirectory(run, {}, {}) as directory:

@@ -173,7 +173,7 @@ def test_ranked_by_one_metric(tmp_path: Path) -> None:
     (board,) = make_boards([run], "average")
     assert [row.rank for row in board.rows] == [None, None]
     assert not board.steps
-    why = "no clip of 1 has a score in CAS (not scored), OIS (not scored), TCS (not scored)"
+    why = "none of 1 clips has a score in CAS (not scored), OIS (not scored), TCS (not scored)"
     assert f"a is not ranked by average: {why}" in board.notes
     assert "All models can be ranked by mss, pas: --sort-by mss" in board.notes
     assert board.rows[0].cells["average"].without == {"no score for CAS, OIS, TCS": 1}
@@ -195,7 +195,7 @@ def test_the_index_ranks_unless_told_otherwise_and_says_what_it_lacks(tmp_path: 
     assert [row.cells["motion_index"].mean for row in board.rows] == [pytest.approx(64), pytest.approx(57.6), None]
     assert board.steps[0].difference == pytest.approx(6.4)
     assert board.rows[2].cells["motion_index"].without == {"no CAS": 1, "failed": 1}
-    assert "c is not ranked by motion_index: no clip of 2 has a score in CAS (the clip is noise)" in board.notes
+    assert "c is not ranked by motion_index: none of 2 clips has a score in CAS (the clip is noise)" in board.notes
     (released,) = make_boards([str(write(tmp_path / "released", records, protocol="vmbench"))])
     assert (released.by, released.columns[0]) == ("average", "average")
 
@@ -230,9 +230,9 @@ def test_models_of_one_name_have_to_be_told_apart(tmp_path: Path) -> None:
 
 
 def test_no_run_and_an_empty_run(tmp_path: Path) -> None:
-    with pytest.raises(SetupError, match="no run directory"):
+    with pytest.raises(SetupError, match="not a run directory"):
         make_boards([str(tmp_path)])
-    with pytest.raises(SetupError, match="no clips"):
+    with pytest.raises(SetupError, match="no scored clips"):
         make_boards([str(write(tmp_path / "run", []))])
 
 

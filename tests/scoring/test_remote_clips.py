@@ -79,7 +79,7 @@ def test_the_scores_are_those_of_the_files_here_and_no_secret_is_kept(
     assert told == {r.clip: (r.model, r.sha256, r.scores, r.missing) for r in here}
     (failed,) = there.failed
     assert failed.clip == "wan/gone.npy"
-    assert failed.error == f"{server.url}/wan/gone.npy cannot be had: the server says 404: there is no such file"
+    assert failed.error == f"{server.url}/wan/gone.npy cannot be fetched: the server says 404: there is no such file"
     for file in (tmp_path / "run").iterdir():
         assert SECRET.encode() not in file.read_bytes(), file
         assert b"hidden-word" not in file.read_bytes(), file
@@ -175,7 +175,7 @@ def test_a_mirror_holds_the_run_and_gives_it_back(make_clips: Any, store: Any, b
     with pytest.raises(SetupError, match="holds another run; choose another address"), Mirror(tmp_path / "no", bucket):
         pytest.fail("it was begun")
     assert not (tmp_path / "no").exists()
-    with pytest.raises(SetupError, match=r"back is taken; name a new folder"):
+    with pytest.raises(SetupError, match=r"back already exists; choose a new folder"):
         restore(bucket, tmp_path / "back")
 
 
@@ -250,7 +250,7 @@ def test_a_clip_known_by_a_query_is_drawn_from_a_file_of_its_content(
     offer(server, clips := make_clips("a", "b"))
     vmmetrics.score([f"{server.url}/{name}.npy?token={SECRET}" for name in "ab"], out=tmp_path / "run", metrics=["mss"])
     name = lines(tmp_path / "run")[0]["clip"]
-    with pytest.raises(ClipError, match=r"no more than .*\?[0-9a-f]{8} was kept.*name the file"):
+    with pytest.raises(ClipError, match=r"stored as .*\?[0-9a-f]{8}, without.*name the file"):
         recall(tmp_path / "run", name)
     assert recall(tmp_path / "run", str(clips / "a.npy")).record.clip == name
     (tmp_path / "c.npy").write_bytes(b"other")

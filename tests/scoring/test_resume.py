@@ -184,7 +184,7 @@ def test_a_damaged_line_costs_its_clip_alone(make_clips: Any, tmp_path: Path, sc
     assert values(score(clips, out=run, listener=Ear())) == values(whole)
     assert [clip for clip, _ in scored] == ["a.npy"]
     assert warned == [
-        "scores.jsonl line 1 is damaged and was passed over (not JSON: Expecting value: line 1 column 1 (char 0)); "
+        "scores.jsonl line 1 is damaged and was skipped (not JSON: Expecting value: line 1 column 1 (char 0)); "
         "its clip is scored again"
     ]
 
@@ -199,7 +199,7 @@ def test_a_folder_of_other_things_is_not_taken_for_a_run(make_clips: Any, tmp_pa
 
 
 def test_one_process_opens_a_directory_once(tmp_path: Path) -> None:
-    with RunDirectory(tmp_path / "run", {}, {}), pytest.raises(SetupError, match="open already"):
+    with RunDirectory(tmp_path / "run", {}, {}), pytest.raises(SetupError, match="already open"):
         RunDirectory(tmp_path / "run", {}, {})
     RunDirectory(tmp_path / "run", {}, {}).close()
 
@@ -217,7 +217,7 @@ def test_a_clip_written_to_while_scored_is_an_error(
         return score_clip(self, clip)
 
     monkeypatch.setattr(FakeSuite, "score_clip", meddle)
-    assert "written to while" in (score(clips)[0].error or "")
+    assert "changed while" in (score(clips)[0].error or "")
 
 
 def test_what_no_file_can_hold_is_an_error_of_its_clip(tmp_path: Path) -> None:

@@ -182,9 +182,9 @@ def test_runs_of_different_configurations_do_not_merge(make_clips: Any, tmp_path
     with pytest.raises(SetupError, match=r"protocol: vmbench \(.*two\), vmmetrics \(.*one\)"):
         merge([tmp_path / "one", tmp_path / "two"], tmp_path / "both")
     assert not (tmp_path / "both").exists()
-    with pytest.raises(SetupError, match="is taken"):
+    with pytest.raises(SetupError, match="already exists"):
         merge([tmp_path / "one"], tmp_path / "two")
-    with pytest.raises(SetupError, match="no run directory"):
+    with pytest.raises(SetupError, match="not a run directory"):
         merge([clips], tmp_path / "both")
 
 

@@ -137,5 +137,5 @@ def test_a_finished_run_misses_nothing(make_clips: Any, tmp_path: Path, fake_sui
     found = StatusReader(tmp_path / "run").read()
     assert (found.ended, found.scored, found.to_do, found.seconds_left) == (True, 2, 0, None)
     assert sum(node.done for node in found.nodes) == 2 and found.nodes[0].node == os.uname().nodename
-    with pytest.raises(SetupError, match="no run directory"):
+    with pytest.raises(SetupError, match="not a run directory"):
         StatusReader(tmp_path)

@@ -60,6 +60,15 @@ def test_it_shows_scores_gaps_and_failures() -> None:
     assert 'title="no person"' in html
 
 
+def test_a_table_of_failed_clips_has_the_columns_of_the_run() -> None:
+    failed = record("a.mp4", error="The file is empty")
+    table = Table([failed], metrics=("pas", "tcs"))
+    assert table.metrics == ("pas", "tcs")
+    head, row, *_ = str(table).splitlines()
+    assert (head.split(), row.split()) == (["clip", "PAS", "TCS"], ["a.mp4", "failed", "failed"])
+    assert Table([record("b.mp4", scores={"mss": 0.5}), failed], metrics=("pas",)).metrics == ("mss",)
+
+
 def test_its_text_says_why_there_is_no_score() -> None:
     still = Record("1", None, None, "00", "embedded", "vmmetrics", missing={"mss": "one frame", "pas": "one frame"})
     assert "- MSS missing in the clip: one frame" in repr(Table([still])).splitlines()

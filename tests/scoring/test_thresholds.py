@@ -30,7 +30,7 @@ def test_every_model_must_pass_and_only_scored_clips_count() -> None:
     assert (passed.passed, failed.passed, empty.passed) == (True, False, False)  # 0.8 is not under 0.8
     assert str(passed) == "passed: MSS of a 0.8000 [0.7000, 0.9000] over 2 of 3 clips, 0.0000 above 0.8"
     assert str(failed) == "failed: MSS of b 0.3000 over 1 of 2 clips, 0.5000 under 0.8"
-    assert str(empty) == "failed: MSS of c: the clip has no score, and 0.8 is wanted"
+    assert str(empty) == "failed: MSS of c: the clip has no score; required: at least 0.8"
 
 
 def test_one_model_is_judged_as_a_whole_and_clips_of_none_are_not_passed_over() -> None:

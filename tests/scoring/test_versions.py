@@ -80,12 +80,12 @@ def test_a_start_scores_again_what_means_something_else(
     assert told == []  # PAS is not asked for
     score(clips / "a.npy", out=run, listener=listener)
     assert told == [
-        "1 clip is scored again, because scores mean something else than before: PAS (now version 2)",
-        "scores mean different things: PAS: version 1 (1 clip), 2 (1 clip)",
+        "1 clip is scored again, because metric versions have changed: PAS (now version 2)",
+        "metric versions differ: PAS: version 1 (1 clip), 2 (1 clip)",
     ]
     del told[:]
     table = score(clips, out=run, listener=listener)
-    assert told == ["1 clip is scored again, because scores mean something else than before: PAS (now version 2)"]
+    assert told == ["1 clip is scored again, because metric versions have changed: PAS (now version 2)"]
     assert [dict(record.score_version) for record in table] == [{"cas": 1, "mss": 1, "ois": 1, "pas": 2, "tcs": 1}] * 2
     lines = (run / "scores.jsonl").read_bytes()
     score(clips, out=run)

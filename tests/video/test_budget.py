@@ -62,19 +62,19 @@ def test_what_is_kept_fits_and_keeps_its_shape(count: int, width: int, height: i
     except ClipError:
         assert clip_bytes(count, *(round(64 * side / min(width, height)) + 1 for side in (width, height))) > bound
         return
-    assert clip_bytes(count, *plan.kept) <= bound
-    assert min(plan.kept) >= min(63, width, height)
-    assert abs(plan.kept[0] / plan.kept[1] / (width / height) - 1) <= 2 / min(plan.kept)
-    if plan.kept != plan.full:  # and it is the largest that fits, but for the changed aspect of the grown size
-        grown = [side + 2 for side in plan.kept]
+    assert clip_bytes(count, *plan.stored) <= bound
+    assert min(plan.stored) >= min(63, width, height)
+    assert abs(plan.stored[0] / plan.stored[1] / (width / height) - 1) <= 2 / min(plan.stored)
+    if plan.stored != plan.full:  # and it is the largest that fits, but for the changed aspect of the grown size
+        grown = [side + 2 for side in plan.stored]
         assert clip_bytes(count, *grown) > 0.99 * bound
 
 
 def test_the_bound_that_would_do_does() -> None:
-    with pytest.raises(ClipError, match=r"max_memory of \d+ MiB would do") as caught:
+    with pytest.raises(ClipError, match=r"max_memory of \d+ MiB is enough") as caught:
         make_plan(10_000, 1280, 720, 2**30)
     needed = int(str(caught.value).split("max_memory of ")[1].split()[0])
-    assert min(make_plan(10_000, 1280, 720, needed * 2**20).kept) >= 63
+    assert min(make_plan(10_000, 1280, 720, needed * 2**20).stored) >= 63
 
 
 def test_a_minute_of_4k_at_60_frames_per_second_passes() -> None:

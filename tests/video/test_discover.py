@@ -47,9 +47,7 @@ def test_a_stray_clip_leaves_the_models_as_they_are_and_is_said(tmp_path: Path) 
         ("m1/0001.mp4", "m1"),
         ("m2/deep/0001.mp4", "m2"),
     ]
-    assert remarks == [
-        "1 clip (loose.mp4) beside the 2 model folders (m1, m2): without a model, the others keep theirs"
-    ]
+    assert remarks == ["1 clip (loose.mp4) outside the 2 model folders (m1, m2): scored without a model name"]
     (tmp_path / "loose.mp4").unlink()
     remarks.clear()
     discover([tmp_path], remarks=remarks)

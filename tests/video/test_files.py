@@ -203,7 +203,7 @@ def test_too_large_is_downscaled_by_area(tmp_path: Path) -> None:
     assert clip.size == (400, 400)
     assert any("downscaled from 400x400 to 200x200" in note for note in clip.notes)
     np.testing.assert_array_equal(clip.frames, np.full_like(clip.frames, 100))
-    with pytest.raises(ClipError, match=r"max_memory of 3 MiB would do"):
+    with pytest.raises(ClipError, match=r"max_memory of 3 MiB is enough"):
         read_clip(file, max_memory=100_000)
     _, height, width, _ = read_clip(file, max_memory=3 * 2**20).frames.shape
     assert clip_bytes(6, width, height) <= 3 * 2**20

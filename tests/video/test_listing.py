@@ -60,7 +60,7 @@ def test_names_models_and_prompts_are_those_of_the_same_folder_here(bucket: str,
     assert {clip.name: clip.state.bytes for clip in there} == {
         "ltx/a cat plays-3.mp4": 1, "ltx/b.mp4": 3, "wan/a 2.mp4": 2, "wan/a 10.mp4": 1
     }  # fmt: skip
-    assert any("passed over 1 .webp" in remark for remark in remarks)
+    assert any("skipped 1 .webp" in remark for remark in remarks)
 
 
 def test_a_large_listing_is_in_order_and_its_clips_share_what_they_have_in_common(
@@ -95,7 +95,9 @@ def test_patterns_and_several_folders(bucket: str) -> None:
     assert [(clip.name, clip.model) for clip in both] == [
         ("a 2.mp4", "wan"), ("a 10.mp4", "wan"), ("a cat plays-3.mp4", "ltx"), ("b.mp4", "ltx")
     ]  # fmt: skip
-    with pytest.raises(SetupError, match=r"no clips in .*, only files with 1 .md|cannot be had: there is no such file"):
+    with pytest.raises(
+        SetupError, match=r"no clips in .*, only files with 1 .md|cannot be fetched: there is no such file"
+    ):
         list_clips([f"{bucket}/none"])
 
 
@@ -139,7 +141,7 @@ def test_clips_told_apart_by_a_query_are_kept_and_repeated_lines_counted(tmp_pat
     remarks: list[str] = []
     tasks = tasks_of_paths([tmp_path / "urls.txt"], ("tcs",), remarks=remarks)[0]
     assert [task.uri for task in tasks] == lines[:3]
-    assert remarks == ["2 of the clips listed were named before; each is scored once"]
+    assert remarks == ["2 of the listed clips were listed twice; each is scored once"]
 
 
 @pytest.mark.parametrize(
@@ -160,7 +162,7 @@ def test_a_list_from_elsewhere_names_no_file_of_this_machine(store: Any, bucket:
     folder = bucket.removeprefix("memory:/")
     for place in ("/etc/passwd", "../../etc/passwd", "~/x.mp4"):
         store.pipe_file(f"{folder}/list.txt", place.encode())
-        with pytest.raises(SetupError, match="a list from elsewhere names no file of this machine"):
+        with pytest.raises(SetupError, match="a remote list cannot name a file of this machine"):
             tasks_of_paths([f"{bucket}/list.txt"], ("tcs",))
     store.pipe_file(f"{folder}/list.txt", b"wan/a 2.mp4")
     assert [task.uri for task in tasks_of_paths([f"{bucket}/list.txt"], ("tcs",))[0]] == [f"{bucket}/wan/a 2.mp4"]
@@ -170,8 +172,8 @@ def test_what_is_written_is_read_back(bucket: str, tmp_path: Path) -> None:
     clips = list_clips([bucket])
     write_manifest(tmp_path / "clips.jsonl", [bucket], clips)
     again = list(read_manifest(tmp_path / "clips.jsonl"))
-    assert [(c.uri, c.name, c.model, c.state.kept()) for c in again] == [
-        (c.uri, c.name, c.model, c.state.kept()) for c in clips
+    assert [(c.uri, c.name, c.model, c.state.to_record()) for c in again] == [
+        (c.uri, c.name, c.model, c.state.to_record()) for c in clips
     ]
     told = [c.prompt._replace(model=None, tags=dict(c.prompt.tags)) for c in clips if c.prompt]
     assert [c.prompt for c in again] == told

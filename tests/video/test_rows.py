@@ -13,7 +13,7 @@ from tests.bad_inputs import moving_frames, write_video
 from tests.video.test_shards import KIND, contents, write
 from vmmetrics.errors import ClipError, SetupError
 from vmmetrics.video import discover
-from vmmetrics.video.rows import HeldClip, dataset_clips, is_dataset
+from vmmetrics.video.rows import InlineClip, dataset_clips, is_dataset
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -68,9 +68,9 @@ def test_rows_are_clips_with_prompts_and_models(tmp_path: Path) -> None:
         ("0.mp4", "a dog runs", "wan", None),
         ("1.mp4", None, "wan", None),
     ]
-    assert [clip.held.content for clip in clips if clip.held] == data
-    assert clips[19].held is not None
-    assert clips[19].held.sha256 == hashlib.sha256(data[19]).hexdigest()
+    assert [clip.inline.content for clip in clips if clip.inline] == data
+    assert clips[19].inline is not None
+    assert clips[19].inline.sha256 == hashlib.sha256(data[19]).hexdigest()
 
 
 def test_names_tell_rows_apart(tmp_path: Path) -> None:
@@ -106,10 +106,10 @@ def test_paths_are_read_where_they_are(tmp_path: Path) -> None:
     file = write_video(tmp_path / "a.mp4", moving_frames(3, (32, 32)))
     clips = pa.array([{"bytes": None, "path": str(file)}, {"bytes": None, "path": str(tmp_path / "gone.mp4")}], KIND)
     first, second = dataset_clips(Rows(pa.table({"video": clips}), video=Video()))
-    assert (first.path, first.held) == (file, None)
-    assert second.held is not None
+    assert (first.path, first.inline) == (file, None)
+    assert second.inline is not None
     with pytest.raises(ClipError, match=r"Row 1 of the data set holds no clip: there is no file .*gone\.mp4"):
-        _ = second.held.content
+        _ = second.inline.content
     (only,) = dataset_clips(Rows(pa.table({"video_path": [str(file)]})))
     assert only.path == file
 
@@ -119,9 +119,9 @@ def test_a_path_in_a_cell_of_text_opens_clips_alone(tmp_path: Path) -> None:
     secret.write_text("secret")
     (text,) = dataset_clips(Rows(pa.table({"video_path": [str(secret)]})))
     assert text.path is None
-    assert text.held is not None
-    with pytest.raises(ClipError, match=r"no clip: .*id_rsa is not called like one"):
-        _ = text.held.content
+    assert text.inline is not None
+    with pytest.raises(ClipError, match=r"no clip: .*id_rsa has no suffix of a clip"):
+        _ = text.inline.content
 
 
 def test_pictures_are_no_clips(tmp_path: Path) -> None:
@@ -159,12 +159,12 @@ def test_a_held_clip_takes_its_bytes_along() -> None:
         fetched.append(1)
         return b"clip"
 
-    held = HeldClip(fetch)
+    inline = InlineClip(fetch)
     assert not fetched
-    copy = pickle.loads(pickle.dumps(held))  # noqa: S301
+    copy = pickle.loads(pickle.dumps(inline))  # noqa: S301
     assert copy.content == b"clip" and len(fetched) == 1
-    assert copy == held and hash(copy) == hash(held)
-    assert HeldClip(b"other") != held
+    assert copy == inline and hash(copy) == hash(inline)
+    assert InlineClip(b"other") != inline
 
 
 def test_the_library_itself(tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ def test_the_library_itself(tmp_path: Path) -> None:
     embedded = datasets.Dataset(embed_table_storage(dataset.with_format("arrow")[:]))
     clips = dataset_clips(embedded.select([2, 0]))
     assert [(clip.name, clip.prompt) for clip in clips] == [("2.mp4", "c"), ("0.mp4", "a")]
-    assert [clip.held.content for clip in clips if clip.held] == [files[2].read_bytes(), files[0].read_bytes()]
+    assert [clip.inline.content for clip in clips if clip.inline] == [files[2].read_bytes(), files[0].read_bytes()]
     for wrong in (datasets.DatasetDict({"train": made}), made.to_iterable_dataset()):
         assert is_dataset(wrong)
         with pytest.raises(SetupError):

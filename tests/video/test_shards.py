@@ -139,7 +139,7 @@ def test_other_parquet_files_beside_clips_are_left_alone(tmp_path: Path) -> None
     remarks: list[str] = []
     assert [source.name for source in discover([tmp_path], remarks=remarks)] == ["a.mp4"]
     assert len(remarks) == 1
-    assert "passed over" in remarks[0] and "broken.parquet" in remarks[0]
+    assert "skipped" in remarks[0] and "broken.parquet" in remarks[0]
     (tmp_path / "a.mp4").unlink()
     with pytest.raises(SetupError, match=r"broken\.parquet: not readable as Parquet"):
         discover([tmp_path])

@@ -1,1 +1,1 @@
-"""Workers: tasks out to processes, answers back."""
+"""Engines: pools of worker processes on this machine or on a Ray cluster."""

@@ -19,8 +19,8 @@ from vmmetrics.errors import SetupError
 from vmmetrics.utils.storage.provenance import differences
 
 CLOCK_SECONDS = 60.0
-"""By which the clock of a node may differ before that is said."""
-_PLACE_SECONDS = 60.0  # without room for a worker, after which that is said
+"""Seconds by which the clock of a node may differ before a warning."""
+_ROOM_SECONDS = 60.0  # without resources for a worker, after which a message is shown
 _TAIL_SECONDS = 5.0  # for a node to read what a worker printed
 _FAILURES = 3  # in a row of workers of one node that take no items, after which it gets no others for a while
 _PAUSE_SECONDS = 10.0  # of the first such while; doubled for each further one
@@ -32,9 +32,9 @@ _THREADS = "OMP_NUM_THREADS"  # of numpy; with another number than here, as Ray 
 
 @dataclass
 class _Node:
-    """How far a node is used."""
+    """State of a node."""
 
-    greeted: bool = False  # a worker said that it runs there
+    greeted: bool = False  # a worker runs there
     refused: str = ""  # why
     paused: float = 0.0  # until, by the monotonic clock
     pauses: int = 0  # since its last answer
@@ -49,7 +49,7 @@ class _Node:
 
     @property
     def barred(self) -> bool:
-        """Whether no worker is started there now."""
+        """True while no worker may be started there."""
         return bool(self.refused) or self.paused > 0
 
 
@@ -60,7 +60,7 @@ class ClusterJob(Generic[Item]):
     Attributes:
         item: The item.
         pieces: The same, packed.
-        alone: Whether a worker died with it in hand: the next one is given nothing else.
+        alone: True after a worker died while it worked on it: the next one gets no other item.
         deaths: Nodes and causes of the deaths of workers that had nothing else.
         moves: Workers lost with it in hand by no fault of its own.
         since: When the last of its workers died.
@@ -80,11 +80,11 @@ class ClusterActor(Generic[Item]):
 
     Attributes:
         handle: Ray's handle of it.
-        pending: What it was asked before it takes items, or None.
-        greeting: Who it is, once it runs.
+        pending: Reference of its start-up call, or None once it takes items.
+        greeting: Its identity, once it runs.
         calls: Jobs in hand, in their order, with Ray's references to what comes of them.
         seconds: How long the first of them, or loading, has taken.
-        reserved: Whether it gets nothing more until a job that must be alone can have it.
+        reserved: True if it gets nothing more until a job that must be alone can have it.
     """
 
     handle: Any
@@ -96,12 +96,12 @@ class ClusterActor(Generic[Item]):
 
     @property
     def ready(self) -> bool:
-        """Whether it takes items."""
+        """True if it takes items."""
         return self.pending is None
 
     @property
     def next(self) -> Any:
-        """Reference to what it answers next, or None."""
+        """Reference of its next answer, or None."""
         return self.calls[0][0] if self.calls else self.pending
 
     @property
@@ -119,15 +119,15 @@ class Actors(Generic[Item]):
     """The workers there are.
 
     Args:
-        start: Makes the handler of a worker; importable on every node, as what it holds.
-        cluster: Which, and what a worker takes of it.
+        start: Makes the handler of a worker; importable on every node, as are its arguments.
+        cluster: The cluster, and the resources of a worker.
         expected: Configuration that every handler must state; a node with another is refused. None takes that of the
             first.
         environment: Variables that workers get.
-        say: Is told what a person should know: refused nodes, room that does not come.
+        say: Receives messages for the user: refused nodes, missing resources.
 
     Attributes:
-        expected: Likewise; None until the first worker has loaded its models.
+        expected: Configuration of every handler; None until the first worker has loaded its models.
         all: The workers, those that wait for room included.
         connection: To the cluster.
 
@@ -148,14 +148,14 @@ class Actors(Generic[Item]):
         self._ours = {"python": _minor(platform.python_version()), "code": code_hash()}
         self.all: list[ClusterActor[Item]] = []
         self._nodes: defaultdict[str | None, _Node] = defaultdict(_Node)  # by name; None: before it was known
-        self._said_room = False
+        self._room_reported = False
         self.connection = Connection(cluster)
         self._worker, self._tail = _remote(cluster)
         self._placed = time.monotonic()  # when a worker last found room
 
     @property
     def can_start(self) -> bool:
-        """Whether a worker may be started: the head is there, and a node that has room for one is not barred."""
+        """Return True if a worker may be started: the head answers, and some node with room for one is not barred."""
         if self.connection.in_doubt or self._nodes[None].barred:
             return False
         fit = [name for name, node in self.connection.nodes.items() if self._fits(node)]
@@ -169,7 +169,7 @@ class Actors(Generic[Item]):
         self.all.append(ClusterActor(handle, handle.greet.remote()))
 
     def drop(self, actor: ClusterActor[Item]) -> list[ClusterJob[Item]]:
-        """Give a worker up; return what it had in hand. Whatever it may still answer is not looked at."""
+        """Give a worker up and return its jobs; later answers of it are ignored."""
         import ray
 
         if actor in self.all:
@@ -180,7 +180,7 @@ class Actors(Generic[Item]):
         return jobs
 
     def prepare(self, actor: ClusterActor[Item], value: Any) -> None:
-        """Take in what a worker says before it takes items: who it is, then what its results depend on.
+        """Process a worker's start-up replies: its identity, then its configuration.
 
         Raises:
             SetupError: It differs from here, and no other node is left.
@@ -188,9 +188,9 @@ class Actors(Generic[Item]):
         actor.seconds = 0.0
         if actor.greeting is None:
             actor.greeting = Greeting(**{name: value[name] for name in Greeting.__slots__})
-            self._placed, self._said_room = time.monotonic(), False
-            theirs = {"python": _minor(actor.greeting.python), "code": actor.greeting.code}
-            if different := differences(self._ours, theirs, names=("here", "there")):
+            self._placed, self._room_reported = time.monotonic(), False
+            remote = {"python": _minor(actor.greeting.python), "code": actor.greeting.code}
+            if different := differences(self._ours, remote, names=("here", "there")):
                 self.refuse(actor, "; ".join(different))
                 return
             skew = actor.greeting.clock - time.time()
@@ -200,31 +200,31 @@ class Actors(Generic[Item]):
             node.greeted = True
             actor.pending = actor.handle.prepare.remote()
             return
-        kind, found = value
+        kind, detail = value
         if kind != "ready":
-            self.give_up(actor, kind, found)
+            self.give_up(actor, kind, detail)
             return
         if self.expected is None:
-            self.expected = found
-        if different := differences(self.expected, found, names=("here", "there")):
+            self.expected = detail
+        if different := differences(self.expected, detail, names=("here", "there")):
             self.refuse(actor, "; ".join(different))
         else:
             actor.pending = None
             self._nodes[actor.node].failures = self._nodes[None].failures = 0
 
     def note_answer(self, actor: ClusterActor[Item]) -> None:
-        """Take in that a node does work."""
+        """Note that a node works."""
         node = self._nodes[actor.node]
         node.worked, node.pauses, self._nodes[None].pauses = True, 0, 0
 
-    def give_up(self, actor: ClusterActor[Item], kind: str, why: str) -> None:
-        """Give a worker up that has nothing in hand, and see what that says of its node.
+    def give_up(self, actor: ClusterActor[Item], kind: str, reason: str) -> None:
+        """Give up a worker without jobs, and update the state of its node.
 
         Args:
             actor: The worker.
             kind: ``refused`` where something is missing there, ``busy`` where others have it; anything else is an
                 accident, which may not happen again.
-            why: What it said, or how it ended.
+            reason: Its message, or how it ended.
 
         Raises:
             SetupError: No other node is left.
@@ -235,22 +235,22 @@ class Actors(Generic[Item]):
             node.pauses, node.failures = node.pauses + 1, 0
             hopeless = kind != "busy" and not any(node.worked for node in self._nodes.values())
             if actor.greeting is None:
-                self._pause_all(actor, node, why, hopeless)
+                self._pause_all(actor, node, reason, hopeless)
             elif hopeless or node.pauses > _PAUSES:
-                self.refuse(actor, why)
+                self.refuse(actor, reason)
             else:
                 self.drop(actor)
                 seconds = node.pause()
-                self._say(f"no worker is started on node {actor.greeting.host} for {seconds:g} s: {why}")
+                self._say(f"no worker is started on node {actor.greeting.host} for {seconds:g} s: {reason}")
         elif kind == "refused":
-            self.refuse(actor, why)
+            self.refuse(actor, reason)
         else:
             self.drop(actor)
 
-    def _pause_all(self, actor: ClusterActor[Item], node: _Node, why: str, hopeless: bool) -> None:
-        """Start no worker for a while, since nobody knows on which node they cannot be."""
+    def _pause_all(self, actor: ClusterActor[Item], node: _Node, reason: str, hopeless: bool) -> None:
+        """Start no worker for a while, since the failing node is unknown."""
         self.drop(actor)
-        text = f"workers cannot be started: {' '.join(why.split())[-_TEXT:]}"
+        text = f"workers cannot be started: {' '.join(reason.split())[-_TEXT:]}"
         if hopeless and not any(other.greeting for other in self.all):
             raise SetupError(f"The {text}")
         node.pauses = min(node.pauses, _PAUSES)
@@ -266,8 +266,8 @@ class Actors(Generic[Item]):
             for actor in [actor for actor in self.all if actor.greeting is None]:
                 self.drop(actor)
 
-    def refuse(self, actor: ClusterActor[Item], why: str) -> None:
-        """Give a worker up that has nothing in hand, and have no more on its node.
+    def refuse(self, actor: ClusterActor[Item], reason: str) -> None:
+        """Give up a worker without jobs, and start no more on its node.
 
         Raises:
             SetupError: No other node is left.
@@ -276,25 +276,29 @@ class Actors(Generic[Item]):
         assert actor.greeting is not None  # noqa: S101  (nothing else is known to differ)
         node, host = self._nodes[actor.node], actor.greeting.host
         if not node.refused:
-            node.refused = f"{host}: {why}"
+            node.refused = f"{host}: {reason}"
             used = any(other.ready and other.node == actor.node for other in self.all)
-            self._say(f"node {host} {'gets no more workers' if used else 'is not used'}: {why}")
-        left = [n for n, about in self.connection.nodes.items() if not self._nodes[n].refused and self._fits(about)]
+            self._say(f"node {host} {'gets no more workers' if used else 'is not used'}: {reason}")
+        left = [
+            n
+            for n, properties in self.connection.nodes.items()
+            if not self._nodes[n].refused and self._fits(properties)
+        ]
         if not left and not any(other.ready for other in self.all):
             reasons = (f"  {node.refused}" for node in self._nodes.values() if node.refused)
-            raise SetupError("No node of the cluster can do the work:", *reasons)
+            raise SetupError("No node of the cluster can run workers:", *reasons)
 
     def _fits(self, node: Mapping[str, Any]) -> bool:
-        """Whether a node has room for a worker when nobody else is there."""
+        """Return True if an empty node of this size has room for a worker."""
         has = node["Resources"]
         return bool(has.get("CPU", 0) >= self._cluster.cpus and has.get("GPU", 0) >= self._cluster.gpus)
 
     def node_lives(self, actor: ClusterActor[Item]) -> bool:
-        """Whether a worker's node is in the cluster, as far as known."""
+        """Return True unless a worker's node is known to have left the cluster."""
         return actor.node is None or actor.node in self.connection.nodes
 
     def printed(self, actor: ClusterActor[Item]) -> str:
-        """Return the last lines that a worker printed, with words before them; empty where they cannot be had."""
+        """Return the last lines that a worker printed, with words before them; empty where they cannot be fetched."""
         import ray
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -302,27 +306,27 @@ class Actors(Generic[Item]):
             return ""
         if self.connection.in_doubt or not self.node_lives(actor):
             return ""
-        there = NodeAffinitySchedulingStrategy(actor.greeting.node, soft=False)
-        asked = self._tail.options(scheduling_strategy=there).remote(actor.greeting.output)
+        strategy = NodeAffinitySchedulingStrategy(actor.greeting.node, soft=False)
+        reference = self._tail.options(scheduling_strategy=strategy).remote(actor.greeting.output)
         try:
-            text = str(ray.get(asked, timeout=_TAIL_SECONDS))
+            text = str(ray.get(reference, timeout=_TAIL_SECONDS))
         except ray.exceptions.RayError:
             return ""
         return f"; the last lines of {actor.greeting.output}:\n{text}" if text else ""
 
     def say_room(self) -> None:
-        """Say once that workers wait for CPUs or GPUs, and what is free."""
+        """Report once that workers wait for CPUs or GPUs, and the free ones."""
         now, waiting = time.monotonic(), sum(actor.greeting is None for actor in self.all)
         if not waiting:
             self._placed = now
-        if self._said_room or now < self._placed + _PLACE_SECONDS:
+        if self._room_reported or now < self._placed + _ROOM_SECONDS:
             return
-        self._said_room = True
-        free, wanted = self.connection.free, f"{self._cluster.cpus:g} CPU and {self._cluster.gpus:g} GPU"
+        self._room_reported = True
+        free, needed = self.connection.free, f"{self._cluster.cpus:g} CPU and {self._cluster.gpus:g} GPU"
         room = f"free are {free.get('CPU', 0):g} CPU and {free.get('GPU', 0):g} GPU"
         if not any(self._fits(node) for node in self.connection.nodes.values()):
             room += ", and no node has as much"
-        self._say(f"{waiting} of {len(self.all)} workers do not run yet (each takes {wanted}); {room}")
+        self._say(f"{waiting} of {len(self.all)} workers do not run yet (each takes {needed}); {room}")
 
     def close(self) -> None:
         """End the workers, the ones at work as well, and leave the cluster."""
@@ -333,7 +337,7 @@ class Actors(Generic[Item]):
 
 
 def _remote(cluster: Cluster) -> tuple[Any, Any]:
-    """Return what starts workers, and what reads the end of a file: told to the head once, since that waits for it."""
+    """Return the remote class of workers and the remote function for log tails; registered once, as that blocks."""
     import ray
 
     worker = ray.remote(
@@ -349,14 +353,14 @@ def _remote(cluster: Cluster) -> tuple[Any, Any]:
 
 
 def cause_of(error: Exception) -> str:
-    """Return how a process ended, as far as Ray tells."""
+    """Return how a process ended, from Ray's error."""
     import ray
 
     text = str(error)
     if isinstance(error, ray.exceptions.OutOfMemoryError) or "memory monitor" in text:
         return "ended by Ray for using too much memory: lower --jobs or --max-memory, or raise --cpus-per-job"
-    if found := re.search(r"exit code (-?\d+)", text):
-        return f"exit code {found[1]}"
+    if match := re.search(r"exit code (-?\d+)", text):
+        return f"exit code {match[1]}"
     return "it crashed, or was killed, most likely for using too much memory"
 
 

@@ -1,7 +1,7 @@
-"""Workers on the nodes of a Ray cluster: each may die, hang or vanish with its node, and costs nobody else an item.
+"""Pool of workers on the nodes of a Ray cluster; a worker that dies, hangs or loses its node costs no other item.
 
-Items are handed out by this process alone, two or a few at a time to each worker. Work may be done twice; a result is
-returned once: what comes from a worker that was given up is not looked at.
+This process alone submits items, two or a few at a time to each worker. An item may be worked on twice, but its result
+is returned once: answers of a worker that was given up are ignored.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from vmmetrics.engines.pool import DEFAULT_TIMEOUT, LOADING_TIMEOUT, Answer, Ite
 from vmmetrics.errors import SetupError, StoppedError
 
 MAX_ITEM_BYTES = 10 * 10**6
-"""Of what is sent to a worker for one item."""
+"""Bytes sent to a worker for one item."""
 DRAIN_SECONDS = 10.0
-"""How long items in hand may go on when the run is interrupted."""
+"""Seconds that running items get when the run is interrupted."""
 DEPTHS = (2, 8)
 """Items in hand of a worker: one at work and one to follow, or as many as it does in a second where they are short."""
 _TICK_SECONDS = 0.2  # between two looks at clocks and nodes
@@ -36,15 +36,15 @@ class RayPool(Generic[Item, Answer]):
     """Workers on a Ray cluster, with the methods of :class:`~vmmetrics.engines.pool.Pool`.
 
     Args:
-        start: Makes the handler of a worker; importable on every node, as what it holds.
+        start: Makes the handler of a worker; importable on every node, as are its arguments.
         jobs: Most workers; fewer while the cluster has no room, and more again as nodes join.
-        cluster: Which, and what a worker takes of it.
+        cluster: The cluster, and the resources of a worker.
         expected: Configuration that the handler of every worker must state; a node with another is refused. None takes
             that of the first one.
         timeout: Seconds that an item may take; its worker is killed then.
         environment: Variables that workers get.
-        say: Is told what a person should know: refused nodes, room that does not come.
-        ahead: Whether something can be done for an item before its turn.
+        say: Receives messages for the user: refused nodes, missing resources.
+        ahead: True if something can be done for an item before its turn.
 
     Raises:
         SetupError: See :class:`~vmmetrics.engines.connection.Connection`.
@@ -116,7 +116,7 @@ class RayPool(Generic[Item, Answer]):
         if len(pickled := pickle.dumps(item)) > MAX_ITEM_BYTES:
             size = f"{len(pickled) / 1e6:.1f} MB to send to a worker, more than {MAX_ITEM_BYTES / 1e6:.0f} MB"
             self._results.append(
-                Result(item, None, f"It takes {size}; write it to a file first, or use --engine local")
+                Result(item, None, f"The clip takes {size}; write it to a file first, or use --engine local")
             )
         else:
             self._queue.append(ClusterJob(item, pieces_of(pickled)))
@@ -132,18 +132,18 @@ class RayPool(Generic[Item, Answer]):
 
         Raises:
             SetupError: No node can do the work; the results that came with it are returned first.
-            StoppedError: The head of the cluster is gone; likewise.
+            StoppedError: The head of the cluster does not answer; results that came with it are returned first.
         """
         until = None if timeout is None else time.monotonic() + timeout
         while True:
             try:
-                self._go_on()
+                self._process()
             except SetupError as error:
                 self._trouble = error
             if self._trouble is None and self._actors.connection.lost:
                 self._trouble = StoppedError(
-                    f"The head of the Ray cluster at {self._actors.connection.address} is gone; what was done is kept, "
-                    "and once the cluster is up the same command resumes"
+                    f"The head of the Ray cluster at {self._actors.connection.address} does not answer any more; "
+                    "results so far are saved: once the cluster is up, run the same command again to resume"
                 )
             if self._results or (self._trouble is None and until is not None and time.monotonic() >= until):
                 results, self._results = self._results, []
@@ -155,12 +155,12 @@ class RayPool(Generic[Item, Answer]):
         """Stop the workers, the ones at work as well, and leave the cluster."""
         self._actors.close()
 
-    def _go_on(self) -> None:
-        """Take in what has come, and hand out more unless this is the end."""
+    def _process(self) -> None:
+        """Process the replies that have arrived, and submit more items unless draining."""
         ending = self._trouble is not None or self._actors.connection.lost
         self._receive(0 if self._results or ending else _TICK_SECONDS)
         if not ending:
-            self._look_after_workers()
+            self._check_workers()
             self._hand_out()
 
     # Handing out.
@@ -173,7 +173,7 @@ class RayPool(Generic[Item, Answer]):
                 self._actors.start()
         for actor in self._actors.all:
             actor.reserved = any(job.alone for _, job in actor.calls)
-        waiting = [job for job in self._queue if job.alone and not self._give_alone(job)]
+        waiting = [job for job in self._queue if job.alone and not self._submit_alone(job)]
         usual = deque(job for job in self._queue if not job.alone)
         takers = [actor for actor in self._actors.all if actor.ready and not actor.reserved]
         for level in range(self._depth):
@@ -193,12 +193,12 @@ class RayPool(Generic[Item, Answer]):
             self._announce(actor)
 
     def _announce(self, actor: ClusterActor[Item]) -> None:
-        """Tell a worker of the item after the one at work."""
+        """Announce to a worker the item after the running one."""
         job = actor.calls[1][1] if len(actor.calls) > 1 else None
         if job is not None and len(job.pieces) == 1 and self._ahead(job.item):
             actor.handle.ahead.options(concurrency_group="watch").remote(job.pieces[0])
 
-    def _give_alone(self, job: ClusterJob[Item]) -> bool:
+    def _submit_alone(self, job: ClusterJob[Item]) -> bool:
         """Give a job to a worker that has nothing else, on a node where it did not kill one if there is such."""
         tried = {node for node, _ in job.deaths}
         ready = [actor for actor in self._actors.all if actor.ready and not actor.reserved]
@@ -219,7 +219,7 @@ class RayPool(Generic[Item, Answer]):
     # Taking in.
 
     def _receive(self, timeout: float) -> None:
-        """Take in all that has come; where nothing has, wait so long for the first."""
+        """Process all replies that have arrived; without any, wait for the first up to the timeout."""
         import ray
 
         waited = {actor.next: actor for actor in self._actors.all if actor.next is not None}
@@ -233,7 +233,7 @@ class RayPool(Generic[Item, Answer]):
             self._take(waited[reference], reference)
 
     def _take(self, actor: ClusterActor[Item], reference: Any) -> None:
-        """Take in what a worker answered, or that it is gone."""
+        """Process the answer of a worker, or its death."""
         import ray
 
         try:
@@ -245,17 +245,17 @@ class RayPool(Generic[Item, Answer]):
                 return
             value = ("error", text, None, 0.0, 0)
         except ray.exceptions.RayError as error:
-            self._bury(actor, error)
+            self._worker_died(actor, error)
             return
         if not actor.calls:
             self._actors.prepare(actor, value)
             return
         kind, answer, note, seconds, left = value
         try:
-            asked = [actor.handle.rest.options(concurrency_group="watch").remote() for _ in range(left)]
-            rest = ray.get(asked, timeout=_GET_SECONDS)
+            references = [actor.handle.rest.options(concurrency_group="watch").remote() for _ in range(left)]
+            rest = ray.get(references, timeout=_GET_SECONDS)
         except ray.exceptions.RayError as error:  # it died meanwhile
-            self._bury(actor, error)
+            self._worker_died(actor, error)
             return
         _, job = actor.calls.popleft()
         actor.seconds = 0.0
@@ -267,18 +267,18 @@ class RayPool(Generic[Item, Answer]):
         elif kind == "error":
             self._results.append(Result(job.item, None, answer, note, seconds, worker=actor.name))
         else:  # something is missing on its node
-            self._take_back([job, *self._actors.drop(actor)])
+            self._requeue([job, *self._actors.drop(actor)])
             self._actors.give_up(actor, kind, answer)
 
-    def _take_back(self, jobs: Sequence[ClusterJob[Item]]) -> None:
+    def _requeue(self, jobs: Sequence[ClusterJob[Item]]) -> None:
         """Put jobs that were not done before the others."""
         if not self._draining:
             self._queue.extendleft(reversed(jobs))
 
     # Deaths and lateness.
 
-    def _bury(self, actor: ClusterActor[Item], error: Exception) -> None:
-        """Take in that a worker is gone; where its node lives, the first item in its hand may be to blame."""
+    def _worker_died(self, actor: ClusterActor[Item], error: Exception) -> None:
+        """Process the death of a worker; if its node lives, its first item may be the cause."""
         import ray
 
         unreachable = ray.exceptions.ActorUnavailableError, ray.exceptions.GetTimeoutError
@@ -286,42 +286,44 @@ class RayPool(Generic[Item, Answer]):
         jobs = self._actors.drop(actor)
         if not jobs:
             if not lost and not actor.ready:
-                why = f"its workers die while they load their models ({cause_of(error)}){self._actors.printed(actor)}"
-                self._actors.give_up(actor, "died", why if actor.greeting else str(error))
+                reason = (
+                    f"its workers die while they load their models ({cause_of(error)}){self._actors.printed(actor)}"
+                )
+                self._actors.give_up(actor, "died", reason if actor.greeting else str(error))
             return
-        self._take_back(jobs[1:])  # they were not begun
+        self._requeue(jobs[1:])  # they were not begun
         if not lost:
-            self._blame(actor, jobs[0], cause_of(error))
+            self._retry_or_fail(actor, jobs[0], cause_of(error))
             return
         job = jobs[0]
         job.moves += 1
         if job.moves > _MOVES:
-            why = f"{job.moves} workers were lost with this clip in hand, the last on {actor.name}"
-            self._results.append(Result(job.item, None, why, worker=actor.name))
+            reason = f"{job.moves} workers were lost while they scored this clip, the last on {actor.name}"
+            self._results.append(Result(job.item, None, reason, worker=actor.name))
         else:
-            self._take_back([job])
+            self._requeue([job])
 
-    def _blame(self, actor: ClusterActor[Item], job: ClusterJob[Item], cause: str) -> None:
-        """Have a job whose worker ended tried again alone, or where that ended as often as may be, let it fail."""
+    def _retry_or_fail(self, actor: ClusterActor[Item], job: ClusterJob[Item], cause: str) -> None:
+        """Retry a job whose worker died, alone on a worker; let it fail once its retries are used up."""
         if job.alone:
             job.deaths.append((str(actor.node), f"{actor.name}: {cause}"))
         job.alone, job.since = True, time.monotonic()
         if len(job.deaths) < self._retries:
-            self._take_back([job])
+            self._requeue([job])
             return
         causes = "; ".join(cause for _, cause in job.deaths)
-        why = f"The worker process died on this clip ({causes}){self._actors.printed(actor)}"
-        self._results.append(Result(job.item, None, why, worker=actor.name))
+        reason = f"The worker process died on this clip ({causes}){self._actors.printed(actor)}"
+        self._results.append(Result(job.item, None, reason, worker=actor.name))
 
-    def _look_after_workers(self) -> None:
-        """Give up workers that are late or whose node is gone, and say where there is no room for more."""
+    def _check_workers(self) -> None:
+        """Give up workers that are late or lost their node, and report missing resources."""
         now = time.monotonic()
         passed = min(now - self._last, 5 * _TICK_SECONDS)  # time in which this process was stopped is not counted
         self._last = now
         late = []
         for actor in list(self._actors.all):
             if not self._actors.node_lives(actor):
-                self._bury(actor, RuntimeError("the node is gone"))
+                self._worker_died(actor, RuntimeError("the node is gone"))
                 continue
             actor.seconds += passed if actor.calls or actor.greeting is not None else 0.0
             if actor.calls and actor.seconds > self._timeout:
@@ -334,27 +336,27 @@ class RayPool(Generic[Item, Answer]):
         self._actors.say_room()
 
     def _end_late(self, late: Sequence[ClusterActor[Item]]) -> None:
-        """Kill workers that have been at an item for too long, unless they say that they were loading models."""
+        """Kill workers that exceed the timeout of an item, unless they were loading models."""
         import ray
 
-        asked = {actor.handle.clock.options(concurrency_group="watch").remote(): actor for actor in late}
-        ray.wait(list(asked), num_returns=len(asked), timeout=_ASK_SECONDS)
-        for reference, actor in asked.items():
+        references = {actor.handle.clock.options(concurrency_group="watch").remote(): actor for actor in late}
+        ray.wait(list(references), num_returns=len(references), timeout=_ASK_SECONDS)
+        for reference, actor in references.items():
             try:
                 actor.seconds, loading, note = ray.get(reference, timeout=0)
             except ray.exceptions.RayError:  # it, or its node, is stopped, or in code that lets no other thread run
                 job, *rest = self._actors.drop(actor)
-                self._take_back(rest)
-                self._blame(actor, job, f"no answer for {actor.seconds:.0f} s")
+                self._requeue(rest)
+                self._retry_or_fail(actor, job, f"no answer for {actor.seconds:.0f} s")
                 continue
             if actor.seconds <= self._timeout and loading <= LOADING_TIMEOUT:
                 continue
             job, *rest = self._actors.drop(actor)
             if loading > LOADING_TIMEOUT:
-                self._take_back([job, *rest])
+                self._requeue([job, *rest])
                 self._actors.give_up(actor, "refused", _SLOW)
                 continue
-            self._take_back(rest)
+            self._requeue(rest)
             seconds = round(actor.seconds, 3)
-            why = too_late(self._timeout)
-            self._results.append(Result(job.item, None, why, note, seconds, True, actor.name))
+            reason = too_late(self._timeout)
+            self._results.append(Result(job.item, None, reason, note, seconds, True, actor.name))

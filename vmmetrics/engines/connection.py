@@ -1,4 +1,4 @@
-"""A connection to a Ray cluster, or to one of this process alone, and a watch over its head and nodes."""
+"""Connection to a Ray cluster, or to one started by this process, with a watch over its head and nodes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from typing import Any
 from vmmetrics.errors import SetupError, os_reason
 
 INSTALL = 'pip install "vmmetrics[ray]"'
-"""What installs Ray."""
+"""Command that installs Ray."""
 STORE_BYTES = 100 * 10**6
 """Object store of a cluster that this process starts: tasks and answers take a few kilobytes each."""
 _HARD_EXIT_SECONDS = "300"  # after which Ray ends a process whose head is gone; 60 is too short for large tables
@@ -35,7 +35,7 @@ _MODE, _TOKEN = "RAY_AUTH_MODE", "RAY_AUTH_TOKEN"
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A Ray cluster whose nodes work, and what each worker takes of it.
+    """A Ray cluster, and the resources of each worker.
 
     Attributes:
         address: ``auto`` for the cluster that this machine belongs to, ``HOST:PORT`` of its head, or None for one that
@@ -76,12 +76,12 @@ def _host_and_port(address: str) -> tuple[str, int] | None:
 
 
 def _is_here(host: str) -> bool:
-    """Whether a host is this machine: whether its address can be bound."""
+    """Return True if a host is this machine, that is, its address can be bound."""
     try:
-        found = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)
     except OSError:
         return False
-    for family, kind, protocol, _, address in found:
+    for family, kind, protocol, _, address in addresses:
         with contextlib.suppress(OSError), socket.socket(family, kind, protocol) as trial:
             trial.bind((address[0], 0))
             return True
@@ -89,7 +89,7 @@ def _is_here(host: str) -> bool:
 
 
 def _check_token(address: str) -> None:
-    """Refuse a head on another machine unless it asks for a token: whoever reaches it could run code on all nodes.
+    """Refuse a head on another machine without tokens: anyone who reaches it could run code on all nodes.
 
     Raises:
         SetupError: It is not asked for.
@@ -97,14 +97,14 @@ def _check_token(address: str) -> None:
     split = _host_and_port(address)
     if split is not None and not _is_here(split[0]) and os.environ.get(_MODE) != "token":
         raise SetupError(
-            f"The Ray cluster at {address} is on another machine, and {_MODE} is not set to token: without tokens "
-            f"whoever reaches it can run code there; start it with {_MODE}=token and set the same here, with {_TOKEN} "
-            "or RAY_AUTH_TOKEN_PATH ('ray get-auth-token --generate' makes one)"
+            f"The Ray cluster at {address} is on another machine, and {_MODE} is not set to token: without a "
+            f"token, anyone who reaches it can run code there; start it with {_MODE}=token and set the same here, with "
+            f"{_TOKEN} or RAY_AUTH_TOKEN_PATH ('ray get-auth-token --generate' makes one)"
         )
 
 
 def _check_answers(address: str) -> None:
-    """Make sure that somebody listens at an address: Ray itself tries for a quarter of an hour.
+    """Check that something listens at an address; Ray itself would try for a quarter of an hour.
 
     Raises:
         SetupError: Nobody does.
@@ -120,8 +120,8 @@ def _check_answers(address: str) -> None:
         ) from error
 
 
-def _found_address() -> str:
-    """Return the address that Ray takes for ``auto``; that word where it finds none, of which it says why itself."""
+def _detected_address() -> str:
+    """Return the address that Ray takes for ``auto``; ``"auto"`` where it finds none."""
     with contextlib.suppress(Exception):
         from ray._private.services import canonicalize_bootstrap_address
 
@@ -130,20 +130,35 @@ def _found_address() -> str:
 
 
 def check_cluster(cluster: Cluster) -> None:
-    """Make sure, without loading Ray, that a cluster may be connected to, and that its head is there.
+    """Check that a cluster may be connected to and that its head answers; loads Ray only to resolve ``auto``.
 
     Raises:
         SetupError: Ray is not installed, nothing answers, or it is on another machine and takes no token.
     """
-    if cluster.address is not None:
-        _check_token(cluster.address)
+    address = cluster.address
+    if address is not None:
+        _check_token(address)
     check_installed()
-    if cluster.address is not None:
-        _check_answers(cluster.address)
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # Ray reads both once, when it is imported
+    os.environ.setdefault("RAY_gcs_rpc_server_reconnect_timeout_s", _HARD_EXIT_SECONDS)
+    if address == "auto":
+        import ray
+
+        if ray.is_initialized():
+            return
+        address = _detected_address()
+        if address == "auto":
+            raise SetupError(
+                "No Ray cluster runs on this machine: start one with 'ray start --head', or give the address of its "
+                "head with --address HOST:PORT"
+            )
+        _check_token(address)
+    if address is not None:
+        _check_answers(address)
 
 
 def check_installed() -> None:
-    """Refuse to go on without Ray.
+    """Check that Ray is installed.
 
     Raises:
         SetupError: It is not installed.
@@ -156,10 +171,10 @@ class Connection:
     """The connection; one at a time in a process.
 
     Args:
-        cluster: To what.
+        cluster: The cluster.
 
     Attributes:
-        address: Of the head.
+        address: Address of the head.
 
     Raises:
         SetupError: Ray is not installed, there is no such cluster, it is of another version, or takes no token.
@@ -167,8 +182,6 @@ class Connection:
 
     def __init__(self, cluster: Cluster) -> None:
         check_cluster(cluster)
-        os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-        os.environ.setdefault("RAY_gcs_rpc_server_reconnect_timeout_s", _HARD_EXIT_SECONDS)
         if cluster.address is None and "ray" not in sys.modules:  # which reads them once
             os.environ.setdefault("RAY_worker_niceness", "0")  # as workers of the local engine, instead of 15
             os.environ.setdefault(_MODE, "token")
@@ -183,8 +196,6 @@ class Connection:
                 "cluster and give its address"
             )
         if self._owned:
-            if cluster.address == "auto":
-                _check_answers(_found_address())
             _connect(cluster)
         self.address = str(ray.get_runtime_context().gcs_address)
         try:
@@ -203,12 +214,12 @@ class Connection:
 
     @property
     def lost(self) -> bool:
-        """Whether the head refuses connections, or no longer answers."""
+        """True if the head refuses connections or no longer answers."""
         return self._refused >= _REFUSALS or self._silent > _SILENT_SECONDS
 
     @property
     def in_doubt(self) -> bool:
-        """Whether the head did not answer just now, so that asking it anything may block."""
+        """True if the head did not answer just now, so that a request may block."""
         return self._refused > 0 or self._silent > _DOUBT_SECONDS
 
     @property
@@ -219,7 +230,7 @@ class Connection:
 
     @property
     def free(self) -> Mapping[str, float]:
-        """What no worker has, by Ray's name of it (``CPU``, ``GPU``)."""
+        """Free resources by Ray's name (``CPU``, ``GPU``)."""
         with self._lock:
             return dict(self._free)
 
@@ -237,7 +248,7 @@ class Connection:
                 self._refused += 1
 
     def _watch_nodes(self) -> None:
-        """Keep the list of nodes; in a thread, since asking a head that is gone blocks."""
+        """Update the list of nodes; in a thread, since requests to a lost head block."""
         import ray
 
         while not self._closing.wait(_POLL_SECONDS):
@@ -282,12 +293,12 @@ def _connect(cluster: Cluster) -> None:
         where = "start here" if cluster.address is None else f"be reached at {cluster.address}"
         text = " ".join(str(error).split())
         if "version mismatch" in text.lower():
-            here = f"Ray {ray.__version__}, Python {platform.python_version()}"
-            text = f"its Ray or Python is of another version than here ({here}): {text}"
+            versions = f"Ray {ray.__version__}, Python {platform.python_version()}"
+            text = f"its Ray or Python is of another version than here ({versions}): {text}"
         elif "Failed to connect" in text:
-            text += f"; something listens there: most likely it takes another token ({_TOKEN} or RAY_AUTH_TOKEN_PATH)"
+            text += f"; a server answers there, most likely with another token ({_TOKEN} or RAY_AUTH_TOKEN_PATH)"
         raise SetupError(f"The Ray cluster cannot {where}: {text[:_TEXT]}") from error
-    _quieten()
+    _silence_ray()
 
 
 @contextlib.contextmanager
@@ -303,8 +314,8 @@ def _own_signals() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _quieten() -> None:
-    """Keep what Ray says of dead workers off stdout, where results go; the errors of clips say it."""
+def _silence_ray() -> None:
+    """Keep Ray's messages on dead workers off stdout, which is for results; clips have them as errors."""
     with contextlib.suppress(ImportError):
         from ray._private import worker
 

@@ -1,4 +1,4 @@
-"""What runs on the nodes of a cluster: a worker with its handler, and a look at the node for ``doctor``."""
+"""Code that runs on the nodes of a cluster: a worker with its handler, and the check of a node for ``doctor``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from vmmetrics.utils.loading import loading, on_loading
 from vmmetrics.utils.storage import provenance
 
 PIECE_BYTES = 90_000
-"""Of a call or its result: from 100 KB on Ray would put it into the object store of a node."""
+"""Bytes of a call or its result: from 100 KB on Ray would put it into the object store of a node."""
 _TAIL_LINES, _TAIL_BYTES = 20, 4000  # of a worker's output, in the error of a clip
 _RAYS = (":job_id:", ":actor_name:", ":task_name:")  # lines that Ray writes for itself
 _FREE_SHARE = 0.9  # of its part of a GPU that a worker must find free
@@ -36,7 +36,7 @@ _MEGABYTES = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Greeting:
-    """What a worker says of itself before it loads anything.
+    """Identity of a worker, sent before it loads anything.
 
     Attributes:
         node: Ray's name of its node.
@@ -44,7 +44,7 @@ class Greeting:
         pid: Process there.
         python: Version of Python.
         code: Hash of the package's code.
-        output: File that has what the worker prints, or None.
+        output: File with the worker's output, or None.
         clock: Seconds since 1970 there.
     """
 
@@ -63,7 +63,7 @@ class Greeting:
 
 
 def code_hash() -> str:
-    """Return eight letters for all code of this package."""
+    """Return a hash of eight letters of all code of this package."""
     return provenance.source_hash(provenance.PACKAGE, (".",))
 
 
@@ -218,15 +218,15 @@ def _take_share(gpus: float) -> None:
         if free >= _FREE_SHARE * share * total:
             break
         if time.monotonic() > deadline:
-            found = f"{free / 1e9:.1f} of {total / 1e9:.1f} GB are free on {torch.cuda.get_device_name()}"
-            raise BusyError(f"{found}, and --gpus-per-job {gpus:g} needs {share * total / 1e9:.1f} GB")
+            memory = f"{free / 1e9:.1f} of {total / 1e9:.1f} GB are free on {torch.cuda.get_device_name()}"
+            raise BusyError(f"{memory}, and --gpus-per-job {gpus:g} needs {share * total / 1e9:.1f} GB")
         time.sleep(1)
     if share < 1:
         torch.cuda.set_per_process_memory_fraction(share)
 
 
 def _output() -> str | None:
-    """File that this process prints its errors to."""
+    """Return the file that this process prints its errors to."""
     try:
         path = os.readlink("/proc/self/fd/2")  # noqa: PTH115 - a pipe is no path
     except OSError:
@@ -247,7 +247,7 @@ def tail(path: str) -> str:
 
 
 def describe_node() -> dict[str, Any]:
-    """Return what a node has: host, versions, code, memory of its GPUs, and scratch disk."""
+    """Return the properties of a node: host, versions, code, memory of its GPUs, and scratch disk."""
     scratch = tempfile.gettempdir()
     disk = shutil.disk_usage(scratch)
     return {
@@ -269,8 +269,8 @@ def _gpus() -> list[dict[str, Any]]:
     if (command := shutil.which(_NVIDIA_SMI[0])) is None:
         return []
     try:
-        asked = subprocess.run([command, *_NVIDIA_SMI[1:]], capture_output=True, text=True, timeout=20, check=True)  # noqa: S603
-        rows = [[cell.strip() for cell in line.split(",")] for line in asked.stdout.splitlines() if line.strip()]
+        output = subprocess.run([command, *_NVIDIA_SMI[1:]], capture_output=True, text=True, timeout=20, check=True)  # noqa: S603
+        rows = [[cell.strip() for cell in line.split(",")] for line in output.stdout.splitlines() if line.strip()]
         return [
             {"name": name, "bytes": int(total) * _MEGABYTES, "free": int(free) * _MEGABYTES}
             for name, total, free in rows

@@ -1,4 +1,4 @@
-"""Worker processes that may die, hang or be stopped: each costs the item it has in hand, and is replaced."""
+"""Pool of worker processes; one that dies or hangs costs its item alone, and is replaced."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ Note = Callable[[Any], None]
 
 
 class Handler(Protocol[ItemIn, AnswerOut]):
-    """Works on items, inside a worker."""
+    """Handler of items, inside a worker."""
 
     def load(self, item: ItemIn) -> None:
-        """Load what an item needs; its clock starts afterwards, and stands in ``utils.loading.loading``."""
+        """Load the models of an item; its timeout starts afterwards, and pauses in ``utils.loading.loading``."""
 
     def handle(self, item: ItemIn, note: Note) -> AnswerOut:
         """Work on an item; ``note`` sends something ahead that stays known if the worker dies."""
@@ -53,10 +53,10 @@ class Result(Generic[Item, Answer]):
     Attributes:
         item: The item.
         answer: What the handler returned; None where its worker died or was killed.
-        failure: Why there is no answer.
+        failure: Reason why there is no answer.
         note: What the handler noted, or None.
-        seconds: How long the worker was at it.
-        late: Whether the worker was killed for taking too long.
+        seconds: Seconds that the worker spent on it.
+        late: True if the worker was killed for taking too long.
         worker: Host and process of the worker, where it is not one of this machine.
     """
 
@@ -88,10 +88,10 @@ class Pool(Generic[Item, Answer]):
 
     Args:
         start: Makes the handler of a worker; must be importable there.
-        jobs: How many workers, at least 1; started when there is work for them.
+        jobs: Number of workers, at least 1; started when there is work for them.
         timeout: Seconds that an item may take; its worker is killed then.
-        log: File that takes what the libraries in the workers print; None leaves it on stderr.
-        needs: What an item needs loaded; a worker that has it must answer within ``timeout``.
+        log: File for the stderr of the workers; None leaves it as it is.
+        needs: Returns the models that an item needs; a worker that has loaded them must answer within ``timeout``.
     """
 
     def __init__(
@@ -156,14 +156,14 @@ class Pool(Generic[Item, Answer]):
         if self._watch is None:
             self._watch = threading.Thread(target=self._watch_clocks, name="worker clocks", daemon=True)
             self._watch.start()
-        ours, theirs = self._context.Pipe()
-        process = self._context.Process(target=_work, args=(theirs, self._start_handler, self._log), daemon=True)
-        worker: _Worker[Item] = _Worker(process, ours)
-        with _interrupts_held_back():
+        parent_end, child_end = self._context.Pipe()
+        process = self._context.Process(target=_work, args=(child_end, self._start_handler, self._log), daemon=True)
+        worker: _Worker[Item] = _Worker(process, parent_end)
+        with _interrupts_deferred():
             process.start()
             with self._lock:
                 self._workers.append(worker)
-        theirs.close()  # so that reading ends when the worker dies
+        child_end.close()  # so that reading ends when the worker dies
         return worker
 
     def collect(self, timeout: float | None = None) -> Sequence[Result[Item, Answer]]:
@@ -192,7 +192,7 @@ class Pool(Generic[Item, Answer]):
         try:
             kind, value = worker.connection.recv()
         except (EOFError, OSError):
-            return self._bury(worker, item)
+            return self._worker_died(worker, item)
         if kind == "loading":
             with self._lock:
                 if not worker.late:  # its clocks tell what it was late with
@@ -210,9 +210,11 @@ class Pool(Generic[Item, Answer]):
             return Result(item, answer, failure, worker.note, round(worker.seconds, 3))
         return None
 
-    def _bury(self, worker: _Worker[Item], item: Item) -> Result[Item, Answer]:
+    def _worker_died(self, worker: _Worker[Item], item: Item) -> Result[Item, Answer]:
         if worker.late and worker.loading_seconds > LOADING_TIMEOUT:
-            raise SetupError(f"A worker did not load its models within {LOADING_TIMEOUT:g} s; start again")
+            raise SetupError(
+                f"A worker did not load its models within {LOADING_TIMEOUT:g} s; run the same command again"
+            )
         code = self._drop(worker)
         failure = too_late(self._timeout) if worker.late else _cause_of_death(code, self._log)
         return Result(item, None, failure, worker.note, round(worker.seconds, 3), worker.late)
@@ -225,7 +227,7 @@ class Pool(Generic[Item, Answer]):
         return _end(worker.process)
 
     def _watch_clocks(self) -> None:
-        """Kill late workers: in a thread, since a pipe to a stopped process can block whoever uses it."""
+        """Kill late workers; in a thread, since a pipe to a stopped process can block."""
         last = time.monotonic()
         while not self._closing.wait(_TICK_SECONDS):
             now = time.monotonic()
@@ -256,17 +258,17 @@ class Pool(Generic[Item, Answer]):
 
 
 def usable_cores() -> int:
-    """Return how many processors this process may use."""
+    """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def too_late(timeout: float) -> str:
-    """Return why an item failed whose worker was killed after so many seconds."""
-    return f"It took longer than {timeout:g} s; raise --timeout if it may take that long"
+    """Return the failure of an item whose worker was killed after a timeout."""
+    return f"It took longer than {timeout:g} s; raise --timeout if it needs more"
 
 
 def checked_timeout(timeout: float | None, jobs: int) -> float | None:
-    """Seconds that a clip may take with so many workers; without any there is no bound.
+    """Return the timeout of a clip in seconds for a number of workers; None without workers.
 
     Raises:
         ValueError: A timeout without workers, not above 0 or not finite.
@@ -289,7 +291,7 @@ def _kill(process: SpawnProcess) -> None:
 
 
 def _reaped(process: int) -> bool:
-    """Whether a process was waited for; its number may then be that of another process or group."""
+    """Return True if a process was waited for; its number may then be that of another process or group."""
     try:
         os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
@@ -309,11 +311,8 @@ def _end(process: SpawnProcess) -> int | None:
 
 def _cause_of_death(code: int | None, log: Path | None) -> str:
     if code is not None and code < 0:
-        try:
-            name = signal.Signals(-code).name
-        except ValueError:
-            name = str(-code)
-        cause = f"killed by signal {name}"
+        names = {number.value: number.name for number in signal.Signals}
+        cause = f"killed by signal {names.get(-code, -code)}"
         if -code == getattr(signal, "SIGKILL", None):
             cause += ", most likely for using too much memory: lower --max-memory or --jobs"
     else:
@@ -322,7 +321,7 @@ def _cause_of_death(code: int | None, log: Path | None) -> str:
 
 
 @contextlib.contextmanager
-def _interrupts_held_back() -> Iterator[None]:
+def _interrupts_deferred() -> Iterator[None]:
     """Block SIGINT while a worker starts; the parent handles it."""
     if sys.platform == "win32":
         yield

@@ -61,13 +61,13 @@ def score(
             address (``"s3://bucket/clips"``), a list of clips (``"clips.jsonl"``, ``"urls.txt"``), an array or tensor
             (a batch axis is fine), a :class:`~vmmetrics.clip.Clip`, a list of one kind (paths, or arrays and clips),
             or a ``datasets.Dataset`` with a column of videos.
-        preset: Which models.
-        protocol: Which definition, ``"vmmetrics"`` or ``"vmbench"``.
-        metrics: Keys of the metrics wanted.
+        preset: Set of models, ``"embedded"`` or ``"vmbench"``.
+        protocol: Definition of the metrics, ``"vmmetrics"`` or ``"vmbench"``.
+        metrics: Keys of the metrics.
         cas_model: Checkpoint of a classifier for CAS, such as ``vmmetrics cas train`` writes; None takes the preset's.
-        prompts: Prompt list for clips on disk and in data sets; None looks beside them and in the rows.
+        prompts: Prompt list for clips on disk and in data sets; None reads files beside the clips, and the rows.
         subject: What every clip is about.
-        out: Run directory to keep everything in and to resume from; None keeps nothing.
+        out: Run directory to write to and to resume from; None writes nothing.
         jobs: Worker processes; 0 scores in this process. Scores do not depend on it. Workers are spawned, so a
             script that asks for them needs ``if __name__ == "__main__":``.
         timeout: Seconds that a worker may spend on a clip once its models are loaded; the clip then fails, and the
@@ -78,14 +78,14 @@ def score(
         layout: Axes of arrays, such as ``"TCHW"``.
         assume_fps: Frames per second where a source states none; None takes the reader's default.
         max_memory: Bytes that one clip may take while it is scored; None takes the reader's default.
-        follow_links: Whether symlinks may lead out of the folders given; those that do are errors otherwise.
+        follow_links: True if symlinks may lead out of the folders given; those that do are errors otherwise.
         plugins: Python files that register metrics of one's own (:func:`vmmetrics.metrics.register`); every worker
             runs them. Their keys then go among ``metrics``.
         tf32: Let a GPU round the factors of float32 matrix products to TF32: faster, and scores differ a little.
-        scratch: Where clips from addresses lie until they are read; None takes 10 GiB of the temporary folder.
-        relist: Whether to list addresses again although ``out`` has a list of them.
-        keep_overlays: Whether what the models saw (masks, tracks, skeletons, camera) is kept in ``out`` for drawing.
-        listener: Is told of every clip that is done.
+        scratch: Folder for downloads until they are read; None takes 10 GiB of the temporary folder.
+        relist: List addresses again although ``out`` has a list of them.
+        keep_overlays: Store masks, tracks, skeletons and camera in ``out`` for drawing.
+        listener: Called for every finished clip.
         cluster: A Ray cluster whose nodes score, ``jobs`` workers at most; None scores on this machine.
 
     Returns:
@@ -96,7 +96,7 @@ def score(
             above 0 or not finite.
         SetupError: A path does not exist, something the preset needs is missing, or ``out`` holds another run.
         ClipError: An array is no clip.
-        StoppedError: The cluster is gone; what was scored is in ``out``.
+        StoppedError: The cluster does not answer any more; results so far are in ``out``.
     """
     jobs = max(jobs, 1) if cluster is not None else jobs
     checked_timeout(timeout, jobs)
@@ -139,7 +139,7 @@ def tasks_of(
     keep: Path | None = None,
     relist: bool = False,
 ) -> list[Task]:
-    """The tasks of what :func:`score` takes: paths, arrays and clips, or a data set.
+    """Return the tasks of the input of :func:`score`: paths, arrays and clips, or a data set.
 
     Raises:
         SetupError: A path does not exist, or arrays are given a prompt list.
@@ -151,5 +151,7 @@ def tasks_of(
     if all(isinstance(item, str | os.PathLike) for item in items):
         return tasks_of_paths(items, settings.metrics, prompts, subject, follow_links, keep=keep, relist=relist)[0]
     if prompts is not None:
-        raise SetupError("A prompt list is for files and data sets; give arrays theirs: Clip(frames, ..., prompt=...)")
+        raise SetupError(
+            "A prompt list applies to files and data sets; pass the prompt of an array as Clip(frames, ..., prompt=...)"
+        )
     return tasks_of_arrays(items, settings.metrics, subject, fps=fps, layout=layout, **dict(settings.reading))

@@ -1,4 +1,4 @@
-"""What an installation has, what it lacks, and the command that mends it."""
+"""Check of an installation: what is present, what is missing, and the command that installs it."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ _REINSTALL = "pip install --force-reinstall vmmetrics"
 
 
 class Finding(NamedTuple):
-    """One thing looked at.
+    """Result of one check.
 
     Attributes:
-        name: What.
-        good: Whether it is as it should be; None where it is absent and may be.
-        text: What was found.
-        cure: Command that mends it, or None.
+        name: Thing that was checked.
+        good: True if it works, False if not, None for an optional part that is absent.
+        text: Details.
+        cure: Command that fixes it, or None.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Finding(NamedTuple):
 
 
 def check_up() -> dict[str, list[Finding]]:
-    """Look at packages, extras, weights, presets and the machine; findings by heading."""
+    """Check packages, extras, weights, presets and the machine; return findings by heading."""
     return {
         "Machine": [_machine()],
         "Packages": [_package(name, module) for name, module in _NEEDED.items()],
@@ -96,21 +96,21 @@ def _weight(name: str) -> Finding:
         path = weight_path(name)
     except SetupError as error:
         return Finding(name, False, str(error), _REINSTALL)
-    return Finding(name, True, f"{path}, {entry.bytes / 1e6:.1f} MB, {entry.licence}, SHA-256 as shipped")
+    return Finding(name, True, f"{path}, {entry.bytes / 1e6:.1f} MB, {entry.licence}, SHA-256 verified")
 
 
 def _published(entry: Published) -> Finding:
-    """What is here of a published checkpoint; that nothing is, is no fault."""
-    found = inspect(entry, effort="sizes")
-    if found.whole:
-        return Finding(entry.name, True, f"{found.path}, {entry.licence}")
-    if not found.files and not found.faults:
-        return Finding(entry.name, None, f"not in {found.folder}; needed by {entry.used_by}", found.command)
-    return Finding(entry.name, False, found.problem, found.command)
+    """Report the state of a published checkpoint; one that was never fetched is no fault."""
+    inspection = inspect(entry, effort="sizes")
+    if inspection.whole:
+        return Finding(entry.name, True, f"{inspection.path}, {entry.licence}")
+    if not inspection.files and not inspection.faults:
+        return Finding(entry.name, None, f"not in {inspection.folder}; needed by {entry.used_by}", inspection.command)
+    return Finding(entry.name, False, inspection.problem, inspection.command)
 
 
 def _preset(name: str) -> Finding:
-    """Whether a preset scores a clip of a moving square, from perception to scores."""
+    """Score a synthetic clip of a moving square with a preset, from perception to scores."""
     y, x = np.mgrid[:64, :64]
     frames = np.stack([np.where(abs(x - 16 - 4 * t) + abs(y - 32) < 12, 230, 40 + x // 2) for t in range(6)])
     try:
@@ -129,4 +129,4 @@ def _folder() -> Finding:
     here = Path.cwd()
     if os.access(here, os.W_OK):
         return Finding(str(here), True, "runs can be written here")
-    return Finding(str(here), False, "cannot be written to; name another place with --out")
+    return Finding(str(here), False, "not writable; choose another directory with --out")

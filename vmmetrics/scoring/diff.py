@@ -1,4 +1,4 @@
-"""Two runs side by side, clip by clip: what changed from one to the other, and whether chance would do as much.
+"""Comparison of two runs clip by clip, with significance tests.
 
 The prompt is the unit, as on a leaderboard: differences of the clips of one prompt are averaged first.
 """
@@ -27,13 +27,13 @@ from vmmetrics.utils.statistics.paired import contributions, holm, resampled_mea
 from vmmetrics.utils.storage import provenance
 
 LEVEL = 0.05
-"""A p below which a difference counts as shown."""
-_TOLD_ELSEWHERE = (*DECISIVE, "label", "comparable", "motion_index")  # the index is made anew from the scores
+"""p below which a difference is significant."""
+_REPORTED_ELSEWHERE = (*DECISIVE, "label", "comparable", "motion_index")  # the index is rebuilt from the scores
 
 
 @dataclass(frozen=True, slots=True)
 class MeanDifference:
-    """How far the mean of a metric moved, on the clips that have a score in both runs.
+    """Difference of a metric's mean between two runs, on the clips that have a score in both.
 
     Attributes:
         model: The model; None for all clips.
@@ -43,13 +43,13 @@ class MeanDifference:
         before: Mean in the first run, over prompts; None without such clips.
         after: Mean in the second run.
         difference: ``after`` less ``before``.
-        low: Lower end of its 95 % interval, prompts drawn; None for fewer than two prompts.
+        low: Lower end of its 95 % bootstrap interval over prompts; None for fewer than two prompts.
         high: Upper end.
         p: Two-sided, of a sign-flip test over prompts; None without such clips.
-        p_holm: The same, raised for all metrics of this model (Holm).
+        p_holm: The same, Holm-corrected over all metrics of this model.
         lost: Clips with a score in the first run alone.
         gained: Clips with a score in the second run alone.
-        lower_is_better: Whether a fall is an improvement.
+        lower_is_better: True if a fall is an improvement.
     """
 
     model: str | None
@@ -69,7 +69,7 @@ class MeanDifference:
 
     @property
     def worsened(self) -> bool:
-        """Whether the second mean is the worse one, by chance or not."""
+        """True if the second mean is worse; says nothing about significance."""
         return self.difference is not None and (self.difference > 0 if self.lower_is_better else self.difference < 0)
 
 
@@ -88,18 +88,18 @@ class ClipPair:
 
 @dataclass(frozen=True, slots=True)
 class RunDifference:
-    """What changed from one run to another.
+    """Comparison of two runs: means, paired clips, and clips that only one of them has.
 
     Attributes:
-        label: Preset, protocol, and what the scores may be compared with.
+        label: Preset, protocol, and comparability of the scores.
         metrics: The metrics of both runs, and ``"motion_index"`` first where there is one.
         pairs: The clips that both runs have.
-        paired_by: How many of them were paired by what.
+        paired_by: Number of pairs by kind of match.
         gone: Clips of the first run alone.
         new: Clips of the second run alone.
         failed: Clips that failed in the second run and not in the first, with the reason.
         differences: All clips first, then every model where there are several; metrics in their order.
-        notes: What a reader has to know.
+        notes: Remarks for the reader.
     """
 
     label: str
@@ -115,7 +115,7 @@ class RunDifference:
     def tested(self, metric: str) -> list[MeanDifference]:
         """Return the differences of a metric, or of ``"any"``, of every model, or of all clips where there is one.
 
-        Their ``p_holm`` is raised for all that are returned.
+        Their ``p_holm`` is Holm-corrected over all that are returned.
 
         Raises:
             ValueError: The runs do not both have the metric.
@@ -124,18 +124,18 @@ class RunDifference:
             raise ValueError(
                 f"expected any or one of {', '.join(self.metrics)}, which both runs have, but got {metric!r}"
             )
-        several = any(found.model is not None for found in self.differences)
+        several = any(difference.model is not None for difference in self.differences)
         rows = [d for d in self.differences if (d.model is not None) == several and metric in ("any", d.metric)]
         return _raised(rows)
 
     def worse(self, metric: str = INDEX) -> list[MeanDifference]:
-        """Return those of :meth:`tested` that fell by more than chance does (p below 0.05 after Holm)."""
+        """Return those of :meth:`tested` that got significantly worse (p below 0.05 after Holm)."""
         return [d for d in self.tested(metric) if d.worsened and d.p_holm is not None and d.p_holm < LEVEL]
 
     def most_changed(self, count: int) -> list[ClipPair]:
         """Return the clips whose first metric changed most, largest change first; unchanged ones are left out."""
         changes = [(abs(change), pair) for pair in self.pairs if (change := pair.difference(self.metrics[0]))]
-        return [pair for _, pair in sorted(changes, key=lambda found: -found[0])[:count]]
+        return [pair for _, pair in sorted(changes, key=lambda difference: -difference[0])[:count]]
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as plain values: the differences, and a line per clip."""
@@ -149,7 +149,7 @@ class RunDifference:
         ]
         fields = ("label", "metrics", "paired_by", "gone", "new", "failed", "notes")
         plain = {name: getattr(self, name) for name in fields}
-        return {**plain, "differences": [asdict(found) for found in self.differences], "clips": clips}
+        return {**plain, "differences": [asdict(difference) for difference in self.differences], "clips": clips}
 
 
 def diff(
@@ -163,22 +163,24 @@ def diff(
     Args:
         before: Run directory.
         after: Another, scored with the same preset, protocol, models and weights.
-        across_versions: Compare scores that mean different things, too; a note says which.
+        across_versions: Compare scores of different metric versions, too; a note names them.
 
     Raises:
-        SetupError: One is no run, the runs were not scored alike, or they have no clip or no metric in common.
+        SetupError: One is not a run, the runs have different settings, or they have no clip or no metric in common.
     """
     paths = (Path(before), Path(after))
     headers = [read_run_json(path) for path in paths]
     warnings: list[str] = []
     records = [read_records(path, warnings) for path in paths]
     metrics, lower, notes = _common(headers, paths)
-    mixed = differing([(str(path), versions_of(found)) for path, found in zip(paths, records, strict=True)])
+    mixed = differing([(str(path), versions_of(of_run)) for path, of_run in zip(paths, records, strict=True)])
     if mixed and not across_versions:
         lines = (f"  {line}" for line in mixed.values())
-        raise SetupError("Scores of the runs mean different things; --across-versions compares them:", *lines)
-    notes += [f"The scores mean different things: {line}" for line in mixed.values()]
-    pairs, how, gone, new = _paired(*records)
+        raise SetupError(
+            "The runs have different metric versions; to compare them anyway, add --across-versions:", *lines
+        )
+    notes += [f"Different metric versions: {line}" for line in mixed.values()]
+    pairs, paired_by, gone, new = _paired(*records)
     if not pairs:
         raise SetupError(f"No clip of {paths[1]} is in {paths[0]}, by name, content or prompt: nothing to compare")
     if any(pair.difference(INDEX) is not None for pair in pairs):
@@ -193,11 +195,11 @@ def diff(
         label=str(headers[1]["configuration"].get("label", "")),
         metrics=metrics,
         pairs=tuple(pairs),
-        paired_by=how,
+        paired_by=paired_by,
         gone=tuple(record.clip for record in gone),
         new=tuple(record.clip for record in new),
         failed=failed,
-        differences=tuple(d for model, found in groups for d in _differences(model, found, metrics, lower)),
+        differences=tuple(d for model, paired in groups for d in _differences(model, paired, metrics, lower)),
         notes=(*notes, *warnings),
     )
 
@@ -205,34 +207,36 @@ def diff(
 def _common(
     headers: Sequence[Mapping[str, Any]], paths: tuple[Path, Path]
 ) -> tuple[tuple[str, ...], frozenset[str], list[str]]:
-    """The metrics that both runs have, those of which less is better, and what else differs; refused where it decides.
+    """Return the common metrics, those where lower is better, and notes; refuse runs that are not comparable.
 
     Raises:
-        SetupError: The runs were not scored alike, or have no metric in common.
+        SetupError: The runs have different settings, or no metric in common.
     """
     names = (str(paths[0]), str(paths[1]))
     first, second = (header["configuration"] for header in headers)
-    found, wanted = ({name: part.get(name) for name in DECISIVE} for part in (first, second))
-    if different := provenance.differences(found, wanted, names=names):
+    first_decisive, second_decisive = ({name: part.get(name) for name in DECISIVE} for part in (first, second))
+    if different := provenance.differences(first_decisive, second_decisive, names=names):
         lines = (f"  {line}" for line in different)
-        raise SetupError("The runs were not scored alike, so their scores cannot be compared:", *lines)
-    found, wanted = ({n: value for n, value in part.items() if n not in _TOLD_ELSEWHERE} for part in (first, second))
-    notes = [f"The runs were not made alike: {line}" for line in provenance.differences(found, wanted, names=names)]
+        raise SetupError("The runs were scored with different settings and cannot be compared:", *lines)
+    first_rest, second_rest = (
+        {n: value for n, value in part.items() if n not in _REPORTED_ELSEWHERE} for part in (first, second)
+    )
+    notes = [f"The runs differ in {line}" for line in provenance.differences(first_rest, second_rest, names=names)]
     parts = [header.get("parts", {}) for header in headers]
-    odd = {name for name in parts[0].keys() & parts[1].keys() if parts[0][name] != parts[1][name]}
-    notes += [f"{name} is left out: the runs define it differently" for name in sorted(odd)]
-    both = in_order({*headers[0]["metrics"]} & {*headers[1]["metrics"]} - odd)
+    differing_parts = {name for name in parts[0].keys() & parts[1].keys() if parts[0][name] != parts[1][name]}
+    notes += [f"{name} is left out: the runs define it differently" for name in sorted(differing_parts)]
+    both = in_order({*headers[0]["metrics"]} & {*headers[1]["metrics"]} - differing_parts)
     if not both:
         raise SetupError(f"{paths[0]} and {paths[1]} have no metric in common")
     single = in_order({*headers[0]["metrics"]} ^ {*headers[1]["metrics"]})
-    notes += [f"In one run alone: {', '.join(map(label, single))}"] if single else []
+    notes += [f"In only one of the runs: {', '.join(map(label, single))}"] if single else []
     return both, frozenset(headers[1].get("lower_is_better", ())), notes
 
 
 def _paired(
     before: Sequence[Record], after: Sequence[Record]
 ) -> tuple[list[ClipPair], dict[str, int], list[Record], list[Record]]:
-    """The clips of both runs, how many were paired by what, and what is left of each."""
+    """Return the pairs of clips, the number of pairs by kind of match, and the unpaired clips of each run."""
     alone = all(len({record.model for record in records}) == 1 for records in (before, after))
     rules: list[tuple[str, Callable[[Record], Hashable]]] = [
         ("name", lambda record: record.clip),
@@ -243,21 +247,21 @@ def _paired(
         rules.append(("name within its model", name_in_model))
     rules.append(("prompt", lambda record: record.prompt and (alone or record.model, " ".join(record.prompt.split()))))
     pairs: list[ClipPair] = []
-    how: dict[str, int] = {}
+    counts: dict[str, int] = {}
     left, right = list(before), list(after)
     for name, key in rules:
         first, second = _once(left, key), _once(right, key)
         matched = [ClipPair(first[value], record) for value, record in second.items() if value in first]
         if matched:
-            how[name] = len(matched)
+            counts[name] = len(matched)
             pairs += matched
-            taken = {id(record) for pair in matched for record in (pair.before, pair.after)}
-            left, right = ([r for r in side if id(r) not in taken] for side in (left, right))
-    return sorted(pairs, key=lambda pair: pair.after.clip), how, left, right
+            used = {id(record) for pair in matched for record in (pair.before, pair.after)}
+            left, right = ([r for r in side if id(r) not in used] for side in (left, right))
+    return sorted(pairs, key=lambda pair: pair.after.clip), counts, left, right
 
 
 def _once(records: Iterable[Record], key: Callable[[Record], Hashable]) -> dict[Hashable, Record]:
-    """The records by their key, where only one has it."""
+    """Return the records by their key, where only one has it."""
     keyed = [(value, record) for record in records if (value := key(record))]
     times = Counter(value for value, _ in keyed)
     return {value: record for value, record in keyed if times[value] == 1}
@@ -270,7 +274,7 @@ def _why(record: Record) -> str:
 def _differences(
     model: str | None, pairs: Sequence[ClipPair], metrics: Sequence[str], lower: frozenset[str]
 ) -> list[MeanDifference]:
-    """The differences of one group of clips; the same prompts are drawn for every metric."""
+    """Return the differences of one group of clips; the same prompts are drawn for every metric."""
     prompts: dict[str, list[ClipPair]] = {}
     for pair in pairs:
         prompt = pair.after.prompt or pair.before.prompt
@@ -279,8 +283,8 @@ def _differences(
     first, second = np.full(shape, np.nan), np.full(shape, np.nan)
     for row, clips in enumerate(prompts.values()):
         for column, metric in enumerate(metrics):
-            found = [(score_of(clip.before, metric), score_of(clip.after, metric)) for clip in clips]
-            both = [(a, b) for a, b in found if a is not None and b is not None]
+            scores = [(score_of(clip.before, metric), score_of(clip.after, metric)) for clip in clips]
+            both = [(a, b) for a, b in scores if a is not None and b is not None]
             if both:
                 first[row, column], second[row, column] = np.mean(both, axis=0)
     samples = resampled_means((second - first)[None])[:, 0]
@@ -300,22 +304,22 @@ def _one(
     samples: FloatArray,
     lower: bool,
 ) -> MeanDifference:
-    """One difference, from (P,) means of prompts in both runs, NaN where there are none, and (R,) of its samples."""
-    there = [(score_of(p.before, metric) is not None, score_of(p.after, metric) is not None) for p in pairs]
-    counted = Counter(there)
+    """Return one difference from the (P,) prompt means of both runs (NaN where missing) and (R,) bootstrap values."""
+    scored = [(score_of(p.before, metric) is not None, score_of(p.after, metric) is not None) for p in pairs]
+    counted = Counter(scored)
     clips, lost, gained = counted[True, True], counted[True, False], counted[False, True]
-    known = ~np.isnan(first)
-    prompts = int(known.sum())
+    measured = ~np.isnan(first)
+    prompts = int(measured.sum())
     if not prompts:
         return MeanDifference(model, metric, 0, 0, *(None,) * 7, lost, gained, lower)
     low, high = percentile_interval(samples) if prompts > 1 else (None, None)
-    before, after = float(first[known].mean()), float(second[known].mean())
-    p = sign_flip_p(contributions((second - first)[known, None]))
+    before, after = float(first[measured].mean()), float(second[measured].mean())
+    p = sign_flip_p(contributions((second - first)[measured, None]))
     moved = (before, after, after - before, low, high, p, None)
     return MeanDifference(model, metric, clips, prompts, *moved, lost, gained, lower)
 
 
 def _raised(rows: Sequence[MeanDifference]) -> list[MeanDifference]:
-    """The rows with their p raised for all of them."""
+    """Return the rows with Holm-corrected p values."""
     raised = iter(holm([row.p for row in rows if row.p is not None]))
     return [row if row.p is None else replace(row, p_holm=next(raised)) for row in rows]

@@ -1,4 +1,4 @@
-"""What changed between two runs, for people."""
+"""Tables and verdict for a comparison of two runs."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ _NAMED = 5  # clips of a kind in a line
 _DIGITS = 3
 
 
-def diff_parts(found: RunDifference) -> list[Part]:
-    """Return means before and after, the clips that changed most, and what there is to say about it."""
+def diff_parts(difference: RunDifference) -> list[Part]:
+    """Return tables of the means before and after and of the clips that changed most, and remarks."""
     caption = (
-        "Means over prompts, of clips with a score in both runs; after less before [95 % interval over prompts], p of "
-        "a sign-flip test, Holm over the metrics of a row's model."
+        "Means over prompts of the clips with a score in both runs; difference: after − before [95 % interval over "
+        "prompts]; p: sign-flip test, Holm-corrected over the metrics of a row's model."
     )
-    models = any(d.model is not None for d in found.differences)
+    models = any(d.model is not None for d in difference.differences)
     columns = (*(["model"] if models else []), "metric", "clips", "before", "after", "difference", "p", "Holm")
-    means = DisplayTable("differences", found.label, caption, heads(*columns, texts=2 if models else 1))
-    for d in (d for d in found.differences if d.clips):
+    means = DisplayTable("differences", difference.label, caption, heads(*columns, texts=2 if models else 1))
+    for d in (d for d in difference.differences if d.clips):
         change = DisplayCell(_signed(d.difference), bounds(d.low, d.high, _DIGITS))
         name = head(d.metric) + (" (lower is better)" if d.lower_is_better else "")
         figures = (number(d.before, _DIGITS), number(d.after, _DIGITS), change, p_value(d.p), p_value(d.p_holm))
         means.add(*([d.model or "all"] if models else []), name, str(d.clips), *figures)
-    changed = found.most_changed(SHOWN_CLIPS)
-    remarks = Lines("remarks", "Clips", (*_pairing(found), *_lost(found.differences), *found.notes))
-    return [means, *([_clips(found, changed)] if changed else []), remarks]
+    changed = difference.most_changed(SHOWN_CLIPS)
+    remarks = Lines("remarks", "Clips", (*_pairing(difference), *_lost(difference.differences), *difference.notes))
+    return [means, *([_clips(difference, changed)] if changed else []), remarks]
 
 
-def _clips(found: RunDifference, changed: Iterable[ClipPair]) -> DisplayTable:
-    first, *others = found.metrics
+def _clips(difference: RunDifference, changed: Iterable[ClipPair]) -> DisplayTable:
+    first, *others = difference.metrics
     columns = heads("clip", f"{head(first)} before", "after", "difference", *(f"Δ {head(other)}" for other in others))
     table = DisplayTable("clips", f"Clips whose {head(first)} changed most", "", columns)
     for pair in changed:
         scores = (number(score_of(side, first), _DIGITS) for side in (pair.before, pair.after))
-        table.add(pair.after.clip, *scores, *(_signed(pair.difference(metric)) for metric in found.metrics))
+        table.add(pair.after.clip, *scores, *(_signed(pair.difference(metric)) for metric in difference.metrics))
     return table
 
 
@@ -50,61 +50,67 @@ def _signed(value: float | None) -> str:
     return f"+{text}" if value is not None and value > 0 and float(text) else text
 
 
-def _pairing(found: RunDifference) -> list[str]:
-    how = ", ".join(f"{clips} by {what}" for what, clips in found.paired_by.items())
-    same = sum(pair.before.sha256 == pair.after.sha256 and pair.after.sha256 is not None for pair in found.pairs)
-    lines = [f"{_clip_count(len(found.pairs))} in both runs, paired {how}; {same} of them the same file"]
-    sides: Mapping[str, tuple[str, ...]] = {"new": found.new, "gone": found.gone}
+def _pairing(difference: RunDifference) -> list[str]:
+    counts = ", ".join(f"{clips} by {what}" for what, clips in difference.paired_by.items())
+    same = sum(pair.before.sha256 == pair.after.sha256 and pair.after.sha256 is not None for pair in difference.pairs)
+    lines = [f"{_clip_count(len(difference.pairs))} in both runs, paired {counts}; {same} of them the same file"]
+    sides: Mapping[str, tuple[str, ...]] = {"new": difference.new, "gone": difference.gone}
     lines += [f"{len(names)} {what}: {listed(names, _NAMED)}" for what, names in sides.items() if names]
-    reasons = [f"{clip} ({why})" for clip, why in found.failed.items()]
+    reasons = [f"{clip} ({reason})" for clip, reason in difference.failed.items()]
     return [*lines, *([f"{len(reasons)} failed now: {listed(reasons, _NAMED)}"] if reasons else [])]
 
 
 def _lost(differences: Iterable[MeanDifference]) -> list[str]:
-    """Scores that only one run has: no mean above holds them."""
-    whole = [d for d in differences if d.model is None]
-    lost = [f"{head(d.metric)} {d.lost}" for d in whole if d.lost]
-    gained = [f"{head(d.metric)} {d.gained}" for d in whole if d.gained]
-    lines = [f"Clips with a score before and none now, in no mean above: {', '.join(lost)}"] if lost else []
-    return [*lines, *([f"Clips with a score now and none before: {', '.join(gained)}"] if gained else [])]
+    """Return lines on clips that only one run has a score of; they are in no mean."""
+    overall = [d for d in differences if d.model is None]
+    lost = [f"{head(d.metric)} {d.lost}" for d in overall if d.lost]
+    gained = [f"{head(d.metric)} {d.gained}" for d in overall if d.gained]
+    lines = [f"Clips that lost their score (in no mean above): {', '.join(lost)}"] if lost else []
+    return [*lines, *([f"Clips that gained a score (in no mean above): {', '.join(gained)}"] if gained else [])]
 
 
-def verdict(found: RunDifference, metric: str) -> tuple[bool, str]:
-    """Return whether a run holds up against the one before it in a metric, or in any, and a line that says why.
+def verdict(difference: RunDifference, metric: str) -> tuple[bool, str]:
+    """Return True if a run is not significantly worse than the one before in a metric (or in any), and the reason.
 
-    Without a clip that has a score in both runs nothing was shown to hold up, so it does not; nor where clips that
-    had a score failed.
+    A run fails the comparison, too, if no clip has a score in both runs, or if clips that had a score failed.
 
     Raises:
         ValueError: The runs do not both have the metric.
     """
-    tested, worse = found.tested(metric), found.worse(metric)
+    tested, worse = difference.tested(metric), difference.worse(metric)
     name = "any metric" if metric == "any" else head(metric)
-    failed = _failed(found, {d.metric for d in tested})
+    failed = _failed(difference, {d.metric for d in tested})
     empty = [d for d in tested if not d.clips and (d.lost or metric != "any")]
     if worse:
-        return False, f"failed: worse in {'; '.join(map(_told, worse))}"
+        return False, f"failed: worse in {'; '.join(map(_change_text, worse))}"
     if failed:
         which = f"{_clip_count(len(failed))} with a score in the first run: {listed(failed, _NAMED)}"
-        return False, f"failed: {name} failed now for {which}"
+        return False, f"failed: {name} could not be computed now for {which}"
     if empty:
         what = ", ".join(f"{head(d.metric)}{_of(d)}" for d in empty)
         return False, f"failed: no clip has a score in both runs in {what}"
-    known = [d for d in tested if d.clips]
-    fewest = min(d.prompts for d in known)
+    measured = [d for d in tested if d.clips]
+    fewest = min(d.prompts for d in measured)
     least = 2.0 ** (1 - fewest)  # the p of differences that all have one sign
-    few = f", and {fewest} prompts are too few to show it" if least * len(known) >= LEVEL else ""
-    gone = f"; {_clip_count(len(found.gone))} of the first run left out, as the second lacks them" if found.gone else ""
+    few = f", and {fewest} prompts are too few to show it" if least * len(measured) >= LEVEL else ""
+    only_first = (
+        f"; {_clip_count(len(difference.gone))} of the first run left out, as the second lacks them"
+        if difference.gone
+        else ""
+    )
     lost = max(d.lost for d in tested)
     less = f"; {_clip_count(lost)} with a score in the first run left out, without one in the second" if lost else ""
-    return True, f"passed: not shown to be worse in {name}{few}: {'; '.join(map(_told, known))}{gone}{less}"
+    return (
+        True,
+        f"passed: not shown to be worse in {name}{few}: {'; '.join(map(_change_text, measured))}{only_first}{less}",
+    )
 
 
-def _failed(found: RunDifference, metrics: Collection[str]) -> list[str]:
-    """The clips that lost their score in one of these metrics because they failed."""
+def _failed(difference: RunDifference, metrics: Collection[str]) -> list[str]:
+    """Return the clips that lost their score in one of these metrics because they failed."""
     return [
         pair.after.clip
-        for pair in found.pairs
+        for pair in difference.pairs
         if any(score_of(pair.before, metric) is not None and _fails(pair.after, metric) for metric in metrics)
     ]
 
@@ -114,7 +120,7 @@ def _fails(record: Record, metric: str) -> bool:
     return score_of(record, metric) is None and (record.error is not None or errors)
 
 
-def _told(d: MeanDifference) -> str:
+def _change_text(d: MeanDifference) -> str:
     interval = bounds(d.low, d.high, _DIGITS)
     change = " ".join(filter(None, (_signed(d.difference), interval)))
     return f"{head(d.metric)}{_of(d)} {change} over {_clip_count(d.clips)}, p {p_value(d.p_holm)}"

@@ -28,26 +28,26 @@ from vmmetrics.utils.storage.journal import Journal, encode
 from vmmetrics.utils.storage.lock import CONFIGURATION, JOURNAL, ByteLocks, Locked
 
 GROUP_LINES, GROUP_SECONDS = 64, 0.5
-"""Outcomes that are written together, and how long the first of them waits for the others."""
+"""Outcomes that are written together, and seconds that the first of them waits for others."""
 
 # The system's locks do not tell two users within one process apart, so each process opens a directory once.
 _open_here: set[Path] = set()
 
 
 class RunDirectory(Locked):
-    """One run on disk, shared by every process that opened it: a new one, or one to go on with.
+    """One run on disk, new or resumed, shared by every process that opened it.
 
     Args:
         path: The directory; made if absent.
         configuration: What every score of the run depends on.
-        session: What to record about this start: ``metrics`` and anything else worth knowing.
+        session: Fields to record about this start: ``metrics`` and others.
         parts: What single scores depend on, by name; may be added to later, but not changed.
         delay: Seconds that an outcome may wait for others to be written with; 0 writes each at once.
 
     Attributes:
         path: The directory.
-        begun: Length of ``scores.jsonl`` when it was opened: what lies beyond is of this session, or beside it.
-        warnings: What was found damaged, in words.
+        begun: Bytes of ``scores.jsonl`` when it was opened; later lines are of this session or of a parallel one.
+        warnings: Texts on damaged lines.
 
     Raises:
         SetupError: The directory holds a run of another configuration, or something else, or cannot be written.
@@ -71,7 +71,7 @@ class RunDirectory(Locked):
         self._in_doubt = False
         self._index: RunIndex | None = None
         if self.path in _open_here:
-            raise SetupError(f"This process has {self.path} open already")
+            raise SetupError(f"{self.path} is already open in this process")
         self._scores, self._events, self._states = (Journal(self.path / name) for name in (SCORES, EVENTS, STATES))
         self._posters = Journal(self.path / POSTERS)
         try:
@@ -101,7 +101,7 @@ class RunDirectory(Locked):
             run = _joined(self.path, configuration, parts) | {"format": FORMAT}  # what format 1 wrote is read as it is
             now = json.loads(json.dumps(configuration))
             if changed := provenance.differences(now, run["configuration"]):  # the release, then
-                self.warnings.append(f"another release goes on with the run: {', '.join(changed)}")
+                self.warnings.append(f"the run is resumed with other versions: {', '.join(changed)}")
                 run["configuration"] = now
         run["metrics"] = list(in_order([*run["metrics"], *session.get("metrics", ())]))
         run |= described({**run.get("parts", {}), **parts})
@@ -113,15 +113,15 @@ class RunDirectory(Locked):
         """Note how many clips of the session were settled before it, and where its outcomes and later ones begin."""
         self._note(begin={"settled": settled, "offset": self.begun})
 
-    def _note(self, **about: Any) -> None:
+    def _note(self, **fields: Any) -> None:
         """Note something of this session."""
         with self._locks.holding(CONFIGURATION):
             run = read_run_json(self.path)
-            run["sessions"][self._session] |= about
+            run["sessions"][self._session] |= fields
             write_json(self.path / "run.json", run)
 
     def end(self) -> None:
-        """Note that the session did all that it was started for; one that was stopped or killed never is."""
+        """Note that the session is complete; one that was stopped or killed never is."""
         self._note(ended=provenance.now())
         with self._locks.holding(JOURNAL):
             self._entries.flush()  # for who reads next
@@ -132,12 +132,12 @@ class RunDirectory(Locked):
         return self._index
 
     def refresh(self) -> None:
-        """Take in what other processes appended since."""
+        """Read the lines that other processes appended since."""
         with self._locks.holding(JOURNAL):
             self._entries.update()
 
     def entries(self, keys: Sequence[str]) -> dict[str, Entry]:
-        """Return what is on the disk of the clips with these keys, as of the last :meth:`refresh`."""
+        """Return the entries of the clips with these keys on disk, as of the last :meth:`refresh`."""
         return self._entries.entries(keys)
 
     def newest(self, key: str) -> Record | None:
@@ -157,46 +157,46 @@ class RunDirectory(Locked):
         def offsets() -> Iterator[int]:
             rest = iter(keys)
             while block := list(islice(rest, KEYS)):
-                found = self._entries.offsets_of(block)
-                yield from (found[key] for key in block)
+                by_key = self._entries.offsets_of(block)
+                yield from (by_key[key] for key in block)
 
         return RunRecords(self._scores.path, offsets())
 
     def append(self, record: Record, events: Mapping[str, Any], pictures: Pictures | None = None) -> Record:
-        """Keep the outcome of one clip; it is on the disk after ``delay`` seconds at the latest.
+        """Store the outcome of one clip; it is on disk after ``delay`` seconds at the latest.
 
         That holds as long as :meth:`commit_due` is called; :meth:`commit` writes at once.
 
         Args:
-            record: What was found now.
+            record: The new record.
             events: Metric to events and series, as :func:`vmmetrics.scoring.record.result_to_json` gives them.
-            pictures: What pages and pictures show of the clip.
+            pictures: Poster and overlay of the clip.
 
         Returns:
-            The record as written: with what was known about the clip's other metrics. Where it holds what no file can
-            (NaN, an object that is no JSON), the clip's record is an error instead.
+            The record as written, merged with older scores of other metrics. Where it holds what no file can
+            (NaN, an object that is not JSON), the clip's record is an error instead.
         """
-        whole, lines, poster = record.over(self.newest(record.key)), b"", b""
+        merged, lines, poster = record.over(self.newest(record.key)), b"", b""
         try:
-            values = whole.to_json()
+            values = merged.to_json()
             convert(Record, values)  # nothing is written that would not be read
             if events:
-                about = {name: getattr(record, name) for name in ("clip", "path", "sha256", "frames", "fps")}
-                lines = encode({**about, "metrics": dict(events)})
+                fields = {name: getattr(record, name) for name in ("clip", "path", "sha256", "frames", "fps")}
+                lines = encode({**fields, "metrics": dict(events)})
             line = encode(values)
             if pictures is not None and record.sha256 is not None:
                 poster = self._keep(record, record.sha256, pictures)
         except (ValueError, TypeError) as error:
             texts = {name: getattr(record, name) for name in _TEXTS}  # and nothing else of it
-            whole, lines = Record(**texts, error=f"The record cannot be written: {error}"), b""
-            line = encode(whole.to_json())
+            merged, lines = Record(**texts, error=f"The record cannot be written: {error}"), b""
+            line = encode(merged.to_json())
         before = self._waiting.get(record.key)
-        self._waiting[record.key] = _Outcome(whole, line, (before.events if before else b"") + lines, poster)
+        self._waiting[record.key] = _Outcome(merged, line, (before.events if before else b"") + lines, poster)
         self._commit_soon()
-        return whole
+        return merged
 
     def _keep(self, record: Record, sha256: str, pictures: Pictures) -> bytes:
-        """Keep the overlay of a clip; return the line of its poster."""
+        """Store the overlay of a clip; return the line of its poster."""
         if pictures.overlay:
             keep_overlay(self.path, sha256, pictures.overlay)
         if not pictures.poster:
@@ -204,17 +204,17 @@ class RunDirectory(Locked):
         return encode(poster_line(record.clip, record.path, sha256, pictures.poster))
 
     def note_state(self, key: str, sha256: str, state: State) -> None:
-        """Keep that a file which looks changed has the content that was scored, so that it is not hashed again."""
+        """Note that a file with a new modification time has the scored content, so that it is not hashed again."""
         self._notes.append({"key": key, "sha256": sha256, "state": dict(state)})
         self._commit_soon()
 
     def _commit_soon(self) -> None:
-        """Write now, or where something was written just before, together with what comes until it may be again."""
+        """Write now, or after a pause since the last write, together with outcomes that arrive until then."""
         self._due = min(self._due, self._committed + self._delay)
         self.commit_due()
 
     def commit_due(self) -> float:
-        """Write what has waited long enough, or is enough; return the seconds until then, infinite for nothing."""
+        """Write outcomes that are due; return the seconds until the next ones are, infinite without any."""
         left = self._due - time.monotonic()
         if left <= 0 or len(self._waiting) + len(self._notes) >= GROUP_LINES:
             self.commit()
@@ -222,7 +222,7 @@ class RunDirectory(Locked):
         return left
 
     def commit(self) -> None:
-        """Write what waits; when this returns it is on the disk.
+        """Write all waiting outcomes; they are on disk when this returns.
 
         Raises:
             SetupError: The disk is full or failing, or files were removed.
@@ -255,14 +255,14 @@ class RunDirectory(Locked):
         return offset is not None and RunRecords(self._scores.path, [offset])[0] == outcome.record
 
     def release(self, key: str) -> None:
-        """Give a claimed clip back, once its outcome is on the disk: nobody else takes it up before."""
+        """Release the claim on a clip, once its outcome is on disk."""
         if key in self._waiting:
             self._waiting[key].released = True
         else:
             super().release(key)
 
     def close(self) -> None:
-        """Write what waits, and drop the locks."""
+        """Write all waiting outcomes, and drop the locks."""
         try:
             if self._index is not None:
                 self.commit()
@@ -295,7 +295,7 @@ _OURS = {
 def check_directory(
     path: Path, configuration: Mapping[str, Any] | None = None, parts: Mapping[str, Mapping[str, Any]] | None = None
 ) -> None:
-    """Refuse, before anything is written, what cannot become a run directory; nothing is left there.
+    """Refuse a path that cannot become a run directory; writes nothing that stays.
 
     Args:
         path: The directory.
@@ -311,7 +311,7 @@ def check_directory(
 
 
 def _joined(path: Path, configuration: Mapping[str, Any], parts: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """The run that is there.
+    """Return ``run.json`` of the directory.
 
     Raises:
         SetupError: It was scored with another configuration.
@@ -321,7 +321,7 @@ def _joined(path: Path, configuration: Mapping[str, Any], parts: Mapping[str, Ma
     for name, part in run.get("parts", {}).items():
         if name in parts:
             different += provenance.differences(json.loads(json.dumps(parts[name])), part, f"{name}.")
-    refuse(different, f"{path} was scored with another configuration", "score with what the run used")
+    refuse(different, f"{path} was scored with another configuration", "use the settings of that run")
     return run
 
 

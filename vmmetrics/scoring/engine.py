@@ -1,4 +1,4 @@
-"""Where tasks are worked on: in this process, or in workers that may die without taking the run along."""
+"""Execution of tasks: in this process, or in worker processes whose death does not end the run."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ ClipPool = Pool[_Item, _Answer] | RayPool[_Item, _Answer]
 
 
 class Engine(Protocol):
-    """Takes tasks while one is :attr:`free`, and hands back outcomes in whatever order they are done."""
+    """Takes tasks while :attr:`free` is positive, and returns outcomes in the order they are done."""
 
     @property
     def free(self) -> int:
-        """How many tasks it would take now."""
+        """Number of tasks that can be submitted now."""
 
     @property
     def busy(self) -> int:
-        """How many tasks were submitted and not collected."""
+        """Number of tasks submitted and not yet collected."""
 
     @property
     def slowest(self) -> tuple[str, float] | None:
-        """Name and seconds of the clip longest at work, or of the loading of its models; None where not known."""
+        """Name of the clip that has been scored or loading longest, and its seconds; None if unknown."""
 
     def submit(self, task: Task, following: Task | None = None) -> None:
         """Take a task, of which ``following`` most likely comes after; call only while :attr:`free` is positive."""
@@ -52,10 +52,10 @@ class Engine(Protocol):
         """
 
     def drain(self) -> float:
-        """Take no more, and return the seconds that what is at work may take until :meth:`close`."""
+        """Take no more tasks, and return the seconds that running ones get until :meth:`close`."""
 
     def close(self) -> None:
-        """Stop what is at work."""
+        """Stop running tasks."""
 
 
 def _is_remote(task: Task | None) -> bool:
@@ -63,11 +63,11 @@ def _is_remote(task: Task | None) -> bool:
 
 
 class InProcess:
-    """Works on one task at a time, right here.
+    """Scores one task at a time, in this process.
 
     Args:
         scorer: Scores.
-        ahead: Whether the following clip is read meanwhile.
+        ahead: True if the following clip is read meanwhile.
     """
 
     def __init__(self, scorer: Scorer, ahead: bool = False) -> None:
@@ -107,7 +107,7 @@ class InProcess:
 
 
 def whole_configuration(settings: Settings, suite: Scoring) -> dict[str, Any]:
-    """Return what scores depend on, those of single metrics included."""
+    """Return the configuration that scores depend on, that of single metrics included."""
     return {**settings.configuration(suite), "parts": dict(settings.parts(suite))}
 
 
@@ -148,8 +148,8 @@ class Workers:
     Args:
         settings: How they score.
         pool: The workers.
-        alone: Whether there is a single worker, which then gets the following clip too; of several, another takes it.
-        ahead: Whether it reads that clip meanwhile; clips from addresses are fetched ahead in any case.
+        alone: True if there is a single worker, which then gets the following clip too; of several, another takes it.
+        ahead: True if it reads that clip meanwhile; clips from addresses are fetched ahead in any case.
     """
 
     def __init__(self, settings: Settings, pool: ClipPool, *, alone: bool = False, ahead: bool = False) -> None:
@@ -177,7 +177,7 @@ class Workers:
         return "loading models" if loading else task.clip, seconds
 
     def submit(self, task: Task, following: Task | None = None) -> None:
-        """Hand a task, of which ``following`` most likely comes after, to the workers."""
+        """Submit a task to the workers; ``following`` is most likely the next one."""
         ahead = self._alone and (self._ahead or _is_remote(following))
         self._pool.submit((task, following if ahead else None))
 
@@ -197,16 +197,16 @@ class Workers:
         if following is not None and not result.late:
             self._pool.submit((task, None))  # alone, to see which of the two clips its worker died on
             return None
-        known = {"sha256": result.note, "error": result.failure, "seconds": result.seconds}
-        known |= {"worker": result.worker} if result.worker is not None else {}
-        return Outcome(task, task.record(self._settings, **known))
+        fields = {"sha256": result.note, "error": result.failure, "seconds": result.seconds}
+        fields |= {"worker": result.worker} if result.worker is not None else {}
+        return Outcome(task, task.record(self._settings, **fields))
 
     def drain(self) -> float:
-        """Take no more; workers on a cluster may end what they are at."""
+        """Take no more tasks; workers on a cluster may finish theirs."""
         return self._pool.drain() if isinstance(self._pool, RayPool) else 0.0
 
     def close(self) -> None:
-        """Stop the workers, the ones at work as well."""
+        """Stop all workers, also in the middle of a task."""
         self._pool.close()
 
 
@@ -219,8 +219,8 @@ def local_workers(
         settings: How they score.
         jobs: How many, at least 1.
         timeout: Seconds that a clip may take once its models are loaded.
-        log: File that takes what the libraries in the workers print; None leaves it on stderr.
-        ahead: Whether the following clip is read meanwhile, where there is one worker.
+        log: File for the stderr of the workers; None leaves it as it is.
+        ahead: True if the following clip is read meanwhile, where there is one worker.
     """
     pool: ClipPool = Pool(partial(_ClipHandler, settings), jobs, timeout, log, needs=lambda item: item[0].metrics)
     return Workers(settings, pool, alone=jobs == 1, ahead=ahead)
@@ -239,11 +239,11 @@ def cluster_workers(
 
     Args:
         settings: How they score.
-        jobs: Most of them.
+        jobs: Most workers.
         timeout: Seconds that a clip may take once its models are loaded.
-        cluster: Which, and what a worker takes of it.
+        cluster: The cluster, and the resources of a worker.
         suite: The one of this process.
-        say: Is told what a person should know.
+        say: Receives messages for the user.
         addresses: Of clips that are not in the nodes' folders, one of each kind.
 
     Raises:

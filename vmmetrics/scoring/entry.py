@@ -1,4 +1,4 @@
-"""What a start has to know of a clip that was scored before, a few words of its record."""
+"""Short form of a clip's record, enough to decide on resuming whether the clip has to be scored again."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _ENCODER = json.JSONEncoder(sort_keys=True, default=str)
 
 
 class Kind(NamedTuple):
-    """What many records have in common.
+    """Part of an entry that many records share.
 
     Attributes:
         settled: Metrics that are scored or missing.
         errors: Metrics that failed.
         tags: Names of the tags.
-        versions: What the scores mean, by metric.
+        versions: Metric versions of the scores, by metric.
     """
 
     settled: frozenset[str]
@@ -37,14 +37,14 @@ def kind_of(text: str) -> Kind:
 
 
 class Entry(NamedTuple):
-    """What a start has to know of a clip.
+    """Short form of a clip's newest record.
 
     Attributes:
-        offset: Where its newest line begins.
-        sha256: Of its content, or None.
-        state: Of its file (:func:`state_text`), or None.
+        offset: Byte offset of its newest line in ``scores.jsonl``.
+        sha256: SHA-256 (hex) of its content, or None.
+        state: State of its file (:func:`state_text`), or None.
         input: Hash of prompt, subject and tags (:func:`input_hash`).
-        failed: Whether the clip failed as a whole.
+        failed: True if the clip failed as a whole.
         kind: :class:`Kind`, as JSON.
     """
 
@@ -82,7 +82,7 @@ def state_text(state: State | None) -> str | None:
 
 
 def input_hash(prompt: str | None, subject: tuple[str | None, str | None] | None, tags: Mapping[str, Any]) -> bytes:
-    """Return a hash of what is asked of a clip besides its content: prompt, noun and phrase of its subject, tags."""
+    """Return a hash of a clip's inputs besides its content: prompt, noun and phrase of its subject, tags."""
     if prompt is None and subject is None and not tags:
         return b""
     numbers = {name: float(v) if isinstance(v, int | float) else v for name, v in tags.items()}

@@ -1,4 +1,4 @@
-"""The tables of a run directory, made anew from its records and put in place in one step, a block of rows at a time."""
+"""Tables of a run directory, rebuilt from its records block by block and replaced in one step."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from vmmetrics.utils.storage.atomic import write_text, writing
 
 _BUFFER = 1 << 22  # bytes, of the many small ones that a row group is written in
 _ROWS = 20_000
-"""Rows that are held at a time: those of a row group in Parquet."""
+"""Rows in memory at a time: one row group in Parquet."""
 
 
 def export(path: Path) -> Table:
@@ -29,7 +29,7 @@ def export(path: Path) -> Table:
         path: Run directory.
 
     Returns:
-        Everything the run knows.
+        A table of all records of the run.
     """
     label = str(read_run_json(path)["configuration"].get("label", ""))
     with opened_index(path) as index:
@@ -63,7 +63,7 @@ def export(path: Path) -> Table:
 
 
 def breakdown(summary: Summary) -> str:
-    """Means by every value of every tag as CSV: tag, value, clips, metric, scored, not_applicable, mean, low, high.
+    """Return means by tag value as CSV: tag, value, clips, metric, scored, not_applicable, mean, low, high.
 
     ``low`` and ``high`` end the 95 % bootstrap interval. A value without any score in a metric has a line without mean.
     Tags of :data:`~vmmetrics.scoring.summary.MOST_VALUES` values or more are left out.

@@ -1,4 +1,4 @@
-"""Clips brought into memory, from disk or from an address, one ahead of its turn."""
+"""Reader of clips from disk or addresses, one clip ahead."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ from vmmetrics.utils.storage.scratch import Fetched, Scratch
 from vmmetrics.utils.storage.state import FileState
 from vmmetrics.video.discover import state
 
-Brought = tuple[Clip | None, Fetched | None]
+ClipAndFile = tuple[Clip | None, Fetched | None]
 
 
 class ClipReader:
-    """Reads clips; one at an address is downloaded into a scratch folder, and gone from there once it is read.
+    """Reads clips; one at an address is downloaded into a scratch folder, and removed once it is read.
 
     Args:
         scratch: The folder.
-        read: Reads a clip of a task, from the file given or from where the task says.
+        read: Reads the clip of a task, from the downloaded file or from the task's own path.
     """
 
     def __init__(self, scratch: Scratch, read: Callable[[Task, Path | None], Clip]) -> None:
         self._scratch, self._read = scratch, read
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="read ahead")
         self._lock = Lock()  # of what is ahead: a worker on a cluster hears of it in another thread
-        self._ahead: tuple[Task, object, Future[Brought]] | None = None
+        self._ahead: tuple[Task, object, Future[ClipAndFile]] | None = None
 
     def clip(self, task: Task, seen: object = None) -> tuple[Clip, Fetched | None]:
-        """Return the clip of a task, and what came from its address.
+        """Return the clip of a task, and the download of its address.
 
         Args:
             task: The task.
             seen: State of its file; what was read ahead is used if the file had the same state then.
 
         Raises:
-            ClipError: It cannot be had, changed, or cannot be read.
+            ClipError: It cannot be fetched, changed, or cannot be read.
             ScratchError: Nothing can be fetched here.
         """
         with self._lock:
             ahead, self._ahead = self._ahead, None
-        clip, fetched = self._brought(task, seen, ahead) or self._bring(task, decode=False)
+        clip, fetched = self._prefetched(task, seen, ahead) or self._fetch_clip(task, decode=False)
         try:
             return clip or self._read(task, fetched.path if fetched else None), fetched
         finally:
@@ -52,36 +52,38 @@ class ClipReader:
                 fetched.remove()
 
     def ahead(self, task: Task, decode: bool) -> None:
-        """Begin to bring a clip, unless one is on its way; what is wrong with it shows when its turn comes.
+        """Begin to fetch a clip, unless another is being fetched; errors are raised by :meth:`clip`.
 
         Args:
             task: Its task.
-            decode: Whether to read it, too; otherwise it is downloaded at most.
+            decode: Read it, too; otherwise it is downloaded at most.
         """
         if task.broken is not None or (task.uri is None and (task.path is None or not decode)):
             return
         with self._lock, contextlib.suppress(OSError):
             if self._ahead is None:
                 seen = None if task.path is None else state(task.path)
-                self._ahead = task, seen, self._thread.submit(self._bring, task, decode)
+                self._ahead = task, seen, self._thread.submit(self._fetch_clip, task, decode)
 
-    def _brought(self, task: Task, seen: object, ahead: tuple[Task, object, Future[Brought]] | None) -> Brought | None:
-        """What is ahead, if it is this clip as it is now."""
+    def _prefetched(
+        self, task: Task, seen: object, ahead: tuple[Task, object, Future[ClipAndFile]] | None
+    ) -> ClipAndFile | None:
+        """Return the clip fetched ahead if it is this one and unchanged, else None."""
         if ahead is None:
             return None
-        expected, then, coming = ahead
-        if expected.only(task.metrics) != task or then != seen:
-            if not coming.cancel():
-                coming.add_done_callback(_remove)
+        expected, expected_state, future = ahead
+        if expected.only(task.metrics) != task or expected_state != seen:
+            if not future.cancel():
+                future.add_done_callback(_remove)
             return None
         try:
-            return coming.result()
+            return future.result()
         except Exception:
             if task.uri is not None:
                 raise
             return None  # reading it again tells why
 
-    def _bring(self, task: Task, decode: bool) -> Brought:
+    def _fetch_clip(self, task: Task, decode: bool) -> ClipAndFile:
         fetched = None if task.uri is None else self._scratch.fetch(task.uri, task.listed or FileState())
         if not decode:
             return None, fetched
@@ -93,7 +95,7 @@ class ClipReader:
             raise
 
 
-def _remove(coming: Future[Brought]) -> None:
-    """Remove what came for a clip that another process was given."""
+def _remove(coming: Future[ClipAndFile]) -> None:
+    """Remove the download of a clip that another process scores."""
     if coming.exception() is None and (fetched := coming.result()[1]) is not None:
         fetched.remove()

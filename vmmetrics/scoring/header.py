@@ -1,4 +1,4 @@
-"""``run.json``: with what a run was scored, and its sessions."""
+"""``run.json``: configuration and sessions of a run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _READ = (1, FORMAT)
 
 
 def described(parts: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """What ``run.json`` says of single scores: ``parts``, and of which of them less is better; nothing for none."""
+    """Return the fields of ``run.json`` on single scores: ``parts`` and ``lower_is_better``; empty without parts."""
     if not parts:
         return {}
     lower = [name for name in in_order(parts) if parts[name].get("lower_is_better")]
@@ -26,7 +26,7 @@ def described(parts: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Configuration:
-    """What every run's configuration has; the rest differs from suite to suite."""
+    """Fields of every run's configuration; suites add their own."""
 
     preset: str = ""
     protocol: str = ""
@@ -56,7 +56,7 @@ def read_run_json(path: Path) -> dict[str, Any]:
     """
     file = path / "run.json"
     if not file.is_file():
-        raise SetupError(f"{path} is no run directory: it has no run.json")
+        raise SetupError(f"{path} is not a run directory: it has no run.json")
     run: dict[str, Any] = check(dict[str, Any], read_json(file), file)
     if type(run.get("format")) is not int or run["format"] not in _READ:
         raise SetupError(f"{path} was written by another version of vmmetrics (format {FORMAT} or earlier expected)")

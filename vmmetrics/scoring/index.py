@@ -1,7 +1,7 @@
-"""The index of a run directory: where the newest line of every clip and its events are, and what of them is settled.
+"""Index of a run directory: offsets of the newest line of every clip and of its events, and its settled metrics.
 
-It is derived from the journals and never the truth: one that is missing, damaged or of other journals is made anew, and
-where none can be kept (a disk without SQLite's locks, somebody else's folder) a temporary one does.
+It is derived from the journals: one that is missing, damaged or of other journals is rebuilt. Where none can be stored
+(a disk without SQLite's locks, a read-only folder) a temporary one is used.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ SCORES, EVENTS, STATES = "scores.jsonl", "events.jsonl", "states.jsonl"
 FILE = "index.sqlite"
 """Its name in the run directory."""
 KEYS = 500
-"""Clips that are best asked for at once."""
+"""Clips to ask for in one query."""
 _LAYOUT = 1  # of the tables
-_HELD = 10_000  # lines that are in memory alone
-_HELD_SECONDS = 5.0
+_BUFFER_LINES = 10_000  # lines that are in memory alone
+_BUFFER_SECONDS = 5.0
 _WAIT_SECONDS = 10.0  # for another process that reads or writes the index
 _CACHE_KIB = 32_768
 _HEAD = 65_536  # bytes in which a line of events names its clip
@@ -47,7 +47,7 @@ T = TypeVar("T")
 
 
 class _Position(NamedTuple):
-    """How far a journal was read: bytes, lines, start of the last line, and a checksum of what was read."""
+    """Position up to which a journal was read: bytes, lines, start of the last line, and checksum of the part read."""
 
     offset: int = 0
     lines: int = 0
@@ -57,7 +57,7 @@ class _Position(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _EventHead:
-    """Which clip a line of events is of."""
+    """Fields that identify the clip of a line of ``events.jsonl``."""
 
     clip: str
     sha256: str | None
@@ -82,14 +82,14 @@ class RunIndex:
 
     Args:
         run: Run directory.
-        writing: Whether it may be written there; the caller then holds the lock of the journals around opening,
+        writing: True if it may be written there; the caller then holds the lock of the journals around opening,
             :meth:`update` and :meth:`close`. Otherwise nothing in the directory is changed.
     """
 
     def __init__(self, run: Path, *, writing: bool) -> None:
         self._path = run / FILE
         self._journals = {name: Journal(run / name) for name in (SCORES, STATES, EVENTS)}
-        self._forget()
+        self._reset()
         self._read_only = not writing
         self._flushed = time.monotonic()
         try:
@@ -99,12 +99,12 @@ class RunIndex:
                 self._db = _copied(self._db)
                 self._read_only = False
         except (sqlite3.Error, OSError, _OtherError):
-            self._begin_anew(writing)
+            self._rebuild(writing)
         self.update()
         if not self._read_only:
-            self._recovering(self._write_held)  # the times of the journals, too
+            self._recovering(self._write_buffer)  # the times of the journals, too
 
-    def _forget(self) -> None:
+    def _reset(self) -> None:
         self._positions = dict.fromkeys(self._journals, _Position())
         self._clips: dict[bytes, tuple[bytes, Entry]] = {}
         self._events: list[tuple[int, int, int]] = []
@@ -120,10 +120,10 @@ class RunIndex:
         return _connected(f"{self._path.absolute().as_uri()}?mode=ro", uri=True)
 
     def _checked(self) -> dict[str, _Position]:
-        """How far the file has the journals.
+        """Return the positions up to which the index covers the journals.
 
         Raises:
-            _OtherError: It is no index, one of another layout, or of other journals.
+            _OtherError: It is not an index, has another layout, or is of other journals.
             sqlite3.Error: It is damaged.
         """
         db = self._db
@@ -131,28 +131,28 @@ class RunIndex:
         layout = db.execute("PRAGMA user_version").fetchone()[0]
         if (tables, layout) != (set(_SCHEMA), _LAYOUT) or db.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
             raise _OtherError
-        found = {name: (_Position(*row), mtime) for name, *row, mtime in db.execute("SELECT * FROM journals")}
-        if found.keys() != self._journals.keys():
+        positions = {name: (_Position(*row), mtime) for name, *row, mtime in db.execute("SELECT * FROM journals")}
+        if positions.keys() != self._journals.keys():
             raise _OtherError
-        for name, (position, mtime) in found.items():
+        for name, (position, mtime) in positions.items():
             if not _is_of(self._journals[name].path, position, mtime, whole=name != EVENTS):
                 raise _OtherError
-        return {name: position for name, (position, _) in found.items()}
+        return {name: position for name, (position, _) in positions.items()}
 
     @property
     def read(self) -> int:
-        """Bytes of ``scores.jsonl`` that were taken in."""
+        """Bytes of ``scores.jsonl`` that were indexed."""
         return self._positions[SCORES].offset
 
     def _behind(self) -> bool:
         lines = (self._journals[name].raw_lines(position.offset) for name, position in self._positions.items())
         return any(next(new, None) is not None for new in lines)
 
-    def _begin_anew(self, writing: bool) -> None:
-        """Make an empty index: in place of the file, or where that cannot be, a temporary one."""
+    def _rebuild(self, writing: bool) -> None:
+        """Make an empty index, in place of the file or, if that fails, as a temporary one."""
         with contextlib.suppress(sqlite3.Error, AttributeError):
             self._db.close()
-        self._forget()
+        self._reset()
         self._read_only = False
         if writing:
             with contextlib.suppress(sqlite3.Error, OSError):
@@ -163,17 +163,17 @@ class RunIndex:
         self._db = _created("", self._journals)
 
     def _recovering(self, work: Callable[[], T]) -> T:
-        """Do what needs the index; where that fails, with a temporary one."""
+        """Run a function that uses the index; if that fails, again with a temporary index."""
         try:
             return work()
         except sqlite3.Error:
-            self._begin_anew(writing=False)
+            self._rebuild(writing=False)
             self._take_in()
-            self._write_held()
+            self._write_buffer()
             return work()
 
     def update(self) -> None:
-        """Take in what was appended to the journals.
+        """Read the lines appended to the journals.
 
         Raises:
             SetupError: One of them was removed or cut short.
@@ -188,17 +188,17 @@ class RunIndex:
                 try:
                     take(raw, lines + 1)
                 except ValueError as error:
-                    why = str(error).encode("utf-8", "backslashreplace").decode()
-                    self._damaged.append((name, lines + 1, raw.start, why))
+                    fault = str(error).encode("utf-8", "backslashreplace").decode()
+                    self._damaged.append((name, lines + 1, raw.start, fault))
                 crc = zlib.crc32(raw.text, 0 if name == EVENTS else crc)
                 self._positions[name] = _Position(raw.end, lines + 1, raw.start, crc)
-                if self._held >= _HELD:
-                    self._write_held()
-        if self._held and time.monotonic() - self._flushed >= _HELD_SECONDS:
-            self._write_held()
+                if self._buffered >= _BUFFER_LINES:
+                    self._write_buffer()
+        if self._buffered and time.monotonic() - self._flushed >= _BUFFER_SECONDS:
+            self._write_buffer()
 
     @property
-    def _held(self) -> int:
+    def _buffered(self) -> int:
         return len(self._clips) + len(self._events) + len(self._notes) + len(self._damaged)
 
     def _take_scores(self, raw: RawLine, _: int) -> None:
@@ -215,11 +215,11 @@ class RunIndex:
         self._events.append((_number(head.path or head.clip), raw.start, number))
 
     def flush(self) -> None:
-        """Write what is in memory alone, with how far the journals were read."""
-        if not self._read_only and self._held:
-            self._recovering(self._write_held)
+        """Write the buffered entries and the positions in the journals."""
+        if not self._read_only and self._buffered:
+            self._recovering(self._write_buffer)
 
-    def _write_held(self) -> None:
+    def _write_buffer(self) -> None:
         self._flushed = time.monotonic()
         with _transaction(self._db):
             self._write()
@@ -248,23 +248,23 @@ class RunIndex:
                 db.execute("INSERT OR REPLACE INTO journals VALUES (?, ?, ?, ?, ?, ?)", (name, *position, mtime))
 
     def entries(self, keys: Sequence[str]) -> dict[str, Entry]:
-        """Return what is known of the clips with these keys, those without a line left out."""
-        found: dict[str, Entry] = {}
+        """Return the entries of the clips with these keys that have a line."""
+        entries: dict[str, Entry] = {}
         for key, offset, sha256, state, inputs, failed, kind in self._rows(keys, _ENTRY):
             if kind not in self._kinds:
                 self._kinds.update(self._recovering(lambda: self._db.execute("SELECT id, text FROM kinds").fetchall()))
             text = None if sha256 is None else _text(sha256)
-            found[_text(key)] = Entry(offset, text, state, inputs, bool(failed), self._kinds[kind])
+            entries[_text(key)] = Entry(offset, text, state, inputs, bool(failed), self._kinds[kind])
         if self._clips:
-            found |= {key: held[1] for key in keys if (held := self._clips.get(_bytes(key))) is not None}
-        return found
+            entries |= {key: newest[1] for key in keys if (newest := self._clips.get(_bytes(key))) is not None}
+        return entries
 
     def offsets_of(self, keys: Sequence[str]) -> dict[str, int]:
-        """Return where the newest lines of clips begin, those without a line left out."""
-        found = {_text(key): offset for key, offset in self._rows(keys, "key, offset")}
+        """Return the offsets of the newest lines of the clips with these keys that have one."""
+        offsets = {_text(key): offset for key, offset in self._rows(keys, "key, offset")}
         if self._clips:
-            found |= {key: held[1].offset for key in keys if (held := self._clips.get(_bytes(key))) is not None}
-        return found
+            offsets |= {key: newest[1].offset for key in keys if (newest := self._clips.get(_bytes(key))) is not None}
+        return offsets
 
     def _rows(self, keys: Sequence[str], columns: str) -> list[Any]:
         marks = ", ".join("?" * len(keys))
@@ -279,16 +279,16 @@ class RunIndex:
         return None if row is None else _text(row[0])
 
     def offsets(self) -> Sequence[int]:
-        """Return where the newest line of every clip begins, in order of the clips' names."""
+        """Return the offset of the newest line of every clip, in order of the clips' names."""
         self.flush()
 
         def read() -> array[int]:
-            found, name, number = array("q"), b"", -1
+            offsets, name, number = array("q"), b"", -1
             while True:  # a page at a time: who reads for long would keep others from writing
                 rows = self._db.execute(_PAGE, (name, number)).fetchall()
-                found.extend(offset for _, _, offset in rows)
+                offsets.extend(offset for _, _, offset in rows)
                 if not rows:
-                    return found
+                    return offsets
                 name, number, _ = rows[-1]
 
         return self._recovering(read)
@@ -306,17 +306,17 @@ class RunIndex:
         return [kind_of(text) for (text,) in self._recovering(lambda: self._db.execute(sql).fetchall())]
 
     def damaged(self, name: str) -> list[tuple[int, int, str]]:
-        """Return number, offset and fault of the lines of a journal that were passed over."""
+        """Return number, offset and fault of the lines of a journal that were skipped."""
         sql = "SELECT line, offset, why FROM damaged WHERE name = ?"
         stored = self._recovering(lambda: self._db.execute(sql, (name,)).fetchall())
         return sorted({*stored, *(row[1:] for row in self._damaged if row[0] == name)})
 
     def warnings(self, then: str = "") -> list[str]:
-        """Return which lines of ``scores.jsonl`` were passed over, in words; ``then`` says what becomes of such."""
-        return sentences(SCORES, [(line, why) for line, _, why in self.damaged(SCORES)], then)
+        """Return texts on skipped lines of ``scores.jsonl``; ``then`` states the consequence."""
+        return sentences(SCORES, [(line, fault) for line, _, fault in self.damaged(SCORES)], then)
 
     def close(self) -> None:
-        """Close the file; what :meth:`flush` did not write is read from the journals again."""
+        """Close the file; entries that :meth:`flush` did not write are read from the journals next time."""
         with contextlib.suppress(sqlite3.Error):
             self._db.close()
 
@@ -369,12 +369,12 @@ def _transaction(db: sqlite3.Connection) -> Iterator[None]:
 
 
 def _is_of(path: Path, position: _Position, mtime_ns: int, whole: bool) -> bool:
-    """Whether a journal begins with what was read of it; of one changed since its bytes tell, or its last line."""
+    """Return True if a journal begins with the part that was read, by checksum of that part or of its last line."""
     stat = path.stat() if path.exists() else None
-    size, now = (0, -1) if stat is None else (stat.st_size, stat.st_mtime_ns)
+    size, mtime = (0, -1) if stat is None else (stat.st_size, stat.st_mtime_ns)
     if size < position.offset:
         return False
-    if size == position.offset and now == mtime_ns:
+    if size == position.offset and mtime == mtime_ns:
         return True
     start, crc = 0 if whole else position.last, 0
     for raw in Journal(path).raw_lines(start) if position.offset else ():
@@ -393,5 +393,5 @@ def _text(stored: bytes) -> str:
 
 
 def _number(key: str) -> int:
-    """Eight bytes for a key: two clips hardly ever share them, and a line of events says whose it is."""
+    """Return a hash of eight bytes of a key; collisions are rare, and lines of events name their clip."""
     return int.from_bytes(blake2b(_bytes(key), digest_size=8).digest(), "big", signed=True)

@@ -1,4 +1,4 @@
-"""Models side by side: means with intervals over prompts, ranks, and how sure the order is.
+"""Leaderboards: means of models with intervals over prompts, ranks, and the significance of the order.
 
 Models are put into one table only if the same networks and the same definition scored them.
 """
@@ -31,7 +31,7 @@ from vmmetrics.utils.storage import provenance
 AVERAGE = "average"
 """The mean of our metrics' means."""
 INDEX = "motion_index"
-"""The mean of the clips' overall index, which protocol ``vmbench`` has none of."""
+"""The mean of the clips' motion index; not defined under protocol ``vmbench``."""
 _INDEX_NEEDS = ("cas", "mss")  # metrics without which a clip has no index
 SCALE = 100
 
@@ -42,8 +42,8 @@ class Cell:
 
     Attributes:
         mean: Times 100; None where there is none.
-        low: Lower end of its 95 % interval, None for fewer than two prompts.
-        high: Upper end, likewise.
+        low: Lower end of its 95 % interval; None for fewer than two prompts.
+        high: Upper end, or None.
         prompts: Prompts with a score; for the average those with any.
         without: Clips without a score, by reason.
     """
@@ -64,8 +64,8 @@ class Row:
         cells: By column: the index, the average and the metrics.
         prompts: Its prompts.
         clips: Its clips.
-        rank: Place, 1 best; None where what is ranked by has no mean.
-        shares: Share of samples of prompts in which it has each place; empty without a rank.
+        rank: Rank, 1 best; None without a mean in the column ranked by.
+        shares: Share of bootstrap samples of prompts in which it has each rank; empty without a rank.
     """
 
     model: str
@@ -86,8 +86,8 @@ class Step:
         difference: Its mean, times 100; None where no prompt is common in some metric.
         low: Lower end of its 95 % interval.
         high: Upper end.
-        p: Of a sign-flip test, None without a difference.
-        p_holm: The same, raised for all steps of the table (Holm).
+        p: p of a sign-flip test, None without a difference.
+        p_holm: The same, Holm-corrected over all steps of the table.
         prompts: Common prompts; of the metric that has fewest.
     """
 
@@ -106,16 +106,16 @@ class Board:
     """One table.
 
     Attributes:
-        label: Preset, protocol, and what the numbers may be compared with.
-        preset: Which models scored.
-        protocol: By which definition.
-        comparable: Whether with the published numbers.
+        label: Preset, protocol, and comparability of the numbers.
+        preset: Preset that scored.
+        protocol: Definition of the metrics.
+        comparable: True if the numbers compare with the published ones.
         columns: The index where there can be one, the average, our metrics and those of one's own that any run has.
         by: Column that it is ranked by.
         rows: Best first, those without a rank last.
         steps: Between each model and the next.
         prompts: All prompts.
-        notes: What a reader has to know.
+        notes: Remarks for the reader.
     """
 
     label: str
@@ -131,7 +131,7 @@ class Board:
 
 
 DECISIVE = ("preset", "protocol", "models", "weights")
-"""Fields of a configuration: what makes two scores two quantities."""
+"""Fields of a configuration that must agree for scores to be comparable."""
 _SHOWN_DIFFERENCES = 3
 
 
@@ -147,7 +147,7 @@ class _Model:
 
 
 def make_boards(runs: Sequence[str], by: str | None = None) -> list[Board]:
-    """Make a table of every preset and protocol among runs, and of every version of what their scores mean.
+    """Make a table of every preset, protocol and set of metric versions among runs.
 
     Args:
         runs: Run directories; ``NAME=DIRECTORY`` names the model of a run whose clips lie in no folder per model.
@@ -155,7 +155,7 @@ def make_boards(runs: Sequence[str], by: str | None = None) -> list[Board]:
             one, else the average.
 
     Raises:
-        SetupError: One is no run, holds no clips, or two hold a model of one name; no run has that column.
+        SetupError: One is not a run, has no clips, or two have a model of one name; no run has that column.
     """
     groups: dict[str, list[_Model]] = {}
     for run in runs:
@@ -165,37 +165,37 @@ def make_boards(runs: Sequence[str], by: str | None = None) -> list[Board]:
     boards = []
     for models in groups.values():
         mixed = differing([model.versions for model in models])
-        notes = [f"Not comparable, since scores mean different things: {text}" for text in mixed.values()]
+        notes = [f"Not comparable, as the metric versions differ: {text}" for text in mixed.values()]
         boards += [_board(alike, by, notes) for alike in of_one_meaning(models, attrgetter("versions"))]
     return boards
 
 
 def _models(run: str) -> Iterator[_Model]:
-    """The models of a run: one per folder, or one in all."""
+    """Yield the models of a run: one per folder, or one in all."""
     name, equals, folder = run.partition("=")
-    named = bool(equals) and not Path(run).exists()
-    name, path = (name, Path(folder)) if named else ("", Path(run))
+    has_name = bool(equals) and not Path(run).exists()
+    name, path = (name, Path(folder)) if has_name else ("", Path(run))
     header = read_run_json(path)
     configuration = header["configuration"]
     own = {key: part for key, part in header.get("parts", {}).items() if "range" in part}
     if not {"preset", "protocol"} <= configuration.keys():
-        raise SetupError(f"{path / 'run.json'} does not say preset and protocol; score the clips again")
+        raise SetupError(f"{path / 'run.json'} has no preset or protocol; score the clips again")
     by_model: dict[str | None, list[Record]] = {}
     warnings: list[str] = []
     for record in read_records(path, warnings):
         by_model.setdefault(record.model, []).append(record)
     if not by_model:
-        raise SetupError(f"{path} holds no clips yet")
+        raise SetupError(f"{path} has no scored clips yet")
     for model, records in by_model.items():
-        shown = f"{name}/{model}" if name and model else model or name or path.resolve().name
-        versions = (shown, versions_of(records))
-        yield _Model(shown, path, configuration, own, tuple(records), tuple(warnings), versions)
+        label = f"{name}/{model}" if name and model else model or name or path.resolve().name
+        versions = (label, versions_of(records))
+        yield _Model(label, path, configuration, own, tuple(records), tuple(warnings), versions)
 
 
-def _board(models: list[_Model], chosen: str | None, said: Sequence[str]) -> Board:
-    places: dict[str, Path] = {}
+def _board(models: list[_Model], chosen: str | None, remarks: Sequence[str]) -> Board:
+    runs: dict[str, Path] = {}
     for model in models:
-        other = places.setdefault(model.name, model.run)
+        other = runs.setdefault(model.name, model.run)
         if other is not model.run:
             raise SetupError(
                 f"Both {other} and {model.run} have a model {model.name!r}; tell them apart as NAME=DIRECTORY, or "
@@ -211,9 +211,9 @@ def _board(models: list[_Model], chosen: str | None, said: Sequence[str]) -> Boa
     if by not in columns:
         raise SetupError(f"No column {by!r} to rank by; there are {', '.join(columns)}")
     keyed, note = _by_prompt(models)
-    prompts = sorted({prompt for found in keyed for prompt in found})
+    prompts = sorted({prompt for by_prompt in keyed for prompt in by_prompt})
     scale = {key: SCALE if own.get(key, {}).get("range", [0, 1]) == [0, 1] else 1 for key in keys}
-    scores = np.stack([_matrix(found, prompts, scale) for found in keyed])
+    scores = np.stack([_matrix(by_prompt, prompts, scale) for by_prompt in keyed])
     means = resampled_means(scores)
     ranked = slice(0, len(METRICS)) if by == AVERAGE else slice(keys.index(by), keys.index(by) + 1)
     sign = -1.0 if own.get(by, {}).get("lower_is_better", False) else 1.0
@@ -239,7 +239,7 @@ def _board(models: list[_Model], chosen: str | None, said: Sequence[str]) -> Boa
         steps=_steps([models[index].name for index in order], scores[order][:, :, ranked]),
         prompts=len(prompts),
         notes=(
-            *said,
+            *remarks,
             *_configuration_notes(models),
             *(f"{run}: {text}" for run, texts in damaged.items() for text in texts),
             note,
@@ -250,17 +250,17 @@ def _board(models: list[_Model], chosen: str | None, said: Sequence[str]) -> Boa
 
 
 def _by_prompt(models: list[_Model]) -> tuple[list[dict[str, list[Record]]], str]:
-    """Each model's records by prompt, and how clips of one prompt were told."""
+    """Return each model's records by prompt, and a note on how clips were paired."""
     everywhere = all(record.prompt for model in models for record in model.records if record.scores)
     keyed: list[dict[str, list[Record]]] = []
     for model in models:
-        found: dict[str, list[Record]] = {}
+        by_prompt: dict[str, list[Record]] = {}
         for record in model.records:
             key = " ".join(record.prompt.split()) if everywhere and record.prompt else name_in_model(record)
-            found.setdefault(key, []).append(record)
-        keyed.append(found)
-    how = "their prompts" if everywhere else "their file names, since not every scored clip has a known prompt"
-    pairing = f"Clips of different models are paired by {how}; the clips of one prompt are averaged first."
+            by_prompt.setdefault(key, []).append(record)
+        keyed.append(by_prompt)
+    basis = "their prompts" if everywhere else "their file names, since not every scored clip has a known prompt"
+    pairing = f"Clips of different models are paired by {basis}; the clips of one prompt are averaged first."
     cut = sum(bool(r.prompt_source) and str(r.prompt_source).endswith("(cut)") for m in models for r in m.records)
     if everywhere and cut:
         pairing += f" {cut} prompts were cut short in the clips' names, so that those that begin alike count as one."
@@ -274,12 +274,12 @@ def name_in_model(record: Record) -> str:
     return str(inner.with_suffix("") if inner.name else inner)
 
 
-def _matrix(found: Mapping[str, list[Record]], prompts: list[str], scale: Mapping[str, float]) -> FloatArray:
-    """(P, K) scores by column of ``scale``, NaN where there is none; the mean where a prompt has several clips."""
+def _matrix(by_prompt: Mapping[str, list[Record]], prompts: list[str], scale: Mapping[str, float]) -> FloatArray:
+    """Return (P, K) scores by column of ``scale``, averaged over the clips of a prompt; NaN where missing."""
     matrix = np.full((len(prompts), len(scale)), np.nan)
     for row, prompt in enumerate(prompts):
         for column, metric in enumerate(scale):
-            scores = (score_of(record, metric) for record in found.get(prompt, ()))
+            scores = (score_of(record, metric) for record in by_prompt.get(prompt, ()))
             values = [score for score in scores if score is not None]
             if values:
                 matrix[row, column] = scale[metric] * math.fsum(values) / len(values)
@@ -294,16 +294,16 @@ def score_of(record: Record, column: str) -> float | None:
 
 
 def _cells(records: Sequence[Record], scores: FloatArray, means: FloatArray, keys: Sequence[str]) -> dict[str, Cell]:
-    """The average and the metrics of one model, from (P, K) scores and (R, K) means of samples."""
+    """Return the average and the metrics of one model, from (P, K) scores and (R, K) means of samples."""
     cells: dict[str, Cell] = {}
     for column, metric in enumerate(keys):
-        known = scores[~np.isnan(scores[:, column]), column]
-        low, high = percentile_interval(means[:, column]) if known.size > 1 else (None, None)
-        mean = float(known.mean()) if known.size else None
-        cells[metric] = Cell(mean, low, high, int(known.size), _reasons(records, metric))
-    found = [cells[metric].mean for metric in METRICS]
+        present = scores[~np.isnan(scores[:, column]), column]
+        low, high = percentile_interval(means[:, column]) if present.size > 1 else (None, None)
+        mean = float(present.mean()) if present.size else None
+        cells[metric] = Cell(mean, low, high, int(present.size), _reasons(records, metric))
+    averaged = [cells[metric].mean for metric in METRICS]
     absent = [label(metric) for metric in METRICS if cells[metric].mean is None]
-    mean = None if absent else float(np.mean([value for value in found if value is not None]))
+    mean = None if absent else float(np.mean([value for value in averaged if value is not None]))
     several = all(cells[metric].prompts > 1 for metric in METRICS)
     ours = slice(0, len(METRICS))
     low, high = percentile_interval(means[:, ours].mean(axis=1)) if mean is not None and several else (None, None)
@@ -313,7 +313,7 @@ def _cells(records: Sequence[Record], scores: FloatArray, means: FloatArray, key
 
 
 def _reasons(records: Sequence[Record], metric: str) -> dict[str, int]:
-    """Why clips have no score, most frequent first."""
+    """Count the reasons why clips have no score, most frequent first."""
     reasons: Counter[str] = Counter()
     for record in records:
         if record.error is not None or metric in record.errors:
@@ -322,13 +322,13 @@ def _reasons(records: Sequence[Record], metric: str) -> dict[str, int]:
             without = [label(need) for need in _INDEX_NEEDS if need not in record.scores]
             reasons.update([f"no {' and no '.join(without)}"] if without else [])
         elif metric not in record.scores:
-            why = record.missing.get(metric, "not scored")
-            reasons[f"does not apply ({why})" if metric in record.not_applicable else why] += 1
+            reason = record.missing.get(metric, "not scored")
+            reasons[f"does not apply ({reason})" if metric in record.not_applicable else reason] += 1
     return dict(reasons.most_common())
 
 
 def _steps(names: list[str], scores: FloatArray) -> tuple[Step, ...]:
-    """Each ranked model against the next, from (M, P, K) scores in order; Holm over all of them."""
+    """Return each ranked model against the next, from (M, P, K) scores in order; Holm over all of them."""
     if len(names) < 2:
         return ()
     differences = scores[:-1] - scores[1:]
@@ -339,7 +339,7 @@ def _steps(names: list[str], scores: FloatArray) -> tuple[Step, ...]:
 
 
 def _step(above: str, below: str, differences: FloatArray, samples: FloatArray) -> Step:
-    """One step from (P, K) differences and (R,) means of their samples."""
+    """Return one step from (P, K) differences and (R,) means of their samples."""
     common = int((~np.isnan(differences)).sum(axis=0).min())
     if common == 0:
         return Step(above, below, None, None, None, None, None, 0)
@@ -349,16 +349,16 @@ def _step(above: str, below: str, differences: FloatArray, samples: FloatArray) 
 
 
 def _configuration_notes(models: list[_Model]) -> list[str]:
-    """Where runs of one preset and protocol were not made alike."""
+    """Return a note for every run whose configuration differs from the first run's."""
     notes = []
     first = models[0]
     for run, model in {model.run: model for model in models}.items():
         names = (str(run), str(first.run))
         different = provenance.differences(model.configuration, first.configuration, names=names)
-        told = [line for line in different if not line.startswith("metrics:")]
-        if told:
-            more = f" and {len(told) - _SHOWN_DIFFERENCES} more" if len(told) > _SHOWN_DIFFERENCES else ""
-            notes.append(f"Runs were not made alike: {'; '.join(told[:_SHOWN_DIFFERENCES])}{more}")
+        relevant = [line for line in different if not line.startswith("metrics:")]
+        if relevant:
+            more = f" and {len(relevant) - _SHOWN_DIFFERENCES} more" if len(relevant) > _SHOWN_DIFFERENCES else ""
+            notes.append(f"The runs differ in {'; '.join(relevant[:_SHOWN_DIFFERENCES])}{more}")
     return notes
 
 
@@ -369,9 +369,11 @@ def _missing_notes(rows: Sequence[Row], keys: Sequence[str]) -> list[str]:
         for metric in keys:
             without = row.cells[metric].without
             if without and metric != INDEX:  # CAS and MSS say why
-                told = ", ".join(f"{reason} ({clips})" for reason, clips in list(without.items())[:2])
-                alike.setdefault(f"for {sum(without.values())} of {row.clips} clips: {told}", []).append(label(metric))
-        notes += [f"{row.model}: no {', '.join(names)} {told}" for told, names in alike.items()]
+                reasons = ", ".join(f"{reason} ({clips})" for reason, clips in list(without.items())[:2])
+                alike.setdefault(f"for {sum(without.values())} of {row.clips} clips: {reasons}", []).append(
+                    label(metric)
+                )
+        notes += [f"{row.model}: no {', '.join(names)} {text}" for text, names in alike.items()]
     return notes
 
 
@@ -381,14 +383,14 @@ def head(column: str) -> str:
 
 
 def _rank_notes(rows: Sequence[Row], by: str) -> list[str]:
-    """Which models have no rank, and which metrics they have no score in at all."""
+    """Return a note for every model without a rank: the metrics it has no score in."""
     unranked = [row for row in rows if row.rank is None]
     needed = {INDEX: _INDEX_NEEDS, AVERAGE: METRICS}.get(by, (by,))
     notes = []
     for row in unranked:
         empty = [metric for metric in needed if row.cells[metric].mean is None]
-        told = ", ".join(f"{label(metric)} ({_first_reason(row.cells[metric])})" for metric in empty)
-        what = f"no clip of {row.clips} has a score in {told}" if empty else "no clip has a score in all of them"
+        reasons = ", ".join(f"{label(metric)} ({_first_reason(row.cells[metric])})" for metric in empty)
+        what = f"none of {row.clips} clips has a score in {reasons}" if empty else "no clip has a score in all of them"
         notes.append(f"{row.model} is not ranked by {by}: {what}")
     ranks = [key for key in rows[0].cells if all(row.cells[key].mean is not None for row in rows)]
     if unranked and ranks:

@@ -43,7 +43,7 @@ class PublishedRow:
 
     @property
     def adds_up(self) -> bool:
-        """Whether the printed average is the mean of the printed columns, rounding allowed for."""
+        """True if the printed average is the mean of the printed columns, within rounding."""
         return abs(self.average - self.mean) <= _ROUNDING + 1e-9
 
 
@@ -60,12 +60,12 @@ def published_rows() -> list[PublishedRow]:
 
 
 SOURCES = ("scored", "published")
-"""What stands in the column ``source`` of the CSV."""
+"""Values of the column ``source`` of the CSV."""
 _ENDS = ("low", "high", "prompts", "clips_without")  # of columns beside that of a mean
 
 
 def board_parts(board: Board, published: Sequence[PublishedRow]) -> list[Part]:
-    """Return a board as a table for people, published rows below a rule, and what there is to say about it."""
+    """Return a board as a table, published rows below a rule, and remarks on significance."""
     caption = f"× 100 [95 % interval over {board.prompts} prompts], ranked by {board.by}."
     if published:
         caption += f" Below the rule, {_published_title(board)}."
@@ -73,59 +73,60 @@ def board_parts(board: Board, published: Sequence[PublishedRow]) -> list[Part]:
     for row in board.rows:
         cells = [_cell(row.cells[column], row.prompts) for column in board.columns]
         table.add(f"{row.rank}. {row.model}" if row.rank else row.model, *cells)
-    for known in published:
-        why = None if known.adds_up else f"As printed: not the mean of its columns, which is {known.mean:.1f}."
-        numbers = {key: DisplayCell(f"{score:.1f}") for key, score in known.scores.items()}
-        numbers[AVERAGE] = DisplayCell(f"{known.average:.1f}", mark=table.mark(why))
-        table.add(known.model, *(numbers.get(key, "") for key in board.columns), reference=True)
-    shares = [f"{row.model}: places in samples of the prompts: {_share_text(row)}" for row in board.rows if row.shares]
-    return [table, Lines("remarks", "How sure this is", (*map(_step_text, board.steps), *shares, *board.notes))]
+    for printed in published:
+        footnote = None if printed.adds_up else f"As printed: not the mean of its columns, which is {printed.mean:.1f}."
+        numbers = {key: DisplayCell(f"{score:.1f}") for key, score in printed.scores.items()}
+        numbers[AVERAGE] = DisplayCell(f"{printed.average:.1f}", mark=table.mark(footnote))
+        table.add(printed.model, *(numbers.get(key, "") for key in board.columns), reference=True)
+    shares = [
+        f"{row.model}: rank shares (bootstrap over prompts): {_share_text(row)}" for row in board.rows if row.shares
+    ]
+    return [table, Lines("remarks", "Significance", (*map(_step_text, board.steps), *shares, *board.notes))]
 
 
 def _cell(cell: Cell, prompts: int) -> DisplayCell:
-    """Mean, interval where there is one, and number of prompts where it is not all of them."""
+    """Return the cell of a mean, with its interval and, if prompts are missing, their number."""
     few = f"n={cell.prompts}" if cell.mean is not None and cell.prompts < prompts else ""
     return DisplayCell(tables.number(cell.mean, 1), "\n".join(filter(None, (bounds(cell.low, cell.high, 1), few))))
 
 
 def _published_title(board: Board) -> str:
-    """What the published numbers are to the table above them."""
+    """Return the title of the published rows, which states if they compare with the table above."""
     if not board.comparable:
         return "published by VMBench: not comparable with the above (other networks or another definition)"
-    few = "" if board.prompts == PROMPTS else f" over {PROMPTS:,} prompts, the above over {board.prompts:,}"
+    few = "" if board.prompts == PROMPTS else f" over {PROMPTS:,} prompts (above: {board.prompts:,})"
     return f"published by VMBench{few}"
 
 
 def _step_text(step: Step) -> str:
-    """How sure it is that a model is better than the next."""
+    """Return the difference of two neighbours in rank, with interval and p values."""
     if step.p is None:
         return f"{step.above} and {step.below}: no prompt in common"
     ends = bounds(step.low, step.high, 1)
-    return (
-        f"{step.above} over {step.below}: {step.difference:+.2f}{' ' + ends if ends else ''} on {step.prompts} common "
-        f"prompts, p {p_value(step.p)}, Holm {p_value(step.p_holm)}"
-    )
+    difference = f"{step.difference:+.2f}{' ' + ends if ends else ''}".replace("-", tables.MINUS)
+    tests = f"p {p_value(step.p)}, Holm {p_value(step.p_holm)}"
+    return f"{step.above} over {step.below}: {difference} on {step.prompts} common prompts, {tests}"
 
 
 def _share_text(row: Row) -> str:
-    """How often a model has which place, rarer than 1 % left out."""
-    return ", ".join(f"{place}. {share:.0%}" for place, share in enumerate(row.shares, 1) if share >= 0.01)
+    """Return the share of bootstrap samples in which a model has each rank; shares below 1 % are left out."""
+    return ", ".join(f"{rank}. {share:.0%}" for rank, share in enumerate(row.shares, 1) if share >= 0.01)
 
 
 def board_records(boards: Sequence[Board], published: Sequence[PublishedRow]) -> list[dict[str, object]]:
     """Return a row per model and table: numbers in full, times 100; None where there is none.
 
-    Published rows were scored by neither our presets nor our protocols, and have none.
+    Published rows have neither preset nor protocol.
     """
     rows: list[dict[str, object]] = []
     for table, board in enumerate(boards, 1):
         steps = {step.above: step for step in board.steps}
         shared = {"table": table, "preset": board.preset, "protocol": board.protocol, "comparable": board.comparable}
         rows += ({**shared, "source": SOURCES[0], **_csv_row(row, steps.get(row.model))} for row in board.rows)
-        for known in published:
-            scores = {"average": known.average, **known.scores}
-            about = {"table": table, "comparable": board.comparable, "source": SOURCES[1]}
-            rows.append({**about, "model": known.model, "prompts": PROMPTS, **scores})
+        for printed in published:
+            scores = {"average": printed.average, **printed.scores}
+            fields = {"table": table, "comparable": board.comparable, "source": SOURCES[1]}
+            rows.append({**fields, "model": printed.model, "prompts": PROMPTS, **scores})
     names = _names(boards)
     return [{name: row.get(name) for name in names} for row in rows]
 
@@ -149,7 +150,7 @@ def _csv_row(row: Row, step: Step | None) -> dict[str, object]:
     for column, cell in row.cells.items():
         figures = (cell.mean, cell.low, cell.high, cell.prompts, sum(cell.without.values()))
         values |= zip((column, *(f"{column}_{end}" for end in _ENDS)), figures, strict=True)
-    values["rank_shares"] = " ".join(f"{place}:{share:.4f}" for place, share in enumerate(row.shares, 1))
+    values["rank_shares"] = " ".join(f"{rank}:{share:.4f}" for rank, share in enumerate(row.shares, 1))
     if step is not None:
         values |= {"next": step.below, "difference": step.difference, "common_prompts": step.prompts}
         values |= {"difference_low": step.low, "difference_high": step.high, "p": step.p, "p_holm": step.p_holm}

@@ -1,4 +1,4 @@
-"""A run, from settings and tasks to a table: in this process, in workers of this machine or of a cluster."""
+"""Runs from settings and tasks to a table: in this process, in workers of this machine or of a cluster."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ from vmmetrics.scoring.task import Task
 from vmmetrics.scoring.work import Scorer
 from vmmetrics.utils.storage import provenance
 from vmmetrics.utils.storage.addresses import address_of, safe_name
-from vmmetrics.video.places import pattern_name
+from vmmetrics.video.locations import pattern_name
 
 MAX_NAME = 150
 """Bytes of the clips' folder in the name of a run; systems allow 255 for a whole name."""
 RUNS_FOLDER = "vmmetrics-runs"
-"""Where runs go that were given no directory, below the current folder."""
+"""Folder of run directories without ``--out``, below the current folder."""
 
 
 @dataclass(frozen=True)
 class Setup:
-    """Settings whose models are there and load.
+    """Settings whose models are loaded.
 
     Attributes:
         settings: The settings.
         scorer: Scores in this process.
-        configuration: What every score depends on.
-        parts: What single scores depend on besides, by name.
-        label: Preset, protocol, and what the scores may be compared with.
+        configuration: Configuration that every score depends on.
+        parts: Configuration that single scores depend on, by metric.
+        label: Preset, protocol, and comparability of the scores.
     """
 
     settings: Settings
@@ -55,7 +55,7 @@ class Setup:
 
 
 def prepare(settings: Settings) -> Setup:
-    """Check that everything the settings ask for is here, before the first clip.
+    """Load the models of the settings, before the first clip.
 
     Raises:
         ValueError: Unknown preset, protocol or metric.
@@ -69,7 +69,7 @@ def prepare(settings: Settings) -> Setup:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """How a run is started, once: nothing of it changes a score.
+    """Options of one start of a run; none of them changes a score.
 
     Attributes:
         jobs: Worker processes; 0 scores in this process.
@@ -98,11 +98,11 @@ def run(
     """Score tasks.
 
     Args:
-        setup: With what.
+        setup: Settings and models.
         tasks: The clips.
-        start: By how many workers, where.
-        out: Run directory; None keeps nothing.
-        listener: Is told how it goes.
+        start: Workers, engine and options.
+        out: Run directory; None stores nothing.
+        listener: Receives progress.
 
     Returns:
         The records of the tasks, in their order.
@@ -110,14 +110,15 @@ def run(
     Raises:
         ValueError: A timeout without workers, not above 0 or not finite.
         SetupError: ``out`` holds another run or cannot be written, or no worker can load its models.
-        StoppedError: The cluster is gone; what was scored is in ``out``.
+        StoppedError: The cluster does not answer any more; results so far are in ``out``.
     """
     start = replace(start, timeout=checked_timeout(start.timeout, start.jobs))
     addresses = tuple({task.uri.partition(":")[0]: task.uri for task in tasks if task.uri is not None}.values())
     say = partial(_say, listener)
     if out is None:
         with _engine(setup, start, None, addresses, say) as engine:
-            return Table(Session(tasks, engine, MemoryStore(), listener).run(), setup.label)
+            records = Session(tasks, engine, MemoryStore(), listener).run()
+            return Table(records, setup.label, metrics=setup.settings.metrics)
     delay = GROUP_SECONDS if start.jobs else 0.0  # in this process nothing could be written while a clip is scored
     session = _session(setup.settings, start, len(tasks))
     with RunDirectory(out, setup.configuration, session, setup.parts, delay) as directory:
@@ -127,27 +128,31 @@ def run(
             with _engine(setup, start, out / "workers.log", addresses, say) as engine:
                 records = Session(tasks, engine, directory, listener, start.verify).run()
             directory.end()
-        except BaseException:  # Ctrl-C as well: the tables show what there is, but what ended the run is said
+        except BaseException:  # Ctrl-C as well: tables are written from the scores so far, and the cause is raised
             with contextlib.suppress(OSError, VMMetricsError):
                 export(out)
             raise
-        whole = export(out)
+        table = export(out)
     if listener:
-        listener.warn(whole.summary.notes)
-    if isinstance(records, RunRecords) and isinstance(whole.records, RunRecords):  # many
-        besides: Sequence[Record] = whole.records.without(records)
-        return Table(records, setup.label, out, besides, None if besides else whole.summary)
+        listener.warn(table.summary.notes)
+    other_records: Sequence[Record]
+    if isinstance(records, RunRecords) and isinstance(table.records, RunRecords):  # many
+        other_records = table.records.without(records)
+        return Table(
+            records, setup.label, out, other_records, None if other_records else table.summary, setup.settings.metrics
+        )
     keys = {record.key for record in records}
-    return Table(records, setup.label, out, [record for record in whole if record.key not in keys])
+    other_records = [record for record in table if record.key not in keys]
+    return Table(records, setup.label, out, other_records, metrics=setup.settings.metrics)
 
 
 def default_directory(setup: Setup, paths: Sequence[str | os.PathLike[str]]) -> Path:
-    """Where a run goes that was given no directory: the same command finds the same place, and so resumes."""
+    """Return the run directory of a command without ``--out``; the same command gives the same one, and so resumes."""
     addresses = [address_of(path) for path in paths]
-    places = [safe_name(a) if a else str(Path(p).absolute()) for a, p in zip(addresses, paths, strict=True)]
-    given = json.dumps([setup.configuration, places], sort_keys=True)
-    digest = hashlib.sha256(given.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    first = Path(places[0].partition("?")[0] if addresses[0] else Path(paths[0]).resolve())
+    sources = [safe_name(a) if a else str(Path(p).absolute()) for a, p in zip(addresses, paths, strict=True)]
+    identity = json.dumps([setup.configuration, sources], sort_keys=True)
+    digest = hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    first = Path(sources[0].partition("?")[0] if addresses[0] else Path(paths[0]).resolve())
     name = pattern_name(first).encode("utf-8", "replace")[:MAX_NAME].decode("utf-8", "ignore") or "clips"
     return Path(RUNS_FOLDER) / f"{name}-{setup.settings.preset}-{setup.settings.protocol}-{digest}"
 

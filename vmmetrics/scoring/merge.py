@@ -1,4 +1,4 @@
-"""Several runs of one configuration made one: the shards of a large set, scored on several machines."""
+"""Merging of runs of one configuration, such as shards scored on several machines."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ from vmmetrics.utils.storage.journal import Journal, Line, encode, iterate_with_
 
 _LINES = 1000  # that are written at a time
 MOST_MISSING = 100
-"""Parts that are named where some are missing."""
+"""Most missing parts that are named."""
 
 
 class Merged(NamedTuple):
-    """What a merge gave.
+    """Result of a merge.
 
     Attributes:
         table: All records.
         duplicates: Clips that were in more than one run.
-        conflicts: Of these, the ones whose scores differed; the first run's stand.
-        warnings: What was passed over in the runs because it is damaged, in words.
+        conflicts: Those of them whose scores differed; the first run's scores are used.
+        warnings: Damaged lines of the runs that were skipped, one text each.
         missing: Parts that none of the runs finished, as (i, n); empty where the runs were not split, or are all there.
     """
 
@@ -52,22 +52,22 @@ class Merged(NamedTuple):
 
 
 def merge(runs: Sequence[Path], out: Path) -> Merged:
-    """Join runs of one configuration into a new run directory, which is there whole or not at all.
+    """Merge runs of one configuration into a new run directory, atomically.
 
-    A clip that several runs know by the same name and content is kept once: what one run scored fills what another
-    left open or failed at; where both scored, the run named first counts. Two contents under one name and path are
-    kept as the newest line of the last run named, like a clip that changed.
+    A clip of one name and content in several runs becomes one record: scores of one run fill the gaps and failures of
+    another; where both scored, the run named first counts. Of two contents under one name and path, that of the last
+    run named is taken, like a clip that changed.
 
     Args:
         runs: Run directories.
         out: New directory; must not exist or be empty.
 
     Raises:
-        SetupError: The configurations or what scores mean differ, a directory is no run, or ``out`` is taken.
+        SetupError: Configurations or metric versions differ, a directory is not a run, or ``out`` exists.
     """
     out = Path(os.path.abspath(out))  # noqa: PTH100  ("." has no name, and links are kept)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise SetupError(f"{out} is taken; choose a new folder for --out")
+        raise SetupError(f"{out} already exists; choose a new folder for --out")
     headers = [read_run_json(run) for run in runs]
     for run, header in zip(runs[1:], headers[1:], strict=True):
         # they must agree in the configuration, and in what the scores that both have depend on
@@ -89,7 +89,7 @@ def merge(runs: Sequence[Path], out: Path) -> Merged:
             warnings += [f"{run}: {text}" for text in index.warnings()]
     if mixed := differing(versions):
         lines = (f"  {line}" for line in mixed.values())
-        raise SetupError("Scores of the runs mean different things; score the clips of one again:", *lines)
+        raise SetupError("The runs have different metric versions; score the clips of one again:", *lines)
     duplicates: list[str] = []
     conflicts: list[str] = []
     merged = _write(out, headers, runs, _join(sources, duplicates, conflicts))
@@ -101,7 +101,7 @@ def merge(runs: Sequence[Path], out: Path) -> Merged:
 
 
 def _missing(headers: Sequence[Mapping[str, Any]]) -> tuple[tuple[int, int], ...]:
-    """Parts (i, n) that no session ended for; none where one took all clips, or some n is complete.
+    """Return the parts (i, n) that no session ended for; none where one took all clips, or some n is complete.
 
     Sessions of fewer of the clips (``--limit``) than others do not count.
     """
@@ -129,7 +129,7 @@ def _absent(count: int, present: set[int]) -> Iterator[int]:
 
 
 def _part_of(session: Mapping[str, Any]) -> tuple[int, int] | None:
-    """The i and n of a session: as stated, else from its command; None where it took all clips."""
+    """Return the i and n of a session: as stated, else from its command; None where it took all clips."""
     stated = session.get("shard")
     if isinstance(stated, list) and len(stated) == 2 and all(type(number) is int for number in stated):
         text = f"{stated[0]}/{stated[1]}"
@@ -143,24 +143,24 @@ def _part_of(session: Mapping[str, Any]) -> tuple[int, int] | None:
 
 
 def _join(sources: Sequence[RunRecords], duplicates: list[str], conflicts: list[str]) -> Iterator[Record]:
-    """The records of all runs in order of name, those of one clip and content made one."""
+    """Yield the records of all runs in order of name, merged by clip and content."""
     for _, group in groupby(heapq.merge(*sources, key=lambda record: record.clip), lambda record: record.clip):
-        kept: dict[str | None, Record] = {}
+        by_content: dict[str | None, Record] = {}
         for record in group:
-            first = kept.setdefault(record.sha256, record)
+            first = by_content.setdefault(record.sha256, record)
             if first is record:
                 continue
             duplicates.append(record.clip)
             if any(first.scores[m] != record.scores[m] for m in first.scores.keys() & record.scores.keys()):
                 conflicts.append(record.clip)
-            kept[record.sha256] = _combine(first, record)
-        if len(kept) > 1:
-            kept.pop(None, None)  # one run could read it
-        yield from kept.values()
+            by_content[record.sha256] = _combine(first, record)
+        if len(by_content) > 1:
+            by_content.pop(None, None)  # one run could read it
+        yield from by_content.values()
 
 
 def _combine(first: Record, second: Record) -> Record:
-    """Both together; ``first`` counts where both have something."""
+    """Return two records merged; ``first`` takes precedence."""
     if first.error is not None:
         return second
     open_errors = {metric: text for metric, text in first.errors.items() if metric not in second.settled()}
@@ -177,9 +177,9 @@ def _write(out: Path, headers: Sequence[dict[str, Any]], runs: Sequence[Path], r
             with closing(RunIndex(building, writing=True)) as index:
                 for run in reversed(runs):
                     damaged: list[str] = []
-                    _append(building / EVENTS, _known(events_lines(run, warnings=damaged), index))
+                    _append(building / EVENTS, _lines_of_index(events_lines(run, warnings=damaged), index))
                     warnings += [f"{run}: {text}" for text in damaged]
-                    _append(building / POSTERS, _known(iterate_with_text(run / POSTERS, like=Poster), index))
+                    _append(building / POSTERS, _lines_of_index(iterate_with_text(run / POSTERS, like=Poster), index))
                     _copy_overlays(run, building)
                 index.update()
                 index.flush()
@@ -202,19 +202,19 @@ def _write(out: Path, headers: Sequence[dict[str, Any]], runs: Sequence[Path], r
 
 
 def _elsewhere(session: Mapping[str, Any]) -> dict[str, Any]:
-    """A session without what it says of the journal it wrote."""
+    """Return a session without its positions in the journal."""
     return {name: value for name, value in session.items() if name != "begin"}
 
 
 def _append(path: Path, lines: Iterable[bytes]) -> None:
-    """Append lines, some at a time."""
+    """Append lines in blocks."""
     journal, rest = Journal(path), iter(lines)
     while block := list(islice(rest, _LINES)):
         journal.write(b"".join(block))
 
 
-def _known(lines: Iterable[tuple[Line, bytes]], index: RunIndex) -> Iterator[bytes]:
-    """The lines on clips that the index has with that content, under the paths they have there."""
+def _lines_of_index(lines: Iterable[tuple[Line, bytes]], index: RunIndex) -> Iterator[bytes]:
+    """Yield the lines on clips that the index has with that content, under the paths they have there."""
     for line, text in lines:
         key = index.key_of(line["clip"], line["sha256"])
         if key is not None:

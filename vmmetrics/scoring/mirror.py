@@ -1,4 +1,4 @@
-"""A copy of a run directory at an address, kept up while the run grows."""
+"""Mirror of a run directory at an address, updated while the run grows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from vmmetrics.utils.storage.remote import RemoteError, check_address, download,
 from vmmetrics.utils.storage.state import FileState
 
 EVERY_SECONDS = 180.0
-"""Between two looks at what has changed."""
+"""Seconds between two copies of what has changed."""
 PIECE_BYTES = 32 * 2**20
 """Most bytes of a piece of a journal."""
 _STORES = ("s3", "s3a", "gs", "gcs", "memory")  # that can be written; the last is for trying it out
@@ -30,13 +30,13 @@ _LOCAL = (".lock", ".log", ".sqlite", ".sqlite-journal", ".sqlite-wal", ".sqlite
 
 
 class _Copied(NamedTuple):
-    """What was copied of a folder.
+    """State of the copy of a folder.
 
     Attributes:
-        newest: Time of its newest file: what is older by more than :data:`_SLACK_NS` is there.
-        latest: Size and time of its files that are not, and of all files of the run directory itself.
+        newest: Time of its newest file; files older by more than :data:`_SLACK_NS` are copied.
+        latest: Size and time of its newer files, and of all files of the run directory itself.
         below: The folders in it.
-        seen: Time of the folder, which changes when a file is put there.
+        seen: Modification time of the folder, which changes when a file is added.
     """
 
     newest: int
@@ -46,23 +46,23 @@ class _Copied(NamedTuple):
 
 
 class Mirror:
-    """Copies what changes in a run directory while a block runs, every few minutes and at its end.
+    """Copies changes of a run directory every few minutes while a block runs, and at its end.
 
-    Journals, which only grow, go up in pieces, ``scores.jsonl.parts/000000000000000``, named by the byte each begins
-    with and never written again; other files whole, over the older ones. A folder in which nothing was put since the
-    copy before is passed over until the last. What fails is tried again next time, and never stops the block.
+    Journals, which only grow, are uploaded in parts, ``scores.jsonl.parts/000000000000000``, named by their first byte
+    and never written again; other files whole, over the older ones. A folder in which nothing was put since the
+    copy before is skipped until the last. What fails is tried again next time, and never stops the block.
 
     Args:
         folder: The run directory.
-        address: Where to; None for nowhere.
-        warn: Is told in words when a copy fails.
+        address: Target; None for none.
+        warn: Receives a text when a copy fails.
         journals: Names of the files that only grow.
 
     Attributes:
-        behind: Why the copy is not complete, None where it is.
+        behind: Reason why the copy is not complete, or None.
 
     Raises:
-        SetupError: The address is none that can be written.
+        SetupError: The address cannot be written.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Mirror:
         check_address(self._top)
 
     def __enter__(self) -> Self:
-        """Look whether the address holds this run, or none.
+        """Check that the address holds this run, or none.
 
         Raises:
             SetupError: It holds another one.
@@ -97,7 +97,7 @@ class Mirror:
             self._thread.start()
         return self
 
-    def __exit__(self, *how: object) -> None:
+    def __exit__(self, *exception: object) -> None:
         if self._top is not None:
             self._stop.set()
             self._thread.join()
@@ -111,7 +111,7 @@ class Mirror:
         """Copy what has changed; sets :attr:`behind`.
 
         Args:
-            last: Look into every folder, also where nothing seems to have been put there since the copy before.
+            last: Check every folder, also those whose modification time has not changed since the last copy.
         """
         try:
             self._guarded(lambda: self._copy(last=last))
@@ -127,10 +127,10 @@ class Mirror:
         except (OSError, VMMetricsError) as error:
             self._failed(str(error) if isinstance(error, RemoteError) else explain(error))
 
-    def _failed(self, why: str) -> None:
-        if why != self.behind:
-            self._warn(f"mirror: {why}")
-        self.behind = why
+    def _failed(self, reason: str) -> None:
+        if reason != self.behind:
+            self._warn(f"mirror: {reason}")
+        self.behind = reason
 
     def _begin(self) -> None:
         if self._ends is None:
@@ -145,18 +145,18 @@ class Mirror:
         while below:  # one folder at a time: there may be a million overlays
             folder = below.pop()
             seen = (self._folder / folder).stat().st_mtime_ns  # before it is looked through
-            known = self._folders.get(folder)
-            if last or known is None or not folder or known.seen != seen:
-                known = self._folders[folder] = self._copy_folder(folder, known)._replace(seen=seen)
-            below += known.below
+            copied = self._folders.get(folder)
+            if last or copied is None or not folder or copied.seen != seen:
+                copied = self._folders[folder] = self._copy_folder(folder, copied)._replace(seen=seen)
+            below += copied.below
 
-    def _copy_folder(self, folder: str, known: _Copied | None) -> _Copied:
+    def _copy_folder(self, folder: str, copied: _Copied | None) -> _Copied:
         """Copy the files of a folder that are newer than what was copied of it."""
         now, newest = time.time_ns(), 0
-        if known is not None and now < known.newest:
-            known = None  # the clock was set back
-        there = dict(_listed(f"{self._top}/{folder}".rstrip("/"), deep=False)) if known is None else {}
-        since = known.newest - _SLACK_NS if folder and known else 0
+        if copied is not None and now < copied.newest:
+            copied = None  # the clock was set back
+        remote_files = dict(_listed(f"{self._top}/{folder}".rstrip("/"), deep=False)) if copied is None else {}
+        since = copied.newest - _SLACK_NS if folder and copied else 0
         latest: list[tuple[int, str, tuple[int, int]]] = []
         below: list[str] = []
         with os.scandir(self._folder / folder) as entries:
@@ -171,19 +171,19 @@ class Mirror:
                 stat = entry.stat()
                 written = max(stat.st_mtime_ns, stat.st_ctime_ns)  # what was moved there has its old time
                 newest, state = max(newest, min(written, now)), (stat.st_size, stat.st_mtime_ns)
-                new = written > since and (known is None or known.latest.get(name) != state)
-                if new and (name not in there or not _is_copy(there[name], stat)):
+                new = written > since and (copied is None or copied.latest.get(name) != state)
+                if new and (name not in remote_files or not _is_copy(remote_files[name], stat)):
                     upload(Path(entry.path), f"{self._top}/{folder}{name}")
                 if not folder or written > newest - _SLACK_NS:
                     latest.append((written, name, state))
-        kept = {name: state for written, name, state in latest if not folder or written > newest - _SLACK_NS}
-        return _Copied(newest, kept, tuple(below))
+        recent = {name: state for written, name, state in latest if not folder or written > newest - _SLACK_NS}
+        return _Copied(newest, recent, tuple(below))
 
     def _look(self) -> dict[str, int]:
-        """Return how many bytes of each journal are there.
+        """Return the bytes of each journal at the address.
 
         Raises:
-            RemoteError: It cannot be told.
+            RemoteError: The address cannot be listed.
             SetupError: The address holds another run.
         """
         ends = dict.fromkeys(self._journals, 0)
@@ -195,16 +195,16 @@ class Mirror:
             file = self._folder / journal
             if end and (not file.is_file() or file.stat().st_size < end or not self._same(journal, end)):
                 raise SetupError(
-                    f"{safe_name(str(self._top))} holds another run; choose another address for --mirror, or bring that"
-                    " run back and go on with it (docs/remote.md)"
+                    f"{safe_name(str(self._top))} holds another run; choose another address for --mirror, or restore "
+                    "that run and resume it (docs/remote.md)"
                 )
         return ends
 
     def _same(self, journal: str, end: int) -> bool:
         size = min(_COMPARED, end)
-        there = read_bytes(f"{self._top}/{_piece(journal, 0)}", size)[:size]
+        remote = read_bytes(f"{self._top}/{_piece(journal, 0)}", size)[:size]
         with (self._folder / journal).open("rb") as file:
-            return file.read(len(there)) == there
+            return file.read(len(remote)) == remote
 
     def _copy_journal(self, name: str, ends: dict[str, int]) -> None:
         with (self._folder / name).open("rb") as file:
@@ -226,22 +226,22 @@ class Mirror:
 
 
 def restore(address: str, folder: Path) -> None:
-    """Bring a run directory back from its copy; it is there whole or not at all.
+    """Restore a run directory from its copy, atomically.
 
     Args:
-        address: Where the copy is.
+        address: Address of the copy.
         folder: Where to; absent or empty.
 
     Raises:
-        SetupError: There is none, it cannot be had, or the folder is taken.
+        SetupError: There is none, it cannot be fetched, or the folder exists.
     """
     top = (address_of(address) or address).rstrip("/")
     folder = folder.absolute()
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise SetupError(f"{folder} is taken; name a new folder to bring the run back to")
+        raise SetupError(f"{folder} already exists; choose a new folder to restore the run into")
     try:
         if "run.json" not in dict(_listed(top, deep=False)):
-            raise SetupError(f"{safe_name(top)} holds no run: it has no run.json")
+            raise SetupError(f"{safe_name(top)} is not a run directory: it has no run.json")
         with making(folder) as building:
             pieces = []
             for name, _ in files_below(top):
@@ -265,9 +265,7 @@ def _fetch(uri: str, target: Path) -> None:
 def _append(piece: Path, journal: Path, start: int) -> None:
     with journal.open("ab") as file:
         if file.tell() != start:
-            raise SetupError(
-                f"A piece of {journal.name} is missing: it goes to {file.tell()}, the next begins at {start}"
-            )
+            raise SetupError(f"A part of {journal.name} is missing: bytes {file.tell()} to {start}")
         file.write(piece.read_bytes())
     piece.unlink()
     with contextlib.suppress(OSError):  # the last one
@@ -275,7 +273,7 @@ def _append(piece: Path, journal: Path, start: int) -> None:
 
 
 def _listed(top: str, *, deep: bool) -> Iterator[tuple[str, FileState]]:
-    """The files at an address; none where there is nothing."""
+    """Yield the files at an address; none where there is nothing."""
     try:
         yield from files_below(top, deep=deep)
     except RemoteError as error:
@@ -283,9 +281,9 @@ def _listed(top: str, *, deep: bool) -> Iterator[tuple[str, FileState]]:
             raise
 
 
-def _is_copy(there: FileState, here: os.stat_result) -> bool:
-    """Whether a file at the address is as large as one here, and newer."""
-    return there.bytes == here.st_size and (there.mtime_ns or 0) > here.st_mtime_ns
+def _is_copy(remote: FileState, local: os.stat_result) -> bool:
+    """Return True if a file at the address has the size of a local one and is newer."""
+    return remote.bytes == local.st_size and (remote.mtime_ns or 0) > local.st_mtime_ns
 
 
 def _piece(journal: str, start: int) -> str:

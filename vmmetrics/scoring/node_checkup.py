@@ -1,4 +1,4 @@
-"""What the nodes of a Ray cluster have, each beside this machine: for ``vmmetrics doctor --engine ray``."""
+"""Check of the nodes of a Ray cluster against this machine, for ``vmmetrics doctor --engine ray``."""
 
 from __future__ import annotations
 
@@ -45,41 +45,43 @@ def check_cluster(cluster: Cluster) -> dict[str, list[Finding]]:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         def on(node: str, function: Callable[[], Any]) -> Any:
-            there = NodeAffinitySchedulingStrategy(node, soft=False)
-            return ray.remote(num_cpus=0, max_retries=0, scheduling_strategy=there)(function).remote()
+            strategy = NodeAffinitySchedulingStrategy(node, soft=False)
+            return ray.remote(num_cpus=0, max_retries=0, scheduling_strategy=strategy)(function).remote()
 
-        asked = {name: on(name, look) for name in connection.nodes}
-        here, found = look(), {}
+        pending = {name: on(name, look) for name in connection.nodes}
+        local, findings = look(), {}
         for name, node in connection.nodes.items():
             title = f"Node {node['NodeManagerHostname']} ({node['NodeManagerAddress']}, {name[:8]})"
             room = ", ".join(f"{node['Resources'].get(kind, 0):g} {kind}" for kind in ("CPU", "GPU"))
-            found[title] = [Finding("room", True, room)]
+            findings[title] = [Finding("room", True, room)]
             try:
-                there = ray.get(asked.get(name) or on(name, look), timeout=_LOOK_SECONDS)
+                remote = ray.get(pending.get(name) or on(name, look), timeout=_LOOK_SECONDS)
                 before = time.time()
                 clock = ray.get(on(name, node_time), timeout=_LOOK_SECONDS)
             except ray.exceptions.RayError as error:
                 text = str(error).strip().splitlines()[-1]
-                found[title].append(Finding("vmmetrics", False, f"cannot be run there: {text}"))
+                findings[title].append(Finding("vmmetrics", False, f"cannot be run there: {text}"))
             else:
-                found[title] += _findings(here, there, clock - (before + time.time()) / 2)
-        return found
+                findings[title] += _findings(local, remote, clock - (before + time.time()) / 2)
+        return findings
 
 
-def _findings(here: Mapping[str, Any], there: Mapping[str, Any], skew: float) -> list[Finding]:
-    versions = differences(here["versions"], there["versions"], names=("here", "there"))
-    versions += differences({"code": here["code"]}, {"code": there["code"]}, names=("here", "there"))
-    lacking = [f"{name}: {why}" for name, why in there["shipped"].items() if why]
-    missing = sorted(set(here["published"]) - set(there["published"]))
-    scratch = there["scratch"]
+def _findings(local: Mapping[str, Any], remote: Mapping[str, Any], skew: float) -> list[Finding]:
+    versions = differences(local["versions"], remote["versions"], names=("here", "there"))
+    versions += differences({"code": local["code"]}, {"code": remote["code"]}, names=("here", "there"))
+    missing_files = [f"{name}: {fault}" for name, fault in remote["shipped"].items() if fault]
+    missing = sorted(set(local["published"]) - set(remote["published"]))
+    scratch = remote["scratch"]
     room = f"{scratch['folder']}: {scratch['free'] / _GB:.1f} of {scratch['bytes'] / _GB:.1f} GB free"
     gpus = [
         Finding("GPU", True, f"{gpu['name']}: {gpu['free'] / _GB:.1f} of {gpu['bytes'] / _GB:.1f} GB free")
-        for gpu in there["gpus"]
+        for gpu in remote["gpus"]
     ]
     return [
         Finding("versions", not versions, "; ".join(versions) or "as here"),
-        Finding("weights", not lacking, "; ".join(lacking) or f"{len(there['shipped'])} shipped, whole"),
+        Finding(
+            "weights", not missing_files, "; ".join(missing_files) or f"{len(remote['shipped'])} shipped, verified"
+        ),
         Finding("published weights", not missing, f"absent: {', '.join(missing)}" if missing else "as here"),
         *(gpus or [Finding("GPU", None, "none")]),
         Finding("scratch disk", scratch["free"] >= _SCRATCH_BYTES, room),

@@ -1,4 +1,4 @@
-"""Pictures of a clip in a run directory: posters in a journal, and a file per clip of what the models saw."""
+"""Pictures of clips in a run directory: posters in a journal, and an overlay file per clip."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _MOST_BYTES = 64 * 2**20  # of an overlay when unpacked
 
 @dataclass(frozen=True, slots=True)
 class Pictures:
-    """What pages and pictures show of a clip.
+    """Pictures of a clip for pages.
 
     Attributes:
         poster: The frame in the middle as WebP, some 2 to 12 KB; b"" for none.
-        overlay: From :func:`vmmetrics.scoring.show.overlay.encode_overlay`, some 3 to 40 KB; b"" where none was wanted.
+        overlay: From :func:`vmmetrics.scoring.show.overlay.encode_overlay`, some 3 to 40 KB; b"" for none.
     """
 
     poster: bytes = b""
@@ -50,15 +50,15 @@ class Poster:
 
 
 def poster_line(clip: str, path: str | None, sha256: str, poster: bytes) -> dict[str, Any]:
-    """Return the line of :data:`POSTERS` that keeps a poster."""
+    """Return the line of :data:`POSTERS` for a poster."""
     return asdict(Poster(clip, path, sha256, base64.b64encode(poster).decode()))
 
 
 def overlay_path(run: Path, sha256: str) -> Path:
-    """Return where the overlay of the clip with this hash lies in a run directory.
+    """Return the path of the overlay of the clip with this hash in a run directory.
 
     Raises:
-        SetupError: It is no SHA-256, so the record that states it is damaged.
+        SetupError: It is not a SHA-256; the record is damaged.
     """
     if not _SHA256.fullmatch(sha256):
         raise SetupError(f"A record of {run} is damaged: sha256: expected 64 hex digits but got {sha256[:80]!r}")
@@ -66,22 +66,22 @@ def overlay_path(run: Path, sha256: str) -> Path:
 
 
 def overlays(run: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the hashes and files of the overlays of a run directory, one folder after the other; links are none."""
+    """Yield the hashes and files of the overlays of a run directory, one folder after the other, without links."""
     for folder in sorted((run / OVERLAYS).glob("[0-9a-f][0-9a-f]")):
         if folder.is_symlink():
             continue
         with os.scandir(folder) as entries:
             for entry in entries:
                 sha256 = entry.name.removesuffix(_SUFFIX)
-                named = entry.name == f"{sha256}{_SUFFIX}" and _SHA256.fullmatch(sha256)
-                if named and entry.is_file(follow_symlinks=False) and entry.stat().st_size <= _MOST_BYTES:
+                is_overlay = entry.name == f"{sha256}{_SUFFIX}" and _SHA256.fullmatch(sha256)
+                if is_overlay and entry.is_file(follow_symlinks=False) and entry.stat().st_size <= _MOST_BYTES:
                     yield sha256, folder / entry.name
 
 
 def keep_overlay(run: Path, sha256: str, overlay: bytes) -> None:
-    """Put an overlay into a run directory in one step; what an earlier one of the clip has besides is kept.
+    """Store an overlay in a run directory atomically, merged with an earlier one of the clip.
 
-    Nothing waits for the disk: an overlay can be made again.
+    It is not synced to disk, as an overlay can be made again.
 
     Raises:
         SetupError: It cannot be written.
@@ -96,12 +96,12 @@ def keep_overlay(run: Path, sha256: str, overlay: bytes) -> None:
 
 
 def _combined(older: bytes, newer: bytes) -> bytes:
-    """Return the overlay with what either has, of both the newer; the newer alone where the older is damaged."""
+    """Return the two overlays merged, the newer one first; the newer alone if the older is damaged."""
     try:
-        before, now = (dict(unpacked(data)) for data in (older, newer))
+        old, new = (dict(unpacked(data)) for data in (older, newer))
     except (TypeError, ValueError):
         return newer
-    return packed({**before, **now})
+    return packed({**old, **new})
 
 
 def packed(overlay: dict[str, Any]) -> bytes:
@@ -111,10 +111,10 @@ def packed(overlay: dict[str, Any]) -> bytes:
 
 
 def unpacked(data: bytes) -> Any:
-    """Return what :func:`packed` was given.
+    """Return the object that :func:`packed` encoded.
 
     Raises:
-        ValueError: It is not gzipped, no JSON, cut off or over 64 MB.
+        ValueError: It is not gzipped JSON, cut off, or over 64 MB.
     """
     unpacking = zlib.decompressobj(wbits=31)
     try:

@@ -1,4 +1,4 @@
-"""A scored clip brought back from its run: record, results, pixels and models."""
+"""Recall of a scored clip from its run: record, results, frames and perception."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ from vmmetrics.video.discover import fingerprint, is_there
 
 @dataclass(frozen=True)
 class Recalled:
-    """A clip and everything the run knows about it.
+    """A clip with its record and results.
 
     Attributes:
         record: Its record.
-        results: Result by metric, events and series as stored.
-        clip: Its frames, read as they were for the scores.
-        perceived: What the models saw of it: as it was kept with the scores, or as they see it now.
-        label: Preset, protocol, and what the scores may be compared with.
-        warnings: What differs between then and now, in words.
+        results: Result by metric, with events and series as stored.
+        clip: Its frames, read with the run's options.
+        perceived: Perception results stored with the scores, or computed now.
+        label: Preset, protocol, and comparability of the scores.
+        warnings: Texts on differences between the run and this machine.
     """
 
     record: Record
@@ -53,30 +53,30 @@ class Recalled:
 
 
 def recall(run: Path, name: str) -> Recalled:
-    """Bring a clip of a run back.
+    """Recall a clip of a run.
 
     Args:
         run: Run directory.
         name: The clip's name in the run, its path, or a file of this machine that has its content.
 
     Raises:
-        SetupError: It is no run directory, the clip is not in it, or the run's models are not here.
+        SetupError: It is not a run directory, the clip is not in it, or the run's models are not here.
         ClipError: The clip could not be scored, or its file has moved or changed since.
     """
     header = read_run_json(run)
     warnings: list[str] = []
-    record, here = _named(read_records(run, warnings), name)
+    record, local_file = _named(read_records(run, warnings), name)
     if record.error is not None:
         raise ClipError(f"{record.clip} could not be scored, so there is nothing to draw: {record.error}")
     configuration = header["configuration"]
     if configuration.get("preset") not in preset_names():
-        raise SetupError(f"{run} holds scores of {configuration.get('preset')}, which leave nothing to draw")
-    known = check(_Configuration, configuration, f"{run / 'run.json'}, configuration")
-    reading = asdict(known.reading)
+        raise SetupError(f"{run} holds scores of {configuration.get('preset')}, which have nothing to draw")
+    stored = check(_Configuration, configuration, f"{run / 'run.json'}, configuration")
+    reading = asdict(stored.reading)
     subject = None
     if record.subject is not None:
         subject = check(Subject, record.subject, f"{run / 'scores.jsonl'}, subject of {record.clip}")
-    with _unchanged(record) if here is None else nullcontext(here) as path:
+    with _unchanged(record) if local_file is None else nullcontext(local_file) as path:
         clip = read_clip(path, name=record.clip, prompt=record.prompt, subject=subject, tags=record.tags, **reading)
     results: dict[str, MetricResult] = {}
     for metric, line in read_events(run, record, warnings).items():
@@ -86,7 +86,7 @@ def recall(run: Path, name: str) -> Recalled:
             warnings.append(f"events.jsonl, {metric} of {record.clip}, {error}; left out, score the clip again")
     perceived = None if record.sha256 is None else read_overlay(run, record.sha256)
     if perceived is None:
-        settings = Settings(known.preset, known.protocol, reading=tuple(reading.items()))
+        settings = Settings(stored.preset, stored.protocol, reading=tuple(reading.items()))
         suite = settings.build()
         different = provenance.differences(settings.configuration(suite), configuration)
         warnings += [f"{line}; masks and tracks may differ from those that were scored" for line in different]
@@ -94,12 +94,12 @@ def recall(run: Path, name: str) -> Recalled:
         if not warnings:  # these are the models that scored it
             results = explain(scene, results)
         perceived = perceive(scene, results)
-    return Recalled(record, results, clip, perceived, known.label, tuple(warnings))
+    return Recalled(record, results, clip, perceived, stored.label, tuple(warnings))
 
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """The options of the reader that ``run.json`` may name, and no others."""
+    """Options of the reader in ``run.json``; others are refused."""
 
     __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012 - no field
 
@@ -109,7 +109,7 @@ class _Reading:
 
 @dataclass(frozen=True, slots=True)
 class _Configuration:
-    """What is taken from the configuration of a run."""
+    """Fields used of a run's configuration."""
 
     preset: str
     protocol: Protocol
@@ -121,12 +121,12 @@ def _result(metric: str, line: Any, record: Record, num_frames: int) -> MetricRe
     """Return a stored result whose frames are in the clip.
 
     Raises:
-        ValueError: It is no result of this clip.
+        ValueError: It is not a result of this clip.
     """
     result = result_from_json(metric, line, record.scores.get(metric), record.missing.get(metric))
     beyond = [frame for event in result.events for frame in event.frames if not 0 <= frame < num_frames]
     if beyond:
-        raise ValueError(f"events: expected frames of a clip of {num_frames} but got {beyond[0]}")
+        raise ValueError(f"events: expected frame indices below {num_frames} but got {beyond[0]}")
     empty = [name for name, values in result.series.items() if not values.size]
     if empty:
         raise ValueError(f"series.{empty[0]}: expected values but got none")
@@ -134,7 +134,7 @@ def _result(metric: str, line: Any, record: Record, num_frames: int) -> MetricRe
 
 
 def find(records: Sequence[Record], name: str) -> Record:
-    """The record of the clip called ``name``: its name in the run, its path, or a file name that only one has.
+    """Return the record of the clip called ``name``: its name in the run, its path, or a file name that only one has.
 
     Raises:
         SetupError: There is none, or several.
@@ -147,20 +147,22 @@ def find(records: Sequence[Record], name: str) -> Record:
         if len(matches) == 1:
             return matches[0]
         if matches:
-            raise SetupError(f"Several clips are called {name}: {listed([r.clip for r in matches], 4)}; name one whole")
+            raise SetupError(
+                f"Several clips are called {name}: {listed([r.clip for r in matches], 4)}; give the full name"
+            )
     near = difflib.get_close_matches(name, [r.clip for r in records], n=3, cutoff=0.4)
     raise SetupError(f"The run has no clip {name!r}" + (f"; did you mean {' or '.join(near)}?" if near else ""))
 
 
 def _named(records: Sequence[Record], name: str) -> tuple[Record, Path | None]:
-    """The record that a name means, and the file of that name where it has the record's content.
+    """Return the record of a name, and the file of that name if it has the record's content.
 
     Raises:
         SetupError: There is none, or several.
     """
-    here, sha256 = Path(name), None
+    file, sha256 = Path(name), None
     with suppress(OSError):  # the record's own path may do
-        sha256 = fingerprint(here) if is_there(here) else None
+        sha256 = fingerprint(file) if is_there(file) else None
     same = [record for record in records if sha256 is not None and record.sha256 == sha256]
     try:
         record = find(records, name)
@@ -168,12 +170,12 @@ def _named(records: Sequence[Record], name: str) -> tuple[Record, Path | None]:
         if len(same) != 1:
             raise
         record = same[0]
-    return record, here if record in same else None
+    return record, file if record in same else None
 
 
 @contextmanager
 def _unchanged(record: Record) -> Iterator[Path]:
-    """Give the file of a clip, fetched for the block where it lies at an address.
+    """Yield the file of a clip; one at an address is downloaded for the block.
 
     Raises:
         ClipError: It is gone or has changed.
@@ -184,8 +186,8 @@ def _unchanged(record: Record) -> Iterator[Path]:
     if address is not None:
         if is_web(address) and "?" in address:
             raise ClipError(
-                f"{record.clip} cannot be fetched: of its address no more than {address} was kept, as a query may hold "
-                "a secret; download it, and name the file in place of the clip"
+                f"{record.clip} cannot be fetched: its address was stored as {address}, without the query, which may "
+                "hold a secret; download the clip and name the file instead"
             )
         check_address(address)
         scratch = Scratch()
@@ -200,11 +202,11 @@ def _unchanged(record: Record) -> Iterator[Path]:
         return
     path = Path(record.path)
     try:
-        now = fingerprint(path) if path.is_absolute() and is_there(path) else None
+        sha256 = fingerprint(path) if path.is_absolute() and is_there(path) else None
     except OSError as error:
         raise ClipError(f"{path} cannot be read: {os_reason(error)}; score it where it is now") from error
-    if now is None:
+    if sha256 is None:
         raise ClipError(f"{record.clip} is no longer at {path}; put it back, or score it where it is now")
-    if now != record.sha256:
+    if sha256 != record.sha256:
         raise ClipError(f"{path} has changed since it was scored; score it again, then draw it")
     yield path

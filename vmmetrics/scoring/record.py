@@ -1,4 +1,4 @@
-"""What a run keeps of one clip: the line in ``scores.jsonl``, and what cost points in ``events.jsonl``."""
+"""Record of one clip: its line in ``scores.jsonl``, and its events in ``events.jsonl``."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from vmmetrics.utils.schema import convert, convert_json, plain
 
 State = Mapping[str, int | str]
 FIRST_VERSION = 1
-"""What scores without a version mean: those of vmmetrics 0.1.0, which wrote format 1 of the run directory."""
+"""Version of scores without one: that of vmmetrics 0.1.0, which wrote format 1 of the run directory."""
 EVEN_SECONDS = 0.001
-"""Tick of Matroska and WebM, whose times are rounded to it."""
+"""Seconds, the tick to which Matroska and WebM round times."""
 _SERIES_DIGITS = 6  # significant digits kept of a per-frame value: below the width of a line in any picture
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Everything known about one clip after scoring it, or why it could not be scored.
+    """Scores and metadata of one clip, or the reason why it could not be scored.
 
     Attributes:
         clip: Path relative to the root given, or the name of an array.
@@ -31,28 +31,28 @@ class Record:
         path: Absolute path, or None for an array.
         sha256: Of the file, of a frame folder (see :mod:`vmmetrics.video.discover`) or of an array; None where
             no clip could be read.
-        preset: Which models scored it.
-        protocol: Which definition they were scored by.
+        preset: Preset that scored it.
+        protocol: Definition of the metrics.
         scores: Score by metric; only finite numbers.
-        missing: Why there is no score, by metric. Missing is not failed.
-        not_applicable: The metrics among the missing that do not apply to what the prompt asks for.
-        errors: Why a metric failed, by metric.
-        error: Why the clip as a whole failed, or None.
+        missing: Reason why there is no score, by metric. Missing is not failed.
+        not_applicable: Missing metrics that do not apply to the motion of the prompt.
+        errors: Reason of the failure, by metric.
+        error: Reason why the clip as a whole failed, or None.
         amplitude: Mean subject displacement found by PAS, or None.
         frames: Number of frames scored, or None where the clip could not be read.
         fps: Frames per second, or None.
         size: (width, height) in pixels as stored, or None.
         prompt: Text the clip was generated from, or None.
-        prompt_source: Where the prompt was found, or None.
+        prompt_source: Source of the prompt, or None.
         subject: ``noun``, ``phrase`` and ``source`` of the subject, or None.
-        tags: What the prompt list says of the motion asked for, its pattern first.
-        notes: What had to be assumed or changed.
+        tags: Tags of the prompt list on the expected motion, its pattern first.
+        notes: Assumptions and changes of the reader.
         worker: Host and process that scored it, as ``host:pid``, or None where that was not recorded.
-        ended: When it was done, UTC, or None.
+        ended: Time of completion, UTC, or None.
         seconds: Time spent on the clip.
-        score_version: What the scores mean, by metric (:attr:`vmmetrics.metrics.registry.Metric.version`); a metric
+        score_version: Metric versions of the scores (:attr:`vmmetrics.metrics.registry.Metric.version`); a metric
             without one has that of format 1, :data:`FIRST_VERSION`.
-        state: What tells cheaply whether the file is still the one that was hashed: ``bytes`` and ``mtime_ns`` of a
+        state: State of the file when it was hashed, to detect changes: ``bytes`` and ``mtime_ns`` of a
             file, ``files``, ``bytes`` and ``list`` of a folder of frames, ``etag`` of one elsewhere; None where only
             the hash tells.
         timestamps: Seconds of every frame from the first, to the microsecond; None where the frames are evenly spaced
@@ -96,7 +96,7 @@ class Record:
         """Return the record in a line of ``scores.jsonl``.
 
         Raises:
-            ValueError: It is no JSON, or a field is wrong.
+            ValueError: It is not JSON, or a field is wrong.
         """
         return convert_json(cls, line)
 
@@ -109,12 +109,12 @@ class Record:
 
     @property
     def failed(self) -> bool:
-        """Whether the clip or one of its metrics failed."""
+        """True if the clip or one of its metrics failed."""
         return self.error is not None or bool(self.errors)
 
     @property
     def key(self) -> str:
-        """What the clip is known by within a run."""
+        """Identifier of the clip within a run: its path or address, else its name."""
         return self.path if self.path is not None else self.clip
 
     @property
@@ -127,11 +127,11 @@ class Record:
         return motion_index({metric: score for metric, score in self.scores.items() if metric in PARTS}).score
 
     def settled(self) -> set[str]:
-        """The metrics that need no more work: scored or missing."""
+        """Return the metrics that need no more work: scored or missing."""
         return set() if self.error is not None else {*self.scores, *self.missing}
 
     def over(self, older: Record | None) -> Record:
-        """This record with what ``older`` knows about metrics that this one says nothing about.
+        """Return this record with the scores and reasons of ``older`` for metrics that this one lacks.
 
         An older record of another input (changed file, prompt, subject or tags) adds nothing.
         """
@@ -140,22 +140,22 @@ class Record:
             return self
         if self.error is not None or older.error is not None:
             return self
-        ours = {*self.scores, *self.missing, *self.errors}
-        anew = {name for key in ours if (metric := registry.find(key)) for name in metric.numbers}
+        own = {*self.scores, *self.missing, *self.errors}
+        anew = {name for key in own if (metric := registry.find(key)) for name in metric.numbers}
         return replace(
             self,
-            scores={**_without(older.scores, ours), **self.scores},
-            missing={**_without(older.missing, ours), **self.missing},
-            not_applicable=(*(m for m in older.not_applicable if m not in ours), *self.not_applicable),
-            errors={**_without(older.errors, ours), **self.errors},
+            scores={**_without(older.scores, own), **self.scores},
+            missing={**_without(older.missing, own), **self.missing},
+            not_applicable=(*(m for m in older.not_applicable if m not in own), *self.not_applicable),
+            errors={**_without(older.errors, own), **self.errors},
             amplitude=self.amplitude if "amplitude" in anew else older.amplitude,
             notes=tuple(dict.fromkeys((*older.notes, *self.notes))),
             seconds=round(self.seconds + older.seconds, 3),
-            score_version={**_without(older.score_version, ours), **self.score_version},
+            score_version={**_without(older.score_version, own), **self.score_version},
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The line in ``scores.jsonl``; :func:`vmmetrics.utils.schema.convert` reads it back."""
+        """Return the line in ``scores.jsonl``; :func:`vmmetrics.utils.schema.convert` reads it back."""
         return {name: dict(v) if isinstance(v := getattr(self, name), Mapping) else v for name in _FIELDS}
 
 
@@ -178,7 +178,7 @@ def _without(values: Mapping[str, Any], names: set[str]) -> dict[str, Any]:
 
 
 def result_to_json(result: MetricResult) -> dict[str, Any]:
-    """Events and series of one metric, with what is None left out and NaN as null."""
+    """Return the events and series of one metric, with what is None left out and NaN as null."""
     events = [{k: v for k, v in asdict(event).items() if v is not None and k != "metric"} for event in result.events]
     stored: dict[str, Any] = {
         "events": plain(events, _short),
@@ -190,7 +190,7 @@ def result_to_json(result: MetricResult) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
-    """What :func:`result_to_json` keeps of a result."""
+    """Fields that :func:`result_to_json` writes."""
 
     events: tuple[Mapping[str, Any], ...]
     series: Mapping[str, tuple[float | None, ...]]
@@ -201,10 +201,10 @@ class _Stored:
 
 
 def result_from_json(metric: str, line: Any, score: float | None, missing: str | None) -> MetricResult:
-    """The :class:`~vmmetrics.types.MetricResult` that was stored, to the digits that were kept.
+    """Return the stored :class:`~vmmetrics.types.MetricResult`, with the digits that were written.
 
     Raises:
-        ValueError: It is no stored result; the text names the field.
+        ValueError: It is not a stored result; the text names the field.
     """
     stored = convert(_Stored, line)
     events = convert(tuple[Event, ...], [{**event, "metric": metric} for event in stored.events])

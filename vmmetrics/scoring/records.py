@@ -1,4 +1,4 @@
-"""The newest records of a run, read from its journal when they are asked for."""
+"""The newest records of a run, read from its journal on demand."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from vmmetrics.utils.storage.journal import LONGEST_LINE, Line, decoded, iterate
 
 
 class RunRecords(Sequence[Record]):
-    """Records by where their lines begin in ``scores.jsonl``; none is held.
+    """Records read on demand from their offsets in ``scores.jsonl``; none stays in memory.
 
     Args:
         path: The journal.
@@ -57,7 +57,7 @@ class RunRecords(Sequence[Record]):
                     try:
                         record = Record.from_line(line)
                     except ValueError as error:
-                        words = f"{self._path} is not what {FILE} says ({error}); remove that file and start again"
+                        words = f"{self._path} does not match {FILE} ({error}); delete {FILE} and run the command again"
                         raise SetupError(words) from error
                     yield record
         except OSError as error:
@@ -73,7 +73,7 @@ def opened_index(path: Path) -> Iterator[RunIndex]:
     """Open the index of a run to read; where the directory has none that is complete, a temporary one.
 
     Raises:
-        SetupError: It is no run directory, or cannot be read.
+        SetupError: It is not a run directory, or cannot be read.
     """
     read_run_json(path)
     try:
@@ -85,14 +85,14 @@ def opened_index(path: Path) -> Iterator[RunIndex]:
 
 
 def records_by_name(path: Path, warnings: list[str] | None = None) -> RunRecords:
-    """Newest record of every clip of a run directory, in order of name, read when they are asked for.
+    """Return the newest record of every clip of a run directory, in order of name, read when they are asked for.
 
     Args:
         path: Run directory.
-        warnings: Takes what was passed over because it is damaged, in words; None where that was said before.
+        warnings: Receives texts on damaged lines; None for none.
 
     Raises:
-        SetupError: It is no run directory, or cannot be read.
+        SetupError: It is not a run directory, or cannot be read.
     """
     with opened_index(path) as index:
         if warnings is not None:
@@ -101,7 +101,7 @@ def records_by_name(path: Path, warnings: list[str] | None = None) -> RunRecords
 
 
 def read_records(path: Path, warnings: list[str] | None = None) -> list[Record]:
-    """:func:`records_by_name`, all in memory."""
+    """Return :func:`records_by_name`, all in memory."""
     return list(records_by_name(path, warnings))
 
 
@@ -116,17 +116,17 @@ class _Events:
 
 
 def events_lines(path: Path, warnings: list[str] | None = None) -> Iterator[tuple[Line, bytes]]:
-    """Lines of ``events.jsonl`` that name their clip, also as they stand; others are passed over, with a warning."""
+    """Yield the lines of ``events.jsonl`` that name their clip, parsed and raw; skip others with a warning."""
     return iterate_with_text(path / EVENTS, like=_Events, warnings=warnings)
 
 
 def read_events(path: Path, record: Record, warnings: list[str] | None = None) -> dict[str, Any]:
-    """Events and series of a clip by metric, for the metrics its record has: the newest of each.
+    """Return the events and series of a clip by metric, for the metrics its record has: the newest of each.
 
     Args:
         path: Run directory.
         record: The clip.
-        warnings: Takes what was passed over because it is damaged, in words.
+        warnings: Receives texts on damaged lines.
     """
     newest: dict[str, Any] = {}
     damaged: list[tuple[int, str]] = []

@@ -1,4 +1,4 @@
-"""One session of a run: what is left to do, done, and kept, clip by clip."""
+"""One session of a run: selects the clips to score, submits them and stores the outcomes."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ _TICK_SECONDS = 1.0  # between two words about the clip that has been at work lo
 
 
 class Listener(Protocol):
-    """Is told how a session goes; needs every one of these methods."""
+    """Callbacks for the progress of a session; all methods are required."""
 
     def begin(self, total: int, settled: int) -> None:
-        """There are ``total`` clips, ``settled`` of them scored by an earlier session."""
+        """Called once with the number of clips and of those settled by an earlier session."""
 
     def warn(self, warnings: Sequence[str]) -> None:
-        """The run directory has been found damaged, and mended."""
+        """Called with warnings, such as repairs of the run directory."""
 
     def advance(self, record: Record) -> None:
-        """A clip was scored or failed."""
+        """Called for every clip that was scored or failed."""
 
     def wait(self, name: str, seconds: float) -> None:
-        """Called about every second: the slowest clip, or loading its models, has been at work for ``seconds``."""
+        """Called about every second with the slowest clip, or its loading of models, and its seconds so far."""
 
 
 class MemoryStore:
-    """Keeps records as a run directory does, for as long as the process lives; nobody else to share with."""
+    """Store of records in memory, with the interface of :class:`~vmmetrics.scoring.directory.RunDirectory`."""
 
     begun = 0
 
@@ -49,20 +49,20 @@ class MemoryStore:
         self._records: dict[str, Record] = {}
 
     def begin(self, settled: int) -> None:
-        """Nobody asks how far the session is."""
+        """Do nothing: no other process reads the store."""
 
     def refresh(self) -> None:
-        """Nobody else writes."""
+        """Do nothing: no other process writes."""
 
     def claim(self, key: str) -> bool:  # noqa: ARG002
-        """Nobody else claims."""
+        """Return True: no other process claims clips."""
         return True
 
     def release(self, key: str) -> None:
-        """Nobody else waits."""
+        """Do nothing: no other process waits."""
 
     def entries(self, keys: Sequence[str]) -> dict[str, Entry]:
-        """Return what is known of clips."""
+        """Return the entries of clips."""
         return {key: Entry.of(self._records[key]) for key in keys if key in self._records}
 
     def newest(self, key: str) -> Record | None:
@@ -79,7 +79,7 @@ class MemoryStore:
         return record
 
     def note_state(self, key: str, sha256: str, state: State) -> None:
-        """Nobody asks again."""
+        """Do nothing: states are for later sessions."""
 
     def commit_due(self) -> float:
         """Nothing waits."""
@@ -90,18 +90,18 @@ class MemoryStore:
 
 
 class Session:
-    """Works through tasks with an engine and keeps every outcome.
+    """Scores tasks with an engine and stores every outcome.
 
-    A clip is settled when each metric wanted is scored or missing for its present content, prompt, subject and
-    tags, and the score means what it would now (:func:`vmmetrics.metrics.registry.version_of`).
-    What failed before this session began is tried once more; what fails during it, here or in a process that shares
+    A clip is settled when each of its metrics is scored or missing for its present content, prompt, subject and
+    tags, in the present version (:func:`vmmetrics.metrics.registry.version_of`).
+    What failed before this session is tried once more; what fails during it, here or in a process that shares
     the store, is not.
 
     Args:
-        tasks: The clips, each with every metric wanted.
-        engine: Who scores.
-        store: Who keeps.
-        listener: Who is told, or None.
+        tasks: The clips, each with all its metrics.
+        engine: The engine.
+        store: Store of the records.
+        listener: Receives progress, or None.
         verify: Hash every clip, also where its file looks as it did when it was scored.
     """
 
@@ -122,11 +122,11 @@ class Session:
         self._current: dict[str, frozenset[str]] = {}  # the metrics of a kind whose scores mean what they would now
 
     def run(self) -> Sequence[Record]:
-        """Score what is not settled; return the record of every task, in the order of the tasks."""
+        """Score the tasks that are not settled; return the records of all, in the order of the tasks."""
         try:
             self._run()
             self._store.commit()
-        except BaseException:  # Ctrl-C as well: what was scored is kept, but what ended the run is said
+        except BaseException:  # Ctrl-C as well: scores so far are stored, and the cause is raised
             with contextlib.suppress(OSError, VMMetricsError):
                 self._store.commit()
             raise
@@ -155,22 +155,24 @@ class Session:
             raise
 
     def _keep(self, seconds: float) -> None:
-        """Wait so long for outcomes, and keep them."""
+        """Wait for outcomes up to a timeout, and store them."""
         for outcome in self._engine.collect(seconds):
             record = self._store.append(outcome.record, outcome.events, outcome.pictures)
             self._store.release(outcome.task.key)
             self._tell(record)
 
     def _drain(self) -> None:
-        """Keep what is at work, as long as the engine grants; another interrupt ends that."""
+        """Store the outcomes of running tasks for as long as the engine grants; another interrupt stops them."""
         until = time.monotonic() + (seconds := self._engine.drain())
         if seconds and self._engine.busy and self._listener:
-            self._listener.warn([f"stopping: clips at work have {seconds:g} s to end; Ctrl-C again stops at once"])
+            self._listener.warn(
+                [f"stopping: running clips have {seconds:g} s to finish; press Ctrl-C again to stop at once"]
+            )
         while self._engine.busy and time.monotonic() < until:
             self._keep(_POLL_SECONDS)
 
     def _pending(self) -> Iterator[Task]:
-        """The tasks that are not settled."""
+        """Yield the tasks that are not settled."""
         rest = iter(self._tasks)
         changed: set[str] = set()
         clips = 0
@@ -178,18 +180,18 @@ class Session:
             entries = self._store.entries([task.key for task in block])
             for task in block:
                 entry = entries.get(task.key)
-                if wanted := self._wanted(task, entry):
-                    metrics = set() if entry is None else self._outdated(entry).intersection(wanted)
+                if needed := self._metrics_to_score(task, entry):
+                    metrics = set() if entry is None else self._outdated(entry).intersection(needed)
                     changed |= metrics
                     clips += bool(metrics)
                     yield task
         if changed and self._listener:
             names = ", ".join(f"{label(metric)} (now version {version_of(metric)})" for metric in in_order(changed))
             number = "1 clip is" if clips == 1 else f"{clips} clips are"
-            self._listener.warn([f"{number} scored again, because scores mean something else than before: {names}"])
+            self._listener.warn([f"{number} scored again, because metric versions have changed: {names}"])
 
     def _hand_out(self, pending: deque[Task]) -> None:
-        """Submit clips while a worker is free, passing over those that another process has in hand."""
+        """Submit clips while a worker is free, except those that another process has claimed."""
         for _ in range(len(pending)):
             if not self._engine.free:
                 return
@@ -198,16 +200,16 @@ class Session:
                 pending.append(task)
                 continue
             self._store.refresh()
-            wanted = self._wanted(task, self._store.entries([task.key]).get(task.key))
-            if wanted:
-                self._engine.submit(task.only(wanted), pending[0] if pending else None)
+            metrics = self._metrics_to_score(task, self._store.entries([task.key]).get(task.key))
+            if metrics:
+                self._engine.submit(task.only(metrics), pending[0] if pending else None)
             else:  # another process was faster
                 self._store.release(task.key)
                 if (record := self._store.newest(task.key)) is not None:
                     self._tell(record)
 
-    def _wanted(self, task: Task, entry: Entry | None) -> tuple[str, ...]:
-        """The metrics that a clip still needs, from what is known of it."""
+    def _metrics_to_score(self, task: Task, entry: Entry | None) -> tuple[str, ...]:
+        """Return the metrics that a clip still needs, given its entry."""
         if entry is None:
             return task.metrics
         tried_now = entry.offset >= self._store.begun
@@ -221,7 +223,7 @@ class Session:
         return tuple(metric for metric in task.metrics if metric not in settled)
 
     def _settled(self, entry: Entry) -> frozenset[str]:
-        """The metrics that need no more work: scored or missing, as they would be now."""
+        """Return the metrics that need no more work: scored or missing, as they would be now."""
         if entry.kind not in self._current:
             versions = kind_of(entry.kind).versions.items()
             self._current[entry.kind] = frozenset(m for m, version in versions if version == version_of(m))
@@ -231,7 +233,7 @@ class Session:
         return entry.settled - self._settled(entry)
 
     def _describes(self, entry: Entry, task: Task) -> bool:
-        """Whether an entry is of the clip as it is now: content, prompt, subject and tags."""
+        """Return True if an entry matches the clip's present content, prompt, subject and tags."""
         subject = None if task.subject is None else (task.subject.noun, task.subject.phrase)
         if entry.input != input_hash(task.prompt, subject, task.tags):
             return False

@@ -1,4 +1,4 @@
-"""The configuration of a run: one small frozen object, written into the run directory as it ran."""
+"""Settings of a run: one frozen object, written into the run directory."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
     from vmmetrics.scoring.suite import ClipScores
 
 SUITE = "vmmetrics.scoring.suite:Suite"
-"""Where worker processes find the class that scores, as ``module:name``."""
+"""Class that scores, as ``module:name``, imported by worker processes."""
 
 
 class Scoring(Interface):
-    """What a run needs of whoever scores its clips: :class:`vmmetrics.scoring.suite.Suite`, or the baselines."""
+    """Interface of the class that scores clips: :class:`vmmetrics.scoring.suite.Suite`, or the baselines."""
 
     @property
     def reads_ahead(self) -> bool:
-        """Whether it pays to read the next clip while one is scored."""
+        """True if reading the next clip while one is scored saves time."""
 
     def describe(self) -> dict[str, Any]:
-        """What every score depends on."""
+        """Return the settings and versions that every score depends on."""
 
     def scene(self, clip: Clip) -> Scene:
-        """The shared perception of a clip."""
+        """Return the shared perception of a clip."""
 
     def score_scene(self, scene: Scene) -> ClipScores:
         """Score a clip whose perception is at hand."""
@@ -46,7 +46,7 @@ class Scoring(Interface):
 
 
 def reading_options(assume_fps: float | None = None, max_memory: int | None = None) -> dict[str, Any]:
-    """Options of the reader, with its defaults where nothing is given: they belong into the run's configuration."""
+    """Return the reader's options with defaults filled in, as they go into the run's configuration."""
     return {
         "assume_fps": ASSUME_FPS if assume_fps is None else assume_fps,
         "max_memory": DEFAULT_MAX_MEMORY if max_memory is None else max_memory,
@@ -55,20 +55,20 @@ def reading_options(assume_fps: float | None = None, max_memory: int | None = No
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How clips are read and scored.
+    """Settings for reading and scoring clips.
 
     Attributes:
-        preset: Which models.
-        protocol: Which definition.
-        metrics: Which metrics; more may be added to a run later.
+        preset: Name of the set of models.
+        protocol: Definition of the metrics, ``"vmmetrics"`` or ``"vmbench"``.
+        metrics: Keys of the metrics; more may be added to a run later.
         reading: Options of :func:`vmmetrics.video.read_clip` that were given (``assume_fps``, ``max_memory``).
         cas_model: Checkpoint of a commonsense classifier to use instead of the preset's, or None.
         threads: Threads per process for the neural models; never changes a score.
         suite: Class that scores, as ``module:name``.
         plugins: Python files that register metrics of one's own; every worker runs them.
-        tf32: Whether a GPU may round float32 matrix products to TF32.
-        scratch: Where clips from addresses lie until they are read; never changes a score.
-        keep_overlays: Whether what the models saw is kept for drawing; never changes a score.
+        tf32: Allow a GPU to round float32 matrix products to TF32.
+        scratch: Folder for downloads of clips until they are read; never changes a score.
+        keep_overlays: Store masks, tracks and poses for drawing; never changes a score.
 
     Raises:
         ValueError: No metric, or an unknown one.
@@ -88,15 +88,15 @@ class Settings:
 
     def __post_init__(self) -> None:
         load_plugins(self.plugins)
-        known = self.known()
-        unknown = sorted(set(self.metrics).difference(known))
+        available = self.known()
+        unknown = sorted(set(self.metrics).difference(available))
         if unknown or not self.metrics:
-            found = repr(unknown[0]) if unknown else "none"
-            raise ValueError(f"Expected metrics among {', '.join(known)} but got {found}")
-        object.__setattr__(self, "metrics", tuple(metric for metric in known if metric in self.metrics))
+            got = repr(unknown[0]) if unknown else "none"
+            raise ValueError(f"Expected metrics among {', '.join(available)} but got {got}")
+        object.__setattr__(self, "metrics", tuple(metric for metric in available if metric in self.metrics))
 
     def known(self) -> tuple[str, ...]:
-        """Return the metrics there are, as they are listed."""
+        """Return the registered metrics, in their order."""
         return in_order(registered())
 
     def build(self, metrics: tuple[str, ...] | None = None) -> Scoring:
@@ -114,10 +114,10 @@ class Settings:
         return make(self.preset, self.protocol, chosen, cas_model=self.cas_model, threads=self.threads, **options)
 
     def configuration(self, suite: Scoring) -> dict[str, Any]:
-        """Everything a score depends on besides the clip: what two sessions of one run must share."""
+        """Return everything a score depends on besides the clip: what two sessions of one run must share."""
         described = {name: value for name, value in suite.describe().items() if name != "metrics"}
         return {**described, "reading": dict(self.reading), "versions": decisive_versions()}
 
     def parts(self, suite: Scoring) -> Mapping[str, Mapping[str, Any]]:  # noqa: ARG002
-        """What single scores depend on besides, by name: metrics that are not ours, with what registered them."""
+        """Return what single scores depend on, by metric: plugin metrics, with the plugin that registered them."""
         return {key: metric.describe() for key in self.metrics if key not in METRICS and (metric := find(key))}

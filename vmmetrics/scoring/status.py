@@ -1,4 +1,4 @@
-"""How far a run is, from its journal and ``run.json`` alone: nothing is locked, and others may go on writing."""
+"""Progress of a run, from its journal and ``run.json`` alone: takes no lock, so that the run can go on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from vmmetrics.utils.schema import convert_json
 from vmmetrics.utils.storage.journal import Journal
 
 WINDOW_SECONDS = 600.0
-"""Outcomes of so long ago make the rate."""
+"""Seconds of outcomes over which the rate is taken."""
 _UNKNOWN = "not recorded"  # who scored, in runs of earlier versions
 
 
@@ -33,7 +33,7 @@ class _Line:
 
 @dataclass(slots=True)
 class NodeStatus:
-    """What one machine did.
+    """Clips scored by one machine.
 
     Attributes:
         node: Its name.
@@ -52,19 +52,19 @@ class NodeStatus:
 
 @dataclass(frozen=True, slots=True)
 class RunStatus:
-    """How far a run is.
+    """Progress of a run.
 
     Attributes:
         run: The directory.
         started: When its last session began.
-        ended: Whether that did all it was started for; one at work, stopped or killed did not.
+        ended: True if it finished; False while it runs, or after it was stopped or killed.
         clips: Clips of that session; None where it was not recorded.
         scored: Those of them that are scored, before it began or since; None until it knows what was scored before.
         failed: Those that failed since it began, or one of whose metrics did; None as for ``scored``.
         per_minute: Clips a minute of the last :data:`WINDOW_SECONDS`, or of the session if it ended; None for none.
         last: When the last clip ended, or None.
         nodes: Machines, by name.
-        warnings: What was found damaged, in words.
+        warnings: Texts on damaged lines.
     """
 
     run: Path
@@ -96,7 +96,7 @@ class RunStatus:
 
 
 class _Outcome(NamedTuple):
-    """What is counted of the newest line of a clip; clips share them."""
+    """Fields of a clip's newest line that are counted; shared between clips."""
 
     worker: str
     failed: bool
@@ -110,15 +110,15 @@ class StatusReader:
         run: Run directory.
 
     Raises:
-        SetupError: It is none.
+        SetupError: It is not a run directory.
     """
 
     def __init__(self, run: Path) -> None:
         read_run_json(run)
         self._run = run
-        self._forget((0, None))
+        self._reset((0, None))
 
-    def _forget(self, session: tuple[int, int | None]) -> None:
+    def _reset(self, session: tuple[int, int | None]) -> None:
         """Begin to count anew for a session: its number, and where its lines begin."""
         self._session = session
         self._journal = Journal(self._run / SCORES)
@@ -130,7 +130,7 @@ class StatusReader:
         self._recent: list[datetime] = []
 
     def read(self, now: datetime | None = None) -> RunStatus:
-        """Return how far the run is.
+        """Return the progress of the run.
 
         Args:
             now: The time; None asks the clock.
@@ -145,7 +145,7 @@ class StatusReader:
         ended = _time(session.get("ended"))
         settled, offset = _begin_of(session)
         if (len(sessions), offset) != self._session:
-            self._forget((len(sessions), offset))
+            self._reset((len(sessions), offset))
         begin = max(started, (ended or now) - timedelta(seconds=WINDOW_SECONDS))
         self._read_new(offset, begin)
         scored = failed = clips = None
@@ -187,7 +187,7 @@ class StatusReader:
         self._counts[outcome] += 1
 
     def _per_minute(self, begin: datetime, until: datetime) -> float | None:
-        """Clips a minute; the clock of a node may be ahead, so its outcomes count when their time has come."""
+        """Return the clips per minute; outcomes of a node whose clock is ahead count from their time on."""
         self._recent = [moment for moment in self._recent if moment >= begin]
         recent = sum(moment <= until for moment in self._recent)
         lasted = (until - begin).total_seconds()
@@ -212,7 +212,7 @@ class StatusReader:
 
 
 def _begin_of(session: Mapping[str, Any]) -> tuple[int | None, int | None]:
-    """Clips settled before a session, and where its lines begin: the whole run in earlier versions, None if unknown."""
+    """Return the clips settled before a session (None if unknown), and the offset at which its lines begin."""
     begin = session.get("begin", {"settled": 0, "offset": 0})
     numbers = (begin.get("settled"), begin.get("offset")) if isinstance(begin, Mapping) else ()
     settled, offset = (n if type(n) is int and n >= 0 else None for n in numbers or (None, None))
@@ -221,7 +221,7 @@ def _begin_of(session: Mapping[str, Any]) -> tuple[int | None, int | None]:
 
 def _time(text: Any) -> datetime | None:
     try:
-        found = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text)
     except (TypeError, ValueError):
         return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""What the tables say of many records, kept in columns of numbers: a few bytes a clip."""
+"""Counts, scores and reasons of many records, in columns of numbers: a few bytes a clip."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ INDEX = "motion_index"
 _SOME = 100  # scores of a group of a large run from which on nothing is drawn
 _NAMED = 3  # failures that are named
 MOST_VALUES = 1000
-"""Values of a tag; one with as many, such as a seed, tells the clips apart and is not broken down by."""
+"""Values of a tag from which on it has no breakdown; such a tag, for instance a seed, identifies clips."""
 
 
 class Summary:
@@ -33,7 +33,7 @@ class Summary:
         failed: How many of them failed, as a whole or in one metric.
         failures: The first that failed: name and reason.
         reasons: By metric, how many records have no score for which reason, and whether it does not apply to them.
-        telling: Name of the clip on disk with the lowest score that speaks against it, or None.
+        telling: Name of the clip on disk with the lowest score of a metric whose low scores are faults, or None.
     """
 
     def __init__(self, records: Iterable[Record] = ()) -> None:
@@ -47,9 +47,9 @@ class Summary:
         self._scores: dict[str, array[float]] = {}
         self._foreign: dict[str, bytearray] = {}
         self._groups: dict[str, tuple[dict[str | float, int], array[int]]] = {}
-        known = registered()
-        self._ours = known.keys()
-        self._at_fault = {key for key, metric in known.items() if metric.low_is_fault}
+        available = registered()
+        self._ours = available.keys()
+        self._at_fault = {key for key, metric in available.items() if metric.low_is_fault}
         for record in records:
             self.add(record, record.motion_index)
 
@@ -102,16 +102,16 @@ class Summary:
 
     @property
     def notes(self) -> list[str]:
-        """Which metrics have scores that do not all mean the same, and which tags are not broken down by, in words."""
+        """Notes on metrics whose scores have several versions, and on tags with too many values for a breakdown."""
         counts = sorted(self._versions.items())
-        named = [(f"{n} clip{'s' * (n > 1)}", {metric: (version,)}) for (metric, version), n in counts]
-        mixed = [f"scores mean different things: {text}" for text in differing(named).values()]
+        sources = [(f"{n} clip{'s' * (n > 1)}", {metric: (version,)}) for (metric, version), n in counts]
+        mixed = [f"metric versions differ: {text}" for text in differing(sources).values()]
         many = [tag for tag in self.tags if len(self._groups[f"tag {tag}"][0]) >= MOST_VALUES]
         return mixed + [f"tag {tag} has {MOST_VALUES:,} values or more: not in breakdown.csv" for tag in many]
 
     @property
     def indexed(self) -> bool:
-        """Whether any record has an index."""
+        """True if any record has a motion index."""
         return INDEX in self._scores
 
     @property
@@ -126,7 +126,7 @@ class Summary:
         return {str(model): rows for model, rows in self._rows("model").items()}
 
     def by_tag(self, name: str) -> dict[str | float, IntArray]:
-        """Numbers of the records with each value of a tag, ascending; none for :data:`MOST_VALUES` or more."""
+        """Return numbers of the records with each value of a tag, ascending; none for :data:`MOST_VALUES` or more."""
         rows = self._rows(f"tag {name}")
         return rows if len(rows) < MOST_VALUES else {}
 
@@ -148,10 +148,10 @@ class Summary:
             rows: Numbers of the records; None for all.
         """
         many = _SOME if self.clips >= MANY else None  # or the groups together would take as long as the whole
-        means = {name: mean_with_interval(self._known(name, rows), many) for name in (*self.metrics, INDEX)}
+        means = {name: mean_with_interval(self._values(name, rows), many) for name in (*self.metrics, INDEX)}
         return {name: mean for name, mean in means.items() if mean is not None}
 
-    def _known(self, name: str, rows: IntArray | None) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    def _values(self, name: str, rows: IntArray | None) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         column = self._scores.get(name, array("d"))
         _pad(column, self.clips, math.nan)
         scores = np.frombuffer(column, np.float64)
@@ -162,8 +162,8 @@ class Summary:
         """Return how many of some records a metric does not apply to."""
         flags = self._foreign.get(metric, bytearray())
         _pad(flags, self.clips, 0)
-        found = np.frombuffer(flags, np.uint8)
-        return int(found.sum() if rows is None else found[rows].sum())
+        flagged = np.frombuffer(flags, np.uint8)
+        return int(flagged.sum() if rows is None else flagged[rows].sum())
 
 
 def _pad(column: array[float] | array[int] | bytearray, length: int, value: float) -> None:

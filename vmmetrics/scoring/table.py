@@ -35,7 +35,7 @@ NUMBERS = (*METRICS, "motion_index", "average", "amplitude", "fps", "seconds")
 """Columns of numbers among them."""
 COUNTS = ("frames", "width", "height")
 """Columns of whole numbers among them."""
-HELD = 10_000
+IN_MEMORY = 10_000
 """Records up to which a table holds them in memory, some 2 kB each."""
 _SHOWN_ROWS = 30  # clips in a repr; beyond them it says how many more there are
 
@@ -45,8 +45,8 @@ class Table(Sequence[Record]):
 
     Attributes:
         records: The records, in order; of a run of more than :data:`HELD` clips read when they are asked for.
-        label: Preset, protocol, and what the scores may be compared with.
-        path: Run directory, or None where nothing was kept.
+        label: Preset, protocol, and comparability of the scores.
+        path: Run directory, or None.
         besides: Other records of the run directory, which ``scores.csv`` holds as well: of clips that an earlier
             command named, or that are gone.
     """
@@ -58,12 +58,14 @@ class Table(Sequence[Record]):
         path: Path | None = None,
         besides: Sequence[Record] = (),
         summary: Summary | None = None,
+        metrics: Sequence[str] = (),
     ) -> None:
-        self.records = _held(records)
+        self.records = _in_memory(records)
         self.label = label
         self.path = path
-        self.besides = _held(besides)
+        self.besides = _in_memory(besides)
         self._summary = summary
+        self._requested = tuple(metrics)
 
     def __getitem__(self, index: Any) -> Any:
         return self.records[index]
@@ -80,8 +82,8 @@ class Table(Sequence[Record]):
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """The metrics that any record says anything about."""
-        return self.summary.metrics
+        """The metrics that any record has a score, reason or error of; the run's where all clips failed."""
+        return self.summary.metrics or self._requested
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -99,7 +101,7 @@ class Table(Sequence[Record]):
         return [record for record in self.records if record.failed]
 
     def mean(self, model: str | None = None) -> dict[str, Mean]:
-        """Mean and 95 % bootstrap interval by metric, and of the index as ``"motion_index"``.
+        """Return the mean and 95 % bootstrap interval by metric, and of the index as ``"motion_index"``.
 
         Args:
             model: Only clips of this model; None takes all.
@@ -113,7 +115,7 @@ class Table(Sequence[Record]):
         return self.summary.models.get(model, np.zeros(0, np.int64))
 
     def scalars(self, model: str | None = None) -> dict[str, float]:
-        """Means by metric as plain numbers, for what tracks experiments: ``wandb.log(table.scalars())``.
+        """Return the means by metric as plain numbers, for what tracks experiments: ``wandb.log(table.scalars())``.
 
         Args:
             model: Only clips of this model; None takes all.
@@ -127,11 +129,11 @@ class Table(Sequence[Record]):
         return {**means, "clips": float(len(failed)), "clips_failed": float(sum(failed))}
 
     def by_model(self) -> dict[str, dict[str, Mean]]:
-        """:meth:`mean` of every model, where clips lie in one folder per model."""
+        """Return :meth:`mean` of every model, where clips lie in one folder per model."""
         return {model: self.summary.mean(rows) for model, rows in self.summary.models.items()}
 
     def by_tag(self, name: str) -> dict[str | float, Table]:
-        """The records by their value of a tag (``"pattern"``, ``"skeleton"``); those without it are in none."""
+        """Return the records by their value of a tag (``"pattern"``, ``"skeleton"``); those without it are in none."""
         groups: dict[str | float, list[Record]] = {}
         for record in self.records:
             if name in record.tags:
@@ -140,23 +142,23 @@ class Table(Sequence[Record]):
         return {value: Table(groups[value], self.label) for value in values}
 
     def rows(self) -> list[dict[str, Any]]:
-        """One flat row per clip, as in ``scores.csv``; None where there is no value."""
+        """Return one flat row per clip, as in ``scores.csv``; None where there is no value."""
         return list(self.iterate_rows())
 
     def iterate_rows(self) -> Iterator[dict[str, Any]]:
-        """:meth:`rows`, one at a time."""
+        """Return :meth:`rows`, one at a time."""
         columns = self.columns
         return (row_of(record, columns) for record in self.records)
 
     def to_csv(self, path: str | Path | None = None) -> str:
-        """The rows as CSV (UTF-8); also written to ``path`` where one is given."""
+        """Return the rows as CSV (UTF-8); also written to ``path`` where one is given."""
         text = csv_text(chain([self.columns], (row.values() for row in self.iterate_rows())))
         if path is not None:
             Path(path).write_bytes(text.encode("utf-8", "backslashreplace"))
         return text
 
     def to_pandas(self) -> pd.DataFrame:
-        """The rows as a pandas DataFrame.
+        """Return the rows as a pandas DataFrame.
 
         Raises:
             SetupError: pandas is not installed.
@@ -198,18 +200,18 @@ class Table(Sequence[Record]):
         )
 
 
-def _held(records: Sequence[Record]) -> Sequence[Record]:
-    return records if isinstance(records, RunRecords) and len(records) > HELD else list(records)
+def _in_memory(records: Sequence[Record]) -> Sequence[Record]:
+    return records if isinstance(records, RunRecords) and len(records) > IN_MEMORY else list(records)
 
 
 def columns_of(metrics: Iterable[str], tags: Sequence[str]) -> tuple[str, ...]:
     """Return the columns of ``scores.csv``; a score that bears the name of another column has none of its own."""
-    named = in_order(metrics)
-    others = other_scores(named, tags)
-    place, end = COLUMNS.index("missing"), COLUMNS.index("notes")
-    own = any(metric in METRICS for metric in named) or not others
-    before = COLUMNS[:place] if own else COLUMNS[: COLUMNS.index(METRICS[0])]
-    return (*before, *others, *COLUMNS[place:end], *map(_tag_column, tags), *COLUMNS[end:])
+    ordered = in_order(metrics)
+    others = other_scores(ordered, tags)
+    start, end = COLUMNS.index("missing"), COLUMNS.index("notes")
+    own = any(metric in METRICS for metric in ordered) or not others
+    before = COLUMNS[:start] if own else COLUMNS[: COLUMNS.index(METRICS[0])]
+    return (*before, *others, *COLUMNS[start:end], *map(_tag_column, tags), *COLUMNS[end:])
 
 
 def other_scores(metrics: Iterable[str], tags: Iterable[str]) -> tuple[str, ...]:
@@ -231,7 +233,7 @@ def cell(record: Record, metric: str) -> str:
 
 
 def missing_lines(table: Table) -> list[str]:
-    """Return how many clips have no score in a metric, by the three most frequent reasons of each."""
+    """Return lines with the number of clips without a score and the reason, three per metric."""
     lines: list[str] = []
     for metric in table.metrics:
         for (foreign, reason), clips in table.summary.reasons.get(metric, Counter()).most_common(3):
@@ -243,7 +245,7 @@ def missing_lines(table: Table) -> list[str]:
 
 
 def _remarks(table: Table) -> list[str]:
-    """Return what is to be known of the whole, why scores are missing, and why clips failed."""
+    """Return remarks: notes on the run, reasons of missing scores, and failures."""
     failed, number = table.summary.failures, table.summary.failed
     more = [f"- {number - len(failed)} more clips failed"] if number > len(failed) else []
     notes = (f"- {text}" for text in table.summary.notes)
@@ -251,7 +253,7 @@ def _remarks(table: Table) -> list[str]:
 
 
 def why(record: Record, metric: str) -> str:
-    """Why a clip has no score, or nothing."""
+    """Return the reason why a clip has no score in a metric, or ``""``."""
     return record.error or record.errors.get(metric) or record.missing.get(metric) or ""
 
 

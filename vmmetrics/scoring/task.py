@@ -1,4 +1,4 @@
-"""One clip to score: where it is, what it was made from, and what tells that it has changed."""
+"""Tasks: one clip to score, with its location, prompt and state."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from vmmetrics.utils.storage import provenance
 from vmmetrics.utils.storage.addresses import safe_name
 from vmmetrics.utils.storage.state import FileState
 from vmmetrics.video.discover import array_fingerprint, file_state, fingerprint, is_settled, state
-from vmmetrics.video.rows import HeldClip
+from vmmetrics.video.rows import InlineClip
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,16 +25,16 @@ class Task:
         clip: Its name.
         model: Folder of its model, or None.
         path: Where it lies, absolute, or None where ``frames`` holds it.
-        metrics: The metrics still wanted.
+        metrics: Metrics to score.
         prompt: Text it was generated from, or None.
         prompt_source: Where the prompt was found, or None.
-        subject: Who or what it is about, or None.
-        tags: What the prompt list says of the motion asked for.
+        subject: Subject, or None.
+        tags: Tags of the prompt list on the expected motion.
         frames: The clip itself where it was handed in as an array, or its bytes where it is in a data set.
         root: Folder that symlinks must not lead out of, or None.
         broken: Why it cannot be scored, where that is known before it is read.
         uri: Its address, where it is not on this machine; with all that opens it, so it is never kept or shown.
-        listed: What a listing says of the file there.
+        listed: State of the file in a listing.
     """
 
     clip: str
@@ -45,7 +45,7 @@ class Task:
     prompt_source: str | None = None
     subject: Subject | None = None
     tags: Tags = field(default_factory=dict)
-    frames: Clip | HeldClip | None = None
+    frames: Clip | InlineClip | None = None
     root: Path | None = None
     broken: str | None = None
     uri: str | None = None
@@ -53,26 +53,26 @@ class Task:
 
     @property
     def key(self) -> str:
-        """What the clip is known by within a run."""
+        """Identifier of the clip within a run: its address or path, else its name."""
         if self.uri is not None:
             return safe_name(self.uri)
         return str(self.path) if self.path is not None else self.clip
 
     def only(self, metrics: tuple[str, ...]) -> Task:
-        """This task with fewer metrics."""
+        """Return this task with fewer metrics."""
         return replace(self, metrics=metrics)
 
-    def record(self, settings: Settings, **found: Any) -> Record:
-        """A record of this clip with what was found."""
-        about: dict[str, Any] = {name: getattr(self, name) for name in ("clip", "model", "prompt", "prompt_source")}
-        place = None if self.path is None and self.uri is None else self.key
-        about |= {"path": place, "subject": self.subject and asdict(self.subject), "sha256": None}
-        about |= {"worker": provenance.process(), "ended": provenance.now()}
-        return Record(preset=settings.preset, protocol=settings.protocol, tags=dict(self.tags), **about | found)
+    def record(self, settings: Settings, **fields: Any) -> Record:
+        """Return a record of this clip with the given fields."""
+        base: dict[str, Any] = {name: getattr(self, name) for name in ("clip", "model", "prompt", "prompt_source")}
+        path = None if self.path is None and self.uri is None else self.key
+        base |= {"path": path, "subject": self.subject and asdict(self.subject), "sha256": None}
+        base |= {"worker": provenance.process(), "ended": provenance.now()}
+        return Record(preset=settings.preset, protocol=settings.protocol, tags=dict(self.tags), **base | fields)
 
 
 def identify(task: Task) -> str:
-    """SHA-256 of the clip of a task, for a file that is known to be one.
+    """Return SHA-256 of the clip of a task, for a file that is known to be one.
 
     Raises:
         OSError: It cannot be read.
@@ -80,19 +80,19 @@ def identify(task: Task) -> str:
     if task.path is not None:
         return fingerprint(task.path)
     assert task.frames is not None  # noqa: S101  (a task has a path, frames, or an address, which is not read here)
-    if isinstance(task.frames, HeldClip):
+    if isinstance(task.frames, InlineClip):
         return task.frames.sha256
     return array_fingerprint(task.frames)
 
 
 def state_of(task: Task) -> tuple[State | None, bool]:
-    """What tells cheaply whether a clip is still the one that was hashed, and whether a later change would show in it.
+    """Return the file state that a later run compares with, and True if a later change is sure to show in it.
 
     Raises:
         OSError: The file or folder cannot be read.
     """
     if task.path is None:
-        known = None if task.listed is None else task.listed.kept()
-        return known, known is not None
-    found = state(task.path)
-    return file_state(found), is_settled(found)
+        listed = None if task.listed is None else task.listed.to_record()
+        return listed, listed is not None
+    files = state(task.path)
+    return file_state(files), is_settled(files)

@@ -1,4 +1,4 @@
-"""From what a user hands in (paths, arrays, data sets) to the tasks of a run."""
+"""Tasks of a run from the user's input: paths, arrays or data sets."""
 
 from __future__ import annotations
 
@@ -32,27 +32,27 @@ def tasks_of_paths(
     subject: str | None = None,
     follow_links: bool = True,
     remarks: list[str] | None = None,
-    found: Callable[[int], None] | None = None,
+    progress: Callable[[int], None] | None = None,
     limit: int | None = None,
     listing: bool = False,
     keep: Path | None = None,
     relist: bool = False,
 ) -> tuple[list[Task], list[str]]:
-    """The clips under some files, folders and addresses, each with its prompt and subject.
+    """Return the clips under some files, folders and addresses, each with its prompt and subject.
 
     Args:
         paths: Files, folders, addresses (``s3://bucket/clips``), and lists of clips (``clips.jsonl``, ``urls.txt``).
         metrics: What to score.
         prompts: Prompt list, or None to look beside the clips.
         subject: What every clip is about, or None.
-        follow_links: Whether symlinks may lead out of the folder they lie in; those that do are errors otherwise,
-            or, where they are folders, passed over.
-        remarks: Takes what the user may not expect of the paths, in words.
-        found: Is called with the number of clips found so far in a folder.
+        follow_links: True if symlinks may lead out of the folder they lie in; those that do are errors otherwise,
+            or, where they are folders, skipped.
+        remarks: Receives texts on surprises, such as links not followed.
+        progress: Called with the number of clips found so far in a folder.
         limit: Clips to fetch of each data set of the Hub, the first; None for all.
-        listing: Whether to list the clips of such data sets without fetching them, and to write no list.
-        keep: Run directory that keeps what addresses were found to hold, and is asked first; None keeps nothing.
-        relist: Whether to list them again even so.
+        listing: List the clips of such data sets without fetching them, and write no list.
+        keep: Run directory that caches the listings of addresses; None caches nothing.
+        relist: List them again in spite of a cached listing.
 
     Returns:
         A task per clip, and the clips that the prompt list names and that are not there.
@@ -60,26 +60,26 @@ def tasks_of_paths(
     Raises:
         SetupError: A path does not exist, or the prompt list cannot be read.
     """
-    said = [] if remarks is None else remarks
-    here: list[str | os.PathLike[str]] = []
-    there: list[str] = []
+    notes = [] if remarks is None else remarks
+    local: list[str | os.PathLike[str]] = []
+    remote: list[str] = []
     for path in paths:
         address = address_of(path)
         if is_manifest(path) or (address is not None and not address.startswith("hf://")):
-            there.append(os.fspath(path) if address is None else address)
+            remote.append(os.fspath(path) if address is None else address)
         else:
-            here.append(path)
-    sources = discover(here, follow_links=follow_links, remarks=said, found=found, limit=limit, listing=listing)
+            local.append(path)
+    sources = discover(local, follow_links=follow_links, remarks=notes, progress=progress, limit=limit, listing=listing)
     root = next((source.root for source in sources if source.root is not None), None)
     with local_copy(prompts) as list_file:
-        known = Prompts(list_file, root, subject=subject)
-    tasks = [_task(source, metrics, known, follow_links) for source in sources]
-    if there:
-        clips = listed_clips(there, keep, relist, said, found, write=not listing)
-        if again := _add_listed(tasks, clips, metrics, known, follow_links):
-            were = "was" if again == 1 else "were"
-            said.append(f"{again:,} of the clips listed {were} named before; each is scored once")
-    return tasks, known.unmatched(chain(sources, (Source(Path(task.key), task.clip) for task in tasks)))
+        lookup = Prompts(list_file, root, subject=subject)
+    tasks = [_task(source, metrics, lookup, follow_links) for source in sources]
+    if remote:
+        clips = listed_clips(remote, keep, relist, notes, progress, write=not listing)
+        if duplicates := _add_listed(tasks, clips, metrics, lookup, follow_links):
+            were = "was" if duplicates == 1 else "were"
+            notes.append(f"{duplicates:,} of the listed clips {were} listed twice; each is scored once")
+    return tasks, lookup.unmatched(chain(sources, (Source(Path(task.key), task.clip) for task in tasks)))
 
 
 def _add_listed(
@@ -89,7 +89,7 @@ def _add_listed(
 
     Returns how many were left out because their place was there.
     """
-    places, names, schemes, again = {task.key for task in tasks}, {task.clip for task in tasks}, {""}, 0
+    keys, names, schemes, duplicates = {task.key for task in tasks}, {task.clip for task in tasks}, {""}, 0
     for clip in clips:
         scheme, _, rest = clip.uri.partition("://")
         if rest and scheme not in schemes:
@@ -97,32 +97,32 @@ def _add_listed(
             schemes.add(scheme)
         task = _listed_task(clip, metrics, prompts, follow_links)
         key = task.key
-        if key in places:
-            again += 1
+        if key in keys:
+            duplicates += 1
             continue
-        places.add(key)
+        keys.add(key)
         tasks.append(replace(task, clip=key) if task.clip in names else task)
         names.add(task.clip)
-    return again
+    return duplicates
 
 
 def _listed_task(clip: ManifestClip, metrics: tuple[str, ...], prompts: Prompts, follow_links: bool) -> Task:
-    """The task of a clip of a list: what the list says of its prompt counts, else what lies beside a clip here."""
+    """Return the task of a listed clip; its prompt is the list's, else that of a file beside a local clip."""
     path, model = Path(clip.uri) if clip.local else None, clip.model
-    told: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     try:
         if clip.error is not None:
             raise ClipError(clip.error)
         if clip.prompt is None and path is not None:
-            prompt, about, source, tags, model = prompts.lookup(Source(path, clip.name, clip.model))
+            prompt, subject, source, tags, model = prompts.lookup(Source(path, clip.name, clip.model))
         else:
-            prompt, about, source, tags, _ = prompts.lookup_row(clip.name, clip.prompt or prompt_of_name(clip.name))
-        told = {"prompt": prompt, "subject": about, "prompt_source": source, "tags": tags or _NO_TAGS}
+            prompt, subject, source, tags, _ = prompts.lookup_row(clip.name, clip.prompt or prompt_of_name(clip.name))
+        fields = {"prompt": prompt, "subject": subject, "prompt_source": source, "tags": tags or _NO_TAGS}
     except ClipError as error:
-        told = {"broken": str(error)}
+        fields = {"broken": str(error)}
     if path is not None:
-        return Task(clip.name, model, path, metrics, root=None if follow_links else path.parent, **told)
-    return Task(clip.name, model, None, metrics, uri=clip.uri, listed=clip.state, **told)
+        return Task(clip.name, model, path, metrics, root=None if follow_links else path.parent, **fields)
+    return Task(clip.name, model, None, metrics, uri=clip.uri, listed=clip.state, **fields)
 
 
 _NO_TAGS: Tags = {}  # one for all: tasks may be millions
@@ -155,8 +155,8 @@ def prompts_found(tasks: Sequence[Task]) -> str:
 
 def _source_in_words(source: str | None) -> str:
     kind, _, pattern = (source or "").removesuffix(" (cut)").partition(":")
-    told = {"list": "a list", "dataset": "the data set", "sidecar": "files beside the clips"}
-    return f"names ({pattern})" if kind == "name" else told.get(kind, "the clips")
+    texts = {"list": "a list", "dataset": "the data set", "sidecar": "files beside the clips"}
+    return f"names ({pattern})" if kind == "name" else texts.get(kind, "the clips")
 
 
 def tasks_of_dataset(
@@ -165,17 +165,17 @@ def tasks_of_dataset(
     prompts: str | os.PathLike[str] | None = None,
     subject: str | None = None,
 ) -> list[Task]:
-    """The rows of a ``datasets.Dataset`` as tasks; the clips are read when their turn comes.
+    """Return the rows of a ``datasets.Dataset`` as tasks; the clips are read when their turn comes.
 
     Raises:
         SetupError: It has no column of clips, or is a stream or a set of splits; or the prompt list cannot be read.
     """
-    known = Prompts(prompts, subject=subject)
+    lookup = Prompts(prompts, subject=subject)
     tasks = []
     for clip in dataset_clips(dataset):
-        task = Task(clip.name, clip.model, clip.path, metrics, frames=clip.held)
+        task = Task(clip.name, clip.model, clip.path, metrics, frames=clip.inline)
         try:
-            prompt, about, source, tags, _ = known.lookup_row(clip.name, clip.prompt)
+            prompt, about, source, tags, _ = lookup.lookup_row(clip.name, clip.prompt)
         except ClipError as error:
             tasks.append(replace(task, broken=str(error)))
         else:
@@ -219,12 +219,12 @@ def tasks_of_arrays(
 
 
 def _about(subject: str | None) -> Subject | None:
-    """The subject that was given for every clip."""
+    """Return the subject given for every clip."""
     return None if subject is None else subject_of_phrase(subject, "option") or Subject(subject, subject, "option")
 
 
 def shard(tasks: Sequence[Task], index: int, count: int) -> list[Task]:
-    """The tasks of shard ``index`` of ``count``, by a hash of the clip's name.
+    """Return the tasks of shard ``index`` of ``count``, by a hash of the clip's name.
 
     A clip's shard depends on nothing but its name, so that clips may be added while other shards run.
 
@@ -239,15 +239,15 @@ def shard(tasks: Sequence[Task], index: int, count: int) -> list[Task]:
     if not 1 <= index <= count:
         raise ValueError(f"Expected shard (i, n) with 1 <= i <= n but got {(index, count)}")
     hashes = (hashlib.sha256(task.clip.encode("utf-8", "surrogatepass")).digest()[:8] for task in tasks)
-    return [task for task, found in zip(tasks, hashes, strict=True) if int.from_bytes(found) % count == index - 1]
+    return [task for task, digest in zip(tasks, hashes, strict=True) if int.from_bytes(digest) % count == index - 1]
 
 
 def _distinct(clips: Sequence[Clip]) -> list[Clip]:
-    """The clips, with a number behind a name that came before."""
+    """Return the clips with unique names; repeated ones get a number."""
     seen: dict[str, int] = {}
     distinct = []
     for clip in clips:
         seen[clip.name] = seen.get(clip.name, 0) + 1
-        again = seen[clip.name]
-        distinct.append(clip if again == 1 else replace(clip, name=f"{clip.name} ({again})"))
+        repeats = seen[clip.name]
+        distinct.append(clip if repeats == 1 else replace(clip, name=f"{clip.name} ({repeats})"))
     return distinct

@@ -46,7 +46,7 @@ class ThresholdCheck:
 
     @property
     def passed(self) -> bool:
-        """Whether the mean is there and not under the threshold."""
+        """True if there is a mean and it is not below the threshold."""
         return self.mean is not None and self.mean.mean >= self.threshold.least
 
     def __str__(self) -> str:
@@ -54,24 +54,24 @@ class ThresholdCheck:
         of = f"{name} of {self.model}" if self.model is not None else name
         if self.mean is None:
             none = "the clip has no score" if self.clips == 1 else f"none of {self.clips} clips has a score"
-            return f"failed: {of}: {none}, and {self.threshold.least:g} is wanted"
+            return f"failed: {of}: {none}; required: at least {self.threshold.least:g}"
         interval = "" if self.mean.low is None else f" [{self.mean.low:.4f}, {self.mean.high:.4f}]"
         over = f"over {self.mean.clips} of {self.clips} clips"
         gap = self.mean.mean - self.threshold.least
-        how = f"{abs(gap):.4f} {'under' if gap < 0 else 'above'} {self.threshold.least:g}"
-        return f"{'passed' if self.passed else 'failed'}: {of} {self.mean.mean:.4f}{interval} {over}, {how}"
+        margin = f"{abs(gap):.4f} {'under' if gap < 0 else 'above'} {self.threshold.least:g}"
+        return f"{'passed' if self.passed else 'failed'}: {of} {self.mean.mean:.4f}{interval} {over}, {margin}"
 
 
 def read_threshold(text: str, metrics: Sequence[str], protocol: str = "vmmetrics") -> Threshold:
     """Read ``METRIC=NUMBER``.
 
     Args:
-        text: As given; ``index`` stands for the motion index.
+        text: The option; ``index`` stands for the motion index.
         metrics: The metrics that are scored.
-        protocol: By which definition; the motion index is of ``vmmetrics`` alone.
+        protocol: Definition of the metrics; the motion index exists under ``vmmetrics`` only.
 
     Raises:
-        ValueError: It is not of that form, the metric is not scored, or less of it is better.
+        ValueError: It is not of that form, the metric is not scored, or lower values of it are better.
 
     >>> read_threshold("INDEX=0.5", ("cas", "mss"))
     Threshold(metric='motion_index', least=0.5)
@@ -84,15 +84,15 @@ def read_threshold(text: str, metrics: Sequence[str], protocol: str = "vmmetrics
         least = math.nan
     if not equals or not math.isfinite(least):
         raise ValueError(f"expected METRIC=NUMBER, such as INDEX=0.5, but got {text!r}")
-    known = (*metrics, INDEX) if {"cas", "mss"} <= set(metrics) else tuple(metrics)
-    if metric not in known:
+    allowed = (*metrics, INDEX) if {"cas", "mss"} <= set(metrics) else tuple(metrics)
+    if metric not in allowed:
         needs = "; INDEX needs cas and mss" if metric == INDEX else ""
-        raise ValueError(f"expected one of {', '.join(known)}, which are scored, but got {name!r}{needs}")
+        raise ValueError(f"expected one of {', '.join(allowed)}, which are scored, but got {name!r}{needs}")
     if metric == INDEX and protocol != "vmmetrics":
         raise ValueError(f"there is no INDEX under protocol {protocol}")
     registered = find(metric)
     if registered is not None and not registered.higher_is_better:
-        raise ValueError(f"less of {metric} is better, so it cannot fail under a number")
+        raise ValueError(f"less of {metric} is better, so it has no lower threshold")
     return Threshold(metric, least)
 
 

@@ -24,9 +24,9 @@ class VideoMotionScore(Metric):  # type: ignore[misc]
 
     Args:
         fps: Frames per second of the clips.
-        metrics: Keys of the metrics wanted.
-        preset: Which models.
-        protocol: Which definition.
+        metrics: Keys of the metrics.
+        preset: Set of models.
+        protocol: Definition of the metrics.
         layout: Axes of one clip, as in :func:`vmmetrics.read_clip`; None guesses where that is safe.
         **kwargs: Passed to :class:`torchmetrics.Metric`.
 

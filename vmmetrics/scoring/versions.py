@@ -1,4 +1,4 @@
-"""What scores mean, metric by metric: those of two versions are two quantities."""
+"""Versions of metrics: scores of two versions are two quantities."""
 
 from __future__ import annotations
 
@@ -11,43 +11,43 @@ from vmmetrics.scoring.record import FIRST_VERSION, Record
 
 T = TypeVar("T")
 Versions = Mapping[str, tuple[int, ...]]
-"""The versions that scores of a metric have, ascending; one where all mean the same."""
+"""Versions of the scores by metric, ascending; usually one."""
 
 
 def versions_of(records: Iterable[Record | Kind]) -> Versions:
     """Return the versions of the scores in some records, by metric."""
-    found: dict[str, set[int]] = {}
+    by_metric: dict[str, set[int]] = {}
     for record in records:
         stated = record.versions if isinstance(record, Kind) else record.score_version
         metrics = record.settled if isinstance(record, Kind) else record.scores
         for metric in metrics:
-            found.setdefault(metric, set()).add(stated.get(metric, FIRST_VERSION))
-    return {metric: tuple(sorted(found[metric])) for metric in in_order(found)}
+            by_metric.setdefault(metric, set()).add(stated.get(metric, FIRST_VERSION))
+    return {metric: tuple(sorted(by_metric[metric])) for metric in in_order(by_metric)}
 
 
-def differing(named: Sequence[tuple[str, Versions]]) -> dict[str, str]:
-    """Return the metrics whose scores do not all mean the same, with who has which version, in words.
+def differing(sources: Sequence[tuple[str, Versions]]) -> dict[str, str]:
+    """Return a text for every metric whose scores have several versions: the versions and their owners.
 
     Args:
-        named: What the scores are of, and their versions.
+        sources: Names of the sources of scores, and their versions.
 
     >>> differing([("a", {"pas": (1,), "tcs": (1,)}), ("b", {"pas": (2,)}), ("c", {"pas": (1,)})])
     {'pas': 'PAS: version 1 (a, c), 2 (b)'}
     """
-    told = {}
-    for metric in in_order(metric for _, versions in named for metric in versions):
-        whose: dict[int, list[str]] = {}
-        for name, versions in named:
+    mixed = {}
+    for metric in in_order(metric for _, versions in sources for metric in versions):
+        owners: dict[int, list[str]] = {}
+        for name, versions in sources:
             for version in versions.get(metric, ()):
-                whose.setdefault(version, []).append(name)
-        if len(whose) > 1:
-            texts = (f"{version} ({', '.join(dict.fromkeys(names))})" for version, names in sorted(whose.items()))
-            told[metric] = f"{label(metric)}: version {', '.join(texts)}"
-    return told
+                owners.setdefault(version, []).append(name)
+        if len(owners) > 1:
+            texts = (f"{version} ({', '.join(dict.fromkeys(names))})" for version, names in sorted(owners.items()))
+            mixed[metric] = f"{label(metric)}: version {', '.join(texts)}"
+    return mixed
 
 
 def of_one_meaning(items: Iterable[T], meaning: Callable[[T], tuple[str, Versions]]) -> list[list[T]]:
-    """Return items in groups within which the scores of every metric mean the same."""
+    """Return items in groups within which every metric has one version."""
     groups: list[list[T]] = []
     for item in items:
         fits = (group for group in groups if not differing([meaning(other) for other in (*group, item)]))

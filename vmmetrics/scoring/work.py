@@ -1,4 +1,4 @@
-"""One clip from file to outcome: what a worker does, in this process or in another."""
+"""Scoring of one clip from file to outcome, in this process or in a worker."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from vmmetrics.scoring.task import Task, identify
 from vmmetrics.utils.storage.scratch import ScratchError
 from vmmetrics.video import read_clip
 from vmmetrics.video.discover import file_state, is_settled, state
-from vmmetrics.video.shards import spilled
+from vmmetrics.video.shards import temporary_file
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a task.
+    """Outcome of a task.
 
     Attributes:
         task: The task.
         record: Its record.
         events: Metric to events and series.
-        pictures: What pages and pictures show of the clip.
+        pictures: Poster and overlay of the clip.
     """
 
     task: Task
@@ -51,7 +51,7 @@ class Scorer:
         self._reader = ClipReader(settings.scratch, self._read)
 
     def suite(self, metrics: tuple[str, ...]) -> Scoring:
-        """The suite for these metrics.
+        """Return the suite for these metrics.
 
         Raises:
             SetupError: Something it needs is missing here.
@@ -61,12 +61,12 @@ class Scorer:
     def score(
         self, task: Task, following: Task | None = None, identified: Callable[[str], None] | None = None
     ) -> Outcome:
-        """Score one clip. Whatever is wrong with the clip ends in its record, not in an exception.
+        """Score one clip; faults of the clip go into its record and raise nothing.
 
         Args:
             task: The clip.
-            following: One to read meanwhile, most likely the next; None reads nothing ahead.
-            identified: Is called with the SHA-256 of the clip as soon as that is known.
+            following: Clip to read ahead, most likely the next; None reads nothing ahead.
+            identified: Called with the SHA-256 of the clip as soon as that is known.
 
         Raises:
             ScratchError: Nothing can be fetched on this machine, this clip or another.
@@ -78,11 +78,11 @@ class Scorer:
                 raise ClipError(task.broken)
             unreadable: OSError | None = None
             before: tuple[tuple[str, int, int], ...] | None = None
-            known = task.listed and task.listed.kept()  # what the next start compares
+            file_stamp = task.listed and task.listed.to_record()  # what the next start compares
             try:
                 if task.path is not None:
                     before = state(task.path)
-                    known = file_state(before) if known is None and is_settled(before) else known
+                    file_stamp = file_state(before) if file_stamp is None and is_settled(before) else file_stamp
             except OSError as error:  # the reader knows better words for most of these
                 unreadable = error
             clip, fetched = self._reader.clip(task, before)
@@ -99,7 +99,7 @@ class Scorer:
             scores = suite.score_clip(clip) if scene is None else suite.score_scene(scene)
             pictures, problems = pictures_of(clip, scene, scores.results)
             if task.path is not None and state(task.path) != before:
-                raise ClipError("The file was written to while it was scored; run again once it is complete")
+                raise ClipError("The file changed while it was scored; run again once it is complete")
             record = task.record(
                 self._settings,
                 sha256=sha256,
@@ -114,7 +114,7 @@ class Scorer:
                 errors=dict(scores.errors),
                 amplitude=scores.amplitude,
                 score_version={metric: version_of(metric) for metric in (*scores.scores, *scores.missing)},
-                state=known or (fetched and fetched.state.kept()),
+                state=file_stamp or (fetched and fetched.state.to_record()),
                 timestamps=uneven_times(clip.timestamps, clip.fps),
                 codec=clip.codec,
             )
@@ -127,13 +127,13 @@ class Scorer:
             return Outcome(task, task.record(self._settings, sha256=sha256, error=explain(error), seconds=seconds))
 
     def read_ahead(self, task: Task) -> None:
-        """Begin to fetch a clip, and to read it where the suite leaves time for that; may be called from any thread."""
+        """Begin to fetch a clip, and to read it if the suite leaves time for that; thread-safe."""
         self._reader.ahead(task, self.suite(task.metrics).reads_ahead)
 
     def _read(self, task: Task, fetched: Path | None) -> Clip:
         if isinstance(task.frames, Clip):
             return task.frames
-        about: dict[str, Any] = {"prompt": task.prompt, "subject": task.subject, "tags": task.tags}
-        here = fetched or task.path
-        with contextlib.nullcontext(here) if task.frames is None else spilled(task.frames.content) as path:
-            return read_clip(path, name=task.clip, root=task.root, **about, **dict(self._settings.reading))
+        metadata: dict[str, Any] = {"prompt": task.prompt, "subject": task.subject, "tags": task.tags}
+        source = fetched or task.path
+        with contextlib.nullcontext(source) if task.frames is None else temporary_file(task.frames.content) as path:
+            return read_clip(path, name=task.clip, root=task.root, **metadata, **dict(self._settings.reading))

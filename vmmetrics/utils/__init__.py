@@ -1,1 +1,1 @@
-"""What every part may use: text made safe, strict reading, requests with a deadline. Knows nothing of motion."""
+"""Helpers for all packages: safe text, strict parsing, statistics, storage. Nothing here is about motion."""

@@ -1,4 +1,4 @@
-"""Says when models are being loaded, which does not count against the clip that needs them first."""
+"""Tracking of model loading, whose time does not count for the clip that needs the models first."""
 
 from __future__ import annotations
 

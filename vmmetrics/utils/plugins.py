@@ -1,4 +1,4 @@
-"""Python files of the user's that register something: run once in each process, known by their hash."""
+"""Plugins: Python files of the user, run once in each process and identified by their hash."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _at_work: list[Mapping[str, str]] = []
 
 
 def source() -> Mapping[str, str]:
-    """Return what is registering just now: file and SHA-256, or package and version; empty for the user's own code."""
+    """Return the source that is registering now: file and SHA-256, or package and version; "" for user code."""
     return _at_work[-1] if _at_work else {}
 
 
@@ -53,12 +53,12 @@ def _run(path: str) -> Mapping[str, str]:
         raise cannot("read", f"the plugin {path}", error) from error
     spec = util.spec_from_file_location(f"vmmetrics_plugin_{sha256[:16]}", path)
     if spec is None or spec.loader is None:
-        raise SetupError(f"The plugin {path} is no Python file: its name must end in .py")
+        raise SetupError(f"The plugin {path} is not a Python file: its name must end in .py")
     name = {"plugin": Path(path).name, "sha256": sha256}
     with registering(name):
         try:
             module = sys.modules[spec.name] = util.module_from_spec(spec)
             spec.loader.exec_module(module)
         except Exception as error:
-            raise SetupError(f"The plugin {path} fails: {type(error).__name__}: {error}") from error
+            raise SetupError(f"The plugin {path} failed: {type(error).__name__}: {error}") from error
     return name

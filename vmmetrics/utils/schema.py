@@ -1,4 +1,4 @@
-"""What is read from run directories and lists: JSON that is strict, and values of the type that their field has."""
+"""Strict reading of JSON: no NaN, no duplicate keys, and values of the type of their field."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 # Results as values that JSON has.
 
 
-def _known(value: float) -> float | None:
+def _without_nan(value: float) -> float | None:
     return None if value != value else value
 
 
-def plain(value: Any, number: Callable[[float], float | None] = _known) -> Any:
-    """``value`` with dataclasses and named tuples as mappings, arrays and tuples as lists, and NaN as None.
+def plain(value: Any, number: Callable[[float], float | None] = _without_nan) -> Any:
+    """Return ``value`` with dataclasses and named tuples as mappings, arrays and tuples as lists, and NaN as None.
 
     Args:
         value: A result.
-        number: What becomes of a float.
+        number: Conversion of a float.
 
     >>> plain({"a": (1, float("nan"))})
     {'a': [1, None]}
@@ -61,11 +61,11 @@ def parse_json(text: str | bytes, gaps: bool = False) -> Any:
         gaps: Accept NaN and Infinity, which Python writes where a table has a gap.
 
     Raises:
-        ValueError: It is no JSON, nested too deeply, or has a number that is not finite or has too many digits.
+        ValueError: It is not JSON, nested too deeply, or has a number that is not finite or has too many digits.
     """
     try:
-        whole = text if isinstance(text, str) else text.decode("utf-8")
-        return json.loads(whole) if gaps else _FINITE.decode(whole)
+        decoded = text if isinstance(text, str) else text.decode("utf-8")
+        return json.loads(decoded) if gaps else _FINITE.decode(decoded)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     except UnicodeDecodeError as error:
@@ -79,7 +79,7 @@ def read_json(path: Path) -> Any:
     """Return the value of a JSON file.
 
     Raises:
-        SetupError: It cannot be read, or is no JSON.
+        SetupError: It cannot be read, or is not JSON.
     """
     try:
         return parse_json(path.read_bytes())
@@ -92,7 +92,7 @@ def read_json(path: Path) -> Any:
 def convert(kind: type[T], value: Any) -> T:
     """Return a parsed JSON value as ``kind``: dataclasses from objects, tuples from arrays, numbers only from numbers.
 
-    Fields that a dataclass does not have are passed over, unless it forbids them.
+    Fields that a dataclass does not have are ignored, unless it forbids them.
 
     Raises:
         ValueError: A value is of another type, or a number beyond :data:`LARGEST_NUMBER`; the text names its field.
@@ -180,9 +180,9 @@ def _strict(schema: Any) -> Any:
         return {"ge": -LARGEST_NUMBER, "le": LARGEST_NUMBER, **schema, "strict": True}
     if schema.get("type") == "float":
         number = {"ge": -LARGEST_NUMBER, "le": LARGEST_NUMBER, **schema, "strict": True, "allow_inf_nan": False}
-        whole = {name: value for name, value in number.items() if name != "allow_inf_nan"} | {"type": "int"}
+        integer = {name: value for name, value in number.items() if name != "allow_inf_nan"} | {"type": "int"}
         words = {"custom_error_type": "number", "custom_error_message": f"a finite number up to {LARGEST_NUMBER:.0e}"}
-        return {"type": "union", "choices": [whole, number], **words}
+        return {"type": "union", "choices": [integer, number], **words}
     if schema.get("type") == "bool":
         return {**schema, "strict": True}
     return {key: _strict(part) for key, part in schema.items()}
@@ -196,14 +196,14 @@ _EXPECTED = {
 
 
 def _sentence(error: ValidationError, value: Any) -> str:
-    """Say in one line where a value does not fit, what was expected there and what was there."""
+    """Return one line: the field that does not fit, the expected type and the value."""
     details = error.errors(include_url=False, include_context=False)
     if details[0]["type"] == "value_error":  # of a dataclass itself, in its own words
         return details[0]["msg"].removeprefix("Value error, ")
-    path, got = _place(details[0]["loc"], value)
+    path, got = _field_path(details[0]["loc"], value)
     expected: dict[str, None] = {}  # in the order of the types that would do
     for detail in details:
-        if _place(detail["loc"], value)[0] == path:
+        if _field_path(detail["loc"], value)[0] == path:
             expected[_EXPECTED.get(detail["type"]) or detail["msg"].removeprefix("Input should be ")] = None
     shown = repr(got)
     if details[0]["type"] == "missing":
@@ -214,7 +214,7 @@ def _sentence(error: ValidationError, value: Any) -> str:
     return f"{where}expected {' or '.join(expected)} but got {shown}"
 
 
-def _place(location: tuple[int | str, ...], value: Any) -> tuple[list[str], Any]:
+def _field_path(location: tuple[int | str, ...], value: Any) -> tuple[list[str], Any]:
     """Return the names of the fields that lead to a value that does not fit, and it; names of types are left out."""
     path: list[str] = []
     for name in location:

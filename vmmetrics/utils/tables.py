@@ -1,4 +1,4 @@
-"""Tables that others made: CSV, TSV, JSON, JSON Lines, Parquet."""
+"""Readers of tables in CSV, TSV, JSON, JSON Lines and Parquet."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def csv_rows(lines: Iterable[str], delimiter: str, *, strict: bool = True) -> Re
     Args:
         lines: An open file or an ``io.StringIO``, with ``newline=""``.
         delimiter: Between cells.
-        strict: Whether quotes must be closed and stand alone.
+        strict: True if quotes must be closed and stand alone.
     """
     csv.field_size_limit(LARGEST_CELL)
     return csv.reader(lines, delimiter=delimiter, strict=strict)
@@ -40,7 +40,7 @@ def open_parquet(path: Path, *, streamed: bool = False) -> Iterator[Any]:
 
     Args:
         path: The file.
-        streamed: Whether columns are read piece by piece, for cells too large to be held together.
+        streamed: True if columns are read piece by piece, for cells too large to be held together.
 
     Raises:
         SetupError: pyarrow is missing, or it cannot read the file, now or meanwhile.
@@ -77,9 +77,9 @@ def parquet_rows(
         raise SetupError(f"{path}: {metadata.num_rows:,} rows, more than the {most_rows:,} that are read; split it")
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     chunks = (group.column(number) for group in groups for number in range(group.num_columns))
-    wanted = None if columns is None else tuple(f"{column}." for column in columns)
+    prefixes = None if columns is None else tuple(f"{column}." for column in columns)
     largest = max(
-        (c.total_uncompressed_size for c in chunks if wanted is None or f"{c.path_in_schema}.".startswith(wanted)),
+        (c.total_uncompressed_size for c in chunks if prefixes is None or f"{c.path_in_schema}.".startswith(prefixes)),
         default=0,
     )  # no cell is larger; one that many rows share stands in the file once
     step = max(1, min(_BATCH, most_bytes // (4 * max(1, largest))))
@@ -94,7 +94,7 @@ def parquet_rows(
 
 
 def read_rows(path: Path, problems: Counter[str] | None = None) -> list[Any]:
-    """Rows of a file as they are: whoever takes them checks what they hold.
+    """Return the rows of a file, unchecked.
 
     A ``.json`` file gives its list, or the one value in it; ``.jsonl`` a value per line; tables a dictionary per row.
 
@@ -128,7 +128,7 @@ def read_rows(path: Path, problems: Counter[str] | None = None) -> list[Any]:
 def json_lines(
     lines: Iterable[str], path: Path, problems: Counter[str] | None = None, called: str = "lines"
 ) -> Iterator[Any]:
-    """The values of the lines of a file that are not blank.
+    """Yield the values of the lines of a file that are not blank.
 
     Args:
         lines: The lines.
@@ -137,7 +137,7 @@ def json_lines(
         called: What such lines are called there.
 
     Raises:
-        SetupError: A line is no JSON; or none is, where they are counted.
+        SetupError: A line is not JSON; or none is, where they are counted.
     """
     read, failure = False, None
     for number, line in enumerate(lines, 1):
@@ -160,12 +160,12 @@ def read_text(path: Path, most: int, expected: str, called: str = "", errors: st
     Args:
         path: The file.
         most: Bytes.
-        expected: What it is to be, in words, for a file that is larger.
-        called: What it is called where it cannot be read, with a blank.
+        expected: Text on the expected content, for the error of a larger file.
+        called: Name of it in that error, with a trailing blank.
         errors: As for :func:`open`.
 
     Raises:
-        SetupError: It cannot be read, is larger, or no UTF-8.
+        SetupError: It cannot be read, is larger, or is not UTF-8.
     """
     try:
         if path.stat().st_size > most:
@@ -178,7 +178,7 @@ def read_text(path: Path, most: int, expected: str, called: str = "", errors: st
 
 
 def sha256_of(path: Path) -> str:
-    """Hash of a file, hexadecimal.
+    """Return the hash of a file, hexadecimal.
 
     Raises:
         SetupError: It cannot be read.
@@ -191,7 +191,7 @@ def sha256_of(path: Path) -> str:
 
 
 def seconds(value: Any) -> float | None:
-    """A finite number of seconds, zero or more, from a number or its text; None for anything else."""
+    """Return a finite number of seconds, zero or more, from a number or its text; None for anything else."""
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
@@ -200,32 +200,32 @@ def seconds(value: Any) -> float | None:
 
 
 def find_file(data: Path, names: Iterable[str], what: str) -> Path:
-    """The file with the data: ``data`` itself, or the first of the names in it or one folder below.
+    """Return the file with the data: ``data`` itself, or the first of the names in it or one folder below.
 
     Args:
         data: A file or a folder.
-        names: Names or patterns, the wanted first.
-        what: What is looked for, in words.
+        names: Names or patterns, the preferred first.
+        what: Text on what is looked for.
 
     Raises:
         SetupError: There is none.
     """
     if data.is_file():
         return data
-    wanted = list(names)
-    for pattern in (where for name in wanted for where in (name, f"*/{name}")):
+    patterns = list(names)
+    for pattern in (where for name in patterns for where in (name, f"*/{name}")):
         for path in sorted(data.glob(pattern)):
             return path
-    raise SetupError(f"{data}: no {what} there or one folder below; looked for {', '.join(wanted)}")
+    raise SetupError(f"{data}: no {what} there or one folder below; looked for {', '.join(patterns)}")
 
 
 def nothing_found(path: Path, what: str, problems: Mapping[str, int]) -> SetupError:
-    """The error for a file in which nothing of a benchmark is: it says what was wrong with the rows.
+    """Return the error for a file without any entry of a benchmark, with the problems of its rows.
 
     Args:
         path: The file.
-        what: What was looked for, in words ("question of MotionBench").
-        problems: What was wrong, to how often.
+        what: Text on what was looked for ("question of MotionBench").
+        problems: Counts of problems by text.
     """
-    why = "; ".join(f"{count:,} {problem}" for problem, count in problems.items()) or "it has no rows"
-    return SetupError(f"{path}: no {what} in it: {why}")
+    reason = "; ".join(f"{count:,} {problem}" for problem, count in problems.items()) or "it has no rows"
+    return SetupError(f"{path}: no {what} in it: {reason}")

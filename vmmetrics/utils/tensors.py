@@ -1,4 +1,4 @@
-"""Files that ``torch.save`` wrote, read without running any code in them; transformers, without its talk."""
+"""Safe reading of ``torch.save`` files, choice of device, and quiet loading with transformers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DEVICE_VARIABLE = "VMMETRICS_DEVICE"
 
 
 def default_device() -> str:
-    """Return where models run that were given no device."""
+    """Return the default device of models."""
     if chosen := os.environ.get(DEVICE_VARIABLE):
         return chosen
     import torch
@@ -58,7 +58,7 @@ def require_safe_torch() -> None:
 
 @contextmanager
 def reading(problem: str) -> Iterator[None]:
-    """Make whatever is raised inside, by readers that fail in many ways on what is no checkpoint, a SetupError.
+    """Convert any error of a reader of checkpoints into a SetupError.
 
     Args:
         problem: What its message begins with.

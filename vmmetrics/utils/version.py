@@ -1,3 +1,3 @@
-"""The version, where nothing else has to be loaded to know it."""
+"""Version of the package; importing it loads nothing else."""
 
 __version__ = "0.2.0"

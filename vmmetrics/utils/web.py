@@ -1,4 +1,4 @@
-"""HTTP by the standard library, with a deadline for each request, and servers' words made safe to show and to keep."""
+"""HTTP with a deadline for each request, and server texts made safe to show and store."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MALFORMED = (
 )  # fmt: skip
 """Errors that a request without a usable reply ends in: a chunk of negative size, for one, is a bare ValueError."""
 QUOTED = 300
-"""Characters of a server's words that a message repeats."""
+"""Characters of a server's text that a message quotes."""
 LEAST_SECRET = 8
 """Characters of a key from which on it is masked in replies too; shorter ones ("EMPTY") are placeholders."""
 SCANNED = 1 << 16
@@ -155,7 +155,7 @@ def count(value: object, most: int) -> int | None:
 
 
 def quoted(words: str | bytes, key: str | None = None) -> str:
-    r"""Return what a server said in one short line, without the key and without what would drive a terminal.
+    r"""Return a server's text as one short line, without the key and without control characters.
 
     Args:
         words: A body, a status line, a header, or the text of an error that quotes one.

@@ -1,4 +1,4 @@
-"""Clips in: files, folders of frames, arrays; and the prompts that belong to them."""
+"""Reading of clips (files, folders of frames, arrays) and of their prompts."""
 
 from vmmetrics.video.discover import CLIP_SUFFIXES, Source, discover
 from vmmetrics.video.prompts import PromptOf, Prompts

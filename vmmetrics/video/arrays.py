@@ -87,7 +87,7 @@ def guess_layout(shape: tuple[int, ...]) -> str:
         if len(fits) == 1:
             return fits[0]
         if fits:
-            raise ClipError(f"Shape {shape} can be read as {' or '.join(fits)}; say which with layout=")
+            raise ClipError(f"Shape {shape} can be read as {' or '.join(fits)}; pass layout=")
     if any(shape[axis] in (1, 3, 4) for axis in (0, 1, 3)):
         raise ClipError(
             f"Shape {shape} has a side under {_MIN_GUESSED_SIDE} pixels, too short to guess the axes from; say "
@@ -101,19 +101,19 @@ def _batched(array: NDArray[Any], layout: str | None) -> tuple[NDArray[Any], str
     shape = array.shape
     if 0 in shape:
         raise ClipError(f"Expected at least one frame of one pixel but got shape {shape}")
-    axes = named = (layout or guess_layout(shape)).upper()
+    axes = layout_name = (layout or guess_layout(shape)).upper()
     allowed = {"".join(p) for letters in ("THW", "THWC") for p in itertools.permutations(letters)}
-    if named.removeprefix("B") not in allowed:
-        raise ClipError(f"Expected a layout such as THWC, TCHW, CTHW, THW or BTCHW but got {named!r}")
-    if len(named) != len(shape):
-        raise ClipError(f"Layout {named} has {len(named)} axes but the array has shape {shape}")
+    if layout_name.removeprefix("B") not in allowed:
+        raise ClipError(f"Expected a layout such as THWC, TCHW, CTHW, THW or BTCHW but got {layout_name!r}")
+    if len(layout_name) != len(shape):
+        raise ClipError(f"Layout {layout_name} has {len(layout_name)} axes but the array has shape {shape}")
     if "C" not in axes:
         array, axes = array[..., None], axes + "C"
     elif (channels := shape[axes.index("C")]) not in (1, 3, 4):
-        raise ClipError(f"Expected 1, 3 or 4 channels but shape {shape} as {named} has {channels}")
+        raise ClipError(f"Expected 1, 3 or 4 channels but shape {shape} as {layout_name} has {channels}")
     if not axes.startswith("B"):
         array, axes = array[None], "B" + axes
-    return array.transpose([axes.index(axis) for axis in "BTHWC"]), named
+    return array.transpose([axes.index(axis) for axis in "BTHWC"]), layout_name
 
 
 def _value_range(array: NDArray[Any]) -> str:
@@ -140,7 +140,7 @@ def _value_range(array: NDArray[Any]) -> str:
 
 
 def _to_uint8(frame: NDArray[Any], values: str) -> UInt8Array:
-    """One (H, W, C) frame to (H, W, 3) uint8 RGB; a view where it already is."""
+    """Return one (H, W, C) frame to (H, W, 3) uint8 RGB; a view where it already is."""
     if values != "uint8":
         unit = frame.astype(np.float32)
         if values == "-1..1":
@@ -158,17 +158,17 @@ def read_arrays(source: Any, layout: str | None, limits: Limits) -> list[Decoded
     Raises:
         ClipError: Axes or values that cannot be told, not finite, or out of range.
     """
-    batch, named = _batched(to_numpy(source), layout)
+    batch, axes = _batched(to_numpy(source), layout)
     count, height, width, channels = batch.shape[1:]
     plan = make_plan(count, width, height, limits.max_memory)  # before any value is read
     values = _value_range(batch)
-    told = (
-        (not layout, f"axes taken as {named}"),
+    conditions = (
+        (not layout, f"axes taken as {axes}"),
         (values != "uint8", f"floats taken as {values}"),
         (channels == 4, TRANSPARENT),
         (plan.note is not None, plan.note or ""),
     )
-    notes = tuple(note for holds, note in told if holds)
+    notes = tuple(note for holds, note in conditions if holds)
     timing = limits.regular(count)
     clips = []
     for frames in batch:
@@ -221,10 +221,10 @@ def load_pt(path: Path) -> Any:
         ) from error
     if isinstance(loaded, dict):
         tensors = {key: value for key, value in loaded.items() if isinstance(value, torch.Tensor)}
-        named = [tensors[key] for key in _TENSOR_KEYS if key in tensors]
-        if not named and len(tensors) != 1:
+        candidates = [tensors[key] for key in _TENSOR_KEYS if key in tensors]
+        if not candidates and len(tensors) != 1:
             raise ClipError(f"Expected one tensor of frames but the .pt file holds {sorted(map(str, loaded))}")
-        return (named or list(tensors.values()))[0]
+        return (candidates or list(tensors.values()))[0]
     if not isinstance(loaded, torch.Tensor):
         raise ClipError(f"Expected a tensor but the .pt file holds a {type(loaded).__name__}")
     return loaded

@@ -1,4 +1,4 @@
-"""What a clip may cost: limits refused from the header alone, and the size it is stored at to fit into memory."""
+"""Memory budget of a clip: limits checked on the header, and the frame size that fits into memory."""
 
 from __future__ import annotations
 
@@ -46,33 +46,33 @@ MAX_PICTURE_BYTES = 8 * MAX_PIXELS
 """Bytes of one stored picture: the largest frame, uncompressed, with four channels of 16 bits."""
 
 MIN_SIDE = 64
-"""Short side that downscaling for memory stops at: below it hardly an object can be told apart."""
+"""Short side in pixels at which downscaling for memory stops, as smaller objects cannot be distinguished."""
 
 _MIB = 2**20
 
 
 @dataclass(frozen=True, slots=True)
 class SizePlan:
-    """How many frames are expected and the size they are kept at.
+    """Number of frames expected, and the size they are stored at.
 
     Attributes:
         count: Frames expected.
         full: (width, height) upright, in square pixels, before downscaling.
-        kept: (width, height) as kept.
+        stored: (width, height) after downscaling.
         max_memory: Bytes the clip may take while it is scored.
     """
 
     count: int
     full: tuple[int, int]
-    kept: tuple[int, int]
+    stored: tuple[int, int]
     max_memory: int
 
     @property
     def note(self) -> str | None:
-        """What was done to the size, for :attr:`vmmetrics.clip.Clip.notes`, or None."""
-        if self.full == self.kept:
+        """Text of the downscaling for :attr:`vmmetrics.clip.Clip.notes`, or None."""
+        if self.full == self.stored:
             return None
-        (width, height), (w, h) = self.full, self.kept
+        (width, height), (w, h) = self.full, self.stored
         return f"downscaled from {width}x{height} to {w}x{h} to stay within {self.max_memory / _MIB:g} MiB"
 
 
@@ -104,7 +104,7 @@ def check_total(count: int, width: int, height: int, most: int = MAX_CLIP_PIXELS
 
 
 def clip_bytes(count: int, width: int, height: int) -> int:
-    """Bytes that ``count`` frames of ``width`` x ``height`` take while they are scored: RGB and perception."""
+    """Return bytes that ``count`` frames of ``width`` x ``height`` take while they are scored: RGB and perception."""
     side, pixels = min(width, height), width * height
     working = pixels * min(1.0, WORKING_SHORT_SIDE / side) ** 2 * WORKING_BYTES
     masks = pixels * min(1.0, MASK_SHORT_SIDE / side) ** 2 * MASK_BYTES
@@ -129,7 +129,7 @@ def make_plan(count: int, width: int, height: int, max_memory: int, most: int = 
         needed = math.ceil(clip_bytes(count, *smallest) / _MIB)
         raise ClipError(
             f"{count} frames of {width}x{height} do not fit into {max_memory / _MIB:g} MiB with a short side of "
-            f"at least {MIN_SIDE} pixels; max_memory of {needed} MiB would do"
+            f"at least {MIN_SIDE} pixels; max_memory of {needed} MiB is enough"
         )
     sizes = range(max(smallest), max(full))  # by the long side, so that every size keeps the aspect
     long = bisect_right(sizes, max_memory, key=lambda side: clip_bytes(count, *_scaled(full, side)))
@@ -150,7 +150,7 @@ class FrameStore:
     """
 
     def __init__(self, plan: SizePlan) -> None:
-        width, height = plan.kept
+        width, height = plan.stored
         self._plan = plan
         self._frames: UInt8Array = np.empty((max(1, plan.count), height, width, 3), np.uint8)
         self._used = 0
@@ -164,7 +164,7 @@ class FrameStore:
         if self._used >= self._plan.count:
             check_total(self._used + 1, *self._plan.full)
         if self._used == len(self._frames):
-            room = self._plan.max_memory // clip_bytes(1, *self._plan.kept)
+            room = self._plan.max_memory // clip_bytes(1, *self._plan.stored)
             if room <= self._used:
                 raise ClipError(
                     f"More frames than the {self._plan.count} expected do not fit into "
@@ -172,7 +172,7 @@ class FrameStore:
                 )
             more = min(room, self._used * 2) - self._used
             self._frames = np.concatenate([self._frames, np.empty((more, *self._frames.shape[1:]), np.uint8)])
-        width, height = self._plan.kept
+        width, height = self._plan.stored
         if rgb.shape[:2] == (height, width):
             self._frames[self._used] = rgb
         else:

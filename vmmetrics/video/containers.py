@@ -67,34 +67,34 @@ def check_whole(path: Path) -> None:
     """
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
-        at, end, live = 0, size, False  # the end is that of the segment once it is known
+        offset, end, live = 0, size, False  # the end is that of the segment once it is known
         for _ in range(_MAX_ELEMENTS):
-            if at >= end:
+            if offset >= end:
                 return
-            file.seek(at)
+            file.seek(offset)
             head = file.read(_LONGEST_HEAD)
-            if at == 0 and not head.startswith(_HEADER.to_bytes(4)):
+            if offset == 0 and not head.startswith(_HEADER.to_bytes(4)):
                 return
             element = _head(head)
             if element is None:
-                if live and size - at <= _MAX_PADDING:
-                    file.seek(at)
+                if live and size - offset <= _MAX_PADDING:
+                    file.seek(offset)
                     if not file.read().strip(b"\0"):
                         return  # a few zeros at most stand at the end
-                if at + len(head) < size:
-                    raise ClipError(f"The file is damaged: no element begins at byte {at}; save the clip again")
+                if offset + len(head) < size:
+                    raise ClipError(f"The file is damaged: no element begins at byte {offset}; save the clip again")
                 raise ClipError(f"The file is cut short: it ends at byte {size}, within an element; copy it again")
             kind, body, length = element
-            if kind == _HEADER and at > 0:
+            if kind == _HEADER and offset > 0:
                 return  # another file follows one without a stated end
-            at += body
-            if length is not None and at + length > size:
-                raise ClipError(f"The file is cut short: it ends at byte {size} of {at + length}; copy it again")
+            offset += body
+            if length is not None and offset + length > size:
+                raise ClipError(f"The file is cut short: it ends at byte {size} of {offset + length}; copy it again")
             if kind == _SEGMENT:
                 live = length is None
-                end = size if length is None else at + length
+                end = size if length is None else offset + length
             elif length is not None:
-                at += length
+                offset += length
 
 
 def _head(data: bytes) -> tuple[int, int, int | None] | None:
@@ -115,7 +115,7 @@ def _head(data: bytes) -> tuple[int, int, int | None] | None:
 
 
 def _number(data: bytes, longest: int) -> tuple[int, int] | None:
-    """A number of variable width, its marker kept, and its bytes; None where there is none."""
+    """Return a number of variable width, its marker kept, and its bytes; None where there is none."""
     if not data or not data[0]:
         return None
     width = 9 - data[0].bit_length()
@@ -144,7 +144,7 @@ def opened(path: Path) -> Iterator[tuple[InputContainer, VideoStream]]:
                 file, "r", options={"format_whitelist": _FORMATS, "protocol_whitelist": "file"}
             )
         except (av.FFmpegError, ValueError) as error:
-            raise ClipError(f"Not a video file that can be read, or cut short: {os_reason(error)}") from error
+            raise ClipError(f"Not a video file, or cut short: {os_reason(error)}") from error
         try:
             streams = [s for s in container.streams.video if not s.disposition & Disposition.attached_pic]
             if not streams:

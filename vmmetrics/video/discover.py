@@ -1,4 +1,4 @@
-"""Which clips lie under the paths a user gives, and what to call them."""
+"""Discovery of clips under the user's paths, and their names."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from vmmetrics.errors import SetupError
 from vmmetrics.video.containers import open_regular
 from vmmetrics.video.folders import CLIP_SUFFIXES as CLIP_SUFFIXES
 from vmmetrics.video.folders import FRAME_SUFFIXES, frame_files, natural_key
+from vmmetrics.video.locations import Location, locate
 from vmmetrics.video.names import is_prompt_folder
-from vmmetrics.video.places import Location, locate
 from vmmetrics.video.prompt_lists import ListEntry, PromptList
 from vmmetrics.video.search import Search, is_still_webp, printable, some
 from vmmetrics.video.shards import PackedClip, clip_names, packed_clips, row_number, row_of, sha256_of_row
 
-_SAID = 3  # names in a remark
+_SHOWN_NAMES = 3  # names in a remark
 _TICK_NS = 2 * 10**9  # the coarsest modification times that are in use, those of FAT
 _ANY = ("utf-8", "surrogateescape")
 _LOOKED_AT = 10_000  # files of a folder without clips
@@ -32,14 +32,14 @@ _LOOKED_AT = 10_000  # files of a folder without clips
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A clip that has been found and not yet read.
+    """A clip that has been discovered and not yet read.
 
     Attributes:
-        path: Where it is: a file, a folder of frames, or a row of a Parquet file (``a.parquet#12``).
+        path: A file, a folder of frames, or a row of a Parquet file (``a.parquet#12``).
         name: Posix path relative to the root given; unique within one discovery.
-        model: Which model made it, where clips lie in one folder per model or a Parquet file says so; else None.
+        model: Model that made it, where clips lie in one folder per model or a Parquet file has it; else None.
         root: Folder that was searched, or None for a file the user named.
-        prompt: What the Parquet file states, or None.
+        prompt: Prompt in the Parquet file, or None.
     """
 
     path: Path
@@ -54,24 +54,24 @@ def discover(
     *,
     follow_links: bool = True,
     remarks: list[str] | None = None,
-    found: Callable[[int], None] | None = None,
+    progress: Callable[[int], None] | None = None,
     limit: int | None = None,
     listing: bool = False,
 ) -> list[Source]:
     """Find the clips in files and folders, folders searched through.
 
-    A folder of numbered pictures is one clip. Hidden files are passed over; a symlink to a file is listed under its own
+    A folder of numbered pictures is one clip. Hidden files are skipped; a symlink to a file is listed under its own
     name, and one to a folder is searched once. A file named outright is always a clip.
 
     Args:
         paths: Files, folders, patterns (``"out/*.mp4"``) and data sets (``"hf://datasets/ORG/NAME"``); a path that
             exists comes first. With one folder, names are relative to it; where names from several would be equal, the
             folder's own name comes first.
-        follow_links: Whether symlinks to folders outside those given are searched.
-        remarks: Takes what the user may not expect, in words: links passed over, clips beside the folders of models.
-        found: Is called with the number of clips found so far in a folder.
+        follow_links: True if symlinks to folders outside those given are searched.
+        remarks: Receives texts on links that were skipped and clips outside the folders of models.
+        progress: Called with the number of clips found so far in a folder.
         limit: Clips to fetch of each data set of the Hub, the first; None for all.
-        listing: Whether to list the clips of such data sets without fetching them; a Parquet file then counts as one.
+        listing: List the clips of such data sets without fetching them; a Parquet file then counts as one.
 
     Returns:
         The clips in natural order of their names, per path given; each path once.
@@ -79,18 +79,18 @@ def discover(
     Raises:
         SetupError: A path does not exist, a pattern matches nothing, or a data set cannot be fetched.
     """
-    said = [] if remarks is None else remarks
+    notes = [] if remarks is None else remarks
     groups: list[list[Source]] = []
-    for given in paths:
-        place = locate(given, limit, listing=listing)
-        if place.matches is not None:
-            groups.append(_matched(place, Search(place.path, follow_links, said, found)))
-        elif place.path.is_dir():
-            groups.append(_in_folder(place.path, Search(place.path, follow_links, said, found)))
-        elif place.path.suffix.lower() == ".parquet":
-            groups.append(_in_shards([place.path], place.path.parent, said))
+    for path in paths:
+        location = locate(path, limit, listing=listing)
+        if location.matches is not None:
+            groups.append(_matched(location, Search(location.path, follow_links, notes, progress)))
+        elif location.path.is_dir():
+            groups.append(_in_folder(location.path, Search(location.path, follow_links, notes, progress)))
+        elif location.path.suffix.lower() == ".parquet":
+            groups.append(_in_shards([location.path], location.path.parent, notes))
         else:
-            groups.append([Source(place.path, printable(place.path.name))])
+            groups.append([Source(location.path, printable(location.path.name))])
     roots = {source.root.resolve() for group in groups for source in group if source.root is not None}
     if len(roots) > 1 and not any(source.model for group in groups for source in group):
         for group in groups:
@@ -101,19 +101,19 @@ def discover(
 
 
 def no_clips(paths: Iterable[str | os.PathLike[str]]) -> str:
-    """Say that there is no clip in some paths, what is there, and what a clip would be."""
-    given = [Path(path) for path in paths]
+    """Return a message that some paths have no clips: the other files there, and the suffixes of clips."""
+    folders = [Path(path) for path in paths]
     suffixes = Counter(
         file.suffix.lower() or "no suffix"
-        for folder in given
+        for folder in folders
         if folder.is_dir()
         for file in islice(folder.rglob("*"), _LOOKED_AT)
         if file.is_file()
     )
-    there = ", ".join(f"{number} {suffix}" for suffix, number in suffixes.most_common(_SAID))
-    where = ", ".join(map(str, given))
+    others = ", ".join(f"{number} {suffix}" for suffix, number in suffixes.most_common(_SHOWN_NAMES))
+    where = ", ".join(map(str, folders))
     return (
-        f"no clips in {where}" + (f", only files with {there}" if there else "") + "; clips are files with "
+        f"no clips in {where}" + (f", only files with {others}" if others else "") + "; clips are files with "
         f"{', '.join(sorted(CLIP_SUFFIXES))}, folders of numbered pictures, and Parquet files with a column of videos"
     )
 
@@ -127,17 +127,17 @@ def _in_folder(root: Path, search: Search) -> list[Source]:
     return _named(root, search)
 
 
-def _matched(place: Location, search: Search) -> list[Source]:
-    for path in place.matches or ():
+def _matched(location: Location, search: Search) -> list[Source]:
+    for path in location.matches or ():
         if path.is_dir():
             search.walk(path)
         elif path.suffix.lower() == ".parquet" and path.is_file():
             search.shards.append(path)
-        elif place.suffixed or (path.suffix.lower() in CLIP_SUFFIXES and not is_still_webp(path)):
+        elif location.suffixed or (path.suffix.lower() in CLIP_SUFFIXES and not is_still_webp(path)):
             search.clips.append(path)
     search.clips = list(dict.fromkeys(search.clips))
     search.shards = list(dict.fromkeys(search.shards))
-    return _named(place.path, search)
+    return _named(location.path, search)
 
 
 def _named(root: Path, search: Search) -> list[Source]:
@@ -153,25 +153,25 @@ def _named(root: Path, search: Search) -> list[Source]:
 
 
 def models_of(parts: Sequence[tuple[str, ...]], remarks: list[str]) -> list[str | None]:
-    """Return the model of each clip of a folder: the first of the folders that its path in it consists of, or None."""
+    """Return the model of each clip of a folder: the first folder of its path in it, or None."""
     models = [part[0] if len(part) > 1 and not is_prompt_folder(part) else None for part in parts]
-    named = list(dict.fromkeys(model for model in models if model is not None))
+    model_names = list(dict.fromkeys(model for model in models if model is not None))
     stray = ["/".join(part) for part, model in zip(parts, models, strict=True) if model is None]
-    if named and stray:
+    if model_names and stray:
         remarks.append(
-            f"{some(stray, 'clip')} beside the {some(named, 'model folder')}: without a model, the others keep theirs"
+            f"{some(stray, 'clip')} outside the {some(model_names, 'model folder')}: scored without a model name"
         )
     return models
 
 
 def _in_shards(files: Sequence[Path], root: Path, remarks: list[str], beside: Sequence[Source] = ()) -> list[Source]:
-    """Name the clips of Parquet files, and take what rows without bytes say of the clips beside them.
+    """Name the clips of Parquet files, and take prompts and models of other clips from rows without bytes.
 
     Args:
         files: The files.
         root: Folder that was searched.
-        remarks: Takes what was passed over, in words.
-        beside: Other clips that were found: where there are any, a file that cannot be read is passed over, and one
+        remarks: Receives texts on skipped files.
+        beside: Other clips that were found: where there are any, a file that cannot be read is skipped, and one
             with nothing but paths is a list of them.
 
     Returns:
@@ -188,7 +188,7 @@ def _in_shards(files: Sequence[Path], root: Path, remarks: list[str], beside: Se
         except SetupError as error:
             if not beside:
                 raise
-            remarks.append(f"passed over: {error}")
+            remarks.append(f"skipped: {error}")
             continue
         if beside and clips and clips[0].stated_only:
             others = _joined(others, clips, file, remarks)
@@ -222,9 +222,9 @@ def _unique(groups: list[list[Source]]) -> list[Source]:
     seen: set[Path] = set()
     sources: list[Source] = []
     for source in (source for group in groups for source in group):
-        place = Path(os.path.abspath(source.path))  # noqa: PTH100 - links must not be followed here
-        if place not in seen:
-            seen.add(place)
+        path = Path(os.path.abspath(source.path))  # noqa: PTH100 - links must not be followed here
+        if path not in seen:
+            seen.add(path)
             sources.append(source)
     for rename in (
         lambda source: f"{(source.root or source.path.parent).resolve().name}/{source.name}",
@@ -240,11 +240,11 @@ def _unique(groups: list[list[Source]]) -> list[Source]:
 # A file: SHA-256 of its bytes. A folder of frames: SHA-256 of the lines ``name NUL sha256 LF`` of its files, sorted by
 # name; names that begin with a dot and symlinks that are no frames are left out. A row of a Parquet file: SHA-256 of
 # the bytes in it, as of the file they came from. An array: SHA-256 of
-# ``shape dtype LF`` and its bytes in C order, the timestamps behind them likewise.
+# ``shape dtype LF`` and its bytes in C order, then the timestamps in the same form.
 
 
 def fingerprint(path: Path) -> str:
-    """SHA-256 (hex) of a clip on disk.
+    """Return SHA-256 (hex) of a clip on disk.
 
     Raises:
         OSError: The file or folder cannot be read.
@@ -254,25 +254,25 @@ def fingerprint(path: Path) -> str:
         return sha256_of_row(*packed)
     if not path.is_dir():
         return _file_sha256(path)
-    whole = hashlib.sha256()
+    digest = hashlib.sha256()
     for file in _files(path):
-        whole.update(os.fsencode(file.name) + b"\0" + _file_sha256(file).encode() + b"\n")
-    return whole.hexdigest()
+        digest.update(os.fsencode(file.name) + b"\0" + _file_sha256(file).encode() + b"\n")
+    return digest.hexdigest()
 
 
 def is_there(path: Path) -> bool:
-    """Tell whether a clip's file, folder, or the Parquet file it is in, exists."""
+    """Return True if a clip's file, folder, or the Parquet file it is in, exists."""
     packed = row_of(path)
     return path.is_file() or path.is_dir() or (packed is not None and packed[0].is_file())
 
 
 def array_fingerprint(clip: Clip) -> str:
-    """SHA-256 (hex) of a clip that was handed in as an array."""
-    whole = hashlib.sha256()
+    """Return SHA-256 (hex) of a clip that was handed in as an array."""
+    digest = hashlib.sha256()
     for array in (clip.frames, clip.timestamps):
-        whole.update(f"{array.shape} {array.dtype}\n".encode())
-        whole.update(np.ascontiguousarray(array).tobytes())
-    return whole.hexdigest()
+        digest.update(f"{array.shape} {array.dtype}\n".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
 
 
 def state(path: Path) -> tuple[tuple[str, int, int], ...]:
@@ -287,27 +287,27 @@ def state(path: Path) -> tuple[tuple[str, int, int], ...]:
     return tuple((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats)
 
 
-def file_state(found: Sequence[tuple[str, int, int]]) -> dict[str, int | str]:
-    """Return :func:`state` as a run keeps it: of a file ``bytes`` and ``mtime_ns``, of a folder a hash of its list.
+def file_state(files: Sequence[tuple[str, int, int]]) -> dict[str, int | str]:
+    """Return :func:`state` as runs store it: of a file ``bytes`` and ``mtime_ns``, of a folder a hash of its list.
 
     Nanoseconds are text: they have more digits than a number of JSON keeps everywhere.
     """
-    if len(found) == 1:
-        return {"bytes": found[0][1], "mtime_ns": str(found[0][2])}
-    lines = hashlib.sha256("".join(f"{name}\0{size} {time}\n" for name, size, time in found).encode(*_ANY))
-    return {"files": len(found), "bytes": sum(size for _, size, _ in found), "list": lines.hexdigest()[:32]}
+    if len(files) == 1:
+        return {"bytes": files[0][1], "mtime_ns": str(files[0][2])}
+    lines = hashlib.sha256("".join(f"{name}\0{size} {time}\n" for name, size, time in files).encode(*_ANY))
+    return {"files": len(files), "bytes": sum(size for _, size, _ in files), "list": lines.hexdigest()[:32]}
 
 
-def is_settled(found: Sequence[tuple[str, int, int]]) -> bool:
-    """Whether files are old enough for a later change to show in their modification times."""
-    return max((time for _, _, time in found), default=0) < time_ns() - _TICK_NS
+def is_settled(files: Sequence[tuple[str, int, int]]) -> bool:
+    """Return True if files are old enough for a later change to show in their modification times."""
+    return max((time for _, _, time in files), default=0) < time_ns() - _TICK_NS
 
 
 def _files(folder: Path) -> list[Path]:
     files = [f for f in folder.iterdir() if f.is_file() and not f.name.startswith(".")]
     # The reader has looked into the frames alone; other symlinks are not hashed.
-    ours = (f for f in files if not f.is_symlink() or f.suffix.lower() in FRAME_SUFFIXES)
-    return sorted(ours, key=lambda f: f.name)
+    candidates = (f for f in files if not f.is_symlink() or f.suffix.lower() in FRAME_SUFFIXES)
+    return sorted(candidates, key=lambda f: f.name)
 
 
 def _file_sha256(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""Pictures as an H.264 file."""
+"""Encoding of pictures as an H.264 file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def write_h264(
     """Write pictures as an MP4.
 
     Args:
-        file: Where to.
+        file: Target.
         pictures: (H, W, 3) RGB, one at least; yuv420p, which plays everywhere, wants even sides: odd ones are cut.
             With layout "yuv420p" (3 H / 2, W), the planes below one another, of even sides.
         rate: Frames per second; a float to a denominator of 1001.
@@ -40,8 +40,8 @@ def write_h264(
         chroma: Pixel format of the file.
         layout: Pixel format of the pictures.
         threads: 1 gives the same bytes on any number of cores; 0 leaves it to x264.
-        times: When each is shown, in :data:`TICKS`; None follows the rate.
-        duration: What each packet says it lasts, in :data:`TICKS`; None leaves it to the encoder.
+        times: Time of each, in :data:`TICKS`; None follows the rate.
+        duration: Duration stated in each packet, in :data:`TICKS`; None leaves it to the encoder.
 
     Raises:
         SetupError: This build of PyAV has no x264.

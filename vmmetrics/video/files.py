@@ -1,4 +1,4 @@
-"""Video files through PyAV: every frame the file promises, at its own time, or a reason why not."""
+"""Video files through PyAV: every frame at its own time, or an error if frames are missing."""
 
 from __future__ import annotations
 
@@ -34,28 +34,28 @@ _SQUARE_TOLERANCE, _MAX_ASPECT = 0.005, 4.0
 # wrong where frames were reordered.
 _WITHOUT_PTS = "avi"
 
-# Slack when a stated duration is held against the last frame: seconds.
+# Slack when a stated duration is compared with the last frame: seconds.
 _DURATION_SLACK = 0.1
 
 
 Plan = Callable[[int, int], SizePlan]
-"""Chooses the size that frames are kept at from their upright size in square pixels."""
-Wanted = Callable[[int, float | None], bool]
-"""Which frames are kept, by their number among the decoded and their time."""
+"""Chooses the size that frames are stored at from their upright size in square pixels."""
+FrameFilter = Callable[[int, float | None], bool]
+"""Returns True for frames to store, by their number among the decoded ones and their time in seconds."""
 
 
 @dataclass(slots=True)
 class Index:
-    """What the packets of a stream promise, found without decoding.
+    """Index of a stream's packets, read without decoding.
 
     Attributes:
         pts: Presentation time in seconds of every packet that should give a frame, None where unstated.
         discarded: Packets the edit list hides.
-        damaged: Whether a packet was cut short.
+        damaged: True if a packet was cut short.
         stated: Frames the container states, or 0.
         duration: Seconds the container states for this stream, or None.
         shown: Seconds that the container shows the last packet, or None.
-        sequential: Whether ``pts`` are in truth decoding times, because the container has no others.
+        sequential: True if ``pts`` are decoding times, because the container has no others.
         codec: Name of the codec.
     """
 
@@ -69,33 +69,33 @@ class Index:
     codec: str | None = None
 
     @property
-    def known(self) -> list[float]:
+    def stated_times(self) -> list[float]:
         """The times that are stated, in order."""
         return sorted(time for time in self.pts if time is not None)
 
     @property
     def end(self) -> float | None:
         """Seconds at the end of the last frame, or None where times are missing."""
-        known = self.known
-        step = float(np.median(np.diff(known))) if len(known) > 1 else self.shown
-        if step is None or not known or len(known) < len(self.pts):
+        times = self.stated_times
+        step = float(np.median(np.diff(times))) if len(times) > 1 else self.shown
+        if step is None or not times or len(times) < len(self.pts):
             return None
         # Matroska counts its duration from zero, MP4 from the first frame; the later end of both spares late starters.
-        return max(known[-1], known[-1] - known[0]) + step
+        return max(times[-1], times[-1] - times[0]) + step
 
     def covers_duration(self) -> bool | None:
-        """Whether the frames reach as far as the stated duration; None where that cannot be told."""
+        """Return True if the frames cover the stated duration; None if times or duration are missing."""
         end = self.end
         if end is None or self.duration is None:
             return None
-        slack = 2 * float(np.max(np.diff(self.known))) if len(self.pts) > 1 else 0.0
+        slack = 2 * float(np.max(np.diff(self.stated_times))) if len(self.pts) > 1 else 0.0
         return end >= self.duration - max(_DURATION_SLACK, slack)
 
     def shown_at(self, times: list[float | None]) -> list[float | None]:
-        """Times of the decoded frames, where the container has presentation times; else those its packets promise."""
+        """Return the times of the decoded frames; those of the packets where the container has decoding times only."""
         if not self.sequential:
             return times
-        return [*self.known] if len(self.known) == len(times) else [None] * len(times)
+        return [*self.stated_times] if len(self.stated_times) == len(times) else [None] * len(times)
 
 
 def index_of(path: Path) -> Index:
@@ -128,7 +128,7 @@ def index_of(path: Path) -> Index:
 
 
 def _stated_duration(container: InputContainer, stream: VideoStream) -> float | None:
-    """Seconds the container states for the video: of the stream, its Matroska tag, or of the whole where it is all."""
+    """Return the stated seconds of the video: of the stream, its Matroska tag, or the container if it has no other."""
     # Matroska has no duration of a stream: FFmpeg may fill in that of the file, which longer audio can make too long.
     if stream.duration and stream.time_base and not container.format.name.startswith("matroska"):
         return float(stream.duration * stream.time_base)
@@ -145,7 +145,7 @@ def _stated_duration(container: InputContainer, stream: VideoStream) -> float | 
 
 
 def check_index(index: Index) -> list[str]:
-    """Hold the packets against what the container states.
+    """Compare the packets with the frame count and duration that the container states.
 
     Returns:
         Notes on differences that have an innocent explanation.
@@ -153,22 +153,22 @@ def check_index(index: Index) -> list[str]:
     Raises:
         ClipError: Frames are missing.
     """
-    found = len(index.pts) + index.discarded
+    count = len(index.pts) + index.discarded
     stated = f" of {index.stated} stated" if index.stated else ""
     if not index.pts:
         raise ClipError(f"Expected at least one frame but the file holds none{stated.replace('of', 'of the')}")
     if index.damaged:
-        read = f"{found}{stated}{' frames' if stated else ''} could be read, not all of them whole"
+        read = f"{count}{stated}{' frames' if stated else ''} could be read, not all of them whole"
         raise ClipError(f"The file is cut short or damaged: {read}")
     covers = index.covers_duration()
     if covers is False:
         lasts = f"up to {index.end:.2f} s of {index.duration:.2f} s stated"
-        raise ClipError(f"The file is cut short: {found}{stated} frames {lasts}")
-    if index.stated <= found:
+        raise ClipError(f"The file is cut short: {count}{stated} frames {lasts}")
+    if index.stated <= count:
         return []
     if covers is None:
-        raise ClipError(f"The file is cut short: {found} of {index.stated} stated frames are there")
-    return [f"{found} of {index.stated} stated frames are stored; they cover the stated duration"]
+        raise ClipError(f"The file is cut short: {count} of {index.stated} stated frames are there")
+    return [f"{count} of {index.stated} stated frames are stored; they cover the stated duration"]
 
 
 def read_video(path: Path, limits: Limits) -> Decoded:
@@ -186,11 +186,11 @@ def read_video(path: Path, limits: Limits) -> Decoded:
 
 
 def decode(
-    path: Path, index: Index, plan: Plan, wanted: Wanted | None = None, last: int | None = None
+    path: Path, index: Index, plan: Plan, keep: FrameFilter | None = None, last: int | None = None
 ) -> tuple[Decoder, float | None]:
     """Decode a file from its beginning, up to the frame numbered ``last``; also the rate that the container states."""
     with opened(path) as (container, stream):
-        decoder = Decoder(stream, index, plan, wanted)
+        decoder = Decoder(stream, index, plan, keep)
         for packet in packets_of(container, stream):
             decoder.feed(packet)
             if last is not None and len(decoder.times) > last:
@@ -199,7 +199,7 @@ def decode(
 
 
 def stated_rate(stream: VideoStream) -> float | None:
-    """Frames per second that the container states."""
+    """Return the frames per second that the container states."""
     rate = stream.average_rate or stream.guessed_rate
     return None if rate is None else float(rate)
 
@@ -209,23 +209,23 @@ class Decoder:
 
     Args:
         stream: The stream.
-        index: What its packets promise.
-        plan: The size that frames are kept at.
-        wanted: Which frames are kept; None keeps all.
+        index: Index of its packets.
+        plan: Chooses the size that frames are stored at.
+        keep: Frames to store; None stores all.
 
     Attributes:
         times: Presentation time in seconds of every decoded frame, None where unstated.
         size: (width, height) as stored in the source.
-        store: The frames that were kept.
-        kept: How many they are.
+        store: The stored frames.
+        num_frames: Number of stored frames.
     """
 
-    def __init__(self, stream: VideoStream, index: Index, plan: Plan, wanted: Wanted | None = None) -> None:
+    def __init__(self, stream: VideoStream, index: Index, plan: Plan, keep: FrameFilter | None = None) -> None:
         self.times: list[float | None] = []
         self.size = (0, 0)
         self.store: FrameStore
-        self.kept = 0
-        self._index, self._plan, self._wanted = index, plan, wanted
+        self.num_frames = 0
+        self._index, self._plan, self._filter = index, plan, keep
         self._context, self._alpha_lost = _decoder_for(stream)
         self._aspect = float(stream.sample_aspect_ratio or 1)
         self._time_base = stream.time_base or Fraction(1)
@@ -244,18 +244,18 @@ class Decoder:
         try:
             frames = self._context.decode(packet if packet is not None and packet.size else None)
         except (av.FFmpegError, MemoryError) as error:
-            at = f"{len(self.times)} of {len(self._index.pts)}"
-            raise ClipError(f"Damaged after {at} frames: {os_reason(error)}") from error
+            progress = f"{len(self.times)} of {len(self._index.pts)}"
+            raise ClipError(f"Damaged after {progress} frames: {os_reason(error)}") from error
         for frame in frames:
             self._take(frame)
 
     def restart(self) -> None:
-        """Be ready for packets from another place, after the last packet of one place was fetched with None."""
+        """Reset the decoder for packets from another position, after its frames were flushed with None."""
         self._context.flush_buffers()
 
     def _take(self, frame: av.VideoFrame) -> None:
         number, time = len(self.times), None if frame.pts is None else float(frame.pts * self._time_base)
-        if self._wanted is None or self._wanted(number, time):
+        if self._filter is None or self._filter(number, time):
             self._keep(frame, number)
         self.times.append(time)
 
@@ -272,12 +272,12 @@ class Decoder:
             )
         rgb, transparent = self._convert.convert(frame, colour_of(frame))
         self.store.add(self._orientation.apply(rgb))
-        self.kept += 1
+        self.num_frames += 1
         self._transparent |= transparent
         self._interlaced |= bool(frame.interlaced_frame)
 
     def _start(self, frame: av.VideoFrame) -> None:
-        """Learn from the first frame what holds for all."""
+        """Take size, orientation and colours from the first frame."""
         self.size = (frame.width, frame.height)
         matrix = frame.side_data.get("DISPLAYMATRIX")
         self._orientation = Orientation()
@@ -301,8 +301,8 @@ class Decoder:
         transfer = HDR_TRANSFERS.get(int(self._context.color_trc or 0))
         if transfer:
             self._notes.append(f"high dynamic range ({transfer}) taken as it is, without tone mapping")
-        found = (*colour_of(frame).notes, self._orientation.note, plan.note)
-        self._notes += [note for note in found if note]
+        notes = (*colour_of(frame).notes, self._orientation.note, plan.note)
+        self._notes += [note for note in notes if note]
 
     def finish(self) -> list[str]:
         """Check the count of decoded frames.
@@ -320,20 +320,20 @@ class Decoder:
         if missing <= 0 or (self._interlaced and 2 * count >= expected):
             return []
         first = self.times[0]
-        known = () if first is None or self._index.sequential else self._index.pts
-        if sum(time is not None and time < (first or 0.0) for time in known) != missing:
+        stated_times = () if first is None or self._index.sequential else self._index.pts
+        if sum(time is not None and time < (first or 0.0) for time in stated_times) != missing:
             raise ClipError(f"Only {count} of {expected} frames could be decoded")
         return [f"{missing} frames before the first key frame cannot be decoded"]
 
     @property
     def notes(self) -> list[str]:
-        """What was assumed or changed in the frames that were kept."""
-        told = (
+        """Notes on what was assumed or changed in the stored frames."""
+        conditions = (
             (self._transparent, TRANSPARENT),
             (self._alpha_lost, "the alpha channel cannot be decoded by this build of FFmpeg and is ignored"),
             (self._interlaced, "interlaced; both fields are kept in each frame"),
         )
-        return [*self._notes, *(note for holds, note in told if holds)]
+        return [*self._notes, *(note for holds, note in conditions if holds)]
 
 
 def _decoder_for(stream: VideoStream) -> tuple[av.VideoCodecContext, bool]:
@@ -345,11 +345,11 @@ def _decoder_for(stream: VideoStream) -> tuple[av.VideoCodecContext, bool]:
     alpha_lost = False
     if tags.get("alpha_mode") == "1" and context.name in _ALPHA_DECODERS:
         try:
-            kept = av.CodecContext.create(_ALPHA_DECODERS[context.name], "r")
+            num_frames = av.CodecContext.create(_ALPHA_DECODERS[context.name], "r")
         except (av.FFmpegError, ValueError):
             alpha_lost = True
         else:
-            kept.extradata = context.extradata
-            context = cast("av.VideoCodecContext", kept)
+            num_frames.extradata = context.extradata
+            context = cast("av.VideoCodecContext", num_frames)
     context.options = _DECODER_OPTIONS
     return context, alpha_lost

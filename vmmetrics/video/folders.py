@@ -36,12 +36,12 @@ _GIF_EXTENSION, _GIF_IMAGE, _GIF_TRAILER, _GIF_GRAPHIC_CONTROL = 0x21, 0x2C, 0x3
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What the bytes of an animation promise.
+    """Frame delays of an animation, read from its bytes without decoding.
 
     Attributes:
         delays_ms: Milliseconds each frame is shown; one entry per frame.
-        fault: Why the file is not whole, or None.
-        skip_first: Whether the first picture is a still that does not belong to the animation (APNG).
+        fault: Reason why the file is incomplete, or None.
+        skip_first: True if the first picture is a still that does not belong to the animation (APNG).
     """
 
     delays_ms: tuple[float, ...]
@@ -65,21 +65,21 @@ def promise_of_gif(data: mmap.mmap | bytes) -> Promise:
     delays: list[float] = []
     delay = 0.0
     try:
-        at = 13 + _gif_table_bytes(data[10])
+        offset = 13 + _gif_table_bytes(data[10])
         while True:
-            kind = data[at]
+            kind = data[offset]
             if kind == _GIF_TRAILER:
                 return Promise(tuple(delays))
             if kind == _GIF_EXTENSION:
-                if data[at + 1] == _GIF_GRAPHIC_CONTROL:
-                    delay = 10.0 * struct.unpack_from("<H", data, at + 4)[0]
-                at = _skip_gif_sub_blocks(data, at + 2)
+                if data[offset + 1] == _GIF_GRAPHIC_CONTROL:
+                    delay = 10.0 * struct.unpack_from("<H", data, offset + 4)[0]
+                offset = _skip_gif_sub_blocks(data, offset + 2)
             elif kind == _GIF_IMAGE:
-                at = _skip_gif_sub_blocks(data, at + 11 + _gif_table_bytes(data[at + 9]))
+                offset = _skip_gif_sub_blocks(data, offset + 11 + _gif_table_bytes(data[offset + 9]))
                 delays.append(delay)
                 delay = 0.0
             else:
-                return Promise(tuple(delays), f"has an unknown block at byte {at}")
+                return Promise(tuple(delays), f"has an unknown block at byte {offset}")
     except (IndexError, struct.error):
         return Promise(tuple(delays), "ends before its trailer")
 
@@ -88,36 +88,36 @@ def _gif_table_bytes(flags: int) -> int:
     return 3 << ((flags & 7) + 1) if flags & 0x80 else 0
 
 
-def _skip_gif_sub_blocks(data: mmap.mmap | bytes, at: int) -> int:
-    while data[at]:
-        at += data[at] + 1
-    return at + 1
+def _skip_gif_sub_blocks(data: mmap.mmap | bytes, offset: int) -> int:
+    while data[offset]:
+        offset += data[offset] + 1
+    return offset + 1
 
 
 def promise_of_png(data: mmap.mmap | bytes) -> Promise:
     """Walk the chunks of a PNG or APNG and check their sums (W3C PNG, third edition, sections 5.3 and 11.3.6)."""
-    at, stated, image_seen, skip_first = len(_PNG_SIGNATURE), 1, False, False
+    offset, stated, image_seen, skip_first = len(_PNG_SIGNATURE), 1, False, False
     delays: list[float] = []
     kind, animated, fault = b"", False, None
     try:
         while kind != b"IEND" and fault is None:
-            length, kind = struct.unpack_from(">I4s", data, at)
+            length, kind = struct.unpack_from(">I4s", data, offset)
             most = MAX_PICTURE_BYTES if kind in _PNG_FRAME_CHUNKS else _MAX_PNG_CHUNK
             if length > most:
                 fault = f"has a chunk of {length / 2**20:.0f} MiB; at most {most // 2**20} MiB are read"
                 break
-            (checksum,) = struct.unpack_from(">I", data, at + 8 + length)
-            with memoryview(data) as view, view[at + 4 : at + 8 + length] as named:
-                if zlib.crc32(named) != checksum:
+            (checksum,) = struct.unpack_from(">I", data, offset + 8 + length)
+            with memoryview(data) as view, view[offset + 4 : offset + 8 + length] as body:
+                if zlib.crc32(body) != checksum:
                     fault = f"has a damaged {kind.decode('latin-1')} chunk"
             if kind == b"acTL":
-                animated, stated = True, struct.unpack_from(">I", data, at + 8)[0]
+                animated, stated = True, struct.unpack_from(">I", data, offset + 8)[0]
             elif kind == b"fcTL" and fault is None:
-                numerator, denominator = struct.unpack_from(">HH", data, at + 28)
+                numerator, denominator = struct.unpack_from(">HH", data, offset + 28)
                 delays.append(1000.0 * numerator / (denominator or 100))
                 skip_first |= image_seen and len(delays) == 1
             image_seen |= kind == b"IDAT"
-            at += length + 12
+            offset += length + 12
     except struct.error:
         fault = "ends before its last chunk"
     if fault is None and not animated:
@@ -133,20 +133,20 @@ def promise_of_webp(data: mmap.mmap | bytes) -> Promise:
     size = _webp_bytes(data)
     if len(data) < size:
         return Promise((), f"holds {len(data)} of {size} stated bytes")
-    at, animated, fault = 12, False, None
-    while fault is None and at + 8 <= size:
-        kind, length = struct.unpack_from("<4sI", data, at)
+    offset, animated, fault = 12, False, None
+    while fault is None and offset + 8 <= size:
+        kind, length = struct.unpack_from("<4sI", data, offset)
         if kind == bytes(4):
-            fault = f"has no chunk at byte {at}"
+            fault = f"has no chunk at byte {offset}"
         animated |= kind == b"ANIM"
         if kind == b"ANMF":
-            delays.append(float(int.from_bytes(data[at + 20 : at + 23], "little")))
-        at += 8 + length + (length & 1)
+            delays.append(float(int.from_bytes(data[offset + 20 : offset + 23], "little")))
+        offset += 8 + length + (length & 1)
     return Promise(tuple(delays) if animated or fault else (0.0,), fault)
 
 
 def _webp_bytes(data: mmap.mmap | bytes) -> int:
-    """Bytes that a WebP states it has; what follows them is not of it."""
+    """Return bytes that a WebP states it has; what follows them is not of it."""
     return int.from_bytes(data[4:8], "little") + 8
 
 
@@ -167,7 +167,7 @@ def read_animation(path: Path, kind: str, limits: Limits) -> Decoded:
                 allowed = f"{limits.max_memory / 2**20:.0f} MiB allowed"
                 raise ClipError(
                     f"The WebP of {size / 2**20:.0f} MiB takes twice as much to decode, more than the {allowed}; "
-                    f"max_memory of {math.ceil(2 * size / 2**20)} MiB would do"
+                    f"raise max_memory to {math.ceil(2 * size / 2**20)} MiB"
                 )
         promise = _PROMISES[kind](data)
     if promise.fault:
@@ -175,7 +175,7 @@ def read_animation(path: Path, kind: str, limits: Limits) -> Decoded:
     if not promise.delays_ms:
         raise ClipError(f"Expected at least one frame but the {name} holds none")
     if len(promise.delays_ms) == 1 and kind == "png" and path.suffix.lower() != ".apng":
-        raise ClipError("This is a still picture, not a clip; a clip made of pictures is a folder of them")
+        raise ClipError("This is a still image, not a clip; to score a sequence of images, name the folder with them")
     count, number, transparent = len(promise.delays_ms), 0, False
     try:
         with _opened(path, name) as picture:
@@ -192,14 +192,14 @@ def read_animation(path: Path, kind: str, limits: Limits) -> Decoded:
         raise ClipError(f"The {name} is damaged after {number} of {count} frames: {error}") from error
     stated = from_delays(promise.delays_ms, limits.assume_fps)
     timing = stated if limits.fps is None else regular(count, limits.fps)
-    said = (plan.note, TRANSPARENT if transparent else None)
+    notes = (plan.note, TRANSPARENT if transparent else None)
     codec = "apng" if kind == "png" else kind
-    return Decoded(store.frames, timing, plan.full, tuple(filter(None, said)), codec)
+    return Decoded(store.frames, timing, plan.full, tuple(filter(None, notes)), codec)
 
 
 @contextmanager
 def _opened(path: Path, name: str) -> Iterator[Image.Image]:
-    """The animation in Pillow, which reads a WebP file to its end: it gets no more than the file states."""
+    """Yield the animation opened in Pillow; a WebP is cut at its stated size, as Pillow reads to the end."""
     with open_regular(path) as file:
         source: BinaryIO = file
         if name == "WEBP":
@@ -231,7 +231,7 @@ def natural_key(name: str) -> tuple[tuple[int, str | int], ...]:
 
 
 def frame_files(folder: Path) -> list[Path]:
-    """The pictures directly in ``folder`` by their names, hidden ones and folders apart, in natural order."""
+    """Return the pictures directly in ``folder`` by their names, hidden ones and folders apart, in natural order."""
     files = [p for p in folder.iterdir() if p.suffix.lower() in FRAME_SUFFIXES and not p.name.startswith(".")]
     return sorted((p for p in files if not p.is_dir()), key=lambda p: (natural_key(p.name), p.name))
 
@@ -266,7 +266,7 @@ def frames_of(folder: Path, root: Path | None = None) -> list[Path]:
 
 @contextmanager
 def opened_picture(path: Path) -> Iterator[Image.Image]:
-    """One picture as it is stored; whatever is wrong with it becomes a ClipError that names it."""
+    """Yield a picture as stored; its errors become a ClipError with its name."""
     try:
         with open_regular(path) as file:
             if os.fstat(file.fileno()).st_size > MAX_PICTURE_BYTES:  # Pillow holds a whole WebP
@@ -279,7 +279,7 @@ def opened_picture(path: Path) -> Iterator[Image.Image]:
     except Exception as error:  # Pillow's decoders raise whatever the damage provokes
         reason = os_reason(error) if isinstance(error, OSError) else str(error)
         if isinstance(error, UnidentifiedImageError):
-            reason = f"it is no {', '.join(_FORMATS)} picture"
+            reason = f"it is not a {', '.join(_FORMATS)} image"
         raise ClipError(f"Frame {path.name} cannot be read: {reason}") from error
 
 
@@ -309,5 +309,5 @@ def read_folder(folder: Path, limits: Limits, root: Path | None = None) -> Decod
         store.add(rgb)
     others = sum(p.suffix.lower() not in FRAME_SUFFIXES and not p.name.startswith(".") for p in folder.iterdir())
     ignored = f"{others} other file{'s' * (others > 1)} in the folder ignored" if others else None
-    said = (ignored, plan.note, TRANSPARENT if transparent else None, "floats taken as 0..1" if floats else None)
-    return Decoded(store.frames, limits.regular(len(files)), size, tuple(filter(None, said)), codec)
+    notes = (ignored, plan.note, TRANSPARENT if transparent else None, "floats taken as 0..1" if floats else None)
+    return Decoded(store.frames, limits.regular(len(files)), size, tuple(filter(None, notes)), codec)

@@ -26,31 +26,31 @@ _LIST_SUFFIXES = (".csv", ".tsv", ".json", ".jsonl")
 
 
 def is_on_hub(text: str) -> bool:
-    """Tell whether a text names something on the Hub; a path that lost one of its slashes does, too."""
+    """Return True if a text names something on the Hub; a path that lost one of its slashes does, too."""
     return text.startswith("hf:/") and not os.path.lexists(text)
 
 
 def download(text: str, limit: int | None = None, *, listing: bool = False) -> tuple[Path, tuple[Path, ...] | None]:
-    """Bring a data set into the Hub's cache.
+    """Download a data set into the Hub's cache.
 
     Clips, prompt lists, ``metadata.*`` and Parquet files are fetched, and nothing is ever run. What is in the cache is
     not fetched again. ``HF_ENDPOINT``, ``HF_HOME``, ``HF_TOKEN`` and ``HF_HUB_OFFLINE`` count, as everywhere.
 
     Args:
-        text: ``hf://datasets/ORG/NAME``, with ``@REVISION`` and ``/PATH`` where wanted.
-        limit: Clips that are wanted, the first by name; None for all.
-        listing: Whether to fetch no clips but what is said of them, and to return where they would be.
+        text: ``hf://datasets/ORG/NAME``, optionally with ``@REVISION`` and ``/PATH``.
+        limit: Number of clips, the first by name; None for all.
+        listing: Fetch no clips but their lists and prompts, and return the paths they would have.
 
     Returns:
         Its folder, or the file or folder named in it; and the clips and Parquet files there, None unless ``listing``.
 
     Raises:
-        SetupError: huggingface_hub is not installed, the address is none, or the Hub refuses.
+        SetupError: huggingface_hub is not installed, the address is wrong, or the Hub refuses.
     """
     address = re.sub("^hf:/+", "hf://", text)
     match = _ADDRESS.fullmatch(address)
     if match is None:
-        raise SetupError(f"{text}: expected hf://datasets/ORG/NAME, with @REVISION and /PATH where wanted")
+        raise SetupError(f"{text}: expected hf://datasets/ORG/NAME, optionally with @REVISION and /PATH")
     revision = None if match["revision"] is None else unquote(match["revision"])
     inside = (match["path"] or "").strip("/")
     if ".." in inside.split("/"):
@@ -84,12 +84,12 @@ def download(text: str, limit: int | None = None, *, listing: bool = False) -> t
         raise
     except Exception as error:  # of its HTTP client as well
         raise SetupError(f"Cannot fetch {address}: {_reason(error)}") from error
-    place = Path(folder, inside)
-    if not (clips if listing and clips is not None else place.exists()):
+    target = Path(folder, inside)
+    if not (clips if listing and clips is not None else target.exists()):
         raise SetupError(f"{address}: no clip, metadata or Parquet file there")
     if not listing or clips is None:
-        return place, None
-    return place.parent if clips == [inside] else place, tuple(folder / name for name in clips)
+        return target, None
+    return target.parent if clips == [inside] else target, tuple(folder / name for name in clips)
 
 
 def _clips(names: Iterable[str]) -> list[str]:
@@ -104,17 +104,17 @@ def _escaped(name: str) -> str:
 
 
 def _patterns(inside: str, suffixes: Set[str]) -> list[str]:
-    """Patterns of the files that are wanted; those of the Hub match slashes with ``*``, and know no upper case."""
+    """Return the patterns of the files to fetch; in the Hub's patterns ``*`` matches slashes, and case counts."""
     start = _escaped(inside)
     below = f"{start}/" if inside else ""
     endings = {*suffixes, *map(str.upper, suffixes)}
     lists = {f"{stem}{suffix}" for stem in _LISTS for suffix in (*_LIST_SUFFIXES, ".parquet")}
-    wanted = {f"{below}*{end}" for end in endings | lists} | lists  # lists of the whole data set, too
-    return sorted(wanted | ({start} if inside and suffixes else set()))
+    patterns = {f"{below}*{end}" for end in endings | lists} | lists  # lists of the whole data set, too
+    return sorted(patterns | ({start} if inside and suffixes else set()))
 
 
 def _reason(error: Exception) -> str:
-    """The Hub's reason in one line, and what to do about it."""
+    """Return the Hub's reason in one line, and what to do about it."""
     chain: list[BaseException] = [error]
     while (cause := chain[-1].__cause__ or chain[-1].__context__) and len(chain) < _LONGEST_CHAIN:
         chain.append(cause)

@@ -1,4 +1,4 @@
-"""The clips at an address: a folder of an object store listed once with its prompts, or a single file."""
+"""Clips at an address: a folder of an object store, listed once with its prompts, or a single file."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from vmmetrics.utils.storage.remote import (
 from vmmetrics.utils.storage.state import FileState
 from vmmetrics.video.discover import Source, models_of
 from vmmetrics.video.folders import CLIP_SUFFIXES, natural_key
-from vmmetrics.video.manifest import KEPT, ManifestClip, is_manifest, listed_when, read_manifest, write_manifest
+from vmmetrics.video.manifest import CLIP_LIST, ManifestClip, is_manifest, listed_when, read_manifest, write_manifest
 from vmmetrics.video.names import prompt_in_name
 from vmmetrics.video.prompt_lists import LIST_SUFFIXES, MAX_LIST_BYTES
 from vmmetrics.video.prompts import LIST_STEMS, MAX_SIDECAR_BYTES, PromptOf, Prompts
@@ -39,62 +39,62 @@ _READERS = 32
 """Texts beside clips that are read at a time."""
 MAX_REMOTE_LIST = 2 * 2**30
 """Bytes of a list of clips or prompts at an address; a million clips take a tenth of this."""
-_TOLD_EVERY = 1000
+_REPORT_EVERY = 1000
 _SORTED = 20_000  # names that are sorted at a time
 _WILDCARD = re.compile(r"[*?\[]")
 _CLIPS = CLIP_SUFFIXES - {".webp"}  # whether one moves stands in it
 
 
 def listed_clips(
-    places: Sequence[str],
+    sources: Sequence[str],
     keep: Path | None,
     relist: bool,
     remarks: list[str],
-    found: Callable[[int], None] | None = None,
+    progress: Callable[[int], None] | None = None,
     *,
     write: bool = True,
 ) -> Iterator[ManifestClip]:
     """Yield the clips of lists and addresses.
 
     Args:
-        places: Lists of clips, here or elsewhere, and addresses.
-        keep: Run directory that keeps what folders of object stores hold, and is asked before they are listed again.
-        relist: Whether to list them again even so.
-        remarks: Takes what the user may not expect, in words.
-        found: Is called with the number of clips found so far.
-        write: Whether a new listing is kept there.
+        sources: Lists of clips, here or elsewhere, and addresses.
+        keep: Run directory that caches the listings of object stores; None caches nothing.
+        relist: List them again in spite of a cached listing.
+        remarks: Receives texts on surprises for the user.
+        progress: Called with the number of clips found so far.
+        write: Store a new listing there.
 
     Raises:
         SetupError: A list cannot be read, there is nothing at an address, or a package is missing.
     """
-    folders = [place for place in places if not is_manifest(place) and not is_web(place)]
-    file = None if keep is None else keep / KEPT
+    folders = [source for source in sources if not is_manifest(source) and not is_web(source)]
+    file = None if keep is None else keep / CLIP_LIST
     when = None if file is None or relist or not folders else listed_when(file, folders)
     if when is not None and file is not None:
-        remarks.append(f"{file} of {when} says which clips there are; --relist lists them again")
+        remarks.append(f"{file} of {when} lists the clips; add --relist to list them again")
         yield from read_manifest(file)
     elif folders:
-        clips = list_clips(folders, remarks, found)
+        clips = list_clips(folders, remarks, progress)
         if file is not None and write:
             file.parent.mkdir(parents=True, exist_ok=True)
             write_manifest(file, folders, clips)
         yield from clips
-    yield from list_clips((place for place in places if is_web(place) and not is_manifest(place)), remarks)
-    for place in filter(is_manifest, places):
-        with local_copy(place) as copy:
-            yield from read_manifest(copy, address_of(place))
+    yield from list_clips((source for source in sources if is_web(source) and not is_manifest(source)), remarks)
+    for source in filter(is_manifest, sources):
+        with local_copy(source) as copy:
+            yield from read_manifest(copy, address_of(source))
 
 
 @contextmanager
-def local_copy(given: str | os.PathLike[str] | None) -> Iterator[Any]:
-    """Give a list that lies at an address as a file of the same name, gone afterwards; a path as it is.
+def local_copy(path: str | os.PathLike[str] | None) -> Iterator[Any]:
+    """Yield a list at an address as a temporary file of the same name; a path as it is.
 
     Raises:
-        SetupError: It cannot be had.
+        SetupError: It cannot be fetched.
     """
-    address = None if given is None else address_of(given)
+    address = None if path is None else address_of(path)
     if address is None:
-        yield None if given is None else Path(given)
+        yield None if path is None else Path(path)
         return
     with tempfile.TemporaryDirectory(prefix="vmmetrics-") as folder:
         copy = Path(folder, PurePosixPath(safe_name(address)).name.partition("?")[0] or "list")
@@ -113,36 +113,36 @@ def local_copy(given: str | os.PathLike[str] | None) -> Iterator[Any]:
 
 
 def prompt_of_name(name: str) -> PromptOf:
-    """Return the prompt that stands in a clip's name, where one does."""
-    named = prompt_in_name(PurePosixPath(name))
-    return PromptOf(named.text, None, named.source) if named else PromptOf(None, None, "none")
+    """Return the prompt in a clip's name, or None."""
+    parsed = prompt_in_name(PurePosixPath(name))
+    return PromptOf(parsed.text, None, parsed.source) if parsed else PromptOf(None, None, "none")
 
 
 def list_clips(
-    uris: Iterable[str], remarks: list[str] | None = None, found: Callable[[int], None] | None = None
+    uris: Iterable[str], remarks: list[str] | None = None, progress: Callable[[int], None] | None = None
 ) -> list[ManifestClip]:
-    """List the clips at some addresses, with what lies beside them as their prompts.
+    """List the clips at some addresses, with prompts from the files beside them.
 
     Names, models and prompts are those of a folder on this machine; no clip is read.
 
     Args:
         uris: Folders, patterns (``s3://bucket/*/a*.mp4``) and files of object stores; files of web servers.
-        remarks: Takes what was passed over, in words.
-        found: Is called with the number of clips found so far.
+        remarks: Receives texts on skipped files.
+        progress: Called with the number of clips found so far.
 
     Raises:
         SetupError: There is nothing at an address, or it cannot be listed.
     """
-    said = [] if remarks is None else remarks
+    notes = [] if remarks is None else remarks
     groups: list[tuple[str, list[ManifestClip]]] = []
     seen: set[str] = set()
-    places = list(uris)
-    for uri in places:
+    addresses = list(uris)
+    for uri in addresses:
         try:
-            clips = _at(uri, said, found)
+            clips = _at(uri, notes, progress)
         except RemoteError as error:
             raise SetupError(str(error)) from error
-        if len(places) == 1:
+        if len(addresses) == 1:
             return clips
         clips = [clip for clip in clips if clip.uri not in seen]
         seen.update(clip.uri for clip in clips)
@@ -160,7 +160,7 @@ def list_clips(
     ]
 
 
-def _at(uri: str, remarks: list[str], found: Callable[[int], None] | None) -> list[ManifestClip]:
+def _at(uri: str, remarks: list[str], progress: Callable[[int], None] | None) -> list[ManifestClip]:
     pattern = None
     top = uri.rstrip("/")
     if is_web(uri):
@@ -173,11 +173,11 @@ def _at(uri: str, remarks: list[str], found: Callable[[int], None] | None) -> li
     if state is not None:
         name = printable(PurePosixPath(safe_name(uri)).name)
         return [ManifestClip(uri, name, None, state, prompt_of_name(name))]
-    return _in_folder(top, pattern, remarks, found)
+    return _in_folder(top, pattern, remarks, progress)
 
 
 def _in_folder(
-    top: str, pattern: str | None, remarks: list[str], found: Callable[[int], None] | None
+    top: str, pattern: str | None, remarks: list[str], progress: Callable[[int], None] | None
 ) -> list[ManifestClip]:
     clips: dict[str, FileState] = {}
     texts: list[tuple[str, int]] = []
@@ -190,19 +190,21 @@ def _in_folder(
         if suffix in _CLIPS:
             if matches(name):
                 clips[name] = state
-                if found is not None and not len(clips) % _TOLD_EVERY:
-                    found(len(clips))
+                if progress is not None and not len(clips) % _REPORT_EVERY:
+                    progress(len(clips))
         elif suffix == ".txt" or suffix in LIST_SUFFIXES - {".parquet"}:
             texts.append((name, state.bytes or 0))
         else:
             others[suffix or "no suffix"] += 1
     if not clips:
-        there = ", ".join(f"{number} {suffix}" for suffix, number in others.most_common(3))
-        raise SetupError(f"no clips in {safe_name(pattern or top)}" + (f", only files with {there}" if there else ""))
+        suffixes = ", ".join(f"{number} {suffix}" for suffix, number in others.most_common(3))
+        raise SetupError(
+            f"no clips in {safe_name(pattern or top)}" + (f", only files with {suffixes}" if suffixes else "")
+        )
     passed = [f"{others[suffix]} {suffix}" for suffix in (".webp", ".parquet", ".png", ".jpg") if others[suffix]]
     if passed:
         remarks.append(
-            f"{safe_name(top)}: passed over {', '.join(passed)}; at an address, only video files and arrays are clips"
+            f"{safe_name(top)}: skipped {', '.join(passed)}; at an address, only video files and arrays are clips"
         )
     names = _in_order(list(clips))
     models = models_of([tuple(name.split("/")) for name in names], remarks)
@@ -220,7 +222,7 @@ def _in_folder(
 
 
 def _listed(top: str, name: str, state: FileState, model: str | None, copies: Path, prompts: Prompts) -> ManifestClip:
-    """A clip with the prompt that is beside it, looked up among the copies of the texts there."""
+    """Return a clip with the prompt that is beside it, looked up among the copies of the texts there."""
     uri, called = f"{top}/{name}", printable(name)
     try:
         prompt = prompts.lookup(Source(copies / name, called, model, copies))
@@ -239,7 +241,7 @@ def _shared(prompt: str | None, subject: Subject | None, source: str, model: str
 
 
 def _in_order(names: list[str]) -> list[str]:
-    """The names in natural order, sorted in parts: their keys would take more room than what was listed."""
+    """Return the names in natural order, sorted in parts: their keys would take more room than what was listed."""
     parts = (sorted(names[start : start + _SORTED], key=natural_key) for start in range(0, len(names), _SORTED))
     return list(merge(*parts, key=natural_key))
 
@@ -249,12 +251,12 @@ def _fetch_texts(top: str, clips: Sequence[str], texts: Sequence[tuple[str, int]
     if not texts:
         return
     stems = {name.rpartition(".")[0] for name in clips}
-    wanted = []
+    jobs = []
     for name, size in texts:
         path = PurePosixPath(name)
         is_list = path.stem in LIST_STEMS and path.suffix.lower() != ".txt"
         if size and (is_list or name.rpartition(".")[0] in stems):
-            wanted.append((name, MAX_LIST_BYTES if is_list else MAX_SIDECAR_BYTES))
+            jobs.append((name, MAX_LIST_BYTES if is_list else MAX_SIDECAR_BYTES))
 
     def fetch(item: tuple[str, int]) -> None:
         name, most = item
@@ -263,10 +265,10 @@ def _fetch_texts(top: str, clips: Sequence[str], texts: Sequence[tuple[str, int]
             (copies / name).parent.mkdir(parents=True, exist_ok=True)
             (copies / name).write_bytes(data)
         except (OSError, ValueError) as error:
-            raise SetupError(f"Cannot keep {name} in {copies} while its prompts are read: {error}") from error
+            raise SetupError(f"Cannot copy {name} to {copies} to read its prompts: {error}") from error
 
     with ThreadPoolExecutor(_READERS) as readers:
-        for _ in readers.map(fetch, wanted):
+        for _ in readers.map(fetch, jobs):
             pass
 
 

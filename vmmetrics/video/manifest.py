@@ -1,4 +1,4 @@
-"""Lists of clips in a file: ``clips.jsonl``, with all that a run asks of each clip, or a text of addresses."""
+"""Lists of clips: ``clips.jsonl``, with prompts and states, or a text file of addresses."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from vmmetrics.video.search import printable
 
 SUFFIXES = (".jsonl", ".txt")
 """Files of these kinds, named as clips, are lists of them."""
-KEPT = "clips.jsonl"
+CLIP_LIST = "clips.jsonl"
 """Name of the list in a run directory."""
 MAX_LINE = 2**20
 """Bytes of a line; a list with a longer one is refused."""
-_PLACES = ("uri", "url", "path", "file")  # the first that is there says where the clip is
+_LOCATION_FIELDS = ("uri", "url", "path", "file")  # the first that is there says where the clip is
 _HOST = 3  # parts of an address up to its host or bucket
 _SHOWN = 60  # characters of a wrong line in a message
 _SEPARATORS = {"ensure_ascii": False, "allow_nan": False, "separators": (",", ":")}
@@ -43,11 +43,11 @@ class ManifestClip:
 
     Attributes:
         uri: Its address, or its absolute path on this machine.
-        name: What it is called.
-        model: Which model made it, or None.
-        state: Its state when it was listed, as far as known.
-        prompt: Its prompt, None where it was not looked for.
-        error: Why it cannot be scored, where that is known already.
+        name: Its name.
+        model: Model that made it, or None.
+        state: Its state when it was listed; unknown fields are None.
+        prompt: Its prompt, None before the look-up.
+        error: Reason why it cannot be scored, or None.
     """
 
     uri: str
@@ -59,7 +59,7 @@ class ManifestClip:
 
     @property
     def local(self) -> bool:
-        """Whether it lies on this machine."""
+        """True if it is a path on this machine."""
         return "://" not in self.uri
 
 
@@ -95,30 +95,30 @@ def read_manifest(path: Path, origin: str | None = None) -> Iterator[ManifestCli
     Raises:
         SetupError: It cannot be read, or a line is wrong; the text names the line.
     """
-    shown = path.name if origin is None else safe_name(origin)
+    name = path.name if origin is None else safe_name(origin)
     plain = path.suffix.lower() == ".txt"
     root: str | None = None
     number = 0
     try:
-        for number, raw in _lines(path, shown, unnamed=True):  # noqa: B007 - for the messages
-            folder = os.path.dirname(safe_name(_place(_entry(raw, plain).uri, path, origin)))  # noqa: PTH120
+        for number, raw in _lines(path, name, unnamed=True):  # noqa: B007 - for the messages
+            folder = os.path.dirname(safe_name(_location(_entry(raw, plain).uri, path, origin)))  # noqa: PTH120
             root = folder if root is None else _common(root, folder)
-        for number, raw in _lines(path, shown):  # noqa: B007
+        for number, raw in _lines(path, name):  # noqa: B007
             yield _clip(_entry(raw, plain), path, origin, root or "")
     except OSError as error:
         raise cannot("read", path, error) from error
     except ValueError as error:
-        raise SetupError(f"{shown}, line {number}: {error}" if number else f"{shown}: {error}") from error
+        raise SetupError(f"{name}, line {number}: {error}" if number else f"{name}: {error}") from error
 
 
-def _lines(path: Path, shown: str, *, unnamed: bool = False) -> Iterator[tuple[int, bytes]]:
+def _lines(path: Path, name: str, *, unnamed: bool = False) -> Iterator[tuple[int, bytes]]:
     """Yield number and text of the lines that name a clip, or of those alone that give it no name."""
     with path.open("rb") as file:
         number = 0
         while raw := file.readline(MAX_LINE + 1):
             number += 1
             if len(raw) > MAX_LINE:
-                raise SetupError(f"{shown}, line {number}: longer than {MAX_LINE // 2**20} MiB")
+                raise SetupError(f"{name}, line {number}: longer than {MAX_LINE // 2**20} MiB")
             text = raw.strip()
             if not text or text.startswith((b"#", b'{"listing_of"')) or (unnamed and b'"name"' in text):
                 continue
@@ -132,10 +132,10 @@ def _entry(raw: bytes, plain: bool) -> _Line:
         return convert_json(_Line, raw)
     except ValueError as error:
         line = parse_json(raw)
-        place = isinstance(line, dict) and next((line[name] for name in _PLACES if line.get(name)), None)
-        if not place:
+        location = isinstance(line, dict) and next((line[name] for name in _LOCATION_FIELDS if line.get(name)), None)
+        if not location:
             raise ValueError(f"expected an object with uri but got {_shown(raw)}") from error
-        return convert(_Line, {**line, "uri": place})
+        return convert(_Line, {**line, "uri": location})
 
 
 def _shown(raw: bytes) -> str:
@@ -143,11 +143,11 @@ def _shown(raw: bytes) -> str:
 
 
 def _clip(entry: _Line, path: Path, origin: str | None, root: str) -> ManifestClip:
-    uri = _place(entry.uri, path, origin)
+    uri = _location(entry.uri, path, origin)
     name, model = entry.name, entry.model
     if not name:
-        place = safe_name(uri)
-        below = place[len(root) :] if root else place.rpartition("://")[2]
+        location = safe_name(uri)
+        below = location[len(root) :] if root else location.rpartition("://")[2]
         parts = tuple(below.strip("/").split("/"))
         name, model = "/".join(parts), model or models_of([parts], [])[0]
     prompt = None
@@ -177,21 +177,21 @@ def _common(first: str, second: str) -> str:
     return "" if same[:1] and same[0].endswith(":") and len(same) < _HOST else "/".join(same)
 
 
-def _place(place: str, path: Path, origin: str | None) -> str:
+def _location(location: str, path: Path, origin: str | None) -> str:
     """Return the address, or the absolute path, that a list names; relative ones are below the list's folder."""
-    if "\0" in place or not place:
+    if "\0" in location or not location:
         raise ValueError("expected an address or a path")
-    if "://" in place:
-        scheme, _, rest = place.partition("://")
-        return place if scheme.islower() else f"{scheme.lower()}://{rest}"
+    if "://" in location:
+        scheme, _, rest = location.partition("://")
+        return location if scheme.islower() else f"{scheme.lower()}://{rest}"
     if origin is None:
         try:
-            return os.path.abspath(path.parent / Path(place).expanduser())  # noqa: PTH100 - links are kept
+            return os.path.abspath(path.parent / Path(location).expanduser())  # noqa: PTH100 - links are kept
         except RuntimeError:
-            raise ValueError(f"there is no home folder for {printable(place)[:_SHOWN]}") from None
-    if place.startswith(("/", "~")) or ".." in place.split("/"):
-        raise ValueError(f"a list from elsewhere names no file of this machine: {printable(place)[:80]}")
-    return f"{origin.rpartition('/')[0]}/{place}"
+            raise ValueError(f"there is no home folder for {printable(location)[:_SHOWN]}") from None
+    if location.startswith(("/", "~")) or ".." in location.split("/"):
+        raise ValueError(f"a remote list cannot name a file of this machine: {printable(location)[:80]}")
+    return f"{origin.rpartition('/')[0]}/{location}"
 
 
 # The list that a run keeps of what it listed.
@@ -213,14 +213,14 @@ def write_manifest(path: Path, listing_of: Sequence[str], clips: Iterable[Manife
 def _line(clip: ManifestClip) -> dict[str, Any]:
     prompt = clip.prompt or PromptOf(None, None, "none")
     subject = prompt.subject and {name: getattr(prompt.subject, name) for name in ("noun", "phrase", "source")}
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "model": clip.model,
         "subject": subject,
         "tags": dict(prompt.tags) or None,
         "error": clip.error,
     }
-    told = {**(clip.state.kept() or {}), **{name: value for name, value in told.items() if value is not None}}
-    return {"uri": clip.uri, "name": clip.name, **told, "prompt": prompt.prompt, "prompt_source": prompt.source}
+    fields = {**(clip.state.to_record() or {}), **{name: value for name, value in fields.items() if value is not None}}
+    return {"uri": clip.uri, "name": clip.name, **fields, "prompt": prompt.prompt, "prompt_source": prompt.source}
 
 
 def listed_when(path: Path, listing_of: Sequence[str]) -> str | None:
@@ -234,7 +234,7 @@ def listed_when(path: Path, listing_of: Sequence[str]) -> str | None:
         return None
 
 
-def is_manifest(given: str | os.PathLike[str]) -> bool:
-    """Tell whether what a user named as clips is a list of them."""
-    name = safe_name(os.fspath(given)) if is_web(os.fspath(given)) else os.fspath(given)
-    return name.lower().endswith(SUFFIXES) and not os.path.isdir(given)  # noqa: PTH112 - a text or a path
+def is_manifest(path: str | os.PathLike[str]) -> bool:
+    """Return True if a path or address is that of a list of clips."""
+    name = safe_name(os.fspath(path)) if is_web(os.fspath(path)) else os.fspath(path)
+    return name.lower().endswith(SUFFIXES) and not os.path.isdir(path)  # noqa: PTH112 - a text or a path

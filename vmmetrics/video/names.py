@@ -9,12 +9,12 @@ from pathlib import PurePath
 
 @dataclass(frozen=True, slots=True)
 class NamedPrompt:
-    """A prompt that stands in a name.
+    """A prompt in a file name.
 
     Attributes:
-        text: The prompt, with blanks where the script put other characters for them.
+        text: The prompt, with its blanks restored.
         pattern: Key of the pattern (``"wan"``).
-        cut: Whether the script keeps no more characters than there are, so that the prompt may have been longer.
+        cut: True if the script keeps no more characters than there are, so that the prompt may have been longer.
     """
 
     text: str
@@ -29,10 +29,10 @@ class NamedPrompt:
 
 @dataclass(frozen=True, slots=True)
 class NamePattern:
-    """How one script names its clips.
+    """Pattern by which one script names its clips.
 
     Attributes:
-        key: What the pattern is called in ``prompt_source``.
+        key: Name of the pattern in ``prompt_source``.
         script: Repository and file that writes such names.
         stem: Regular expression of the whole name without suffix, with a group ``prompt``.
         most: Characters of the prompt that the script keeps; None for all.
@@ -140,11 +140,11 @@ _SETTINGS = re.compile(r"\b(?:seed|cfg|steps?|epochs?|guidance|scale|shift|iter\
 
 
 def prompt_in_name(path: PurePath, *, folder: bool = False) -> NamedPrompt | None:
-    """Read the prompt that stands in a clip's name, or in that of its folder.
+    """Read the prompt in a clip's name, or in that of its folder.
 
     Args:
         path: The clip's path.
-        folder: Whether it is a folder of frames, which has no suffix to take off.
+        folder: True if it is a folder of frames, which has no suffix to take off.
 
     Returns:
         The prompt; None where the name has none of the forms in :data:`PATTERNS`.
@@ -152,13 +152,13 @@ def prompt_in_name(path: PurePath, *, folder: bool = False) -> NamedPrompt | Non
     stem = path.name if folder else path.stem
     for pattern in PATTERNS:
         match = pattern.stem.fullmatch(stem)
-        if match and (found := _prompt(pattern, match["prompt"])):
-            return found
+        if match and (prompt := _prompt(pattern, match["prompt"])):
+            return prompt
     return _in_folder(path)
 
 
 def is_prompt_folder(parts: tuple[str, ...]) -> bool:
-    """Tell whether a clip's first folder is named by its prompt, not by its model: ``3_A_dog_runs/0/000000.mp4``."""
+    """Return True if a clip's first folder is named by its prompt, not by its model: ``3_A_dog_runs/0/000000.mp4``."""
     return len(parts) == 3 and _in_folder(PurePath(*parts)) is not None
 
 

@@ -1,4 +1,4 @@
-"""From whatever pixels a decoder hands out to upright 8-bit RGB: alpha, depth, palettes, colour matrix and range."""
+"""Conversion of decoded pixels to upright 8-bit RGB: alpha, depth, palettes, colour matrix and range."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OVERSHOOT = 0.01
 
 # Matrix coefficients of ITU-T H.273, table 4.
 _RGB_MATRIX, _BT709, _UNSPECIFIED, _BT601 = 0, 1, 2, 5
-_KNOWN_MATRICES = {1: 1, 4: 4, 5: 5, 6: 5, 7: 7, 9: 9, 10: 9}
+_MATRICES = {1: 1, 4: 4, 5: 5, 6: 5, 7: 7, 9: 9, 10: 9}
 _LIMITED, _FULL = 1, 2
 
 HDR_TRANSFERS = {16: "PQ", 18: "HLG"}
@@ -44,7 +44,7 @@ def composite(rgba: UInt8Array) -> UInt8Array:
 
 
 def _opaque(rgba: UInt8Array) -> tuple[UInt8Array, bool]:
-    """(H, W, 3) uint8 without alpha, or on :data:`BACKGROUND`; and whether any pixel was transparent."""
+    """Return (H, W, 3) uint8 without alpha, or on :data:`BACKGROUND`; and whether any pixel was transparent."""
     if rgba[..., 3].min() == 255:
         return np.ascontiguousarray(rgba[..., :3]), False
     return composite(rgba), True
@@ -76,14 +76,14 @@ def picture_to_rgb(picture: Image.Image) -> tuple[UInt8Array, bool]:
 
 @dataclass(frozen=True, slots=True)
 class Colour:
-    """How the YUV of a stream is to be read.
+    """Colour properties of a stream's frames.
 
     Attributes:
         matrix: H.273 matrix number that swscale knows, or 0 for RGB.
-        full_range: Whether black is 0 rather than 16.
-        alpha: Whether the pixel format has an alpha channel.
-        grey: Whether the pixel format has luma alone.
-        notes: What had to be assumed.
+        full_range: True if black is 0 rather than 16.
+        alpha: True if the pixel format has an alpha channel.
+        grey: True if the pixel format has luma alone.
+        notes: Assumptions.
     """
 
     matrix: int
@@ -108,11 +108,11 @@ def colour_of(frame: av.VideoFrame) -> Colour:
         return Colour(_RGB_MATRIX, True, alpha, False, ())
     tagged = int(frame.colorspace)
     fallback = _BT709 if frame.height >= 720 or frame.width >= 1280 else _BT601
-    if tagged not in _KNOWN_MATRICES and tagged not in (_UNSPECIFIED, _RGB_MATRIX):
+    if tagged not in _MATRICES and tagged not in (_UNSPECIFIED, _RGB_MATRIX):
         notes.append(f"colour matrix {tagged} is not supported; BT.{709 if fallback == _BT709 else 601} assumed")
     stated = int(frame.color_range)
     full = stated == _FULL or name.startswith("yuvj") or (grey and stated != _LIMITED)
-    return Colour(_KNOWN_MATRICES.get(tagged, fallback), full, alpha, grey, tuple(notes))
+    return Colour(_MATRICES.get(tagged, fallback), full, alpha, grey, tuple(notes))
 
 
 class FrameConverter:
@@ -148,7 +148,7 @@ class FrameConverter:
 
 @dataclass(frozen=True, slots=True)
 class Orientation:
-    """How stored frames are turned to stand upright: transposed first, then flipped."""
+    """Rotation and mirroring that turn stored frames upright: transpose first, then flip."""
 
     transpose: bool = False
     flip_x: bool = False
@@ -167,7 +167,7 @@ class Orientation:
 
     @property
     def note(self) -> str | None:
-        """What was done, or None."""
+        """Note on the change, or None."""
         if self == Orientation():
             return None
         turned = (self.transpose and self.flip_x != self.flip_y) or (not self.transpose and self.flip_x and self.flip_y)
@@ -192,7 +192,7 @@ class Decoded:
         frames: (T, H, W, 3) uint8 RGB.
         timing: Their times.
         size: (width, height) as stored in the source.
-        notes: What was assumed or changed, times apart.
+        notes: Assumptions and changes, those of the times excluded.
         codec: Name of the codec in the source, or None where there is none.
     """
 
@@ -205,11 +205,11 @@ class Decoded:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """Which frames are wanted, and how large.
+    """Choice of frames and their size.
 
     Attributes:
         choose: From the times of all frames, (T,) seconds from the first, and the time at which the last one ends, to
-            the indices of those that are wanted: at least one.
+            the indices of the chosen ones: at least one.
         side: Longer side that frames are made smaller to; None keeps them as they are.
     """
 
@@ -219,13 +219,13 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What the caller allows and assumes.
+    """Limits and assumptions for reading a clip.
 
     Attributes:
         max_memory: Bytes a clip may take while it is scored.
         assume_fps: Frame rate where the source states none.
         fps: Frame rate that overrides what the source states, or None.
-        sampling: Which frames are wanted; None for all.
+        sampling: Choice of frames; None for all.
     """
 
     max_memory: int
@@ -234,13 +234,13 @@ class Limits:
     sampling: Sampling | None = None
 
     def regular(self, count: int) -> Timing:
-        """Times of ``count`` frames of a source that states none."""
+        """Return times of ``count`` frames of a source that states none."""
         return assumed(count, self.assume_fps) if self.fps is None else regular(count, self.fps)
 
     def timing(self, times: Sequence[float | None], rate: float | None) -> Timing:
-        """Times as a container states them, unless the rate is given."""
+        """Return times as a container states them, unless the rate is given."""
         return from_times(times, rate, self.assume_fps) if self.fps is None else regular(len(times), self.fps)
 
 
 TRANSPARENT = "transparent pixels put on white"
-"""What to note of a clip that had any."""
+"""Note on clips with transparent pixels."""

@@ -45,9 +45,9 @@ class ListEntry:
         clip: The clip it is for, as written: a path, a name, or an index.
         prompt: The prompt, or None where the entry gives a subject alone.
         subject: The subject the list states, or None.
-        where: Where it stands, for messages (``"prompts.csv, entry 3"``).
-        tags: What it says of the motion asked for: its pattern, and any tags.
-        model: Which model made the clip, where the list is the ``metadata`` of a data set; else None.
+        where: Position for messages (``"prompts.csv, entry 3"``).
+        tags: Tags on the expected motion: its pattern, and others.
+        model: Model that made the clip, where the list is the ``metadata`` of a data set; else None.
     """
 
     clip: str
@@ -59,7 +59,7 @@ class ListEntry:
 
 
 def read_list(path: Path) -> list[ListEntry]:
-    """Read a prompt list; its form is told from the file's suffix.
+    """Read a prompt list; its format follows from the file's suffix.
 
     Raises:
         SetupError: The file cannot be read, or an entry names no clip, or neither prompt nor subject.
@@ -68,7 +68,7 @@ def read_list(path: Path) -> list[ListEntry]:
 
 
 def read_metadata(path: Path) -> list[ListEntry]:
-    """Read the ``metadata`` file of a data set in the ``videofolder`` layout: ``file_name``, and what is said of it.
+    """Read the ``metadata`` file of a data set in the ``videofolder`` layout: prompts and models by ``file_name``.
 
     Returns:
         An entry per clip, of the first row on it, prompts and models where there are any; none where the file is
@@ -81,11 +81,11 @@ def read_metadata(path: Path) -> list[ListEntry]:
         return []  # anything may be called metadata
     for number, row in enumerate(rows, start=1):
         where = f"{path.name}, entry {number}"
-        told = {column: value for column, value in _by_name(row).items() if isinstance(value, str | int)}
-        clip = _first(told, _FILE_COLUMNS, where)
+        cells = {column: value for column, value in _by_name(row).items() if isinstance(value, str | int)}
+        clip = _first(cells, _FILE_COLUMNS, where)
         if clip is not None and clip not in entries:
-            prompt, model = _first(told, PROMPT_COLUMNS, where), _first(told, MODEL_COLUMNS, where)
-            entries[clip] = ListEntry(clip, prompt, _subject_of(told, where), where, _tags(told, where), model)
+            prompt, model = _first(cells, PROMPT_COLUMNS, where), _first(cells, MODEL_COLUMNS, where)
+            entries[clip] = ListEntry(clip, prompt, _subject_of(cells, where), where, _tags(cells, where), model)
     return list(entries.values())
 
 
@@ -116,15 +116,15 @@ def _rows_of_parquet(path: Path) -> list[Mapping[str, Any]]:
 
 def _rows_of_table(text: str, suffix: str) -> Iterator[Mapping[str, Any]]:
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=SEPARATORS[suffix], strict=True)
-    ours = is_ours(reader.fieldnames or ())
+    guarded = is_ours(reader.fieldnames or ())
     for row in reader:
         if None in row:
             raise ValueError(f"line {reader.line_num} has more columns than the header; quote texts that hold commas")
-        yield {name: without_guard(cell) if ours and cell is not None else cell for name, cell in row.items()}
+        yield {name: without_guard(cell) if guarded and cell is not None else cell for name, cell in row.items()}
 
 
 def _rows_of_json(text: str, suffix: str) -> list[Mapping[str, Any]]:
-    """Entries of a list, of one object per line, or of an object clip -> prompt or clip -> entry."""
+    """Return the entries of a list, of one object per line, or of an object clip -> prompt or clip -> entry."""
     if suffix == ".jsonl":
         # not splitlines: it takes characters for line ends that JSON has in texts, such as U+2028
         loaded: Any = [parse_json(line, gaps=True) for line in text.split("\n") if line.strip()]
@@ -139,15 +139,15 @@ def _rows_of_json(text: str, suffix: str) -> list[Mapping[str, Any]]:
 
 
 def _entry(row: Mapping[str, Any], where: str) -> ListEntry:
-    named = _by_name(row)
-    clip = _first(named, _CLIP_COLUMNS, where)
-    prompt = _first(named, PROMPT_COLUMNS, where)
-    subject = _subject_of(named, where)
+    by_name = _by_name(row)
+    clip = _first(by_name, _CLIP_COLUMNS, where)
+    prompt = _first(by_name, PROMPT_COLUMNS, where)
+    subject = _subject_of(by_name, where)
     if clip is None:
-        raise SetupError(f"{where}: expected a column clip (or video, file, path, index) but got {', '.join(named)}")
+        raise SetupError(f"{where}: expected a column clip (or video, file, path, index) but got {', '.join(by_name)}")
     if prompt is None and subject is None:
-        raise SetupError(f"{where}: expected a prompt or a subject for {clip} but got {', '.join(named)}")
-    return ListEntry(clip, prompt, subject, where, _tags(named, where))
+        raise SetupError(f"{where}: expected a prompt or a subject for {clip} but got {', '.join(by_name)}")
+    return ListEntry(clip, prompt, subject, where, _tags(by_name, where))
 
 
 def _by_name(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -162,23 +162,23 @@ def _subject_of(row: Mapping[str, Any], where: str) -> Subject | None:
 
 
 def subject_in(phrase: str, source: str) -> Subject:
-    """Take a phrase for a subject, whole where no noun is found in it; ``source`` says who stated it."""
+    """Return the subject of a phrase, or the whole phrase if it has no noun; ``source`` is its origin."""
     return subject_of_phrase(phrase, source) or Subject(phrase, phrase, source)
 
 
 def _tags(row: Mapping[str, Any], where: str) -> dict[str, str | float]:
-    """Pattern and tags of an entry; tags that are no object of texts and numbers are someone else's, and left alone."""
+    """Return pattern and tags of an entry; a field ``tags`` of another type is ignored."""
     pattern = _first(row, _PATTERN_COLUMNS, where)
-    given = {key.removeprefix(_TAG_COLUMN): _cell(value) for key, value in row.items() if key.startswith(_TAG_COLUMN)}
+    cells = {key.removeprefix(_TAG_COLUMN): _cell(value) for key, value in row.items() if key.startswith(_TAG_COLUMN)}
     listed = row.get("tags")
     if isinstance(listed, Mapping):
-        given |= {str(key): value for key, value in listed.items()}
-    tags = {key: tag for key, value in given.items() if (tag := _tag(value)) is not None}
+        cells |= {str(key): value for key, value in listed.items()}
+    tags = {key: tag for key, value in cells.items() if (tag := _tag(value)) is not None}
     return ({} if pattern is None else {"pattern": pattern}) | tags
 
 
 def _cell(value: Any) -> Any:
-    """A cell of a table, which has no types: a number where it reads as one."""
+    """Return a cell of a table, which has no types: a number where it reads as one."""
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError):
@@ -186,14 +186,14 @@ def _cell(value: Any) -> Any:
 
 
 def _tag(value: Any) -> str | float | None:
-    """The value of a tag: None for a gap, which pandas writes as nan; a number that no table can hold is a text."""
+    """Return the value of a tag: None for a gap (pandas writes nan); numbers that no table can hold become text."""
     if isinstance(value, bool) or not isinstance(value, str | float | int) or value == "" or value != value:
         return None
     return str(value) if not isinstance(value, str) and abs(value) > LARGEST_NUMBER else value
 
 
 def _first(row: Mapping[str, Any], columns: tuple[str, ...], where: str) -> str | None:
-    """The text of the first of ``columns`` that is there and not blank."""
+    """Return the text of the first of ``columns`` that is there and not blank."""
     for column in columns:
         value = row.get(column)
         if value is None or isinstance(value, bool) or value != value:  # NaN is a gap
@@ -225,12 +225,12 @@ class PromptList:
                 self._by_key[key] = None  # two folders with equal file names: the path must tell them apart
 
     def find(self, name: str) -> int | None:
-        """Position of the entry for the clip called ``name``, or None."""
+        """Return the position of the entry for the clip called ``name``, or None."""
         return next((number for key in _keys(name) if (number := self._by_key.get(key)) is not None), None)
 
 
 def _keys(clip: str) -> list[tuple[str, str | int]]:
-    """The ways to match a clip, the most telling first. Every tail of its path counts as a path."""
+    """Return the ways to match a clip, the most telling first. Every tail of its path counts as a path."""
     path = PurePosixPath(clip.replace("\\", "/") if "/" not in clip else clip)
     parts = [part for part in path.parts if part not in ("/", ".", "..")]
     if not parts:

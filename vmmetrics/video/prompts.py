@@ -1,4 +1,4 @@
-"""The prompt that belongs to a clip: from a list given, a text beside the clip, a list beside it, or its name."""
+"""Prompt of a clip: from the user's list, a text or list beside the clip, or its name."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAX_SIDECAR_BYTES = 64 * 2**10
 """Longer texts beside a clip are no prompts."""
 
 MAX_PROMPT = 100_000
-"""Characters of a prompt; what is longer is refused, not cut: no model reads it, and a list must not stall a run."""
+"""Characters of a prompt; longer ones are refused, as no model reads them."""
 
 _LIST_STEMS = ("prompts", "prompt", "captions")  # lists looked for beside the clips, in this order
 _SNAPSHOT = re.compile(r"(?:datasets|models)--[^/]+/snapshots/[^/]+")
@@ -35,15 +35,15 @@ LIST_STEMS = frozenset(_LIST_STEMS + _METADATA)
 
 
 class PromptOf(NamedTuple):
-    """What is known about a clip's prompt.
+    """Prompt of a clip, and its source.
 
     Attributes:
         prompt: The prompt, or None.
-        subject: Who or what it is about, or None.
+        subject: Subject, or None.
         source: ``"list"``, ``"dataset"``, ``"sidecar"``, ``"name:wan"`` (of the pattern), ``"name:wan (cut)"`` where it
             is the beginning of a longer one, or ``"none"``.
-        tags: What the list says of the motion asked for.
-        model: Which model made the clip, where a data set's metadata say so.
+        tags: Tags of the list on the expected motion.
+        model: Model that made the clip, if a data set's metadata has it.
     """
 
     prompt: str | None
@@ -60,7 +60,7 @@ class Prompts:
         path: The list (JSON, JSON Lines, CSV, TSV or Parquet), ``"library"`` or ``"mini"`` for one that is shipped;
             None looks beside each clip.
         root: Folder against which a relative ``path`` that does not exist is tried too.
-        subject: What every clip is about (``--subject``), whatever lists and prompts say.
+        subject: Subject of every clip (``--subject``); overrides lists and prompts.
 
     Raises:
         SetupError: The list cannot be read, or contradicts itself.
@@ -74,16 +74,16 @@ class Prompts:
         subject: str | None = None,
     ) -> None:
         self._subject = None if subject is None else subject_in(subject, "option")
-        self._given: PromptList | None = None
+        self._list: PromptList | None = None
         self._beside: dict[tuple[Path, tuple[str, ...]], PromptList | None] = {}
         if path is not None:
             file = shipped_list(path)
             if not file.exists() and root is not None and (Path(root) / file).exists():
                 file = Path(root) / file
-            self._given = PromptList(read_list(file))
+            self._list = PromptList(read_list(file))
 
     def __len__(self) -> int:
-        return 0 if self._given is None else len(self._given.entries)
+        return 0 if self._list is None else len(self._list.entries)
 
     def lookup(self, source: Source) -> PromptOf:
         """Find the prompt of a clip: in the list given, its data set, a text or list beside it, then its name.
@@ -94,19 +94,19 @@ class Prompts:
             SetupError: A list beside the clip cannot be read.
             ClipError: The text beside the clip cannot be read, or the prompt is longer than :data:`MAX_PROMPT`.
         """
-        listed = None if self._given is None else _from_list(self._given, source)
+        listed = None if self._list is None else _from_list(self._list, source)
         packed = row_of(source.path) is not None
         metadata = None if packed else self._beside_it(source, _METADATA)
-        found = listed or _in_dataset(source)
-        if found is None and not packed:
-            found = self._sidecar(source) or self._beside_it(source, _LIST_STEMS)
-        if found is None and metadata is not None and (metadata.prompt or metadata.subject):
-            found = metadata
-        if found is None:
+        match = listed or _in_dataset(source)
+        if match is None and not packed:
+            match = self._sidecar(source) or self._beside_it(source, _LIST_STEMS)
+        if match is None and metadata is not None and (metadata.prompt or metadata.subject):
+            match = metadata
+        if match is None:
             path: PurePath = PurePosixPath(source.name) if packed else source.path
             name = prompt_in_name(path, folder=source.path.is_dir())
-            found = PromptOf(name.text, None, name.source) if name else PromptOf(None, None, "none")
-        return self._checked(found)._replace(model=(metadata and metadata.model) or source.model)
+            match = PromptOf(name.text, None, name.source) if name else PromptOf(None, None, "none")
+        return self._checked(match)._replace(model=(metadata and metadata.model) or source.model)
 
     def lookup_row(self, name: str, prompt: str | PromptOf | None) -> PromptOf:
         """Find the prompt of a row of a data set, or of a list of clips: in the list given, then the row.
@@ -114,25 +114,25 @@ class Prompts:
         Raises:
             ClipError: The prompt is longer than :data:`MAX_PROMPT`.
         """
-        listed = None if self._given is None else _named_in(self._given, name)
+        listed = None if self._list is None else _named_in(self._list, name)
         if not isinstance(prompt, PromptOf):
             prompt = PromptOf(prompt, None, "dataset" if prompt else "none")
         return self._checked(listed or prompt)
 
-    def _checked(self, found: PromptOf) -> PromptOf:
-        if found.prompt and len(found.prompt) > MAX_PROMPT:
-            raise ClipError(f"The prompt has {len(found.prompt):,} characters; shorten it to {MAX_PROMPT:,}")
-        subject = self._subject or found.subject
-        if subject is None and found.prompt:
-            subject = find_subject(found.prompt)
-        return found._replace(subject=subject)
+    def _checked(self, match: PromptOf) -> PromptOf:
+        if match.prompt and len(match.prompt) > MAX_PROMPT:
+            raise ClipError(f"The prompt has {len(match.prompt):,} characters; shorten it to {MAX_PROMPT:,}")
+        subject = self._subject or match.subject
+        if subject is None and match.prompt:
+            subject = find_subject(match.prompt)
+        return match._replace(subject=subject)
 
     def unmatched(self, sources: Iterable[Source]) -> list[str]:
-        """Clips that the list given names and that are not among ``sources``, as the list writes them."""
-        if self._given is None:
+        """Return the clips that the list given names and that are not among ``sources``, as the list writes them."""
+        if self._list is None:
             return []
-        used = {self._given.find(source.name) for source in sources}
-        return [entry.clip for number, entry in enumerate(self._given.entries) if number not in used]
+        used = {self._list.find(source.name) for source in sources}
+        return [entry.clip for number, entry in enumerate(self._list.entries) if number not in used]
 
     def _sidecar(self, source: Source) -> PromptOf | None:
         """Look into the text or the JSON object beside the clip: ``a.txt``, ``a.json`` with ``prompt``."""
@@ -156,20 +156,20 @@ class Prompts:
                 read = read_metadata if stems == _METADATA else read_list
                 self._beside[folder, stems] = None if file is None else PromptList(read(file))
             listed = self._beside[folder, stems]
-            found = None if listed is None else _from_list(listed, source, folder)
-            if found or folder == home:
-                return found
+            match = None if listed is None else _from_list(listed, source, folder)
+            if match or folder == home:
+                return match
         return None
 
 
 def _home(source: Source) -> Path:
-    """Up to where lists count: the folder given, or the whole of a data set of the Hub."""
-    given = source.root or source.path.parent
-    return _snapshot_of(given) or given
+    """Return the top folder in which lists count: the root, or the snapshot of a data set of the Hub."""
+    root = source.root or source.path.parent
+    return _snapshot_of(root) or root
 
 
 def _is_inside(path: Path, root: Path) -> bool:
-    """Tell whether a list or text, its symlinks followed, lies in ``root``.
+    """Return True if a list or text, its symlinks followed, lies in ``root``.
 
     In a snapshot of the Hugging Face cache (``snapshots/REVISION/a.mp4``, a link to ``../../blobs/HASH``) the blobs of
     the same repository count as inside.
@@ -187,7 +187,7 @@ def _snapshot_of(path: Path) -> Path | None:
 
 
 def _beside(file: Path) -> str:
-    """Read a text beside a clip; JSON that is too long for a prompt is something else, and passed over."""
+    """Read a text beside a clip; JSON that is too long for a prompt is something else, and skipped."""
     try:
         with open_regular(file) as opened:
             data = opened.read(MAX_SIDECAR_BYTES + 1)
@@ -208,7 +208,7 @@ def _prompt_of_json(text: str) -> str:
         return ""
     if not isinstance(value, Mapping):
         return ""
-    return next((found for column in PROMPT_COLUMNS if isinstance(found := value.get(column), str)), "")
+    return next((prompt for column in PROMPT_COLUMNS if isinstance(prompt := value.get(column), str)), "")
 
 
 def _in_dataset(source: Source) -> PromptOf | None:
@@ -217,10 +217,10 @@ def _in_dataset(source: Source) -> PromptOf | None:
 
 def _from_list(listed: PromptList, source: Source, folder: Path | None = None) -> PromptOf | None:
     """Look a clip up by its name in the run, then by its path from where the list lies."""
-    found = _named_in(listed, source.name)
-    if found is None and folder is not None:
-        found = _named_in(listed, source.path.relative_to(folder).as_posix())
-    return found
+    entry = _named_in(listed, source.name)
+    if entry is None and folder is not None:
+        entry = _named_in(listed, source.path.relative_to(folder).as_posix())
+    return entry
 
 
 def _named_in(listed: PromptList, name: str) -> PromptOf | None:

@@ -1,4 +1,4 @@
-"""The one door for clips: whatever holds frames goes in, a :class:`~vmmetrics.clip.Clip` comes out."""
+"""Reading of clips from any source into a :class:`~vmmetrics.clip.Clip`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from vmmetrics.video.budget import DEFAULT_MAX_MEMORY, SizePlan, check_size
 from vmmetrics.video.containers import open_regular, opened, packets_of
 from vmmetrics.video.files import Decoder, Index, Plan, check_index, decode, index_of, read_video, stated_rate
 from vmmetrics.video.pixels import Decoded, Limits, Sampling
-from vmmetrics.video.shards import at_hand
+from vmmetrics.video.shards import local_file
 from vmmetrics.video.subject import find_subject, subject_of_phrase
 from vmmetrics.video.timing import Timing, check_fps, without_gaps
 
@@ -42,39 +42,39 @@ def read_sampled(path: Path, limits: Limits, sampling: Sampling) -> Decoded:
     """
     index = index_of(path)
     notes = check_index(index)
-    known = sorted(set(index.known))
-    if len(known) == len(index.pts) and not index.sequential:
+    times = sorted(set(index.stated_times))
+    if len(times) == len(index.pts) and not index.sequential:
         with opened(path) as (_, stream):
-            timing = limits.timing([*known], stated_rate(stream))
-        places = _choose(timing, sampling)
-        plan = _plan(len(places), limits, sampling)
+            timing = limits.timing([*times], stated_rate(stream))
+        chosen = _choose(timing, sampling)
+        plan = _plan(len(chosen), limits, sampling)
         try:
-            found = _from_key_frames(path, index, {known[place] for place in places}, plan)
+            decoder = _from_key_frames(path, index, {times[number] for number in chosen}, plan)
         except ClipError:
             pass  # an unusual stream, or a damaged one: reading all of it tells
         else:
-            if found.kept == len(places):
-                return _decoded(found, timing, places, notes)
+            if decoder.num_frames == len(chosen):
+                return _decoded(decoder, timing, chosen, notes)
     return _from_beginning(path, index, limits, sampling, notes)
 
 
 def thinned(decoded: Decoded, sampling: Sampling | None) -> Decoded:
-    """The chosen frames of a source that was read as a whole; all of them where nothing is to be chosen."""
+    """Return the chosen frames of a source that was read as a whole; all of them without ``sampling``."""
     if sampling is None:
         return decoded
-    places = _choose(decoded.timing, sampling)
+    chosen = _choose(decoded.timing, sampling)
     height, width = decoded.frames.shape[1:3]
     size = _fitted(width, height, sampling.side)
-    frames = decoded.frames[places]
+    frames = decoded.frames[chosen]
     if size != (width, height):
         frames = np.stack([cv2.resize(frame, size, interpolation=cv2.INTER_AREA) for frame in frames]).astype(np.uint8)
-    return replace(decoded, frames=frames, timing=_at(decoded.timing, places))
+    return replace(decoded, frames=frames, timing=_at(decoded.timing, chosen))
 
 
-def _from_key_frames(path: Path, index: Index, wanted: set[float], plan: Plan) -> Decoder:
-    groups, needed = _groups(path, wanted)
+def _from_key_frames(path: Path, index: Index, times: set[float], plan: Plan) -> Decoder:
+    groups, needed = _groups(path, times)
     with opened(path) as (container, stream):
-        decoder = Decoder(stream, index, plan, lambda _, time: time in wanted)
+        decoder = Decoder(stream, index, plan, lambda _, time: time in times)
         before: int | None = None  # group that the last packet which was fed is of
         for number, packet in enumerate(packets_of(container, stream)):
             group = groups[number] if number < len(groups) else -1
@@ -90,10 +90,10 @@ def _from_key_frames(path: Path, index: Index, wanted: set[float], plan: Plan) -
     return decoder
 
 
-def _groups(path: Path, wanted: set[float]) -> tuple[list[int], set[int]]:
-    """Which group of packets, begun by a key frame, each packet is of; and the groups that wanted frames hang on.
+def _groups(path: Path, times: set[float]) -> tuple[list[int], set[int]]:
+    """Return the group of packets (begun by a key frame) of each packet, and the groups that the chosen frames need.
 
-    A frame that is shown before the key frame of its group may also hang on the group before.
+    A frame that is shown before the key frame of its group may also need the group before.
     """
     groups: list[int] = []
     needed: set[int] = set()
@@ -106,7 +106,7 @@ def _groups(path: Path, wanted: set[float]) -> tuple[list[int], set[int]]:
                 group += bool(groups)
                 key_time = time
             groups.append(group)
-            if packet.size and not packet.is_discard and time in wanted:
+            if packet.size and not packet.is_discard and time in times:
                 needed.add(group)
                 if group and key_time is not None and time is not None and time < key_time:
                     needed.add(group - 1)
@@ -117,16 +117,16 @@ def _from_beginning(path: Path, index: Index, limits: Limits, sampling: Sampling
     every, rate = decode(path, index, _plan(1, limits, sampling), lambda *_: False)
     notes = [*notes, *every.finish()]
     timing = limits.timing(index.shown_at(every.times), rate)
-    places = _choose(timing, sampling)
-    wanted, plan = set(places), _plan(len(places), limits, sampling)
-    decoder, _ = decode(path, index, plan, lambda number, _: number in wanted, places[-1])
-    if decoder.kept != len(places):
-        raise ClipError(f"Only {decoder.kept} of {len(places)} chosen frames could be decoded")
-    return _decoded(decoder, timing, places, notes)
+    chosen = _choose(timing, sampling)
+    numbers, plan = set(chosen), _plan(len(chosen), limits, sampling)
+    decoder, _ = decode(path, index, plan, lambda number, _: number in numbers, chosen[-1])
+    if decoder.num_frames != len(chosen):
+        raise ClipError(f"Only {decoder.num_frames} of {len(chosen)} chosen frames could be decoded")
+    return _decoded(decoder, timing, chosen, notes)
 
 
-def _decoded(decoder: Decoder, timing: Timing, places: Sequence[int], notes: Sequence[str]) -> Decoded:
-    return Decoded(decoder.store.frames, _at(timing, places), decoder.size, (*notes, *decoder.notes))
+def _decoded(decoder: Decoder, timing: Timing, chosen: Sequence[int], notes: Sequence[str]) -> Decoded:
+    return Decoded(decoder.store.frames, _at(timing, chosen), decoder.size, (*notes, *decoder.notes))
 
 
 def _choose(timing: Timing, sampling: Sampling) -> list[int]:
@@ -135,19 +135,19 @@ def _choose(timing: Timing, sampling: Sampling) -> list[int]:
     return sorted(set(sampling.choose(stamps, float(stamps[-1]) + step)))
 
 
-def _at(timing: Timing, places: Sequence[int]) -> Timing:
-    return Timing(timing.timestamps[list(places)], timing.fps, timing.notes)
+def _at(timing: Timing, chosen: Sequence[int]) -> Timing:
+    return Timing(timing.timestamps[list(chosen)], timing.fps, timing.notes)
 
 
 def _plan(count: int, limits: Limits, sampling: Sampling) -> Plan:
-    """Sizes that keep so many frames within memory; nothing but the frames is held."""
+    """Return the sizes that keep so many frames within memory; nothing but the frames is held."""
 
     def plan(width: int, height: int) -> SizePlan:
         check_size(width, height)
         full = _fitted(width, height, sampling.side)
         share = limits.max_memory / (count * full[0] * full[1] * 3)
-        kept = full if share >= 1 else (max(1, int(full[0] * share**0.5)), max(1, int(full[1] * share**0.5)))
-        return SizePlan(count, full, kept, limits.max_memory)
+        stored = full if share >= 1 else (max(1, int(full[0] * share**0.5)), max(1, int(full[1] * share**0.5)))
+        return SizePlan(count, full, stored, limits.max_memory)
 
     return plan
 
@@ -189,10 +189,10 @@ def read_clip(
         layout: Axes of an array: T, H, W, C and B in any order, C and B optional (``"TCHW"``). Guessed where None.
         max_memory: Bytes the clip may take while it is scored, frames and perception; a clip that exceeds them is
             downscaled. Default 4 GiB.
-        name: What to call it. Default: the file name, or ``"clip"``.
+        name: Name of the clip. Default: the file name, or ``"clip"``.
         prompt: Text it was generated from.
-        subject: Who or what it is about. Default: found in the prompt by rule.
-        tags: What is known of the motion asked for.
+        subject: Subject of the clip. Default: taken from the prompt by rule.
+        tags: Tags on the expected motion.
         root: Folder that symlinks must not lead out of; None follows them anywhere.
 
     Returns:
@@ -225,12 +225,12 @@ def sample_clip(
     Args:
         path: Any file or folder that :func:`read_clip` takes.
         choose: From the times of all frames, (T,) float64 seconds from the first, and the time at which the last one
-            ends, to the indices of those that are wanted: at least one.
+            ends, to the indices of the frames to read: at least one.
         side: Longer side in pixels that larger frames are made smaller to; None keeps their size.
-        max_memory: Bytes that the wanted frames may take; they are made smaller to fit. Default 4 GiB.
+        max_memory: Bytes that the chosen frames may take; they are downscaled to fit. Default 4 GiB.
 
     Returns:
-        The wanted frames at their times in the file; ``fps`` is the rate of the whole file.
+        The chosen frames at their times in the file; ``fps`` is the rate of the whole file.
 
     Raises:
         ClipError: The source cannot be read; the text says why.
@@ -271,16 +271,16 @@ def _single(clips: list[Decoded]) -> Decoded:
 
 
 def check_header(path: Path, root: Path | None = None) -> None:
-    """Read as much of a file or folder as tells that it is a clip; only then may it be hashed.
+    """Check by the first bytes of a file or folder that it is a clip, before it is hashed.
 
     Args:
         path: Any file or folder that :func:`read_clip` takes.
         root: Folder that symlinks must not lead out of; None follows them anywhere.
 
     Raises:
-        ClipError: It is no clip; the text says why.
+        ClipError: It is not a clip; the text says why.
     """
-    with _reasons(), at_hand(path, root) as (path, root):
+    with _reasons(), local_file(path, root) as (path, root):
         kind = _kind(path, root)
         if kind == "folder":
             for file in folders.frames_of(path, root):
@@ -292,7 +292,7 @@ def check_header(path: Path, root: Path | None = None) -> None:
 
 
 def _read_path(path: Path, layout: str | None, limits: Limits, root: Path | None) -> Decoded:
-    with _reasons(), at_hand(path, root) as (path, root):
+    with _reasons(), local_file(path, root) as (path, root):
         kind = _kind(path, root)
         if kind == "video":
             return read_video(path, limits) if limits.sampling is None else read_sampled(path, limits, limits.sampling)
@@ -308,7 +308,7 @@ def _read_path(path: Path, layout: str | None, limits: Limits, root: Path | None
 
 @contextmanager
 def _reasons() -> Iterator[None]:
-    """Turn what the system says of a path into a ClipError."""
+    """Convert the system's errors on a path into a ClipError."""
     try:
         yield
     except (OSError, RuntimeError, ValueError) as error:  # unreadable, loops of symlinks, NUL in the name
@@ -338,13 +338,13 @@ def _kind(path: Path, root: Path | None) -> str:
     array = _ARRAY_SUFFIXES.get(suffix)
     if array is not None:
         if not head.startswith(_ARRAY_HEADS[array]):
-            raise ClipError(f"The {suffix} file cannot be read: it does not begin as one; save the clip again")
+            raise ClipError(f"The {suffix} file cannot be read: its content is of another format; save the clip again")
         return array
     if suffix == ".npz":
         raise ClipError("An .npz archive can hold several arrays; save the frames as .npy")
     kind = folders.sniff(head)  # content decides, not the name: GIFs called .mp4 are common
     if kind is None and (suffix in folders.FRAME_SUFFIXES or head.startswith(b"\xff\xd8\xff")):
-        raise ClipError("This is a still picture, not a clip; a clip made of pictures is a folder of them")
+        raise ClipError("This is a still image, not a clip; to score a sequence of images, name the folder with them")
     return kind or "video"
 
 

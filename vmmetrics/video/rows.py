@@ -1,4 +1,4 @@
-"""Clips in the rows of a ``datasets.Dataset``, which is asked for them without being imported."""
+"""Clips in the rows of a ``datasets.Dataset``, read without importing ``datasets``."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from vmmetrics.video.shards import (
 _BATCH = 16  # rows looked at together; where rows are chosen from a data set, their clips are copied
 
 
-class HeldClip:
-    """The bytes of a clip, fetched when they are asked for; on the way to another process it takes them along.
+class InlineClip:
+    """The bytes of a clip, fetched on demand; pickling includes them.
 
     Args:
-        fetch: The bytes, or what returns them.
+        fetch: The bytes, or a function that returns them.
     """
 
     def __init__(self, fetch: bytes | Callable[[], bytes]) -> None:
@@ -49,13 +49,13 @@ class HeldClip:
         return hashlib.sha256(self.content).hexdigest()
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, HeldClip) and self.sha256 == other.sha256)
+        return self is other or (isinstance(other, InlineClip) and self.sha256 == other.sha256)
 
     def __hash__(self) -> int:
         return hash(self.sha256)
 
-    def __reduce__(self) -> tuple[type[HeldClip], tuple[bytes]]:
-        return HeldClip, (self.content,)
+    def __reduce__(self) -> tuple[type[InlineClip], tuple[bytes]]:
+        return InlineClip, (self.content,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,22 +63,22 @@ class DatasetClip:
     """A row that holds a clip.
 
     Attributes:
-        name: What it is called (:func:`vmmetrics.video.shards.clip_names`).
+        name: Its name (:func:`vmmetrics.video.shards.clip_names`).
         prompt: Text it was generated from, or None.
-        model: Which model made it, or None.
+        model: Model that made it, or None.
         path: Its file, where that is on this machine, else None.
-        held: Its bytes, where it has no file.
+        inline: Its bytes, where it has no file.
     """
 
     name: str
     prompt: str | None
     model: str | None
     path: Path | None
-    held: HeldClip | None
+    inline: InlineClip | None
 
 
 def is_dataset(value: object) -> bool:
-    """Tell whether something is a ``datasets.Dataset``, a stream of one, or a dictionary of its splits."""
+    """Return True if something is a ``datasets.Dataset``, a stream of one, or a dictionary of its splits."""
     first = next(iter(value.values()), None) if isinstance(value, dict) else value
     return all(hasattr(first, name) for name in ("column_names", "features", "with_format"))
 
@@ -109,8 +109,8 @@ def dataset_clips(dataset: Any) -> list[DatasetClip]:
     clips = []
     for number, (name, (path, text, model_name)) in enumerate(zip(names, rows, strict=True)):
         file = Path(path) if path and _is_clip(Path(path)) else None
-        held = None if file else HeldClip(partial(_content, dataset, column, number))
-        clips.append(DatasetClip(name, text, model_name, file, held))
+        inline = None if file else InlineClip(partial(_content, dataset, column, number))
+        clips.append(DatasetClip(name, text, model_name, file, inline))
     return clips
 
 
@@ -126,7 +126,7 @@ def _clip_column(features: Any, columns: list[str]) -> str:
 def _rows(
     dataset: Any, column: str, prompt: str | None, model: str | None
 ) -> Iterator[tuple[str | None, str | None, str | None]]:
-    """Path, prompt and model of each row."""
+    """Yield path, prompt and model of each row."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -144,7 +144,7 @@ def _rows(
 
 
 def _is_clip(path: Path) -> bool:
-    """Tell whether a cell's path may be opened: a data set that others made names no other file of this machine."""
+    """Return True if a cell's path may be opened: a data set that others made names no other file of this machine."""
     return path.is_absolute() and path.suffix.lower() in CLIP_SUFFIXES and path.is_file()
 
 
@@ -154,7 +154,7 @@ def _content(dataset: Any, column: str, row: int) -> bytes:
     if isinstance(data, bytes) and data:
         return data
     path = cell.get("path") if isinstance(cell, dict) else cell
-    why = f"there is no file {path}"
+    reason = f"there is no file {path}"
     if path and Path(path).suffix.lower() not in CLIP_SUFFIXES:
-        why = f"{path} is not called like one ({', '.join(sorted(CLIP_SUFFIXES))})"
-    raise ClipError(f"Row {row} of the data set holds no clip" + (f": {why}" if path else ""))
+        reason = f"{path} has no suffix of a clip ({', '.join(sorted(CLIP_SUFFIXES))})"
+    raise ClipError(f"Row {row} of the data set holds no clip" + (f": {reason}" if path else ""))

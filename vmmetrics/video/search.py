@@ -1,4 +1,4 @@
-"""The clips and Parquet files in a folder, found whichever way its symlinks run."""
+"""Search for clips and Parquet files in a folder, safe with any symlinks."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from vmmetrics.video.containers import open_regular
 from vmmetrics.video.folders import CLIP_SUFFIXES, frame_files
 
 _NUMBER = re.compile(r"[0-9]+(?=[^0-9]*$)")
-_SAID = 3  # names in a remark
+_SHOWN_NAMES = 3  # names in a remark
 
 
 class Search:
-    """Goes through a folder once, however its symlinks run.
+    """Search of a folder that visits every file once, with any symlinks.
 
     Args:
         root: The folder.
-        follow_links: Whether symlinks to folders outside it are followed.
-        remarks: Takes which were not, in words.
-        found: Is called with the number of clips found so far.
+        follow_links: True if symlinks to folders outside it are followed.
+        remarks: Receives texts on links that were not.
+        progress: Called with the number of clips so far.
 
     Attributes:
         clips: Clips found, in no particular order.
@@ -30,18 +30,18 @@ class Search:
     """
 
     def __init__(
-        self, root: Path, follow_links: bool, remarks: list[str], found: Callable[[int], None] | None = None
+        self, root: Path, follow_links: bool, remarks: list[str], progress: Callable[[int], None] | None = None
     ) -> None:
         self.clips: list[Path] = []
         self.shards: list[Path] = []
         self.remarks = remarks
-        self._found = found
+        self._progress = progress
         self._root, self._follow = root.resolve(), follow_links
         self._visited: set[Path] = set()
         self._links: list[Path] = []
 
     def walk(self, folder: Path) -> None:
-        """Take in what lies under ``folder``: its own folders first, then those that symlinks lead to."""
+        """Search ``folder``: its own folders first, then the targets of symlinks."""
         self._take(folder)
         outside, circular = [], []
         while self._links:
@@ -61,11 +61,11 @@ class Search:
     def _take(self, folder: Path) -> None:
         for clip in self._walk(folder):
             self.clips.append(clip)
-            if self._found is not None:
-                self._found(len(self.clips))
+            if self._progress is not None:
+                self._progress(len(self.clips))
 
     def _walk(self, folder: Path) -> Iterator[Path]:
-        """Clips under ``folder``, in no particular order; links to folders are put off."""
+        """Yield the clips under ``folder``, in no particular order; links to folders are put off."""
         resolved = folder.resolve()
         if resolved in self._visited:
             return
@@ -97,7 +97,7 @@ class Search:
 
 
 def is_still_webp(path: Path) -> bool:
-    """Tell whether a file is a WebP picture that does not move."""
+    """Return True if a file is a WebP picture that does not move."""
     if path.suffix.lower() != ".webp":
         return False
     try:
@@ -111,15 +111,15 @@ def is_still_webp(path: Path) -> bool:
 
 
 def some(names: Sequence[str], thing: str) -> str:
-    """Name the first few of some things.
+    """Return a count with the first few names.
 
     >>> some(["a", "b", "c", "d"], "clip")
     '4 clips (a, b, c, ...)'
     """
-    first = ", ".join(names[:_SAID]) + (", ..." if len(names) > _SAID else "")
+    first = ", ".join(names[:_SHOWN_NAMES]) + (", ..." if len(names) > _SHOWN_NAMES else "")
     return f"{len(names)} {thing}{'s' * (len(names) > 1)} ({printable(first)})"
 
 
 def printable(name: str) -> str:
-    """``name`` with bytes that are no UTF-8 escaped, so that it can be written to a record."""
+    """Return ``name`` with bytes that are no UTF-8 escaped, so that it can be written to a record."""
     return name if name.isascii() else name.encode("utf-8", "backslashreplace").decode("utf-8")

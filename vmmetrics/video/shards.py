@@ -1,4 +1,4 @@
-"""Clips in Parquet files, as data sets of the Hub keep them: one per row, read when its turn comes.
+"""Clips in the rows of Parquet files, as in data sets of the Hub; read one at a time.
 
 A clip there is called by the path of the file and the number of its row, ``train-00000-of-00002.parquet#12``, and
 whatever reads clips takes that for a path.
@@ -26,11 +26,11 @@ from vmmetrics.video.folders import check_inside
 PROMPT_COLUMNS = ("prompt", "caption", "text", "prompt_en", "text_prompt", "description")
 """Columns that hold a prompt, the first that is there counts."""
 MODEL_COLUMNS = ("model", "model_name", "generator")
-"""Columns that hold the name of the model, likewise."""
+"""Columns that hold the name of the model; the first that is there counts."""
 VIDEO_COLUMNS = ("video", "mp4", "clip", "webm", "gif", "file")
-"""Columns that may hold clips, likewise, where the data set does not declare one."""
+"""Columns that may hold clips where the data set does not declare one; the first that is there counts."""
 PATH_COLUMNS = ("path", "video_path", "file_name", "filename", "clip_path")
-"""Columns that hold the path of a clip, likewise."""
+"""Columns that hold the path of a clip; the first that is there counts."""
 MAX_CLIPS = 200_000
 """Rows of a file with clips; a file with more is refused."""
 MAX_TEXT_BYTES = 2**28
@@ -54,7 +54,7 @@ class PackedClip:
         name: What the row calls its clip, or None.
         prompt: Text it was generated from, or None.
         model: Which model made it, or None.
-        stated_only: Whether the file holds the path of each clip, and of none the bytes.
+        stated_only: True if the file holds the path of each clip, and of none the bytes.
     """
 
     path: Path
@@ -92,8 +92,8 @@ def packed_clips(file: Path) -> list[PackedClip]:
         prompt = next((name for name in PROMPT_COLUMNS if name in names), "")
         model = next((name for name in MODEL_COLUMNS if name in names), "")
         inner = [f"{column}.path"] if _is_struct(table, column) else []
-        wanted = [*inner, *filter(None, (prompt, model))]
-        rows = parquet_rows(table, file, wanted, MAX_CLIPS, MAX_TEXT_BYTES) if wanted else ({} for _ in range(count))
+        columns = [*inner, *filter(None, (prompt, model))]
+        rows = parquet_rows(table, file, columns, MAX_CLIPS, MAX_TEXT_BYTES) if columns else ({} for _ in range(count))
         stated_only = bool(inner) and _is_null(table.metadata, f"{column}.bytes")
         return [
             PackedClip(
@@ -108,7 +108,7 @@ def packed_clips(file: Path) -> list[PackedClip]:
 
 
 def _is_null(metadata: Any, path: str) -> bool:
-    """Tell whether a column holds nothing in any row, by what the file states of its pieces."""
+    """Return True if a column holds nothing in any row, by what the file states of its pieces."""
     groups = map(metadata.row_group, range(metadata.num_row_groups))
     chunks = [group.column(number) for group in groups for number in range(group.num_columns)]
     stated = [chunk.statistics for chunk in chunks if chunk.path_in_schema == path]
@@ -125,7 +125,7 @@ def row_number(path: Path) -> str:
 
 
 def clip_names(clips: Sequence[tuple[str | None, str | None]], numbered: Sequence[str]) -> list[str]:
-    """Name clips by the shortest form that tells all apart: file, model and file, then the folders in front of it.
+    """Return unique names of clips in the shortest form: file, model and file, then with more folders.
 
     Args:
         clips: Path (:func:`plain_name`) and model of each.
@@ -169,7 +169,7 @@ def _is_struct(table: Any, column: str) -> bool:
 
 
 def _video_column(table: Any) -> str | None:
-    """The column of clips: what the data set declares a video, else bytes with a path, or bytes, called like one."""
+    """Return the column of clips: a declared video, else a column of bytes with paths or with the name of one."""
     import pyarrow as pa
 
     schema = table.schema_arrow
@@ -187,7 +187,7 @@ def _video_column(table: Any) -> str | None:
 
 
 def _declared(metadata: bytes | None) -> Mapping[str, str]:
-    """Column to kind (``"Video"``, ``"Image"``, ``"Value"``), as the ``datasets`` library writes them."""
+    """Return the column to kind (``"Video"``, ``"Image"``, ``"Value"``), as the ``datasets`` library writes them."""
     try:
         features = json.loads(metadata or b"{}")["info"]["features"]
         return {str(name): str(feature["_type"]) for name, feature in features.items() if "_type" in feature}
@@ -199,14 +199,14 @@ _END = object()
 
 
 class _Reader:
-    """Reads rows one after the other: a row that follows the last is not looked for from the beginning.
+    """Reader of rows that continues from the last row instead of from the beginning.
 
     Keeps the hashes of what it read, so that a clip is read once.
     """
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._place: tuple[object, int] | None = None  # of the file, and its next row
+        self._cursor: tuple[object, int] | None = None  # of the file, and its next row
         self._rows: Iterator[Any] = iter(())
         self._hashes: dict[object, str] = {}
 
@@ -219,20 +219,20 @@ class _Reader:
         return data
 
     def sha256(self, file: Path, row: int) -> str:
-        known = self._hashes.get((_identity(file), row))
-        return hashlib.sha256(self.content(file, row)).hexdigest() if known is None else known
+        cached = self._hashes.get((_identity(file), row))
+        return hashlib.sha256(self.content(file, row)).hexdigest() if cached is None else cached
 
     def _content(self, file: Path, row: int) -> bytes:
         identity = _identity(file)
-        if self._place is None or self._place[0] != identity or self._place[1] > row:
-            self._rows, self._place = _rows_from(file, row), (identity, row)
-        at, self._place = self._place[1], None  # none until the row is here: what fails begins anew
+        if self._cursor is None or self._cursor[0] != identity or self._cursor[1] > row:
+            self._rows, self._cursor = _rows_from(file, row), (identity, row)
+        next_row, self._cursor = self._cursor[1], None  # none until the row is here: what fails begins anew
         value: Any = None
-        for _ in range(at, row + 1):
+        for _ in range(next_row, row + 1):
             value = next(self._rows, _END)
             if value is _END:
                 raise ClipError(f"{file.name} has no row {row}")
-        self._place = (identity, row + 1)
+        self._cursor = (identity, row + 1)
         data = value.get("bytes") if isinstance(value, dict) else value
         if not data:
             path = value.get("path") if isinstance(value, dict) else None
@@ -281,7 +281,7 @@ _READER = _Reader()
 
 
 def sha256_of_row(file: Path, row: int) -> str:
-    """SHA-256 (hex) of the bytes of one clip.
+    """Return SHA-256 (hex) of the bytes of one clip.
 
     Raises:
         OSError: The file cannot be read, or has no such clip.
@@ -293,8 +293,8 @@ def sha256_of_row(file: Path, row: int) -> str:
 
 
 @contextmanager
-def at_hand(path: Path, root: Path | None = None) -> Iterator[tuple[Path, Path | None]]:
-    """Give a clip as a file that decoders can open: itself, or a copy of a row's bytes that is gone afterwards.
+def local_file(path: Path, root: Path | None = None) -> Iterator[tuple[Path, Path | None]]:
+    """Yield a clip as a file that decoders can open: itself, or a temporary copy of a row's bytes.
 
     Returns:
         Its path, and the folder that symlinks must not lead out of, None for the copy.
@@ -302,23 +302,23 @@ def at_hand(path: Path, root: Path | None = None) -> Iterator[tuple[Path, Path |
     Raises:
         ClipError: There is no clip in that row, the file cannot be read, or it lies outside ``root``.
     """
-    place = row_of(path)
-    if place is None:
+    location = row_of(path)
+    if location is None:
         yield path, root
         return
     if root is not None:
-        check_inside(place[0], root)
+        check_inside(location[0], root)
     try:
-        data = _READER.content(*place)
+        data = _READER.content(*location)
     except SetupError as error:
         raise ClipError(str(error)) from error
-    with spilled(data) as copy:
+    with temporary_file(data) as copy:
         yield copy, None
 
 
 @contextmanager
-def spilled(data: bytes) -> Iterator[Path]:
-    """Give bytes as a file in the system's folder for temporary files (``TMPDIR``), which is gone afterwards."""
+def temporary_file(data: bytes) -> Iterator[Path]:
+    """Yield a temporary file (in ``TMPDIR``) with the bytes; it is removed afterwards."""
     with tempfile.TemporaryDirectory(prefix="vmmetrics-") as folder:
         path = Path(folder, "clip.mp4")  # what it is shows in its first bytes
         path.write_bytes(data)

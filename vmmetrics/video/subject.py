@@ -1,4 +1,4 @@
-"""Who or what a prompt is about: spaCy where it is installed with a model, a rule for noun phrases otherwise."""
+"""Subject of a prompt: from spaCy where it is installed with a model, else from a rule for noun phrases."""
 
 from __future__ import annotations
 
@@ -147,14 +147,14 @@ def _noun_phrase(lowered: list[str], start: int) -> list[str]:
 
 
 def _is_form(word: str) -> bool:
-    """Whether ``word`` is a verb in -ing or -ed, which before a noun only describes it."""
+    """Return True if ``word`` is a verb in -ing or -ed, which before a noun only describes it."""
     return (word.endswith("ing") and word not in words.ING_NOUNS) or (
         word.endswith("ed") and word not in words.ED_NOUNS
     )
 
 
 def _ends_phrase(word: str, before: list[str], nouns: bool, singular: bool, following: str) -> bool:
-    """Whether ``word`` cannot belong any more to the phrase that ``before`` begins."""
+    """Return True if ``word`` cannot belong to the phrase that ``before`` begins."""
     if word in words.BOUNDARIES or word in words.PREPOSITIONS or word in words.AUXILIARIES or word in ",.;:!?":
         return True
     last = before[-1] if before else ""
@@ -186,7 +186,7 @@ def _is_verb(word: str) -> bool:
 
 @functools.cache
 def _spacy_parser() -> Any:
-    """The spaCy pipeline, or None where spaCy or its small English model is missing."""
+    """Return the spaCy pipeline, or None where spaCy or its small English model is missing."""
     if importlib.util.find_spec("spacy") is None or importlib.util.find_spec(_SPACY_MODEL) is None:
         return None
     import spacy

@@ -1,4 +1,4 @@
-"""Frame times: real ones kept, missing ones assumed and said so."""
+"""Frame times: stated ones, or assumed ones with a note."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Timing:
     Attributes:
         timestamps: (T,) float64 seconds from the first frame, strictly increasing.
         fps: Mean frames per second.
-        notes: What had to be assumed or mended.
+        notes: Assumptions and repairs.
     """
 
     timestamps: NDArray[np.float64]
@@ -55,18 +55,18 @@ def _is_fps(fps: float) -> bool:
 
 
 def regular(count: int, fps: float, *notes: str) -> Timing:
-    """Times of ``count`` frames at a constant rate."""
+    """Return times of ``count`` frames at a constant rate."""
     rate = check_fps(fps)
     return Timing(np.arange(count, dtype=np.float64) / rate, rate, notes)
 
 
 def assumed(count: int, fps: float) -> Timing:
-    """Times where the source states none."""
+    """Return times where the source states none."""
     return regular(count, fps, f"states no frame rate; {fps:g} frames per second assumed")
 
 
 def from_times(times: Sequence[float | None], rate: float | None, assume_fps: float) -> Timing:
-    """Times as a container states them.
+    """Return times as a container states them.
 
     Args:
         times: Presentation time per frame in seconds, None where the file has none.
@@ -75,13 +75,13 @@ def from_times(times: Sequence[float | None], rate: float | None, assume_fps: fl
     """
     count = len(times)
     usable_rate = rate if rate is not None and 0 < rate <= MAX_FPS else None
-    known = [time for time in times if time is not None]
-    if len(known) < count or count == 1:
+    stated = [time for time in times if time is not None]
+    if len(stated) < count or count == 1:
         if usable_rate is None:
             return assumed(count, assume_fps)
-        notes = () if count == 1 else (f"{count - len(known)} frames have no time; the stated rate is used",)
+        notes = () if count == 1 else (f"{count - len(stated)} frames have no time; the stated rate is used",)
         return regular(count, usable_rate, *notes)
-    stamps = np.array(known, np.float64)
+    stamps = np.array(stated, np.float64)
     return _increasing(stamps - stamps[0], usable_rate, assume_fps)
 
 
@@ -131,10 +131,10 @@ def without_gaps(timing: Timing) -> Timing:
         (gaps, f"a gap in the times, {end}"),
         (outlying & ~gaps, f"a hold, included in the mean frame rate; the median step is {median:.3g} s"),
     ):
-        places = np.flatnonzero(kind)
-        if len(places):
-            longest = int(places[np.argmax(steps[places])])
-            more = f" (the longest of {len(places)} such steps)" if len(places) > 1 else ""
+        steps_at = np.flatnonzero(kind)
+        if len(steps_at):
+            longest = int(steps_at[np.argmax(steps[steps_at])])
+            more = f" (the longest of {len(steps_at)} such steps)" if len(steps_at) > 1 else ""
             notes.append(f"{steps[longest]:.7g} s between frames {longest} and {longest + 1}{more}: {meaning}")
     if gaps.any() and closes:
         return _with_mean_rate(closed, *notes)
@@ -142,7 +142,7 @@ def without_gaps(timing: Timing) -> Timing:
 
 
 def from_delays(delays_ms: Sequence[float], assume_fps: float) -> Timing:
-    """Times from how long each frame of an animation is shown.
+    """Return times from how long each frame of an animation is shown.
 
     Delays up to :data:`UNSTATED_DELAY_MS` count as not stated: with none stated ``assume_fps`` is used, else the
     median of those that are.

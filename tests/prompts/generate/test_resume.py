@@ -40,7 +40,7 @@ def test_an_endpoint_that_comes_and_goes(run):
     assert code == 0 and len(lines("combinations")) == 5 and len(lines("candidates")) == 15
     up["now"] = False
     code, _, shown = run(honest, "--count", 40, url=address)
-    assert code == 2 and "is gone" in shown and GIVE_UP == 8
+    assert code == 2 and "no longer answers" in shown and GIVE_UP == 8
 
 
 def test_the_cost_stays_under_its_bound_and_more_money_goes_on(run):
@@ -131,7 +131,7 @@ def test_one_process_at_a_time(run):
         code += "Candidates(Path('mine'), {'a': 1})"
         environment = os.environ | {"PYTHONPATH": str(TESTS.parent)}
         other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
-        assert "Another process is at work" in other.stderr
+        assert "Another process is using" in other.stderr
     Path("full").mkdir()
     Path("full/notes.txt").write_text("mine")
     with pytest.raises(SetupError, match="other files"):

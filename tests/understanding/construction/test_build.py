@@ -223,7 +223,7 @@ def test_a_torn_journal_loses_one_unit_only(run: Run) -> None:
     journal = Path("out/units.jsonl")
     journal.write_bytes(journal.read_bytes()[:-40])
     code, script, shown = run(models.honest, "motionbench", "captions.jsonl")
-    assert code == 0 and "never finished" in shown and script.requests == []  # its reply was kept
+    assert code == 0 and "an unfinished line" in shown and script.requests == []  # its reply was kept
     assert Path("out/questions.jsonl").read_bytes() == before
 
 

@@ -61,7 +61,7 @@ def test_answers_that_do_not_fit_are_passed_over(tmp_path: Path) -> None:
     answers, warnings = read_answers(tmp_path)
     assert list(answers) == ["a"]
     assert len(warnings) == 4
-    assert warnings[2].startswith("answers.jsonl line 4 is damaged and was passed over (usage.cost: expected a finite")
+    assert warnings[2].startswith("answers.jsonl line 4 is damaged and was skipped (usage.cost: expected a finite")
 
 
 @pytest.mark.parametrize(

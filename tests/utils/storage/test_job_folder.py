@@ -26,8 +26,8 @@ def test_a_folder_is_gone_on_with_as_it_was_begun(tmp_path: Path) -> None:
     with Things(tmp_path / "new", {"a": [1, 2]}) as folder:
         assert folder.lines == [{"n": 1}, {"n": 2}]
         assert folder.warnings == [
-            "lines.jsonl: cut 6 bytes of a line that was never finished",
-            "lines.jsonl line 2 is damaged and was passed over (not JSON: Expecting value: line 1 column 1 (char 0))",
+            "lines.jsonl: cut 6 bytes of an unfinished line",
+            "lines.jsonl line 2 is damaged and was skipped (not JSON: Expecting value: line 1 column 1 (char 0))",
         ]
     with pytest.raises(SetupError, match=r"other settings:\n  a: 3 \(now\), \[1, 2\]"):
         Things(tmp_path / "new", {"a": 3})

@@ -56,8 +56,8 @@ def test_a_damaged_line_in_the_middle_is_passed_over_and_reported(tmp_path: Path
         (3, "expected an object but got [1]"),
     ]
     assert journal.warnings() == [
-        "j.jsonl line 2 is damaged and was passed over (not JSON: Expecting value: line 1 column 1 (char 0))",
-        "j.jsonl line 3 is damaged and was passed over (expected an object but got [1])",
+        "j.jsonl line 2 is damaged and was skipped (not JSON: Expecting value: line 1 column 1 (char 0))",
+        "j.jsonl line 3 is damaged and was skipped (expected an object but got [1])",
     ]
     assert journal.warnings() == []
 
@@ -98,7 +98,7 @@ def test_of_many_damaged_lines_the_first_are_named(tmp_path: Path) -> None:
     journal.read_new()
     warnings = journal.warnings("; sorry")
     assert len(warnings) == 6
-    assert warnings[-1] == "j.jsonl: 1,000 more lines are damaged and were passed over; sorry"
+    assert warnings[-1] == "j.jsonl: 1,000 more lines are damaged and were skipped; sorry"
 
 
 def test_a_file_that_is_only_written_is_missed_when_it_is_cut(tmp_path: Path) -> None:
@@ -113,4 +113,4 @@ def test_lines_one_at_a_time_name_what_was_passed_over(tmp_path: Path) -> None:
     (tmp_path / "j.jsonl").write_bytes(b'{"a": 1}\nx\n{"a": 2}\n')
     warnings: list[str] = []
     assert [line["a"] for line in iterate_lines(tmp_path / "j.jsonl", warnings=warnings)] == [1, 2]
-    assert len(warnings) == 1 and warnings[0].startswith("j.jsonl line 2 is damaged and was passed over (not JSON")
+    assert len(warnings) == 1 and warnings[0].startswith("j.jsonl line 2 is damaged and was skipped (not JSON")

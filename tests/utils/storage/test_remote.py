@@ -87,7 +87,7 @@ def test_what_does_not_pass_says_why_once_and_leaves_nothing(server: FileServer,
 
 def test_a_server_that_always_cuts_is_given_up_with_the_bytes_that_came(server: FileServer, tmp_path: Path) -> None:
     server.faults["/a.mp4"] = ["cut"] * 9
-    with pytest.raises(RemoteError, match=r"150000 of 300000 bytes came \(5 tries\)"):
+    with pytest.raises(RemoteError, match=r"150000 of 300000 bytes arrived \(5 tries\)"):
         fetch(f"{server.url}/a.mp4", tmp_path / "a.mp4")
 
 

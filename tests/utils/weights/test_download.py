@@ -37,7 +37,7 @@ def test_a_cut_connection_goes_on_where_it_ended(server: Server, tmp_path: Path)
 
 def test_another_process_goes_on_where_one_gave_up(server: Server, tmp_path: Path) -> None:
     served = server.put("/a.bin", BODY, cuts=[40_000, 0, 0, 0, 0])
-    with pytest.raises(SetupError, match=r"gave up after 5 tries\. 40000 bytes are kept in .*a\.bin\.part"):
+    with pytest.raises(SetupError, match=r"gave up after 5 tries\. 40000 bytes are in .*a\.bin\.part"):
         download(f"{server.url}/a.bin", tmp_path / "a.bin")
     assert not served.cuts
     assert download(f"{server.url}/a.bin", tmp_path / "a.bin").read_bytes() == BODY
@@ -134,7 +134,7 @@ def test_only_the_web(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("place", "said"),
     [
-        ("ftp://127.0.0.1/a.bin", "not on the web; not followed"),
+        ("ftp://127.0.0.1/a.bin", "not a web address; not followed"),
         ("file:///etc/passwd", "not allowed"),
         ("data:,a", "not allowed"),
         ("http://[::1", "Invalid IPv6 URL"),

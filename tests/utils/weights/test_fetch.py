@@ -47,7 +47,9 @@ def test_what_is_there_and_whole_is_left_alone(server: Server, home: Path, publi
 def test_wrong_bytes_are_not_kept(server: Server, home: Path, publish: Publish, heard: Heard, cuts: list[int]) -> None:
     server.put("/a.bin", OTHER, cuts=cuts)
     publish("one", file("a.bin", BODY, url=f"{server.url}/a.bin"))
-    with pytest.raises(SetupError, match=r"one: a\.bin: .*gave a file that has SHA-256 .* is published.*not kept"):
+    with pytest.raises(
+        SetupError, match=r"one: a\.bin: .*gave a file that has SHA-256 .* is published.*It was deleted"
+    ):
         fetch(["one"], heard.listener)
     assert not (home / "one" / "a.bin").exists()
     assert not leftovers(home)
@@ -182,7 +184,7 @@ def test_copies_are_checked_too(home: Path, publish: Publish, heard: Heard, tmp_
         fetch(["one"], heard.listener, copies=tmp_path)
     assert (tmp_path / "a.bin").read_bytes() == OTHER
     assert not (home / "one" / "a.bin").exists()
-    with pytest.raises(SetupError, match="is no folder"):
+    with pytest.raises(SetupError, match="is not a folder"):
         fetch(["one"], heard.listener, copies=tmp_path / "nowhere")
 
 

@@ -47,7 +47,7 @@ def test_the_files_that_belong_to_it_and_no_others(hub: Server, home: Path, hear
 def test_it_goes_on_with_what_has_come(hub: Server, home: Path, heard: Heard) -> None:
     big = "/org/repo/resolve/" + "c" * 40 + "/m-2-of-2.safetensors"
     hub.files[big].cuts = [1000, 0, 0, 0, 0, 0]
-    with pytest.raises(SetupError, match="1000 bytes are kept"):
+    with pytest.raises(SetupError, match="1000 bytes are in"):
         fetch(["many"], heard.listener)
     with pytest.raises(SetupError, match=r"m-2-of-2\.safetensors not found"):
         resolve("many")

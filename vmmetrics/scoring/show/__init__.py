@@ -1,1 +1,1 @@
-"""Pictures and films of what cost a clip points."""
+"""Pictures and films of the events that cost a clip points."""

@@ -1,4 +1,4 @@
-"""Pictures of a clip, made while its frames and what the models saw of them are at hand."""
+"""Pictures of a clip, made while its frames and perception results are in memory."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _QUALITY = 70
 def pictures_of(
     clip: Clip, scene: Scene | None, results: Mapping[str, MetricResult]
 ) -> tuple[Pictures, tuple[str, ...]]:
-    """Return the pictures of a clip that was scored, and why one could not be made: that costs no score.
+    """Return the pictures of a scored clip, and the reasons for missing ones, which cost no score.
 
     Args:
         clip: The clip.
-        scene: What the models saw of it; None makes no overlay.
+        scene: Perception results; None makes no overlay.
         results: Result by metric; abilities that none of them was scored with are not drawn.
     """
     makers: dict[str, Callable[[], bytes]] = {"poster": lambda: poster_of(clip)}

@@ -1,4 +1,4 @@
-"""The clip as it plays: overlays on every frame and a cursor over the curves."""
+"""Film of a clip: overlays on every frame and a cursor over the curves."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def write_film(path: Path, clip: Clip, findings: Findings, perceived: Perceived)
         path: File to write.
         clip: The clip.
         findings: Its results.
-        perceived: What the models saw of it.
+        perceived: Perception results.
     """
-    wanted = float(min(MOST_WIDTH, max(LEAST_WIDTH, clip.width)))
-    scale = min(wanted / clip.width, MOST_HEIGHT / clip.height)
-    width, size = _even(wanted), (max(2, round(clip.width * scale)), max(2, round(clip.height * scale)))
+    target_width = float(min(MOST_WIDTH, max(LEAST_WIDTH, clip.width)))
+    scale = min(target_width / clip.width, MOST_HEIGHT / clip.height)
+    width, size = _even(target_width), (max(2, round(clip.width * scale)), max(2, round(clip.height * scale)))
     plot = draw_plot(strips_of(findings, len(clip)), len(clip), clip.fps, width)
     height = _even(_TITLE + size[1] + plot.height + 8)
     pages = (
@@ -66,5 +66,5 @@ def _page(
 
 
 def _even(value: float) -> int:
-    """Up to the next even number: H.264 halves its colour."""
+    """Return the next even number, as H.264 subsamples colour."""
     return 2 * round((value + 1) // 2)

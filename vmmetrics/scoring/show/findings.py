@@ -1,4 +1,4 @@
-"""What a picture shows: the results of a clip, and what the models saw of it."""
+"""Content of a picture of a clip: its results, and the masks, tracks and poses behind them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from vmmetrics.perception.scene import Camera, Objects, PointTracks, Poses, Scen
 from vmmetrics.types import Event, MetricResult, PlausibilityResult
 
 LEAST_CHARGE = 0.01
-"""Of the score: what unsteadiness takes off is told from here on."""
+"""Loss of score (0..1) from which unsteadiness is shown."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Findings:
 
     Attributes:
         title: Name of the clip.
-        label: Preset, protocol, and what the scores may be compared with.
+        label: Preset, protocol, and comparability of the scores.
         results: Result by metric.
         errors: Why a metric failed.
         prompt: Text the clip was generated from, or None.
@@ -49,20 +49,20 @@ class Findings:
 
 
 def _unsteadiness(results: Mapping[str, MetricResult]) -> list[Event]:
-    """What smoothness lost to unsteadiness in all: spread over the whole clip, it has no event of its own."""
+    """Return an event for the points lost to unsteadiness over the whole clip, which has no frames of its own."""
     events = []
     for metric, result in results.items():
         if result.score is None or "unsteadiness" not in result.series:
             continue
         charged = 1 - result.score - len(result.events) / len(result.series["unsteadiness"])
         if charged >= LEAST_CHARGE:
-            events.append(Event(metric, (), "things become others from frame to frame", magnitude=charged))
+            events.append(Event(metric, (), "content changes from frame to frame", magnitude=charged))
     return events
 
 
 @dataclass(frozen=True)
 class Perceived:
-    """What the models saw, as far as the metrics looked.
+    """Perception results that the metrics used.
 
     Attributes:
         objects: Objects with masks, or None.
@@ -88,7 +88,7 @@ def explain(scene: Scene, results: dict[str, MetricResult]) -> dict[str, MetricR
 
 
 def perceive(scene: Scene, results: Mapping[str, MetricResult]) -> Perceived:
-    """Ask the models for what the metrics with a score have seen; what fails is left out.
+    """Compute the perception results behind the metrics with a score; failed ones are left out.
 
     Args:
         scene: The clip.

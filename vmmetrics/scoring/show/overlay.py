@@ -1,8 +1,8 @@
-"""What the models saw of a clip, small enough to keep for every clip: outlines, tracks, skeletons and camera.
+"""Overlays: outlines, tracks, skeletons and camera motion of a clip, small enough to store for every clip.
 
 Written by ``score --keep-overlays``, read by ``show`` and by pages that draw over a playing clip. One gzipped JSON
 object per clip (docs/run-directory.md has the fields). Numbers are whole: label map pixels in outlines, quarters of a
-clip pixel elsewhere, hundredths in scores. Points of an outline, and the places of a track from frame to frame, are
+clip pixel elsewhere, hundredths in scores. Points of an outline, and the positions of a track from frame to frame, are
 written as differences, which compress to a third.
 """
 
@@ -37,7 +37,7 @@ def encode_overlay(clip: Clip, perceived: Perceived) -> bytes:
 
     Args:
         clip: The clip.
-        perceived: What the models saw of it.
+        perceived: Perception results.
     """
     overlay: dict[str, Any] = {"format": FORMAT, "frames": len(clip), "size": [clip.width, clip.height]}
     if (objects := perceived.objects) is not None:
@@ -46,7 +46,7 @@ def encode_overlay(clip: Clip, perceived: Perceived) -> bytes:
         overlay["objects"] = [_object(objects, item) for item in objects.objects]
         overlay["tracks"] = [_tracks(number, tracks) for number, tracks in sorted(perceived.tracks.items())]
     if perceived.poses is not None:
-        overlay["people"] = [_person(perceived.poses, place) for place in range(perceived.poses.keypoints.shape[1])]
+        overlay["people"] = [_person(perceived.poses, person) for person in range(perceived.poses.keypoints.shape[1])]
     if perceived.camera is not None:
         homographies = perceived.camera.homographies.reshape(-1, 9).tolist()
         overlay["camera"] = {
@@ -74,22 +74,22 @@ def _outline(mask: BoolArray) -> list[list[int]]:
 def _tracks(number: int, tracks: PointTracks) -> dict[str, Any]:
     count = tracks.xy.shape[1]
     chosen = np.linspace(0, count - 1, min(TRACKS_PER_OBJECT, count)).astype(int)
-    places = np.rint(tracks.xy[:, chosen] / _UNIT).astype(np.int64)
+    points = np.rint(tracks.xy[:, chosen] / _UNIT).astype(np.int64)
     return {
         "object": number,
         "query_frames": tracks.query_frames[chosen].tolist(),
         "visible": [_marks(tracks.visible[:, point]) for point in chosen],
-        "xy": [_differences(places[:, place]).ravel().tolist() for place in range(len(chosen))],
+        "xy": [_differences(points[:, column]).ravel().tolist() for column in range(len(chosen))],
     }
 
 
-def _person(poses: Poses, place: int) -> dict[str, Any]:
+def _person(poses: Poses, person: int) -> dict[str, Any]:
     """Return a person: per frame 34 coordinates, 17 scores and the box, or null where it is absent."""
-    there = np.isfinite(poses.boxes[:, place, 0])
-    joints = np.rint(np.nan_to_num(poses.keypoints[:, place]) / _UNIT).astype(np.int64).reshape(len(there), -1)
-    scores = np.rint(np.nan_to_num(poses.scores[:, place]) * _SHARE).astype(np.int64)
-    boxes = np.rint(np.nan_to_num(poses.boxes[:, place]) / _UNIT).astype(np.int64)
-    rows = zip(there, joints.tolist(), scores.tolist(), boxes.tolist(), strict=True)
+    visible = np.isfinite(poses.boxes[:, person, 0])
+    joints = np.rint(np.nan_to_num(poses.keypoints[:, person]) / _UNIT).astype(np.int64).reshape(len(visible), -1)
+    scores = np.rint(np.nan_to_num(poses.scores[:, person]) * _SHARE).astype(np.int64)
+    boxes = np.rint(np.nan_to_num(poses.boxes[:, person]) / _UNIT).astype(np.int64)
+    rows = zip(visible, joints.tolist(), scores.tolist(), boxes.tolist(), strict=True)
     return {"frames": [[*joint, *score, *box] if seen else None for seen, joint, score, box in rows]}
 
 
@@ -150,13 +150,13 @@ class _Overlay:
 
 
 def read_overlay(run: Path, sha256: str) -> Perceived | None:
-    """Return what was kept of the clip with this hash; None where nothing was.
+    """Return the stored overlay of the clip with this hash, or None.
 
     Masks are those kept, tracks up to :data:`TRACKS_PER_OBJECT` of each object; ``moving`` and ``silhouettes`` are
     not kept.
 
     Raises:
-        SetupError: The file is damaged, of a later version, or cannot be read.
+        SetupError: The file is damaged, of a later version or unreadable.
     """
     path = overlay_path(run, sha256)
     try:
@@ -172,10 +172,10 @@ def read_overlay(run: Path, sha256: str) -> Perceived | None:
 
 
 def decode_overlay(data: bytes) -> Perceived:
-    """Return what :func:`encode_overlay` kept.
+    """Return the perception results that :func:`encode_overlay` encoded.
 
     Raises:
-        ValueError: It is no overlay of this version.
+        ValueError: It is not an overlay of this version.
     """
     overlay = convert(_Overlay, unpacked(data))
     if overlay.format != FORMAT:
@@ -205,7 +205,7 @@ def _read_objects(overlay: _Overlay, size: tuple[int, int]) -> Objects:
 
 
 def _fill(labels: UInt8Array, rings: Sequence[Sequence[int]], value: int) -> None:
-    """Draw what lies between rings, their own pixels included."""
+    """Fill the area between rings, their own pixels included."""
     if rings:
         points = [_points(ring, np.int64(1)).astype(np.int32) for ring in rings]
         cv2.fillPoly(labels, points, value)
@@ -226,7 +226,7 @@ def _read_tracks(tracks: _Tracks, frames: int) -> PointTracks:
         return PointTracks.none(frames)
     points = [_points(xy, _UNIT) for xy in tracks.xy]
     if any(len(xy) != frames for xy in points):
-        raise ValueError(f"tracks: expected places in {frames} frames")
+        raise ValueError(f"tracks: expected positions in {frames} frames")
     visible = np.stack([_read_marks(marks, frames) for marks in tracks.visible], axis=1)
     return PointTracks(np.stack(points, axis=1), visible, np.asarray(tracks.query_frames, np.int64))
 
@@ -234,7 +234,7 @@ def _read_tracks(tracks: _Tracks, frames: int) -> PointTracks:
 def _read_poses(people: Sequence[_Person], frames: int) -> Poses:
     keypoints, scores = np.full((frames, len(people), 17, 2), np.nan), np.zeros((frames, len(people), 17))
     boxes = np.full((frames, len(people), 4), np.nan)
-    for place, person in enumerate(people):
+    for index, person in enumerate(people):
         if len(person.frames) != frames:
             raise ValueError(f"people: expected {frames} frames but got {len(person.frames)}")
         for frame, row in enumerate(person.frames):
@@ -242,9 +242,9 @@ def _read_poses(people: Sequence[_Person], frames: int) -> Poses:
                 continue
             if len(row) != 34 + 17 + 4:
                 raise ValueError(f"people: expected 55 numbers a frame but got {len(row)}")
-            keypoints[frame, place] = np.reshape(row[:34], (17, 2)) * _UNIT
-            scores[frame, place] = np.clip(np.asarray(row[34:51]) / _SHARE, 0, 1)
-            boxes[frame, place] = np.asarray(row[51:]) * _UNIT
+            keypoints[frame, index] = np.reshape(row[:34], (17, 2)) * _UNIT
+            scores[frame, index] = np.clip(np.asarray(row[34:51]) / _SHARE, 0, 1)
+            boxes[frame, index] = np.asarray(row[51:]) * _UNIT
     return Poses(keypoints, scores, boxes)
 
 

@@ -27,10 +27,10 @@ class Strip:
 
     Attributes:
         metric: Its metric.
-        name: What it shows.
+        name: Name of the series.
         values: (T,), NaN where a frame has no value.
         events: Events of the metric.
-        threshold: (T,) what the values are held against, or None.
+        threshold: (T,) threshold of the values, or None.
     """
 
     metric: str
@@ -41,7 +41,7 @@ class Strip:
 
 
 def strips_of(findings: Findings, num_frames: int) -> list[Strip]:
-    """The curves of a clip: those of its metrics that have a value in any frame."""
+    """Return the curves of a clip: those of its metrics that have a value in any frame."""
     strips = []
     for metric, result in findings.results.items():
         series = {name: np.asarray(values, np.float64) for name, values in result.series.items()}
@@ -52,7 +52,7 @@ def strips_of(findings: Findings, num_frames: int) -> list[Strip]:
 
 
 def frame_x(frame: float, num_frames: int, width: int) -> float:
-    """Where a frame stands on the axis, in pixels."""
+    """Return the x coordinate of a frame on the axis, in pixels."""
     return MARGIN + (width - 2 * MARGIN) * (frame / max(1, num_frames - 1))
 
 
@@ -104,8 +104,8 @@ def _curve(strip: Strip, num_frames: int, width: int) -> Image.Image:
     xs = [frame_x(frame, num_frames, width) * _FINE for frame in range(num_frames)]
     colour = colour_of(strip.metric)
     if strip.threshold is not None:
-        held_against = room * (1 - (strip.threshold - low) / (high - low)) + 2 * _FINE
-        for x, y in zip(xs, held_against, strict=True):
+        limits = room * (1 - (strip.threshold - low) / (high - low)) + 2 * _FINE
+        for x, y in zip(xs, limits, strict=True):
             if np.isfinite(y):
                 draw.line((x - half / 2, y, x + half / 2, y), fill=FAINT, width=_FINE)
     _polyline(draw, xs, heights, colour)
@@ -118,9 +118,9 @@ def _curve(strip: Strip, num_frames: int, width: int) -> Image.Image:
 
 def _polyline(draw: ImageDraw.ImageDraw, xs: list[float], heights: FloatArray, colour: Colour) -> None:
     """Join neighbours; a value without neighbours is a dot."""
-    there = np.isfinite(heights)
-    for frame in np.flatnonzero(there):
-        if frame + 1 < len(xs) and there[frame + 1]:
+    finite = np.isfinite(heights)
+    for frame in np.flatnonzero(finite):
+        if frame + 1 < len(xs) and finite[frame + 1]:
             ends = (xs[frame], heights[frame], xs[frame + 1], heights[frame + 1])
             draw.line(ends, fill=colour, width=2 * _FINE, joint="curve")
         x, y, radius = xs[frame], heights[frame], 1.4 * _FINE
@@ -128,7 +128,7 @@ def _polyline(draw: ImageDraw.ImageDraw, xs: list[float], heights: FloatArray, c
 
 
 def _range(strip: Strip) -> tuple[float, float]:
-    """Ends of the axis: 0 and 1 for what lies between, else from 0 or the least value to the largest."""
+    """Return the ends of the axis: 0 and 1 for what lies between, else from 0 or the least value to the largest."""
     everything = strip.values if strip.threshold is None else np.append(strip.values, strip.threshold)
     low, high = float(np.nanmin(everything)), float(np.nanmax(everything))
     if low < 0:  # a difference: not magnified until rounding looks like news

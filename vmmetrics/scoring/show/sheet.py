@@ -1,4 +1,4 @@
-"""The one-page picture of a clip: scores, the frames that matter, the curves, and what happened in words."""
+"""One-page picture of a clip: scores, key frames, curves, and a list of the events."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TRAIL_FRAMES = 10
 """Length of a trail: longer ones hide the picture."""
 TRAILS_PER_OBJECT = 36
 LEAST_SCORE = 0.3
-"""Joints below it are not drawn: the pose model does not stand by them."""
+"""Confidence (0..1) below which joints are not drawn."""
 
 # Pairs of COCO joints, left limbs, right limbs, then trunk and head.
 _LEFT = ((5, 7), (7, 9), (11, 13), (13, 15))
@@ -45,9 +45,9 @@ def draw_frame(clip: Clip, frame: int, findings: Findings, perceived: Perceived,
 
     Args:
         clip: The clip.
-        frame: Which frame.
-        findings: What cost points.
-        perceived: What the models saw.
+        frame: Index of the frame.
+        findings: Results of the clip.
+        perceived: Perception results.
         size: (width, height) of the picture.
 
     Returns:
@@ -98,22 +98,22 @@ def _trails(picture: Picture, frame: int, tracks: PointTracks, colour: Colour, s
 def _skeletons(picture: Picture, frame: int, poses: Poses, scale: tuple[float, float]) -> None:
     for person in range(poses.keypoints.shape[1]):
         joints, scores = poses.keypoints[frame, person], poses.scores[frame, person]
-        known = np.isfinite(joints).all(axis=-1) & (scores >= LEAST_SCORE)
+        visible = np.isfinite(joints).all(axis=-1) & (scores >= LEAST_SCORE)
         fixed = _fixed(np.nan_to_num(joints), scale)
-        tall = float(np.ptp(joints[known, 1])) * scale[1] if known.any() else 0.0
+        tall = float(np.ptp(joints[visible, 1])) * scale[1] if visible.any() else 0.0
         width = int(np.clip(tall / 60, 1, 5))
         for bones, colour in _SIDES:
             for a, b in bones:
-                if known[a] and known[b]:
+                if visible[a] and visible[b]:
                     _line(picture, fixed[a], fixed[b], (20, 20, 20), width + 2)
                     _line(picture, fixed[a], fixed[b], colour, width)
-        for joint in np.flatnonzero(known):
+        for joint in np.flatnonzero(visible):
             cv2.circle(picture, fixed[joint].tolist(), (width + 1) << _SHIFT, (20, 20, 20), -1, cv2.LINE_AA, _SHIFT)
             cv2.circle(picture, fixed[joint].tolist(), width << _SHIFT, PAPER, -1, cv2.LINE_AA, _SHIFT)
 
 
 def _boxes(picture: Picture, events: list[Event], scale: tuple[float, float]) -> Picture:
-    """Frame what is at fault in red with its name; a fault of the whole frame gets the picture's rim."""
+    """Draw a red box with a label around each fault; a fault of the whole frame gets the picture's rim."""
     if not events:
         return picture
     image = Image.fromarray(picture)
@@ -124,7 +124,7 @@ def _boxes(picture: Picture, events: list[Event], scale: tuple[float, float]) ->
         draw.rectangle((0, 0, width - 1, height - 1), outline=FAULT, width=4)
     rim = (0.0, 0.0, float(width), float(height))
     labelled: list[tuple[float, float]] = []
-    for box, group in itertools.groupby(sorted(events, key=_place), key=_place):
+    for box, group in itertools.groupby(sorted(events, key=_box_of), key=_box_of):
         text = ", ".join(dict.fromkeys(_name(event) for event in group))
         x0, y0, x1, y1 = _scaled(box, scale) if box else rim
         if box:
@@ -138,7 +138,7 @@ def _boxes(picture: Picture, events: list[Event], scale: tuple[float, float]) ->
     return np.asarray(image).copy()
 
 
-def _place(event: Event) -> tuple[float, ...]:
+def _box_of(event: Event) -> tuple[float, ...]:
     return event.box or ()
 
 
@@ -147,20 +147,20 @@ def _name(event: Event) -> str:
 
 
 def _free_row(top: float, left: float, taken: list[tuple[float, float]], step: float, height: int) -> float:
-    """The first row from ``top`` downwards on which no other label lies near."""
+    """Return the first row from ``top`` downwards on which no other label lies near."""
     while any(abs(top - y) < step and abs(left - x) < 400 for x, y in taken) and top + 2 * step < height:
         top += step
     return max(0.0, top)
 
 
 def _scaled(box: tuple[float, ...], scale: tuple[float, float]) -> tuple[float, float, float, float]:
-    """A box in picture pixels; far-off sides are held near the picture, whose drawing would take minutes."""
+    """Return a box in picture pixels, clipped near the picture; drawing far-off sides would take minutes."""
     x0, y0, x1, y1 = np.clip(np.array(box) * np.tile(scale, 2), -_FAR, _FAR).tolist()
     return (x0, y0, x1, y1)
 
 
 def _fixed(xy: NDArray[np.floating], scale: tuple[float, float]) -> NDArray[np.int32]:
-    """Clip pixels (centres at integers) as fixed-point picture pixels; far-off points are held near the picture."""
+    """Return clip pixels (centres at integers) as fixed-point picture pixels, clipped to the picture's surroundings."""
     moved = (xy + 0.5) * np.array(scale) - 0.5
     fixed: NDArray[np.int32] = np.rint(np.clip(moved, -_FAR, _FAR) * (1 << _SHIFT)).astype(np.int32)
     return fixed
@@ -176,7 +176,7 @@ KEY_FRAMES = 6
 COLUMNS = 3
 LISTED_EVENTS = 14
 LEGEND = (
-    "Coloured areas: moving objects, with their tracked points and the way they came. Skeletons: blue left, orange "
+    "Coloured areas: moving objects, with their tracked points and their trails. Skeletons: blue left, orange "
     "right. Red: cost points; grey: excused. Triangles: the frames above."
 )
 _HEADER = 160
@@ -190,7 +190,7 @@ def draw_sheet(clip: Clip, findings: Findings, perceived: Perceived) -> Image.Im
     Args:
         clip: The clip.
         findings: Its results.
-        perceived: What the models saw of it.
+        perceived: Perception results.
     """
     chosen = key_frames(findings, len(clip))
     rows = -(-len(chosen) // COLUMNS)
@@ -204,9 +204,9 @@ def draw_sheet(clip: Clip, findings: Findings, perceived: Perceived) -> Image.Im
     draw = ImageDraw.Draw(page)
     draw_header(draw, findings, BORDER, WIDTH - 2 * BORDER)
     top = BORDER + _HEADER
-    for place, frame in enumerate(chosen):
-        x = BORDER + (place % COLUMNS) * (cell + 12)
-        y = top + (place // COLUMNS) * (size[1] + _CAPTION)
+    for index, frame in enumerate(chosen):
+        x = BORDER + (index % COLUMNS) * (cell + 12)
+        y = top + (index // COLUMNS) * (size[1] + _CAPTION)
         page.paste(Image.fromarray(draw_frame(clip, frame, findings, perceived, size)), (x, y))
         at_fault = any(frame in event.frames for event in findings.faults)
         text = f"frame {frame}, {clip.timestamps[frame]:.2f} s"
@@ -219,18 +219,18 @@ def draw_sheet(clip: Clip, findings: Findings, perceived: Perceived) -> Image.Im
 
 
 def key_frames(findings: Findings, num_frames: int) -> tuple[int, ...]:
-    """The frames to show: faults, each metric's gravest before its second, then evenly spread ones; ascending."""
-    wanted = min(KEY_FRAMES, num_frames)
+    """Return the frames to show, ascending: the worst faults of each metric, then evenly spread ones."""
+    count = min(KEY_FRAMES, num_frames)
     by_gravity = sorted(findings.faults, key=_gravity, reverse=True)
     rank = {id(event): [e for e in by_gravity if e.metric == event.metric].index(event) for event in by_gravity}
     gravest = sorted(by_gravity, key=lambda event: rank[id(event)])
     chosen: list[int] = []
     for event in gravest:
         middle = event.frames[len(event.frames) // 2]
-        if middle < num_frames and middle not in chosen and len(chosen) < wanted:
+        if middle < num_frames and middle not in chosen and len(chosen) < count:
             chosen.append(middle)
-    spread = [round(i * (num_frames - 1) / max(1, wanted - 1)) for i in range(wanted)]
-    while len(chosen) < wanted:  # of the evenly spread ones, always the one farthest from all chosen
+    spread = [round(i * (num_frames - 1) / max(1, count - 1)) for i in range(count)]
+    while len(chosen) < count:  # of the evenly spread ones, always the one farthest from all chosen
         left = [f for f in spread if f not in chosen] or [f for f in range(num_frames) if f not in chosen]
         chosen.append(max(left, key=lambda f: min((abs(f - other) for other in chosen), default=0)))
     return tuple(sorted(chosen))
@@ -243,15 +243,15 @@ def _gravity(event: Event) -> float:
 
 
 def draw_header(draw: ImageDraw.ImageDraw, findings: Findings, left: int, width: int) -> None:
-    """Write the clip's name, what it was to show, its scores, and what they may be compared with."""
+    """Write the clip's name, prompt and scores, and the comparability of the scores."""
     write(draw, (left, BORDER), findings.title, 26, INK, width=width)
     write(draw, (left, BORDER + 36), findings.label, 15, FAINT, width=width)
     if findings.prompt is not None:
         write(draw, (left, BORDER + 57), f'"{findings.prompt}"', 15, FAINT, width=width)
     chips = len(findings.results) + len(findings.errors)
     chip = (width - (max(1, chips) - 1) * 12) / max(1, chips)
-    for place, (metric, value, reason) in enumerate(_chips(findings)):
-        x, y = left + place * (chip + 12), BORDER + 84
+    for index, (metric, value, reason) in enumerate(_chips(findings)):
+        x, y = left + index * (chip + 12), BORDER + 84
         draw.rounded_rectangle((x, y, x + chip, y + 58), 6, outline=RULE, width=2)
         draw.rectangle((x + 2, y + 8, x + 6, y + 50), fill=colour_of(metric))
         write(draw, (x + 16, y + 8), metric.upper(), 14, FAINT)
@@ -270,7 +270,7 @@ def _chips(findings: Findings) -> list[tuple[str, str | None, str]]:
 
 
 def describe(event: Event) -> str:
-    """An event in words, with its size and what it was held against."""
+    """Return the text of an event, with its magnitude and threshold."""
     frames = f"frame {event.frames[0]}" if len(event.frames) == 1 else "clip"
     if len(event.frames) > 1:
         frames = f"frames {event.frames[0]} to {event.frames[-1]}"

@@ -1,4 +1,4 @@
-"""What the charts of an alignment report share: letters, colours, panels, and how they are saved."""
+"""Common parts of charts: fonts, colours, panels, and saving."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ _MARKERS = "osD^vPX*"
 
 
 def hexadecimal(colour: style.Colour) -> str:
-    """A colour as matplotlib and CSS write it."""
+    """Return a colour as matplotlib and CSS write it."""
     return "#{:02x}{:02x}{:02x}".format(*colour)
 
 
 INK, FAINT, RULE = hexadecimal(style.INK), hexadecimal(style.FAINT), hexadecimal(style.RULE)
-METRIC, PEOPLE, NAME = (hexadecimal(style.OBJECTS[place]) for place in (0, 2, 3))
-"""A metric, what people reach, and what the model's name is worth: blue, green and pink of Okabe and Ito."""
+METRIC, PEOPLE, NAME = (hexadecimal(style.OBJECTS[index]) for index in (0, 2, 3))
+"""Colours of a metric, of human agreement and of the model-name baseline: blue, green and pink of Okabe and Ito."""
 NULL = "#b9bfca"
-"""What chance does: between FAINT and RULE."""
+"""Colour of chance level: between FAINT and RULE."""
 # their yellow is too pale for a dot on white
 MODEL_COLOURS = tuple(hexadecimal(colour) for colour in style.OBJECTS if colour != (240, 228, 66))
 
@@ -74,7 +74,7 @@ _STYLE: dict[str, Any] = {
 
 @contextmanager
 def chart_style() -> Iterator[None]:
-    """Everything drawn inside looks alike, whatever the user's matplotlib is set to."""
+    """Apply the chart style inside the block, independent of the user's matplotlib settings."""
     with mpl_style.context(["default", _STYLE]), warnings.catch_warnings():
         # a name in a script that the font lacks shows as boxes in a PNG and as itself in an SVG
         warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from font", UserWarning)
@@ -82,18 +82,18 @@ def chart_style() -> Iterator[None]:
 
 
 def label(name: str, length: int) -> str:
-    """A user's name as matplotlib writes it literally, cut to ``length`` characters."""
+    """Return a user's name as matplotlib writes it literally, cut to ``length`` characters."""
     return shortened(clean(name), length).replace("$", r"\$")
 
 
 def grid_of(panels: int, columns: int, height: float, *, share_y: bool) -> tuple[Figure, list[Axes]]:
-    """A figure with panels in rows.
+    """Return a figure with panels in rows.
 
     Args:
         panels: How many, at least 1.
         columns: At most so many in a row.
         height: Inches of a row.
-        share_y: Whether all have the same vertical axis.
+        share_y: True if all have the same vertical axis.
     """
     across = min(panels, columns)
     down = -(-panels // across)
@@ -105,29 +105,29 @@ def grid_of(panels: int, columns: int, height: float, *, share_y: bool) -> tuple
     return figure, axes[:panels]
 
 
-def nothing_to_draw(axes: Axes, why: str) -> None:
-    """Say in an empty panel why it is empty."""
+def nothing_to_draw(axes: Axes, reason: str) -> None:
+    """Write the reason into an empty panel."""
     axes.set_xticks([])
-    axes.text(0.5, 0.5, label(why, 60), transform=axes.transAxes, ha="center", va="center", color=FAINT, wrap=True)
+    axes.text(0.5, 0.5, label(reason, 60), transform=axes.transAxes, ha="center", va="center", color=FAINT, wrap=True)
 
 
 def model_looks(models: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Colour and marker of each model; unlike for the first 40."""
+    """Return the colour and marker of each model; unlike for the first 40."""
     looks = {}
-    for place, model in enumerate(models):
+    for index, model in enumerate(models):
         colours = len(MODEL_COLOURS)
-        looks[model] = MODEL_COLOURS[place % colours], _MARKERS[place // colours % len(_MARKERS)]
+        looks[model] = MODEL_COLOURS[index % colours], _MARKERS[index // colours % len(_MARKERS)]
     return looks
 
 
 def both_known(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """(N,) where neither is missing."""
-    known: np.ndarray = np.isfinite(first) & np.isfinite(second)
-    return known
+    """Return an (N,) mask of the positions where both values are finite."""
+    defined: np.ndarray = np.isfinite(first) & np.isfinite(second)
+    return defined
 
 
 def to_svg(figure: Figure) -> str:
-    """A chart as SVG: no date in it, the same bytes each time."""
+    """Return a chart as SVG: no date in it, the same bytes each time."""
     file = io.StringIO()
     with chart_style():
         FigureCanvasSVG(figure)
@@ -140,7 +140,7 @@ def save_charts(charts: Mapping[str, Figure], folder: Path, suffix: str = ".png"
 
     Args:
         charts: From :func:`~vmmetrics.alignment.report.charts.draw_charts`.
-        folder: Where to.
+        folder: Target.
         suffix: ``.png`` or ``.svg``.
 
     Returns:

@@ -1,4 +1,4 @@
-"""User text that neither breaks a terminal nor turns into markup."""
+"""Escaping of user text for terminals, Markdown, LaTeX and CSV."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _OURS = ({"clip", "sha256"}, {"tag", "value", "clips", "metric"}, {"table", "pre
 
 
 def clean(text: str) -> str:
-    r"""Text on one line, with control characters and stray bytes escaped.
+    r"""Return the text on one line, with control characters and stray bytes escaped.
 
     >>> clean("a\x1b[31mred\n")
     'a\\x1b[31mred\\n'
@@ -38,7 +38,7 @@ _SPELLED = {
     "”": '"', "²": "^2", "³": "^3", "¹": "^1", "⁴": "^4", "⁵": "^5", "⁶": "^6", "⁷": "^7", "⁸": "^8", "⁹": "^9",
     "⁰": "^0", "─": "-", "━": "-", "│": "|",
 }  # fmt: skip
-"""Characters of ours that code pages lack, in ASCII."""
+"""ASCII spelling of characters in our texts that code pages lack."""
 
 
 def spelled(text: str, encoding: str | None) -> str:
@@ -49,8 +49,8 @@ def spelled(text: str, encoding: str | None) -> str:
     """
     if encoding is None or encoding.lower().startswith("utf"):
         return text
-    found = "".join(c if _has(encoding, c) else _SPELLED.get(c, c) for c in text)
-    return found.encode(encoding, "backslashreplace").decode(encoding)
+    replaced = "".join(c if _has(encoding, c) else _SPELLED.get(c, c) for c in text)
+    return replaced.encode(encoding, "backslashreplace").decode(encoding)
 
 
 def _has(encoding: str, character: str) -> bool:
@@ -61,7 +61,7 @@ def _has(encoding: str, character: str) -> bool:
 
 
 def shortened(text: str, length: int) -> str:
-    """Text of at most ``length`` characters, cut in the middle, where names of files differ least.
+    """Return the text of at most ``length`` characters, cut in the middle, where names of files differ least.
 
     >>> shortened("a_long_name_of_a_clip.mp4", 12)
     'a_long…p.mp4'
@@ -82,12 +82,12 @@ def listed(names: Sequence[str], most: int) -> str:
 
 
 def markdown(text: str) -> str:
-    """Text that Markdown shows as it is."""
+    """Return the text that Markdown shows as it is."""
     return "".join("\\" + c if c in _SPECIAL_IN_MARKDOWN else c for c in clean(text))
 
 
 def tex(text: str) -> str:
-    """Text that LaTeX sets as it is."""
+    """Return the text that LaTeX sets as it is."""
     return "".join(_TEX.get(c, c) for c in clean(text))
 
 
@@ -114,12 +114,12 @@ def csv_text(rows: Iterable[Iterable[object]]) -> str:
 
 
 def is_ours(columns: Iterable[str | None]) -> bool:
-    """Return whether a table with these columns is ``scores.csv``, ``breakdown.csv`` or a leaderboard.
+    """Return True if a table with these columns is ``scores.csv``, ``breakdown.csv`` or a leaderboard.
 
-    Only their cells have a guard: in another table ``'Tis the season`` is what somebody wrote.
+    Only their cells have a guard: in another table ``'Tis the season`` is literal text.
     """
     names = set(columns)
-    return any(ours <= names for ours in _OURS)
+    return any(own_columns <= names for own_columns in _OURS)
 
 
 def without_guard(cell: str) -> str:

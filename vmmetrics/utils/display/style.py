@@ -1,4 +1,4 @@
-"""Colours, letters and lines that every picture shares."""
+"""Colours and text layout of all pictures."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Face(NamedTuple):
 
 @cache
 def face(size: int) -> Face:
-    """A sans-serif font of ``size`` pixels."""
+    """Return a sans-serif font of ``size`` pixels."""
     for family in _FAMILIES:
         try:
             return Face(ImageFont.truetype(family, size), True)
@@ -44,7 +44,7 @@ def face(size: int) -> Face:
 
 
 def legible(text: str, size: int) -> str:
-    """``text`` with the signs that the font of ``size`` lacks written otherwise, on one line."""
+    """Return ``text`` on one line, with characters that the font of ``size`` lacks replaced."""
     text = " ".join(text.split())
     if face(size).wide:
         return text.encode("utf-8", "replace").decode()
@@ -52,12 +52,12 @@ def legible(text: str, size: int) -> str:
 
 
 def text_width(text: str, size: int) -> float:
-    """Width of ``text`` in pixels."""
+    """Return the width of ``text`` in pixels."""
     return float(face(size).font.getlength(legible(text, size)))
 
 
 def fitted(text: str, size: int, width: float) -> str:
-    """``text``, cut off with an ellipsis where it is wider than ``width`` pixels."""
+    """Return ``text``, cut off with an ellipsis where it is wider than ``width`` pixels."""
     if text_width(text, size) <= width:
         return text
     while text and text_width(text + "...", size) > width:
@@ -66,7 +66,7 @@ def fitted(text: str, size: int, width: float) -> str:
 
 
 def wrapped(text: str, size: int, width: float, lines: int) -> list[str]:
-    """``text`` broken between words into at most ``lines`` lines of ``width`` pixels, the last cut off if need be."""
+    """Return ``text`` wrapped into at most ``lines`` lines of ``width`` pixels, the last one shortened if necessary."""
     broken: list[str] = []
     rest = text.split()
     while rest and len(broken) < lines - 1:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 NONE = "–"
-"""Where there is no number."""
+"""Text of a missing number."""
 MINUS = "−"
 _SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _NAME_WIDTH = 12
@@ -35,11 +35,11 @@ class DisplayCell:
     """A cell.
 
     Attributes:
-        text: What it says.
-        below: Said smaller, in one line or more: an interval, or which model.
+        text: Its text.
+        below: Small text below, one line or more: an interval, or a model.
         mark: Number of its footnote, 0 for none.
-        value: What programs read in its place: a number in full. None is what the text says.
-        interval: Ends of the interval that is said below, in full.
+        value: Number in full, for programs; None if the text is the value.
+        interval: Ends of the interval below, in full.
         why: Reason that there is no value.
     """
 
@@ -52,7 +52,7 @@ class DisplayCell:
 
     @property
     def beside(self) -> str:
-        """What is said smaller, in one line."""
+        """Small text beside the number, in one line."""
         return self.below.replace("\n", " ")
 
 
@@ -62,8 +62,8 @@ class DisplayColumn:
 
     Attributes:
         name: Head.
-        number: Whether it holds numbers (right-aligned) or names.
-        hint: What the head means, in a sentence.
+        number: True for numbers (right-aligned), False for names.
+        hint: Explanation of the head, a sentence.
     """
 
     name: str
@@ -77,7 +77,7 @@ class DisplayRow:
 
     Attributes:
         cells: One per column.
-        reference: Stands below a rule: something to read the rows above against.
+        reference: True for rows below a rule, to compare the others with.
     """
 
     cells: tuple[DisplayCell, ...]
@@ -91,7 +91,7 @@ class DisplayTable:
     Attributes:
         key: Short name, unique in a report.
         title: Title.
-        caption: How to read it.
+        caption: Text below the table.
         columns: Columns.
         rows: Rows, those of reference last.
         notes: Footnotes, from 1.
@@ -106,9 +106,9 @@ class DisplayTable:
 
     def add(self, *cells: DisplayCell | str, reference: bool = False) -> None:
         """Add a row; cells that lack at its end are empty."""
-        given = [DisplayCell(clean(cell)) if isinstance(cell, str) else cell for cell in cells]
-        spare = [DisplayCell()] * (len(self.columns) - len(given))
-        self.rows.append(DisplayRow((*given, *spare), reference))
+        filled = [DisplayCell(clean(cell)) if isinstance(cell, str) else cell for cell in cells]
+        spare = [DisplayCell()] * (len(self.columns) - len(filled))
+        self.rows.append(DisplayRow((*filled, *spare), reference))
 
     def mark(self, note: str | None) -> int:
         """Return the number of a footnote, 0 for none; the same words share a number."""
@@ -153,7 +153,7 @@ Part = DisplayTable | Lines
 def heads(*names: str | DisplayColumn, texts: int = 1) -> tuple[DisplayColumn, ...]:
     """Return columns by their heads, the first ``texts`` of them of names and the others of numbers."""
     return tuple(
-        DisplayColumn(name, place >= texts) if isinstance(name, str) else name for place, name in enumerate(names)
+        DisplayColumn(name, index >= texts) if isinstance(name, str) else name for index, name in enumerate(names)
     )
 
 
@@ -211,7 +211,7 @@ def print_parts(parts: Iterable[Part], console: Console) -> None:
 
 
 def _spelled(part: Part, encoding: str) -> Part:
-    """A part with no character that the encoding lacks: before columns get their widths, since spellings are longer."""
+    """Return a part with characters that the encoding lacks spelled out; before layout, as that changes widths."""
     if encoding.startswith("utf"):
         return part
     write = partial(spelled, encoding=encoding)
@@ -232,14 +232,14 @@ def _print_table(part: DisplayTable, console: Console) -> None:
     from rich.text import Text
 
     one_line, widths = _layout(part, console.width)
-    title = Text(part.title, "bold")
-    grid = Table(title=title, title_justify="left", box=SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
+    grid = Table(box=SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
     for column, width in zip(part.columns, widths, strict=True):
         justify: Literal["left", "right"] = "right" if column.number else "left"
         grid.add_column(Text(column.name), justify=justify, overflow="fold", width=width)
     for row, after in zip(part.rows, [*part.rows, None][1:], strict=True):
         shown = [_shown(cell, one_line) for cell in row.cells]
         grid.add_row(*shown, end_section=after is not None and after.reference and not row.reference)
+    console.print(Text(part.title, "bold"), soft_wrap=True)  # the grid's own title wraps at the grid's width
     console.print(grid)
     for line in (part.caption, *(f"{_raised(mark)} {note}" for mark, note in enumerate(part.notes, 1))):
         if line:
@@ -248,12 +248,12 @@ def _print_table(part: DisplayTable, console: Console) -> None:
 
 
 def _layout(part: DisplayTable, room: int) -> tuple[bool, list[int]]:
-    """Whether intervals stand behind their numbers, and the width of each column, in the first layout that fits."""
+    """Return the first layout that fits: True if intervals go behind their numbers, and the width of each column."""
     one_line, widths = True, list[int]()
     for one_line, whole_heads, whole_names in _LAYOUTS:
         widths = []
-        for place, column in enumerate(part.columns):
-            cells = [line for row in part.rows for line in _shown(row.cells[place], one_line).plain.split("\n")]
+        for index, column in enumerate(part.columns):
+            cells = [line for row in part.rows for line in _shown(row.cells[index], one_line).plain.split("\n")]
             head = len(column.name) if whole_heads else max(map(len, column.name.split()))
             widths.append(max(head, *map(len, cells), 0))
         if not whole_names:
@@ -265,7 +265,7 @@ def _layout(part: DisplayTable, room: int) -> tuple[bool, list[int]]:
 
 def _shorten(part: DisplayTable, widths: list[int], room: int) -> None:
     """Make the widest columns of names narrower until the table fits, or none has more than it keeps."""
-    names = [place for place, column in enumerate(part.columns) if not column.number]
+    names = [index for index, column in enumerate(part.columns) if not column.number]
     while names and sum(widths) + _GAP * len(widths) > room:
         widest = max(names, key=widths.__getitem__)
         if widths[widest] <= _NAME_WIDTH:
@@ -274,7 +274,7 @@ def _shorten(part: DisplayTable, widths: list[int], room: int) -> None:
 
 
 def _raised(mark: int) -> str:
-    """The number of a footnote as superscript digits, nothing for 0."""
+    """Return the number of a footnote as superscript digits, nothing for 0."""
     return str(mark).translate(_SUPERSCRIPT) if mark else ""
 
 
@@ -343,7 +343,7 @@ def ampersands(cells: Sequence[str]) -> str:
 
 
 def html_text(text: str) -> str:
-    """Return a user's text as it stands on a page, in an element or an attribute."""
+    """Return text escaped for an element or an attribute of HTML."""
     return escape(clean(text), quote=True)
 
 
@@ -389,11 +389,11 @@ def _html_row(part: DisplayTable, row: DisplayRow) -> str:
     return f"<tr>{shown}</tr>"
 
 
-def sort_key(shown: str) -> str:
+def sort_key(text: str) -> str:
     """Return the number that a cell begins with, as JavaScript reads it; nothing where there is none.
 
     >>> sort_key("−0.12"), sort_key("1,234"), sort_key("< 0.001"), sort_key("–")
     ('-0.12', '1234', '0.001', '')
     """
-    found = re.search(r"-?\d+(\.\d+)?", shown.replace(MINUS, "-").replace(",", ""))
-    return found.group() if found else ""
+    match = re.search(r"-?\d+(\.\d+)?", text.replace(MINUS, "-").replace(",", ""))
+    return match.group() if match else ""

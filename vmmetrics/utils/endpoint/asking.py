@@ -1,4 +1,4 @@
-"""A question asked until the answer can be used, or it is plain that none will come."""
+"""Questions with JSON answers: schema checks, and asking again after unusable answers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Literal
 from vmmetrics.utils.endpoint.messages import Reply, Turn
 from vmmetrics.utils.schema import finite
 
-# Whether a JSON value has the shape that was asked for, and the shape in words.
+# Checks of a JSON value against its schema, and the schema as text.
 #
 # The part of JSON Schema that structured output knows: ``type`` (one or several), ``enum``, ``properties``,
 # ``required``, ``additionalProperties: false``, ``items``, ``minItems``, ``maxItems``, ``minLength``, ``maxLength``,
@@ -24,12 +24,12 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 
 
 def problem(value: Any, shape: Mapping[str, Any], where: str = "the answer") -> str | None:
-    """What is wrong with a value, in words for who is to mend it; None where nothing is.
+    """Return how a value violates a JSON schema, as text; None if it does not.
 
     Args:
         value: Read from JSON.
         shape: Its JSON schema.
-        where: What the value is called.
+        where: Name of the value in the text.
 
     >>> speed = {"type": "string", "enum": ["slow", "fast"]}
     >>> problem({"speed": "quick"}, {"type": "object", "properties": {"speed": speed}, "required": ["speed"]})
@@ -50,8 +50,8 @@ def problem(value: Any, shape: Mapping[str, Any], where: str = "the answer") -> 
         wrong = _bounded(len(value), shape.get("minItems"), shape.get("maxItems"), where, "items")
         if wrong or "items" not in shape:
             return wrong
-        found = (problem(item, shape["items"], f"{where}[{number}]") for number, item in enumerate(value))
-        return next(filter(None, found), None)
+        problems = (problem(item, shape["items"], f"{where}[{number}]") for number, item in enumerate(value))
+        return next(filter(None, problems), None)
     if isinstance(value, dict):
         return _object_problem(value, shape, "" if where == "the answer" else f"{where}.")
     return None
@@ -66,15 +66,15 @@ def _is(value: Any, kind: str) -> bool:
 
 
 def _object_problem(value: Mapping[str, Any], shape: Mapping[str, Any], prefix: str) -> str | None:
-    known = shape.get("properties", {})
+    properties = shape.get("properties", {})
     for name in shape.get("required", ()):
         if name not in value:
             return f"{prefix}{name} is missing"
     for name in value:
-        if name not in known and shape.get("additionalProperties") is False:
+        if name not in properties and shape.get("additionalProperties") is False:
             return f"{prefix}{name} was not asked for"
-    found = (problem(value[name], part, f"{prefix}{name}") for name, part in known.items() if name in value)
-    return next(filter(None, found), None)
+    problems = (problem(value[name], part, f"{prefix}{name}") for name, part in properties.items() if name in value)
+    return next(filter(None, problems), None)
 
 
 def _bounded(number: float, least: float | None, most: float | None, where: str, unit: str) -> str | None:
@@ -103,11 +103,11 @@ def list_shape(items: Mapping[str, Any], least: int | None = None, most: int | N
 
 
 def in_words(shape: Mapping[str, Any]) -> str:
-    """The sentence that asks for an answer of this shape, for endpoints that take no schema."""
+    """Return the sentence that asks for an answer of this shape, for endpoints that take no schema."""
     return "Answer with one JSON object of this JSON schema and nothing else: " + json.dumps(shape)
 
 
-# A JSON object found in what a model said, whatever stands around it.
+# JSON objects in a model's text.
 
 _REFUSING = re.compile(
     r"\b(i'?m sorry|i am sorry|i can(?:'|no)?t (?:help|assist|comply|provide|analy|rate|judge|write|create|generate"
@@ -127,26 +127,26 @@ _DECODER = json.JSONDecoder(parse_float=finite, parse_int=_whole, parse_constant
 
 
 def objects_in(text: str) -> Iterator[dict[str, Any]]:
-    r"""The JSON objects in a text, in order; what stands between them is passed over.
+    r"""Yield the JSON objects in a text, in order; text between them is skipped.
 
     >>> list(objects_in('Sure!\n```json\n{"a": {"b": 1}}\n``` {not this} {"c": 2}'))
     [{'a': {'b': 1}}, {'c': 2}]
     """
-    place = 0
+    position = 0
     for _ in range(_MOST_STARTS):
-        place = text.find("{", place)
-        if place < 0:
+        position = text.find("{", position)
+        if position < 0:
             return
         try:
-            value, place = _DECODER.raw_decode(text, place)
+            value, position = _DECODER.raw_decode(text, position)
         except (ValueError, RecursionError):
-            place += 1
+            position += 1
             continue
         yield value
 
 
 def without_thought(text: str) -> str:
-    """What a model said once it had thought: drafts of answers are none.
+    """Return a model's answer without its reasoning.
 
     >>> without_thought('<think>{"a": 1}?</think> {"a": 2}'), without_thought('<think>perhaps {"a": 1}')
     (' {"a": 2}', '')
@@ -155,38 +155,38 @@ def without_thought(text: str) -> str:
 
 
 def refuses(text: str) -> bool:
-    """Whether a text without an answer reads like a refusal."""
+    """Return True if a text without an answer reads like a refusal."""
     return _REFUSING.search(text.replace("’", "'")) is not None
 
 
 def read_object(text: str, shape: Mapping[str, Any]) -> tuple[dict[str, Any] | None, str | None]:
-    """The first object in a text that has the shape, or what is wrong with the longest that has not.
+    """Return the first object in a text that fits the schema, or the fault of the longest one.
 
     Args:
-        text: What a model said.
+        text: Text of a model.
         shape: JSON schema of the object.
 
     Returns:
-        The object and None, or None and what is wrong, in words for the model.
+        The object and None, or None and the fault as text for the model.
 
     >>> read_object('Think: {"a": 1}. Answer: {"b": 2}', {"type": "object", "required": ["b"]})
     ({'b': 2}, None)
     >>> read_object('{"a": 1}', {"type": "object", "required": ["b"]})
     (None, 'b is missing')
     """
-    found = list(objects_in(text))
-    for value in found:
+    objects = list(objects_in(text))
+    for value in objects:
         if problem(value, shape) is None:
             return value, None
-    if not found:
+    if not objects:
         return None, "no JSON object" if text.strip() else "it was empty"
-    return None, problem(max(found, key=lambda value: len(json.dumps(value))), shape)
+    return None, problem(max(objects, key=lambda value: len(json.dumps(value))), shape)
 
 
 ASKED = 3
-"""An answer that cannot be used is asked for so often in all."""
+"""Attempts to get a usable answer, the first included."""
 AGAIN = "That answer cannot be used: {why}. Answer again with the JSON object alone, in the shape that was asked for."
-"""What is said to an answer that cannot be read."""
+"""Message to the model after an unreadable answer."""
 CUT = "it was cut off for its length; be shorter"
 
 Kind = Literal["answered", "refused", "unusable", "unreachable"]
@@ -194,15 +194,15 @@ Kind = Literal["answered", "refused", "unusable", "unreachable"]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What became of a question.
+    """Outcome of a question.
 
     Attributes:
         value: The JSON object, of the shape that was asked for; None unless ``kind`` is "answered".
         kind: "answered"; "refused" by the model or a filter before it; "unusable" however often asked, or a
             request that the endpoint does not take (too long); "unreachable": no reply could be had, another time it
             might.
-        why: What was wrong, where anything was.
-        text: The last reply, word by word.
+        why: Reason where ``kind`` is not "answered", else None.
+        text: Text of the last reply.
     """
 
     value: dict[str, Any] | None
@@ -217,26 +217,26 @@ def converse(
     fault: Callable[[Reply], str | None],
     again: str = AGAIN,
 ) -> Reply:
-    """Ask until a reply can be used, at most :data:`ASKED` times; each time the model is told what was wrong.
+    """Ask until a reply can be used, at most :data:`ASKED` times, each time with the fault of the last reply.
 
     Args:
-        say: Replies to a conversation.
+        say: Returns the reply to a conversation.
         turns: The question.
-        fault: What is wrong with a reply, in words for the model; None where nothing is, or where
+        fault: Returns the fault of a reply as text for the model; None where there is none, or where
             asking again is no use.
-        again: What is said to a reply at fault, with ``{why}``.
+        again: Message after a reply at fault, with ``{why}``.
 
     Returns:
         The last reply.
     """
-    said = list(turns)
-    reply = say(said)
+    history = list(turns)
+    reply = say(history)
     for _ in range(ASKED - 1):
-        why = fault(reply)
-        if why is None:
+        problem_text = fault(reply)
+        if problem_text is None:
             break
-        said += [Turn("assistant", reply.text), Turn("user", again.format(why=why))]
-        reply = say(said)
+        history += [Turn("assistant", reply.text), Turn("user", again.format(why=problem_text))]
+        reply = say(history)
     return reply
 
 
@@ -248,14 +248,14 @@ def read_answer(
     Args:
         reply: The reply.
         shape: JSON schema of the answer.
-        check: What is wrong with an answer of that shape, in words for the model; None where nothing is.
+        check: Returns the fault of an answer of that shape as text for the model, or None.
     """
-    said = without_thought(reply.text)
-    value, why = (None, None) if reply.refused else read_object(said, shape)
+    text = without_thought(reply.text)
+    value, why = (None, None) if reply.refused else read_object(text, shape)
     if value is not None and check is not None:
         why = check(value)
     if value is not None and why is None:
         return Answer(value, "answered", text=reply.text)
-    if reply.refused or ("{" not in said and refuses(said)):
+    if reply.refused or ("{" not in text and refuses(text)):
         return Answer(None, "refused", "the model refused", reply.text)
     return Answer(None, "unusable", CUT if reply.cut else why, reply.text)

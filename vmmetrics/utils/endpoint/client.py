@@ -1,4 +1,4 @@
-"""The client: asks, keeps, counts, checks, and works on several questions at once."""
+"""Client for language models: caches replies, counts tokens, checks answers, runs questions in parallel."""
 
 from __future__ import annotations
 
@@ -26,32 +26,32 @@ from vmmetrics.utils.weights.folder import weights_home
 
 
 def default_folder(name: str = "replies") -> Path:
-    """Folder of kept replies, beside the folder of weights."""
+    """Return the folder of cached replies, beside the folder of weights."""
     return weights_home().parent / name
 
 
 def key_of(*dependencies: Any, turns: Sequence[Turn]) -> str:
-    """Hash of a conversation and of whatever else its reply depends on.
+    """Return the cache key of a conversation: a hash of it and of the settings its reply depends on.
 
     Args:
         dependencies: Ready for JSON: settings, shape, seed.
-        turns: What was said.
+        turns: The conversation.
     """
-    said = []
+    conversation = []
     for turn in turns:
         video = () if turn.video is None else (turn.video.kind.encode(), turn.video.data)
         before = [turn.before] if turn.before else []  # replies that were kept before there was any stay valid
-        said.append(
+        conversation.append(
             [turn.role, turn.text, *before, [hashlib.sha256(part).hexdigest() for part in (*turn.pictures, *video)]]
         )
-    return hashlib.sha256(json.dumps([*dependencies, said], sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps([*dependencies, conversation], sort_keys=True).encode()).hexdigest()
 
 
 class ReplyCache:
-    """Keeps replies; for several threads and processes. A file is whole or not there, whenever a process is killed.
+    """Cache of replies on disk, for several threads and processes; files are written atomically.
 
     Args:
-        folder: Where; made when the first reply is kept.
+        folder: Folder of the cache; made with the first reply.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -59,16 +59,16 @@ class ReplyCache:
         self._writing = threading.Lock()
 
     def get(self, key: str) -> Reply | None:
-        """The reply kept under a key; None where there is none, or where its file is damaged."""
+        """Return the cached reply of a key; None where there is none, or its file is damaged."""
         try:
-            kept = parse_json((self.folder / f"{key}.json").read_bytes())
-            counts = {name: messages.tokens(kept.get(name)) for name in ("input_tokens", "output_tokens")}
-            return Reply(str(kept["text"]), bool(kept["refused"]), bool(kept["cut"]), **counts)
+            stored = parse_json((self.folder / f"{key}.json").read_bytes())
+            counts = {name: messages.tokens(stored.get(name)) for name in ("input_tokens", "output_tokens")}
+            return Reply(str(stored["text"]), bool(stored["refused"]), bool(stored["cut"]), **counts)
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
 
     def put(self, key: str, reply: Reply) -> None:
-        """Keep a reply.
+        """Store a reply.
 
         Raises:
             SetupError: The folder cannot be written.
@@ -82,9 +82,9 @@ class ReplyCache:
 
 
 THREADS = 4
-"""Questions in the air at once: hosted endpoints allow at least this, and a local one batches them."""
+"""Questions in parallel: hosted endpoints allow at least this, and a local one batches them."""
 GIVE_UP = 8
-"""Questions in a row without any reply after which the endpoint counts as gone: each was tried for half a minute."""
+"""Questions in a row without any reply after which the endpoint is given up; each was tried for half a minute."""
 
 Check = Callable[[dict[str, Any]], str | None]
 T = TypeVar("T")
@@ -94,14 +94,14 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class AskedQuestion(Generic[T]):
-    """Something to ask.
+    """A question to a model.
 
     Attributes:
-        about: Whatever tells the caller which question this is; it is handed back beside the answer.
+        about: The caller's key of the question; returned with the answer.
         turns: What is said.
         shape: JSON schema of the answer, an object at its root. Name it in the words too
             (:func:`vmmetrics.utils.endpoint.asking.in_words`): not every endpoint takes a schema.
-        check: What is wrong with an answer of that shape, in words for the model; None where nothing is.
+        check: Returns the fault of an answer of that shape as text for the model, or None.
         seed: Instead of the settings' seed: another seed is another question.
         temperature: Instead of the settings' temperature.
     """
@@ -118,16 +118,16 @@ class Client:
     """Asks a model behind an endpoint for JSON objects; nothing is asked, or paid for, twice. Safe for several threads.
 
     Args:
-        settings: Which model, and how it is asked.
-        folder: Where replies are kept; None takes ``replies`` beside the folder of weights.
-        max_cost: Most that may be spent, in the currency of the prices; None for no bound.
+        settings: The endpoint and its model.
+        folder: Folder of cached replies; None takes ``replies`` beside the folder of weights.
+        max_cost: Limit of the cost, in the currency of the prices; None for none.
         first_pause: Seconds before the second try of a request that failed.
 
     Attributes:
         ledger: Tokens and money so far; replies from the disk cost nothing.
 
     Raises:
-        SetupError: There is a bound on the cost but no prices.
+        SetupError: There is a cost limit without prices.
     """
 
     def __init__(
@@ -147,7 +147,7 @@ class Client:
         """Ask one question, again where the answer cannot be used.
 
         Returns:
-            The answer, or why there is none; an endpoint that cannot be reached is such a reason.
+            The answer, or the reason why there is none, such as an endpoint that cannot be reached.
 
         Raises:
             NoAnswerError: It is the :data:`GIVE_UP`-th in a row that could not be reached.
@@ -169,17 +169,17 @@ class Client:
         except NoAnswerError as error:
             self._silent += 1
             if self._silent >= GIVE_UP:
-                raise NoAnswerError(f"{self.settings.address} is gone: {error}") from error
+                raise NoAnswerError(f"{self.settings.address} no longer answers: {error}") from error
             return Answer(None, "unreachable", str(error))
         self._silent = 0
         return read_answer(reply, question.shape, question.check)
 
     def say(self, turns: Sequence[Turn], question: AskedQuestion[Any] | None = None, limit: int | None = None) -> Reply:
-        """Have a conversation answered, in free text but for a question; the reply is neither read nor asked for again.
+        """Return the reply to a conversation, in free text unless a question is given; it is not checked.
 
         Args:
             turns: What is said.
-            question: Whose shape, seed and temperature go along; None for free text.
+            question: Question whose schema, seed and temperature are sent; None for free text.
             limit: Tokens of the answer instead of the settings'.
 
         Raises:
@@ -189,9 +189,9 @@ class Client:
             CostLimitError: The request could go over the bound.
         """
         key = self._key(turns, question, limit)
-        kept = self._cache.get(key)
-        if kept is not None:
-            return kept
+        cached = self._cache.get(key)
+        if cached is not None:
+            return cached
         promised = self.ledger.promise(turns, limit)
         shape, seed, temperature = None, None, None
         if question is not None:
@@ -224,7 +224,7 @@ class Client:
     def work_through(
         self, work: Callable[[S], R], items: Iterable[S], threads: int = THREADS
     ) -> Generator[tuple[S, R]]:
-        """Do something with each item, several at once: for work that asks more than one question, one after another.
+        """Run a function on each item, several in parallel, for work that asks several questions in turn.
 
         Args:
             work: Asks by :meth:`ask`; called in threads of its own.
@@ -247,11 +247,11 @@ class Client:
                 self._endpoint.stopped.clear()
 
     def unanswered(self, questions: Iterable[AskedQuestion[T]]) -> Iterator[AskedQuestion[T]]:
-        """The questions whose first reply is not kept yet."""
+        """Return the questions whose first reply is not cached yet."""
         return (question for question in questions if self._cache.get(self._key(question.turns, question)) is None)
 
     def estimate(self, questions: Iterable[AskedQuestion[Any]], expected: int) -> messages.CostEstimate:
-        """What questions would take; those whose reply is kept take nothing.
+        """Estimate the tokens and cost of questions; cached replies cost nothing.
 
         Args:
             questions: All of them.
@@ -263,8 +263,8 @@ class Client:
         part = self.settings.part() | ({} if limit is None else {"tokens": limit})
         if question is None:
             return key_of(part, None, turns=turns)
-        given = {"seed": question.seed, "temperature": question.temperature}
-        part |= {name: value for name, value in given.items() if value is not None}
+        options = {"seed": question.seed, "temperature": question.temperature}
+        part |= {name: value for name, value in options.items() if value is not None}
         return key_of(part, dict(question.shape), turns=turns)
 
 

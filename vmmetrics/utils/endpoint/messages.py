@@ -1,4 +1,4 @@
-"""What is said to a model, and what comes back."""
+"""Messages to a model and its replies; settings, token counts and costs of an endpoint."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from vmmetrics.utils.web import LEAST_SECRET, count
 KEY_VARIABLE = "VMMETRICS_ENDPOINT_KEY"
 """Environment variable with the key of the endpoint: it is read there and written nowhere."""
 TIMEOUT = 180.0
-"""Seconds until a request that is not answered in full counts as lost, unless said otherwise."""
+"""Default seconds until a request without a complete answer counts as lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,23 +86,23 @@ class EndpointSettings:
 
     @property
     def address(self) -> str:
-        """Where requests go."""
+        """URL of the requests."""
         return self.url.rstrip("/") + "/chat/completions"
 
     def part(self) -> dict[str, Any]:
-        """What an answer depends on, ready for JSON: not the pace, the prices, or the key."""
+        """Return the settings that an answer depends on, ready for JSON: without pace, prices and key."""
         names = ("model", "tokens", "temperature", "seed")
         part = {"url": self.url.rstrip("/"), **{name: getattr(self, name) for name in names}}
         return part | ({"extra": dict(self.extra)} if self.extra else {})
 
     def cost(self, input_tokens: float, output_tokens: float) -> float | None:
-        """Price of so many tokens; None where prices are not known."""
+        """Return the price of so many tokens; None where prices are not known."""
         if self.input_price is None or self.output_price is None:
             return None
         return (input_tokens * self.input_price + output_tokens * self.output_price) / 1e6
 
     def key(self) -> str | None:
-        """The endpoint's key, from the environment; None where there is none.
+        """Return the endpoint's key, from the environment; None where there is none.
 
         Raises:
             SetupError: It holds what no header may; the library's own message would quote it.
@@ -161,7 +161,7 @@ _MOST_TOKENS = 10**9  # of one request; no model takes a thousandth of it
 
 
 class NoAnswerError(VMMetricsError):
-    """No answer could be had; another time it might."""
+    """No answer arrived; a later try may succeed."""
 
 
 class RejectedError(SetupError):
@@ -173,7 +173,7 @@ class TooLongError(RejectedError):
 
 
 class CostLimitError(VMMetricsError):
-    """The next request could cost more than is left; what was answered before is kept."""
+    """The next request could exceed the cost limit; earlier answers are stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,14 +193,14 @@ class Video:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One thing said: by us, with pictures or without, or by the model.
+    """One message: ours, with or without pictures, or the model's.
 
     Attributes:
         role: ``"system"``, ``"user"`` or ``"assistant"``.
-        text: The words.
+        text: Text of the message.
         pictures: JPEG files that go before them.
         video: A video that goes before them.
-        before: Words that go before the pictures.
+        before: Text before the pictures.
     """
 
     role: str
@@ -212,12 +212,12 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came back.
+    """Reply of a model.
 
     Attributes:
-        text: The words; empty where the model refused by other means.
-        refused: Whether the model, or a filter before it, refused.
-        cut: Whether the answer was cut off for its length.
+        text: Text; empty where the model refused by other means.
+        refused: True if the model, or a filter before it, refused.
+        cut: True if the answer was cut off for its length.
         input_tokens: Tokens that were sent, as the endpoint counts them; None where it does not say.
         output_tokens: Tokens of the answer, thinking included; None where it does not say.
     """
@@ -246,7 +246,7 @@ TURN_TOKENS = 4
 
 
 def estimated_tokens(turns: Sequence[Turn]) -> int:
-    """Tokens of a conversation, roughly.
+    """Return the tokens of a conversation, roughly.
 
     >>> estimated_tokens([Turn("user", "a" * 400)])
     104
@@ -257,14 +257,14 @@ def estimated_tokens(turns: Sequence[Turn]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class CostEstimate:
-    """What a run would take.
+    """Estimated tokens and cost of a run.
 
     Attributes:
-        requests: How many are not answered yet.
-        input_tokens: That they send, roughly.
-        output_tokens: That come back, by what the caller expects.
-        cost: Their price, or None where prices are not known.
-        most: Price if every answer took all the tokens it may; None likewise. Asking again is in neither.
+        requests: Number of requests not answered yet.
+        input_tokens: Estimated tokens that they send.
+        output_tokens: Expected tokens of the answers.
+        cost: Price, or None without prices.
+        most: Price if every answer took all the tokens it may, or None. Neither price includes asking again.
     """
 
     requests: int
@@ -274,7 +274,7 @@ class CostEstimate:
     most: float | None
 
     def __add__(self, other: CostEstimate) -> CostEstimate:
-        """Of both together."""
+        """Return the sum of both."""
         pairs = zip(astuple(self), astuple(other), strict=True)
         sums: list[Any] = [None if None in pair else sum(pair) for pair in pairs]
         return CostEstimate(*sums)
@@ -291,10 +291,10 @@ class CostEstimate:
 def estimate(
     settings: EndpointSettings, conversations: Iterable[Sequence[Turn]], expected: int, pictures: int = 0
 ) -> CostEstimate:
-    """What conversations would take.
+    """Estimate the tokens and cost of conversations.
 
     Args:
-        settings: With the prices.
+        settings: Settings with the prices.
         conversations: Those that are not answered yet.
         expected: Tokens of a usual answer.
         pictures: Tokens of the pictures that go with them.
@@ -306,19 +306,19 @@ def estimate(
 
 
 class Ledger:
-    """Counts tokens and money, and stops before a bound; for several threads.
+    """Counter of tokens and cost that stops at a limit; for several threads.
 
     Args:
-        settings: With the prices.
-        max_cost: Most that may be spent, in the currency of the prices; None for no bound.
+        settings: Settings with the prices.
+        max_cost: Limit of the cost, in the currency of the prices; None for none.
 
     Attributes:
         requests: Replies that were paid for.
-        input_tokens: Of them; estimated where the endpoint does not count.
-        output_tokens: Likewise.
+        input_tokens: Tokens sent; estimated where the endpoint does not count.
+        output_tokens: Tokens of the answers; estimated where the endpoint does not count.
 
     Raises:
-        SetupError: There is a bound but no prices, or it is no number.
+        SetupError: There is a limit without prices, or it is not a number.
     """
 
     def __init__(self, settings: EndpointSettings, max_cost: float | None = None) -> None:
@@ -334,7 +334,7 @@ class Ledger:
 
     @property
     def cost(self) -> float | None:
-        """What was spent, or None where prices are not known."""
+        """Cost so far, or None without prices."""
         return self._settings.cost(self.input_tokens, self.output_tokens)
 
     def __str__(self) -> str:
@@ -342,7 +342,7 @@ class Ledger:
         return f"{self.requests:,} replies, {self.input_tokens:,} tokens in and {self.output_tokens:,} out{cost}"
 
     def promise(self, turns: Sequence[Turn], limit: int | None = None) -> float:
-        """Set aside what a request can cost at most; ``limit``: tokens of the answer instead of the settings'.
+        """Reserve the most that a request can cost; ``limit`` replaces the settings' tokens of the answer.
 
         Returns:
             The sum, to be given back with :meth:`settle`.
@@ -362,7 +362,7 @@ class Ledger:
         return most
 
     def settle(self, promised: float, turns: Sequence[Turn], reply: Reply | None) -> None:
-        """Give back what was set aside, and count what came of it; None for a request that brought nothing."""
+        """Release a reservation and count the reply's tokens; None for a request without a reply."""
         with self._lock:
             self._promised -= promised
             if reply is None:

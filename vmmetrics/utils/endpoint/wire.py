@@ -1,4 +1,4 @@
-"""One conversation to an OpenAI-compatible endpoint and its reply: nothing but the standard library."""
+"""Client of the wire protocol of OpenAI-compatible endpoints, in pure standard library."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from vmmetrics.utils.endpoint.messages import (
 # Waiting: requests kept apart in time, and pauses that end where everything is stopped.
 
 _NAP = 0.1
-"""Seconds: how soon a pause notices that everything is stopped."""
+"""Seconds after which a pause checks for a stop."""
 
 
 def rest(seconds: float, stopped: threading.Event) -> None:
@@ -58,10 +58,10 @@ class Pace:
             return
         with self._lock:  # each takes a moment of its own, and sleeps until it without holding up who takes the next
             now = time.monotonic()
-            mine = max(now, self._next)
-            self._next = mine + 60 / self.per_minute
-        if mine > now:
-            rest(mine - now, stopped)
+            due = max(now, self._next)
+            self._next = due + 60 / self.per_minute
+        if due > now:
+            rest(due - now, stopped)
 
 
 TRIES = 6
@@ -71,17 +71,17 @@ FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 60.0
 """Seconds that an endpoint may ask us to wait; beyond that the request fails and is tried again in the next run."""
 PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
-"""Statuses that may pass: too many requests, timeouts, servers that are down or overloaded."""
+"""Statuses worth another try: too many requests, timeouts, servers that are down or overloaded."""
 OPTIONAL: Mapping[str, tuple[str, ...]] = {
     "response_format": ("response_format", "json_schema", "structured output"),
     "max_tokens": ("max_tokens",),
     "temperature": ("temperature",),
     "seed": ("seed",),
 }
-"""What not every endpoint knows, and the words by which one complains of it. It is then asked without schema (the words
-of the question have to do), by the newer name of the bound on tokens, at its own temperature, or unseeded."""
+"""Optional fields of a request, and words in errors about them. The request is then sent without the schema (the
+question has it as text), with the newer name of the token limit, at the endpoint's temperature, or without a seed."""
 REJECTING = frozenset({400, 413, 422})
-"""Statuses that are about this one request: too long, a picture too many, an option that is not known."""
+"""Statuses that concern this one request: too long, too many pictures, an unknown option."""
 LENGTHS = re.compile(
     r"context (?:length|window|size)|(?:input|prompt|model|sequence) (?:length|len)\b|too (?:large|long|many)|exceed"
     r"|at most \d|reduce the length",
@@ -116,11 +116,11 @@ class Endpoint:
     Most callers want :class:`vmmetrics.utils.endpoint.client.Client`, which also keeps, counts and checks the replies.
 
     Args:
-        settings: Which, and how it is asked.
+        settings: The endpoint and its model.
         first_pause: Seconds before the second try.
 
     Attributes:
-        stopped: Set it, and what waits for its turn or for another try gives up at once; nothing more is sent.
+        stopped: Event that ends all waiting requests at once; nothing more is sent.
     """
 
     def __init__(self, settings: EndpointSettings, first_pause: float = FIRST_PAUSE) -> None:
@@ -139,10 +139,10 @@ class Endpoint:
         temperature: float | None = None,
         limit: int | None = None,
     ) -> Reply:
-        """Have a conversation answered; what may pass is tried again.
+        """Return the reply to a conversation; passing failures are tried again.
 
         Args:
-            turns: What was said so far.
+            turns: The conversation so far.
             shape: JSON schema of the answer, an object at its root; None for free text.
             seed: Instead of the settings' seed.
             temperature: Instead of the settings' temperature.
@@ -154,10 +154,10 @@ class Endpoint:
             SetupError: It takes none, or not from us.
         """
         body = self._body(turns, shape)
-        given = {"seed": seed, "temperature": temperature, "max_tokens": limit}
-        body |= {name: value for name, value in given.items() if value is not None}
+        options = {"seed": seed, "temperature": temperature, "max_tokens": limit}
+        body |= {name: value for name, value in options.items() if value is not None}
         pause = self._first_pause
-        why = ""
+        reason = ""
         for attempt in range(TRIES):
             if attempt:
                 rest(pause, self.stopped)
@@ -165,10 +165,10 @@ class Endpoint:
             try:
                 return self._request(body)
             except _PassingError as error:
-                why = str(error)
+                reason = str(error)
                 if error.pause is not None:
                     pause = max(pause, error.pause)
-        raise NoAnswerError(f"no answer in {TRIES} tries: {why}")
+        raise NoAnswerError(f"no answer in {TRIES} tries: {reason}")
 
     def _request(self, body: Mapping[str, Any]) -> Reply:
         unknown = self._unknown  # what the endpoint complained of before
@@ -195,8 +195,8 @@ class Endpoint:
         try:
             return _reply(data, key)
         except web.MALFORMED as error:
-            why = f"no completion came back ({type(error).__name__}) but: {web.quoted(data, key)}"
-            raise _PassingError(why) from error
+            reason = f"no completion came back ({type(error).__name__}) but: {web.quoted(data, key)}"
+            raise _PassingError(reason) from error
 
     def _body(self, turns: Sequence[Turn], shape: Mapping[str, Any] | None) -> dict[str, Any]:
         body: dict[str, Any] = {
@@ -204,34 +204,34 @@ class Endpoint:
             "messages": [_message(turn) for turn in turns],
             "max_tokens": self.settings.tokens,
         }
-        given = {"temperature": self.settings.temperature, "seed": self.settings.seed}
-        body |= {name: value for name, value in given.items() if value is not None}
+        options = {"temperature": self.settings.temperature, "seed": self.settings.seed}
+        body |= {name: value for name, value in options.items() if value is not None}
         if shape is not None:
-            named = {"name": "answer", "strict": True, "schema": shape}
-            body["response_format"] = {"type": "json_schema", "json_schema": named}
+            schema = {"name": "answer", "strict": True, "schema": shape}
+            body["response_format"] = {"type": "json_schema", "json_schema": schema}
         return body | dict(self.settings.extra)
 
     def _failed(self, error: urllib.error.HTTPError, sent: Mapping[str, Any], key: str | None) -> Reply:
-        """Raise what an error status means; a filter's is a refusal."""
+        """Raise the error of a status; a filter's is a refusal."""
         with error:
             try:
-                said = web.quoted(error.read(web.SCANNED + 1), key)
+                text = web.quoted(error.read(web.SCANNED + 1), key)
             except web.MALFORMED:
-                said = ""
+                text = ""
         if error.code in PASSING:
-            raise _PassingError(f"status {error.code}: {said}", _seconds(error.headers.get("Retry-After")))
+            raise _PassingError(f"status {error.code}: {text}", _seconds(error.headers.get("Retry-After")))
         # of what this request had in it: another thread may have learned the same since
-        unknown = {name for name, words in OPTIONAL.items() if name in sent and any(w in said.lower() for w in words)}
-        long = error.code in REJECTING and LENGTHS.search(said) is not None
+        unknown = {name for name, words in OPTIONAL.items() if name in sent and any(w in text.lower() for w in words)}
+        long = error.code in REJECTING and LENGTHS.search(text) is not None
         unknown -= {"max_tokens"} if long else set()
-        if error.code in REJECTING and any(word in said.lower() for word in FILTERED):
+        if error.code in REJECTING and any(word in text.lower() for word in FILTERED):
             return Reply("", refused=True)
         if error.code in REJECTING and unknown:
             self._unknown |= unknown
-            raise _PassingError(f"status {error.code}: {said}")
+            raise _PassingError(f"status {error.code}: {text}")
         hint = f"; set the key in {self.settings.key_variable}" if error.code in (401, 403) else ""
         kind = TooLongError if long else RejectedError if error.code in REJECTING else SetupError
-        raise kind(f"The model at {self.settings.address} answered with status {error.code}: {said}{hint}")
+        raise kind(f"The model at {self.settings.address} answered with status {error.code}: {text}{hint}")
 
 
 def _message(turn: Turn) -> dict[str, Any]:
@@ -245,13 +245,13 @@ def _message(turn: Turn) -> dict[str, Any]:
 
 
 def _part(name: str, kind: str, data: bytes) -> dict[str, Any]:
-    """A file as part of a message; videos in the form of vLLM and SGLang, whom others follow."""
+    """Return a file as part of a message; videos in the form of vLLM and SGLang, which others use."""
     url = f"data:{kind};base64,{base64.b64encode(data).decode()}"
     return {"type": f"{name}_url", f"{name}_url": {"url": url}}
 
 
 def _reply(data: bytes, key: str | None) -> Reply:
-    """Read a completion; whatever error that raises, it is none, or not whole."""
+    """Read a completion; any error means that it is not one, or incomplete."""
     body = json.loads(data)
     choice = body["choices"][0]
     message = choice["message"]
@@ -273,14 +273,14 @@ def _reply(data: bytes, key: str | None) -> Reply:
 
 
 def _seconds(header: str | None) -> float | None:
-    """Seconds of a ``Retry-After`` (number or date), at most what we are willing to wait; None where it has none."""
+    """Return the seconds of a ``Retry-After`` (number or date), at most :data:`LONGEST_PAUSE`; None for other text."""
     if header is None:
         return None
     try:
-        wanted = float(header)
+        pause = float(header)
     except ValueError:
         try:
-            wanted = parsedate_to_datetime(header).timestamp() - time.time()
+            pause = parsedate_to_datetime(header).timestamp() - time.time()
         except web.MALFORMED:  # a year 1, for one, overflows
             return None
-    return min(max(wanted, 0.0), LONGEST_PAUSE)
+    return min(max(pause, 0.0), LONGEST_PAUSE)

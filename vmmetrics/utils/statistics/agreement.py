@@ -2,7 +2,7 @@
 
 Shrout and Fleiss, Psychological Bulletin 1979: clips and raters both random, agreement absolute, ICC(2,1) for one
 rating and ICC(2,k) for the mean of k. The variances of clips, raters and rest are Henderson's (Biometrics 1953, method
-1): four sums of squares held against their expectations. With every rating there these are the mean squares of the
+1): four sums of squares equated with their expectations. With every rating there these are the mean squares of the
 analysis of variance, and both figures are exactly Shrout and Fleiss's; with some missing they use all there are.
 """
 
@@ -26,7 +26,7 @@ from vmmetrics.utils.statistics.bootstrap import Statistic, mean_of_defined, quo
 
 
 def alpha_statistic(ratings: FloatArray) -> Statistic:
-    """α as a statistic of weighted clips.
+    """Return α as a statistic of weighted clips.
 
     Args:
         ratings: (N, R), NaN where a rater said nothing.
@@ -64,14 +64,14 @@ def alpha_statistic(ratings: FloatArray) -> Statistic:
 def _of_squares(
     counts: csr_array, sizes: FloatArray, weights: FloatArray, marginal: FloatArray, positions: FloatArray
 ) -> FloatArray:
-    """α with squared differences of the values' positions.
+    """Return α with squared differences of the values' positions.
 
     Args:
         counts: (N, V) times each value was given to each clip.
         sizes: (N,) ratings of each clip.
         weights: (B, N).
         marginal: (B, V) weighted number of ratings of each value.
-        positions: (B, V) where each value stands, in each weighting.
+        positions: (B, V) position of each value in each weighting.
     """
     sums, squares = (counts @ positions.T).T, (counts @ (positions**2).T).T  # (B, N)
     observed = (weights * 2 * (sizes * squares - sums**2) / (sizes - 1)).sum(axis=1)
@@ -93,15 +93,15 @@ _SHARE_ROUNDING = 1e-12  # of shares that sum to 1
 
 
 def are_categories(ratings: FloatArray) -> bool:
-    """Whether ratings are steps of a scale: at most 11 distinct values, whole or each used twice on average."""
-    given = ratings[~np.isnan(ratings)]
-    steps = np.unique(given)
-    whole = bool(np.all(steps == np.round(steps)))
-    return steps.size <= MAX_CATEGORIES and (whole or given.size >= 2 * steps.size)
+    """Return True if ratings are steps of a scale: at most 11 distinct values, whole or each used twice on average."""
+    rated = ratings[~np.isnan(ratings)]
+    steps = np.unique(rated)
+    integral = bool(np.all(steps == np.round(steps)))
+    return steps.size <= MAX_CATEGORIES and (integral or rated.size >= 2 * steps.size)
 
 
 def cohen_statistic(ratings: FloatArray) -> Statistic:
-    """Cohen's κ, plain and with quadratic weights, each as the mean over the pairs of raters that have one.
+    """Return Cohen's κ, plain and with quadratic weights, each as the mean over the pairs of raters that have one.
 
     Args:
         ratings: (N, R) categories, NaN where a rater said nothing.
@@ -115,22 +115,22 @@ def cohen_statistic(ratings: FloatArray) -> Statistic:
         both = ~np.isnan(first) & ~np.isnan(second)
         if both.any():
             one, other = first[both], second[both]
-            given = [one[:, None] == values, other[:, None] == values]
+            indicators = [one[:, None] == values, other[:, None] == values]
             # (n, 2V + 3) what κ sums over clips: each rater's values, agreement, squared difference and 1
-            columns = np.column_stack([*given, one == other, (one - other) ** 2, np.ones(one.size)])
+            columns = np.column_stack([*indicators, one == other, (one - other) ** 2, np.ones(one.size)])
             pairs.append((both, columns.astype(np.float64)))
 
     def statistic(weights: FloatArray) -> FloatArray:
-        found = np.full((len(weights), len(pairs), 2), np.nan)
+        kappas = np.full((len(weights), len(pairs), 2), np.nan)
         for number, (both, columns) in enumerate(pairs):
-            found[:, number] = _pair_kappas(weights[:, both] @ columns, values)
-        return mean_of_defined(found, axis=1)
+            kappas[:, number] = _pair_kappas(weights[:, both] @ columns, values)
+        return mean_of_defined(kappas, axis=1)
 
     return statistic
 
 
 def _pair_kappas(sums: FloatArray, values: FloatArray) -> FloatArray:
-    """(B, 2) plain and weighted κ from (B, 2V + 3) sums, NaN where the pair has no clip."""
+    """Return (B, 2) plain and weighted κ from (B, 2V + 3) sums, NaN where the pair has no clip."""
     clips = sums[:, -1:]
     shares = quotient(sums, clips)  # none in common: no κ
     first, second = shares[:, : values.size], shares[:, values.size : -3]
@@ -141,7 +141,7 @@ def _pair_kappas(sums: FloatArray, values: FloatArray) -> FloatArray:
 
 
 def fleiss_statistic(ratings: FloatArray) -> Statistic:
-    """Fleiss' κ of clips that all have the same number of ratings, at least two, no matter whose.
+    """Return Fleiss' κ of clips that all have the same number of ratings, at least two, no matter whose.
 
     Args:
         ratings: (N, R) categories, the same number of them in every row.
@@ -164,7 +164,7 @@ def fleiss_statistic(ratings: FloatArray) -> Statistic:
 
 
 def _beyond_chance(observed: FloatArray, expected: FloatArray) -> FloatArray:
-    """1 − observed / expected disagreement, NaN where chance would leave none."""
+    """Return 1 − observed / expected disagreement, NaN where chance would leave none."""
     return 1 - quotient(observed, expected, _SHARE_ROUNDING)
 
 
@@ -172,7 +172,7 @@ _COUNT_ROUNDING = 1e-9  # counts differ by 1 or not at all
 
 
 def icc_statistic(ratings: FloatArray) -> Statistic:
-    """ICC(2,1) and ICC(2,k) as statistics of weighted clips; k is the (harmonic) mean number of ratings of a clip.
+    """Return ICC(2,1) and ICC(2,k) as statistics of weighted clips; k is the harmonic mean of ratings per clip.
 
     Args:
         ratings: (N, R), NaN where a rater said nothing.
@@ -181,18 +181,18 @@ def icc_statistic(ratings: FloatArray) -> Statistic:
         (B, N) weights to (B, 2); NaN where clips and raters cannot be told apart: one rater, one clip, every clip rated
         once or by raters of its own, or no rating that differs.
     """
-    there = ~np.isnan(ratings)
-    rated = there.any(axis=1)
-    there = there[rated].astype(np.float64)
+    present = ~np.isnan(ratings)
+    rated = present.any(axis=1)
+    present = present[rated].astype(np.float64)
     filled = np.nan_to_num(ratings[rated])
-    if there.sum():
-        filled = (filled - filled.sum() / there.sum()) * there  # about their mean: no digits lost in the squares
-    sizes = there.sum(axis=1)
+    if present.sum():
+        filled = (filled - filled.sum() / present.sum()) * present  # about their mean: no digits lost in the squares
+    sizes = present.sum(axis=1)
     sums = filled.sum(axis=1)
 
     def statistic(weights: FloatArray) -> FloatArray:
         taken = weights[:, rated]
-        by_rater, rater_sums = taken @ there, taken @ filled
+        by_rater, rater_sums = taken @ present, taken @ filled
         clips, total = taken.sum(axis=1), taken @ sizes
         raters = (by_rater > 0).sum(axis=1)
         of_all = taken @ (filled**2).sum(axis=1)
@@ -215,10 +215,10 @@ def icc_statistic(ratings: FloatArray) -> Statistic:
 
 
 def _over(over: FloatArray, under: FloatArray) -> FloatArray:
-    """``over / under`` where the count ``under`` is above 0, else NaN."""
+    """Return ``over / under`` where the count ``under`` is above 0, else NaN."""
     return quotient(over, under, _COUNT_ROUNDING)
 
 
 def _share(part: FloatArray, whole: FloatArray) -> FloatArray:
-    """``part / whole``, NaN where ``whole`` is not above 0."""
+    """Return ``part / whole``, NaN where ``whole`` is not above 0."""
     return np.where(np.isnan(part), np.nan, ratio(part, np.nan_to_num(whole)))

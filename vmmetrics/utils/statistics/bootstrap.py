@@ -1,4 +1,4 @@
-"""Intervals by drawing prompts: clips made from one prompt are alike, so the prompt is the unit that is drawn.
+"""Cluster bootstrap over prompts: clips of one prompt are alike, so prompts are resampled.
 
 Percentile bootstrap (Efron, Annals of Statistics 1979) over clusters (Field and Welsh, JRSS B 2007): as many prompts as
 there are, drawn with replacement, each bringing all its clips. A clip without a prompt is its own.
@@ -27,7 +27,7 @@ FEW_PROMPTS = 5
 """Below so many prompts a bootstrap sample can take under 126 values (35 with four): the interval is called rough."""
 
 _CACHED = 131_072  # multiplicities handed out at a time, 1 MB: what suits the cache of a core
-_HELD = 4_000_000  # multiplicities held at a time, 32 MB
+_BLOCK_SIZE = 4_000_000  # multiplicities held at a time, 32 MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Estimate:
         high: Upper end.
         p: Two-sided p value of no association (of a difference: of no difference), None where none is defined.
         n: How many clips (pairs, groups) it rests on.
-        note: Why there is no value, or no interval; None where there is nothing to say.
+        note: Reason why there is no value or no interval, or None.
     """
 
     value: float | None
@@ -57,7 +57,7 @@ class Estimate:
 
 
 def prompt_codes(prompts: Sequence[str]) -> tuple[IntArray, int]:
-    """(N,) number of each clip's prompt, prompts in the order of their names, and how many prompts there are.
+    """Return (N,) number of each clip's prompt, prompts in the order of their names, and how many prompts there are.
 
     >>> prompt_codes(["b", "a", "b"])
     (array([1, 0, 1]), 2)
@@ -67,14 +67,14 @@ def prompt_codes(prompts: Sequence[str]) -> tuple[IntArray, int]:
 
 
 def prompt_draws(count: int, resamples: int, seed: int) -> Iterator[IntArray]:
-    """How often each of so many prompts is in each bootstrap sample: (count,) each time, summing to ``count``."""
+    """Yield the multiplicities of ``count`` prompts in each bootstrap sample: (count,) int64, summing to ``count``."""
     rng = np.random.default_rng(seed)
     for _ in range(resamples if count else 0):
         yield np.bincount(rng.integers(count, size=count), minlength=count)
 
 
 def draws(prompts: Sequence[str], resamples: int = RESAMPLES, seed: int = SEED) -> Iterator[IntArray]:
-    """How often each clip is in each bootstrap sample of prompts.
+    """Yield the multiplicity of each clip in each bootstrap sample of prompts.
 
     The same prompts and seed give the same samples, which pairs the samples of all metrics; the order of the clips does
     not matter.
@@ -95,13 +95,13 @@ def draws(prompts: Sequence[str], resamples: int = RESAMPLES, seed: int = SEED) 
 def draw_blocks(
     prompts: Sequence[str], resamples: int = RESAMPLES, seed: int = SEED, cells: int = _CACHED
 ) -> Iterator[IntArray]:
-    """The samples of :func:`draws`, at most ``cells`` multiplicities at a time: (B, N)."""
+    """Return the samples of :func:`draws`, at most ``cells`` multiplicities at a time: (B, N)."""
     return _stacked(draws(prompts, resamples, seed), max(1, cells // max(1, len(prompts))))
 
 
 def prompt_blocks(count: int, resamples: int = RESAMPLES, seed: int = SEED) -> Iterator[FloatArray]:
-    """The samples of :func:`prompt_draws`, many at a time, to be multiplied by sums over prompts: (B, count)."""
-    for block in _stacked(prompt_draws(count, resamples, seed), max(1, _HELD // max(1, count))):
+    """Yield the samples of :func:`prompt_draws`, many at a time, to be multiplied by sums over prompts: (B, count)."""
+    for block in _stacked(prompt_draws(count, resamples, seed), max(1, _BLOCK_SIZE // max(1, count))):
         yield block.astype(np.float64)
 
 
@@ -111,7 +111,7 @@ def _stacked(drawn: Iterator[IntArray], rows: int) -> Iterator[IntArray]:
 
 
 def percentile_interval(values: FloatArray, tail: float = (1 - CONFIDENCE) / 2) -> tuple[float | None, float | None]:
-    """Interval of a statistic from its values in bootstrap samples.
+    """Return the interval of a statistic from its values in bootstrap samples.
 
     Args:
         values: (R,) values, NaN where a sample does not define one.
@@ -120,15 +120,15 @@ def percentile_interval(values: FloatArray, tail: float = (1 - CONFIDENCE) / 2) 
     Returns:
         Lower and upper end; None for both where under half of the samples define a value.
     """
-    known = values[~np.isnan(values)]
-    if known.size == 0 or known.size < values.size / 2:
+    defined = values[~np.isnan(values)]
+    if defined.size == 0 or defined.size < values.size / 2:
         return None, None
-    low, high = np.quantile(known, [tail, 1 - tail])
+    low, high = np.quantile(defined, [tail, 1 - tail])
     return float(low), float(high)
 
 
 def two_sided_p(values: FloatArray) -> float | None:
-    """A p value of no association (no difference) from a statistic's values in bootstrap samples.
+    """Return a p value of no association (no difference) from a statistic's values in bootstrap samples.
 
     Twice the smaller of the shares of samples on either side of 0, the found sample counted in both: below 0.05 where
     the 95 % interval leaves out 0. Never below 2 / (samples + 1).
@@ -142,15 +142,15 @@ def two_sided_p(values: FloatArray) -> float | None:
     >>> round(two_sided_p(np.arange(1.0, 1000.0)), 4)
     0.002
     """
-    known = values[~np.isnan(values)]
-    if known.size == 0 or known.size < values.size / 2:
+    defined = values[~np.isnan(values)]
+    if defined.size == 0 or defined.size < values.size / 2:
         return None
-    smaller = min(int((known <= 0).sum()), int((known >= 0).sum()))
-    return min(1.0, 2 * (smaller + 1) / (known.size + 1))
+    smaller = min(int((defined <= 0).sum()), int((defined >= 0).sum()))
+    return min(1.0, 2 * (smaller + 1) / (defined.size + 1))
 
 
 def interval_note(prompts: int) -> str | None:
-    """What has to be said about an interval over so many prompts; None where nothing has.
+    """Return a warning about an interval over few prompts, or None.
 
     >>> interval_note(1)
     'no interval: there is a single prompt, and prompts are what is resampled'
@@ -163,7 +163,7 @@ def interval_note(prompts: int) -> str | None:
 
 
 def bootstrapped(value: float, values: FloatArray, *, n: int, prompts: int, p: float | None = None) -> Estimate:
-    """An estimate with its percentile interval, or the note why it has none.
+    """Return an estimate with its percentile interval, or the note why it has none.
 
     Args:
         value: The statistic of the sample itself.
@@ -191,7 +191,7 @@ Statistic = Callable[[FloatArray], FloatArray]
 
 
 def sampled(statistic: Statistic, prompts: Sequence[str], resamples: int, seed: int) -> tuple[FloatArray, FloatArray]:
-    """Values of the sample itself, (S,), and of the bootstrap samples, (R, S).
+    """Return the values of the sample itself, (S,), and of the bootstrap samples, (R, S).
 
     Args:
         statistic: The statistics.
@@ -199,70 +199,72 @@ def sampled(statistic: Statistic, prompts: Sequence[str], resamples: int, seed: 
         resamples: R.
         seed: Of the samples.
     """
-    found = statistic(np.ones((1, len(prompts))))[0]
+    observed = statistic(np.ones((1, len(prompts))))[0]
     # one prompt is drawn as itself each time: nothing to learn from it
     several = len(set(prompts)) > 1
-    blocks = draw_blocks(prompts, resamples if several else 0, seed, _HELD // 2)
+    blocks = draw_blocks(prompts, resamples if several else 0, seed, _BLOCK_SIZE // 2)
     parts = [statistic(block.astype(np.float64)) for block in blocks]
-    return found, np.concatenate(parts) if parts else np.empty((0, found.size))
+    return observed, np.concatenate(parts) if parts else np.empty((0, observed.size))
 
 
 def estimate(
-    found: float, values: FloatArray, prompts: Sequence[str], undefined: str, n: int | None = None
+    observed: float, values: FloatArray, prompts: Sequence[str], undefined: str, n: int | None = None
 ) -> Estimate:
-    """One of the statistics of :func:`sampled` as an estimate.
+    """Return one of the statistics of :func:`sampled` as an estimate.
 
     Args:
-        found: Value of the sample itself; NaN where it is not defined.
+        observed: Value of the sample itself; NaN where it is not defined.
         values: (R,) values of the bootstrap samples.
         prompts: (N,) prompt of each clip.
-        undefined: What to say where the value is not defined.
-        n: What the estimate counts, if not clips.
+        undefined: Note where the value is not defined.
+        n: Number that the estimate rests on, if not clips.
     """
     n = len(prompts) if n is None else n
-    if np.isnan(found):
+    if np.isnan(observed):
         return Estimate(None, n=n, note=undefined)
-    return bootstrapped(float(found), values, n=n, prompts=len(set(prompts)))
+    return bootstrapped(float(observed), values, n=n, prompts=len(set(prompts)))
 
 
 def finite(values: FloatArray) -> FloatArray:
-    """The same with NaN, which stands for missing, in place of infinities, which no rank or mean can hold."""
+    """Replace infinities by NaN (missing), as they have no rank or mean."""
     cleared: FloatArray = np.where(np.isfinite(values), values, np.nan)
     return cleared
 
 
 def mean_of_defined(values: FloatArray, axis: int = -1) -> FloatArray:
-    """The means over an axis without their NaN; NaN where there is nothing else."""
-    there = ~np.isnan(values)
-    counts = there.sum(axis=axis)
-    means: FloatArray = np.where(counts > 0, np.where(there, values, 0).sum(axis=axis) / np.maximum(counts, 1), np.nan)
+    """Return the means over an axis without their NaN; NaN where there is nothing else."""
+    defined = ~np.isnan(values)
+    counts = defined.sum(axis=axis)
+    means: FloatArray = np.where(
+        counts > 0, np.where(defined, values, 0).sum(axis=axis) / np.maximum(counts, 1), np.nan
+    )
     return means
 
 
 def alike(columns: FloatArray) -> list[IntArray]:
-    """Groups of columns of (N, K) that are NaN in the same rows, which can share their bootstrap samples."""
+    """Return groups of columns of (N, K) that are NaN in the same rows, which can share their bootstrap samples."""
     _, group = np.unique(np.isnan(columns), axis=1, return_inverse=True)
     group = group.ravel()
     return [np.flatnonzero(group == number) for number in range(group.max(initial=-1) + 1)]
 
 
 def with_note(figure: Estimate, note: str | None) -> Estimate:
-    """The estimate with this said as well; None says nothing."""
+    """Return the estimate with a further note; None adds nothing."""
     if note is None:
         return figure
     return replace(figure, note=note if figure.note is None else f"{figure.note}; {note}")
 
 
 def ratio(over: FloatArray, under: FloatArray) -> FloatArray:
-    """``over / under``, NaN where ``under`` is 0 up to rounding; sums of squares are above 0 otherwise."""
+    """Return ``over / under``, NaN where ``under`` is 0 up to rounding; sums of squares are above 0 otherwise."""
     return quotient(over, under, _ROUNDING * (1.0 + np.abs(over)))
 
 
 def quotient(over: FloatArray, under: FloatArray, least: float | FloatArray = 0.0) -> FloatArray:
-    """``over / under``, NaN where ``under`` is not above ``least``."""
+    """Return ``over / under``, NaN where ``under`` is not above ``least``."""
     shape = np.broadcast_shapes(np.shape(over), np.shape(under))
-    found: FloatArray = np.divide(over, under, out=np.full(shape, np.nan), where=under > least)
-    return found
+    ratio: FloatArray = np.divide(over, under, out=np.full(shape, np.nan), where=under > least)
+    return ratio
 
 
 _ROUNDING = 1e-12  # a sum of squares of equal numbers comes out at about 1e-16 of its terms

@@ -76,10 +76,10 @@ class Strengths:
     Attributes:
         items: Names, N of them.
         strength: (N,) centred per component, in log odds; NaN for a item without comparisons.
-        error: (N,) standard errors; NaN likewise.
-        graph: What the comparisons connect.
+        error: (N,) standard errors; NaN for an item without comparisons.
+        graph: Graph of the comparisons.
         covariance: Per component of at least two items, the covariance of its centred strengths, in order of items.
-        pairs: What was fitted.
+        pairs: Comparisons that were fitted.
         model: The tie model; Davidson's at τ = −∞ where there are no ties.
         tau: The tie parameter.
         tau_error: Its standard error, NaN where there are no ties.
@@ -101,11 +101,11 @@ class Strengths:
 
     @property
     def has_ties(self) -> bool:
-        """Whether any comparison ended in a tie."""
+        """True if any comparison ended in a tie."""
         return math.isfinite(self.tau)
 
     def differences(self) -> Floats:
-        """(P,) fitted strength differences of the pairs."""
+        """Return (P,) fitted strength differences of the pairs."""
         return self.strength[self.pairs.first] - self.strength[self.pairs.second]
 
 
@@ -157,7 +157,7 @@ def fit_strengths(
     tie_share = float(pairs.counts[:, TIE].sum() / total)
     if tie_share == 1:
         raise SetupError(
-            "Every comparison is a tie: no item can be told from another, and the tie parameter is endless"
+            "Every comparison is a tie: items cannot be ranked, and the tie parameter has no finite estimate"
         )
     graph = build_win_graph(len(items), *pairs)
     if prior_sd is None and not graph.has_maximum:
@@ -168,7 +168,7 @@ def fit_strengths(
 
 
 def explain_no_maximum(graph: WinGraph, items: Sequence[str]) -> str:
-    """Why the likelihood has no maximum, in words."""
+    """Return the reason why the likelihood has no maximum."""
     if not graph.loose_components:
         return (
             "The likelihood has no maximum: no cycle of comparisons has more wins than ties, so strengths and tie "
@@ -212,13 +212,13 @@ class _Fit:
                 break  # no better number can be represented
             value = new
         else:
-            raise SetupError(f"The fit of {self.model.name} did not settle in {_MAX_STEPS} steps")
+            raise SetupError(f"The fit of {self.model.name} did not converge in {_MAX_STEPS} steps")
         component = self.graph.component
         beta -= (np.bincount(component, beta) / np.bincount(component))[component]
         return self._result(items, beta, tau)
 
     def log_likelihood(self, beta: Floats, tau: float) -> float:
-        """Logarithm of the likelihood, without the prior."""
+        """Return the logarithm of the likelihood, without the prior."""
         log_p = self.model.log_probabilities(self._differences(beta), tau)
         counts = self.pairs.counts
         return float(np.sum(np.where(counts > 0, counts * np.where(counts > 0, log_p, 0), 0)))
@@ -235,7 +235,7 @@ class _Fit:
         return np.asarray(np.bincount(first, values, self.size) - np.bincount(second, values, self.size))
 
     def _laplacian(self, weights: Floats) -> csc_array | Floats:
-        """Information about β: the Laplacian of the graph with these weights, (N, N), sparse for many items."""
+        """Return the (N, N) information about β: the Laplacian of the weighted graph, sparse for many items."""
         first, second = self.pairs.first, self.pairs.second
         diagonal = np.bincount(first, weights, self.size) + np.bincount(second, weights, self.size)
         shape = (self.size, self.size)
@@ -247,7 +247,7 @@ class _Fit:
         return (diags_array(diagonal) + off + off.T).tocsc()
 
     def _newton(self, beta: Floats, tau: float) -> tuple[Floats, float, float]:
-        """Newton's step in β and τ, and its squared length in standard errors."""
+        """Return Newton's step in β and τ, and its squared length in standard errors."""
         slopes = self._derivatives(beta, tau)
         gradient = self._spread(slopes.d) - self.precision * beta
         solve = self._solver(-slopes.d_d)
@@ -310,12 +310,12 @@ class _Fit:
             error[inside] = np.sqrt(np.diag(matrix))
         strength = np.where(np.isnan(error), math.nan, beta)
         tau_error = left**-0.5 if self.free_tau else math.nan
-        how = (self.pairs, self.model, tau, tau_error, self.prior_sd, self.log_likelihood(beta, tau))
-        return Strengths(items, strength, error, self.graph, covariance, *how)
+        fitted = (self.pairs, self.model, tau, tau_error, self.prior_sd, self.log_likelihood(beta, tau))
+        return Strengths(items, strength, error, self.graph, covariance, *fitted)
 
 
 def centred_inverse(laplacian: Floats, precision: float) -> Floats:
-    """Covariance of the centred strengths of one component from its (n, n) information.
+    """Return the covariance of the centred strengths of one component from its (n, n) information.
 
     The Laplacian L has the constant vector as its only null direction: (L + 11'/n)⁻¹ = L⁺ + 11'/n, and L⁺ is the
     covariance. A prior adds its precision to L; the inverse is then centred on both sides.

@@ -1,7 +1,7 @@
-"""Pearson and Spearman of a sample, of its bootstrap samples, and what the pair of them says against chance.
+"""Pearson, Spearman and Kendall correlations with bootstrap intervals and p values.
 
 Interval and p value come from one standard error, so that they never contradict each other: the standard deviation
-that Fisher's transform of the correlation has in bootstrap samples of prompts, held against Student's t with P − 2
+that Fisher's transform of the correlation has in bootstrap samples of prompts, with Student's t with P − 2
 degrees of freedom, P prompts. Share of simulated studies (400 each; four models, three raters, half of the variance the
 prompt's, true ρ of 0.1 to 0.2 and of 0.5 to 0.6) whose interval holds the truth, per cent, with that of percentiles:
 
@@ -31,7 +31,7 @@ from vmmetrics.utils.statistics.bootstrap import Estimate, Statistic, interval_n
 from vmmetrics.utils.statistics.ranks import code, weighted_spearman
 
 LEAST_CLIPS = 3
-"""Two clips always lie on a line: below three a correlation says nothing."""
+"""Fewest clips of a correlation, as two always lie on a line."""
 _NEAR_ONE = 1 - 1e-6  # Fisher's transform of ±1 is infinite; samples in perfect order count as this
 _ROUNDING = 1e-13  # a variance below this part of the mean square is what rounding leaves of a constant
 _SAME = 1e-12  # correlations that differ by less differ by rounding alone
@@ -39,7 +39,7 @@ _THREADED = 20_000  # clips from which a second thread earns more than it costs
 
 
 def why_undefined(scores: FloatArray, ratings: FloatArray) -> str | None:
-    """Why two variables without NaN have no correlation, in words; None where they have one.
+    """Return the reason why two variables without NaN have no correlation; None if they have one.
 
     >>> why_undefined(np.array([1.0, 1.0, 1.0]), np.array([1.0, 2.0, 3.0]))
     'the scores are all the same'
@@ -54,12 +54,12 @@ def why_undefined(scores: FloatArray, ratings: FloatArray) -> str | None:
 
 
 def spearman(scores: FloatArray, ratings: FloatArray) -> float:
-    """Spearman's ρ of two (N,) variables that have one."""
+    """Return Spearman's ρ of two (N,) variables that have one."""
     return float(stats.spearmanr(scores, ratings).statistic)
 
 
 def pearson(scores: FloatArray, ratings: FloatArray) -> float:
-    """Pearson's r of two (N,) variables that have one."""
+    """Return Pearson's r of two (N,) variables that have one."""
     return float(stats.pearsonr(scores, ratings).statistic)
 
 
@@ -71,11 +71,11 @@ def resampled_spearman(
     seed: int,
     segments: IntArray | None = None,
 ) -> FloatArray:
-    """Spearman's ρ of each column with the target in bootstrap samples of prompts.
+    """Return Spearman's ρ of each column with the target in bootstrap samples of prompts.
 
     Args:
         columns: K variables (N,) without NaN.
-        target: (N,) what they are held against, without NaN.
+        target: (N,) variable they are correlated with, without NaN.
         prompts: (N,) prompt of each clip.
         resamples: Samples, R.
         seed: Of the random numbers; the same for two calls pairs their samples.
@@ -92,17 +92,17 @@ def resampled_spearman(
 
     threads = min(len(columns), os.cpu_count() or 1) if len(target) >= _THREADED else 1
     parts = [slice(start, None, threads) for start in range(threads)]
-    found = np.empty((len(columns), resamples, len(against.starts)))
+    correlations = np.empty((len(columns), resamples, len(against.starts)))
     with ThreadPoolExecutor(threads) as pool:
         for part, values in zip(parts, pool.map(ranked, parts), strict=True):
-            found[part] = values
-    return found
+            correlations[part] = values
+    return correlations
 
 
 def resampled_pearson(
     columns: Sequence[FloatArray], target: FloatArray, prompts: Sequence[str], resamples: int, seed: int
 ) -> FloatArray:
-    """Pearson's r of each column with the target in the same samples: (K, R), NaN where one does not define it.
+    """Return Pearson's r of each column with the target in the same samples: (K, R), NaN where one does not define it.
 
     A sample's sums are sums over prompts, each times how often it was drawn, so no clip is looked at twice.
     """
@@ -111,7 +111,7 @@ def resampled_pearson(
     x = x - x.mean(axis=1, keepdims=True)  # or the sums of squares would lose what they are to tell
     parts = [np.ones((1, len(y))), y[None], y[None] ** 2, x, x**2, x * y]
     sums = np.stack([np.bincount(codes, weights=row, minlength=count) for row in np.concatenate(parts)], axis=1)
-    found = []
+    blocks = []
     for weights in bootstrap.prompt_blocks(count, resamples, seed):
         n, mean_y, mean_yy, *rest = (weights @ sums).T
         mean_x, mean_xx, mean_xy = np.stack(rest).reshape(3, len(x), -1) / n
@@ -119,13 +119,13 @@ def resampled_pearson(
         variance_x, variance_y = mean_xx - mean_x**2, mean_yy - mean_y**2
         varies = (variance_x > _ROUNDING * mean_xx) & (variance_y > _ROUNDING * mean_yy)
         scale = np.sqrt(np.maximum(variance_x, 0) * np.maximum(variance_y, 0))
-        found.append(np.divide(mean_xy - mean_x * mean_y, scale, out=np.full(scale.shape, np.nan), where=varies))
-    together: FloatArray = np.clip(np.concatenate(found, axis=1), -1, 1)
+        blocks.append(np.divide(mean_xy - mean_x * mean_y, scale, out=np.full(scale.shape, np.nan), where=varies))
+    together: FloatArray = np.clip(np.concatenate(blocks, axis=1), -1, 1)
     return together
 
 
 def correlation_estimate(value: float, values: FloatArray, *, n: int, prompts: int) -> Estimate:
-    """A correlation, or a mean of correlations, with interval and p value from the same standard error (see above).
+    """Return a correlation, or a mean of several, with interval and p value from one standard error (see above).
 
     Args:
         value: The figure.
@@ -152,14 +152,14 @@ def correlation_estimate(value: float, values: FloatArray, *, n: int, prompts: i
 
 
 def few_prompts(prompts: int) -> str | None:
-    """Why one or two prompts give no interval."""
+    """Return the reason why one or two prompts give no interval, or None."""
     if prompts <= 1:
         return interval_note(1)
     return f"no interval: it takes {LEAST_CLIPS} prompts, and there are {prompts}"
 
 
 def difference_estimate(value: float, values: FloatArray, *, n: int, prompts: int, undefined: str) -> Estimate:
-    """A difference of two correlations with interval and p value from its standard error in bootstrap samples.
+    """Return a difference of two correlations with interval and p value from its standard error in bootstrap samples.
 
     Student's t with P − 2 degrees of freedom, as for correlations, without the transform: p has no floor that the
     number of samples sets, so it can be raised for many pairs.
@@ -169,14 +169,14 @@ def difference_estimate(value: float, values: FloatArray, *, n: int, prompts: in
         values: (R,) of the bootstrap samples. A sample that does not define it counts as no difference.
         n: How many clips (groups) it rests on.
         prompts: P, how many prompts were resampled.
-        undefined: What to say where there is no value.
+        undefined: Note where there is no value.
     """
     if np.isnan(value):
         return Estimate(None, n=n, note=undefined)
-    known = int((~np.isnan(values)).sum())
-    if prompts < LEAST_CLIPS or 2 * known < values.size or not known:
-        why = few_prompts(prompts) if prompts < LEAST_CLIPS else "no interval: under half of the samples define it"
-        return Estimate(value, n=n, note=why)
+    defined = int((~np.isnan(values)).sum())
+    if prompts < LEAST_CLIPS or 2 * defined < values.size or not defined:
+        note = few_prompts(prompts) if prompts < LEAST_CLIPS else "no interval: under half of the samples define it"
+        return Estimate(value, n=n, note=note)
     error = float(np.nan_to_num(values).std(ddof=1))
     if error < _SAME:
         p = 1.0 if abs(value) < _SAME else bootstrap.two_sided_p(np.nan_to_num(values))
@@ -187,13 +187,13 @@ def difference_estimate(value: float, values: FloatArray, *, n: int, prompts: in
 
 
 def estimate_of(
-    found: float, values: FloatArray, prompts: Sequence[str], undefined: str, n: int | None = None
+    observed: float, values: FloatArray, prompts: Sequence[str], undefined: str, n: int | None = None
 ) -> Estimate:
-    """One correlation of :func:`bootstrap.sampled` as an estimate; arguments as in :func:`bootstrap.estimate`."""
+    """Return a correlation of :func:`bootstrap.sampled` as an estimate; arguments as in :func:`bootstrap.estimate`."""
     n = len(prompts) if n is None else n
-    if np.isnan(found):
+    if np.isnan(observed):
         return Estimate(None, n=n, note=undefined)
-    return correlation_estimate(float(found), values, n=n, prompts=len(set(prompts)))
+    return correlation_estimate(float(observed), values, n=n, prompts=len(set(prompts)))
 
 
 # Kendall's τ b and c with an interval that needs no resampling.
@@ -218,7 +218,7 @@ class Kendall(NamedTuple):
 
 
 def kendall(scores: FloatArray, ratings: FloatArray, prompts: Sequence[str]) -> Kendall:
-    """τ_b and τ_c with intervals over prompts.
+    """Return τ_b and τ_c with intervals over prompts.
 
     The interval is symmetric on Fisher's scale, by Student's t with P − 1 degrees of freedom, P prompts. p is scipy's
     where every clip has its own prompt; else from the same standard error, by Student's t with P − 2.
@@ -233,17 +233,17 @@ def kendall(scores: FloatArray, ratings: FloatArray, prompts: Sequence[str]) -> 
     clusters, count = bootstrap.prompt_codes(prompts)
     estimates = []
     for variant, influence in zip("bc", influences(x, y), strict=True):
-        found = stats.kendalltau(x, y, variant=variant)
-        estimates.append(_estimate(float(found.statistic), float(found.pvalue), influence, clusters, count))
+        result = stats.kendalltau(x, y, variant=variant)
+        estimates.append(_estimate(float(result.statistic), float(result.pvalue), influence, clusters, count))
     return Kendall(*estimates)
 
 
 def influences(x: IntArray, y: IntArray) -> tuple[FloatArray, FloatArray]:
-    """How τ_b and τ_c change with the weight of each clip.
+    """Return the influence of each clip on τ_b and τ_c.
 
     Args:
         x: (N,) numbers in the order of the scores, equal where these are.
-        y: (N,) likewise for the judgements; both vary.
+        y: (N,) numbers in the order of the ratings; both vary.
 
     Returns:
         Two (N,) that sum to 0.
@@ -260,11 +260,11 @@ def influences(x: IntArray, y: IntArray) -> tuple[FloatArray, FloatArray]:
 
 
 def below(x: IntArray, y: IntArray) -> IntArray:
-    """How many others lie strictly below each clip on both sides, in O(N log N).
+    """Count for each clip the others that lie strictly below it in both variables, in O(N log N).
 
-    With the clips in order of x, a clip's count is a sum over blocks of 1, 2, 4, ... places: wherever it lies in the
+    With the clips in order of x, a clip's count is a sum over blocks of 1, 2, 4, ... positions: wherever it lies in the
     right half of such a block, those of the left half with a smaller y. The clips are kept in order of y inside every
-    block, from one block of all places down to single places, so each step is a running count.
+    block, from one block of all positions down to single ones, so each step is a running count.
 
     Args:
         x: (N,) whole numbers.
@@ -277,21 +277,21 @@ def below(x: IntArray, y: IntArray) -> IntArray:
     array([0, 1, 0, 3])
     """
     n = len(x)
-    place = np.empty(n, np.int64)
-    place[np.lexsort((-y, x))] = np.arange(n)  # equal x: the smaller y later, so that it never counts as before
-    clips = np.lexsort((-place, y))  # equal y: the earlier place later, likewise
-    places = place[clips]
+    position = np.empty(n, np.int64)
+    position[np.lexsort((-y, x))] = np.arange(n)  # equal x: the smaller y later, so that it never counts as before
+    clips = np.lexsort((-position, y))  # equal y: the earlier position later, for the same reason
+    positions = position[clips]
     counts = np.zeros(n, np.int64)  # by place
     for bit in reversed(range(max(n - 1, 1).bit_length())):
-        left = (places >> bit) & 1 == 0
-        start = (places >> (bit + 1)) << (bit + 1)  # of the block; as many places lie before it
+        left = (positions >> bit) & 1 == 0
+        start = (positions >> (bit + 1)) << (bit + 1)  # of the block; as many places lie before it
         seen = np.cumsum(left)
         seen -= (seen - left)[start]  # of the left half, so far in the block
-        counts[places] += np.where(left, 0, seen)
+        counts[positions] += np.where(left, 0, seen)
         moved = np.empty(n, np.int64)
-        moved[np.where(left, start + seen - 1, np.arange(n) + (1 << bit) - seen)] = places
-        places = moved
-    return counts[place]
+        moved[np.where(left, start + seen - 1, np.arange(n) + (1 << bit) - seen)] = positions
+        positions = moved
+    return counts[position]
 
 
 def _estimate(value: float, p: float, influence: FloatArray, clusters: IntArray, count: int) -> Estimate:
@@ -314,7 +314,7 @@ def _estimate(value: float, p: float, influence: FloatArray, clusters: IntArray,
 
 
 def spearman_statistic(first: FloatArray, second: FloatArray) -> Statistic:
-    """Spearman's ρ over all clips.
+    """Return Spearman's ρ over all clips.
 
     Args:
         first: (N,) or (N, K), NaN where missing; clips that either side lacks are left out, of K columns if any does.
@@ -328,7 +328,7 @@ def spearman_statistic(first: FloatArray, second: FloatArray) -> Statistic:
 
 
 def within_statistic(first: FloatArray, second: FloatArray, groups: Sequence[str]) -> Statistic:
-    """Mean over groups of Spearman's ρ inside each.
+    """Return the mean over groups of Spearman's ρ inside each.
 
     Args:
         first: (N,) or (N, K), NaN where missing; clips that either side lacks are left out, of K columns if any does.
@@ -340,16 +340,16 @@ def within_statistic(first: FloatArray, second: FloatArray, groups: Sequence[str
         mean, NaN where none has one.
     """
     columns = first[:, None] if first.ndim == 1 else first
-    kept, segments = _segments(~np.isnan(columns).any(axis=1) & ~np.isnan(second), groups)
-    if not kept.size:
+    selected, segments = _segments(~np.isnan(columns).any(axis=1) & ~np.isnan(second), groups)
+    if not selected.size:
         return lambda weights: np.full((len(weights), columns.shape[1]), np.nan)
-    coded, target = [code(column[kept], segments) for column in columns.T], code(second[kept], segments)
+    coded, target = [code(column[selected], segments) for column in columns.T], code(second[selected], segments)
 
     by_segment = np.argsort(segments, kind="stable")
     starts = np.searchsorted(segments[by_segment], np.arange(segments.max() + 1))
 
     def statistic(weights: FloatArray) -> FloatArray:
-        drawn = weights[:, kept].astype(np.int64)
+        drawn = weights[:, selected].astype(np.int64)
         inside = weighted_spearman(coded, target, drawn)
         inside[:, np.add.reduceat(drawn[:, by_segment], starts, axis=1) < LEAST_CLIPS] = np.nan
         return mean_of_defined(inside).T
@@ -358,42 +358,42 @@ def within_statistic(first: FloatArray, second: FloatArray, groups: Sequence[str
 
 
 def within_prompt_statistic(first: FloatArray, second: FloatArray, prompts: Sequence[str]) -> Statistic:
-    """Mean over prompts of Spearman's ρ inside each, for weights that are equal within a prompt.
+    """Return the mean over prompts of Spearman's ρ inside each, for weights that are equal within a prompt.
 
     A prompt drawn twice counts twice; its ρ is the same however often it is drawn, and is computed once.
 
     Args:
         first: (N,), NaN where missing; clips that either lacks are left out.
-        second: Likewise.
+        second: (N,), NaN where missing.
         prompts: (N,) prompt of each clip.
 
     Returns:
         (B, N) weights to (B, 1); NaN where no prompt in the sample has a ρ.
     """
-    kept, segments = _segments(~np.isnan(first) & ~np.isnan(second), prompts)
-    if not kept.size:
+    selected, segments = _segments(~np.isnan(first) & ~np.isnan(second), prompts)
+    if not selected.size:
         return lambda weights: np.full((len(weights), 1), np.nan)
-    once = np.ones((1, kept.size), np.int64)
-    found = weighted_spearman([code(first[kept], segments)], code(second[kept], segments), once)[0, 0]
-    some_clip = kept[np.unique(segments, return_index=True)[1]]  # of each prompt, to see how often it was drawn
-    defined = ~np.isnan(found)
+    once = np.ones((1, selected.size), np.int64)
+    per_prompt = weighted_spearman([code(first[selected], segments)], code(second[selected], segments), once)[0, 0]
+    some_clip = selected[np.unique(segments, return_index=True)[1]]  # of each prompt, to see how often it was drawn
+    defined = ~np.isnan(per_prompt)
 
     def statistic(weights: FloatArray) -> FloatArray:
         drawn = weights[:, some_clip[defined]]
-        return bootstrap.quotient(drawn @ found[defined], drawn.sum(axis=1))[:, None]
+        return bootstrap.quotient(drawn @ per_prompt[defined], drawn.sum(axis=1))[:, None]
 
     return statistic
 
 
-def _segments(known: BoolArray, groups: Sequence[str]) -> tuple[IntArray, IntArray]:
-    """Indices of the clips that are known and in a group of three or more such, and the number of their group."""
+def _segments(complete: BoolArray, groups: Sequence[str]) -> tuple[IntArray, IntArray]:
+    """Return the indices of the complete clips in groups of three or more, and their group numbers."""
     names, group = np.unique(np.asarray(groups, dtype=object).astype(str), return_inverse=True)
-    known = known & (names[group] != "")
-    large = np.bincount(group[known], minlength=names.size) >= LEAST_CLIPS
-    kept = np.flatnonzero(known & large[group])
-    return kept, np.unique(group[kept], return_inverse=True)[1].astype(np.int64)
+    complete = complete & (names[group] != "")
+    large = np.bincount(group[complete], minlength=names.size) >= LEAST_CLIPS
+    selected = np.flatnonzero(complete & large[group])
+    return selected, np.unique(group[selected], return_inverse=True)[1].astype(np.int64)
 
 
 def group_count(groups: Sequence[str]) -> int:
-    """How many groups have the three clips that a correlation inside them needs; "" is no group."""
+    """Count the groups with the three clips that a correlation inside them needs; "" is no group."""
     return sum(1 for name, clips in Counter(groups).items() if name and clips >= LEAST_CLIPS)

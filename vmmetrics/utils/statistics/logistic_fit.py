@@ -41,7 +41,7 @@ class LogisticFit:
         plcc: Pearson's r of fitted and given ratings, 0 or above; None without a fit.
         rmse: Root mean square error √(Σ e² / N) in the unit of the ratings, as papers report it; P.1401 divides by
             N − 4.
-        rising: Whether ratings rise with the score; a metric that runs against people has a high ``plcc`` too.
+        rising: True if ratings rise with the score; a metric that runs against people has a high ``plcc`` too.
         parameters: β1 to β4; those of a nearly straight fit are large and mean little by themselves.
         n: Clips with a score and a rating.
         reason: Why there is no fit, or "".
@@ -56,7 +56,7 @@ class LogisticFit:
 
 
 def logistic(scores: FloatArray, parameters: tuple[float, float, float, float]) -> FloatArray:
-    """(N,) fitted ratings of (N,) scores."""
+    """Return (N,) fitted ratings of (N,) scores."""
     one, other, centre, width = parameters
     return np.asarray(other + (one - other) * expit((scores - centre) / abs(width)))
 
@@ -74,12 +74,12 @@ def fit_logistic(scores: FloatArray, ratings: FloatArray) -> LogisticFit:
     scores, ratings = np.asarray(scores, np.float64), np.asarray(ratings, np.float64)
     if scores.ndim != 1 or scores.shape != ratings.shape:
         raise ValueError(f"Expected a rating per score but got shapes {scores.shape} and {ratings.shape}")
-    known = np.isfinite(scores) & np.isfinite(ratings)
-    x, y = scores[known], ratings[known]
+    finite = np.isfinite(scores) & np.isfinite(ratings)
+    x, y = scores[finite], ratings[finite]
     distinct = np.unique(x)
     if distinct.size < MIN_DISTINCT:
-        why = f"a logistic fit needs {MIN_DISTINCT} distinct scores, since it has 4 parameters, and there are "
-        return LogisticFit(None, None, None, None, x.size, f"{why}{distinct.size}")
+        reason = f"a logistic fit needs {MIN_DISTINCT} distinct scores, since it has 4 parameters, and there are "
+        return LogisticFit(None, None, None, None, x.size, f"{reason}{distinct.size}")
     if np.ptp(y) == 0:
         return LogisticFit(None, None, None, None, x.size, "the ratings are all the same")
     mean, deviation = float(x.mean()), float(x.std())
@@ -92,8 +92,8 @@ def fit_logistic(scores: FloatArray, ratings: FloatArray) -> LogisticFit:
     steps, _ = _curve((distinct - centre) / width)
     way = (steps - steps[0]) / (steps[-1] - steps[0])
     if np.count_nonzero((way > _ENDS) & (way < 1 - _ENDS)) < 2:
-        why = "the fit is a step between two scores, which any steeper curve fits as well"
-        return LogisticFit(None, None, None, None, x.size, why)
+        reason = "the fit is a step between two scores, which any steeper curve fits as well"
+        return LogisticFit(None, None, None, None, x.size, reason)
     if not settled:
         return LogisticFit(None, None, None, None, x.size, f"the fit did not converge in {_TRIES} steps")
     fitted = level + slope * curve
@@ -101,14 +101,14 @@ def fit_logistic(scores: FloatArray, ratings: FloatArray) -> LogisticFit:
     return LogisticFit(plcc, float(np.sqrt(np.mean((fitted - y) ** 2))), slope > 0, parameters, x.size)
 
 
-def _curve(at: FloatArray) -> tuple[FloatArray, int]:
-    """The logistic curve less 0 or 1, whichever keeps its digits in its far ends, and which."""
-    base = int(np.mean(at) > 0)
-    return np.asarray(-expit(-at) if base else expit(at)), base
+def _curve(z: FloatArray) -> tuple[FloatArray, int]:
+    """Return the logistic curve less 0 or 1, whichever keeps its digits in its far ends, and which."""
+    base = int(np.mean(z) > 0)
+    return np.asarray(-expit(-z) if base else expit(z)), base
 
 
 def _least_squares(z: FloatArray, y: FloatArray) -> tuple[FloatArray, bool]:
-    """Centre and log width of the best curve of (N,) standardised scores, and whether the search came to an end.
+    """Return centre and log width of the best curve of (N,) standardised scores, and True if the search converged.
 
     Both ends of the curve follow from these two by linear regression, which leaves two parameters to search.
     """
@@ -130,8 +130,6 @@ def _least_squares(z: FloatArray, y: FloatArray) -> tuple[FloatArray, bool]:
         for width in np.geomspace(_STEEP, _STRAIGHT, _WIDTHS)
     ]
     starts += sorted(grid, key=lambda at: float((residuals(np.asarray(at)) ** 2).sum()))[:_STARTS]
-    found = [
-        least_squares(residuals, start, bounds=bounds, ftol=1e-10, xtol=1e-10, max_nfev=_TRIES) for start in starts
-    ]
-    best = min(found, key=lambda each: float(each.cost))
+    fits = [least_squares(residuals, start, bounds=bounds, ftol=1e-10, xtol=1e-10, max_nfev=_TRIES) for start in starts]
+    best = min(fits, key=lambda each: float(each.cost))
     return np.asarray(best.x), best.status > 0

@@ -46,12 +46,12 @@ class RecoveredMos:
 
     Attributes:
         quality: (N,) recovered quality of each clip, NaN without a rating by a rater who counts.
-        low: (N,) lower end of its 95 % interval, NaN where nothing tells how inconsistent a rater is.
+        low: (N,) lower end of its 95 % interval, NaN where the inconsistency of raters is unknown.
         high: (N,) upper end.
         bias: (R,) bias of each rater, summing to 0; NaN for raters who are left out.
-        inconsistency: (R,) standard deviation of each rater's noise, likewise.
+        inconsistency: (R,) standard deviation of each rater's noise; NaN for raters who are left out.
         iterations: Steps of the solver.
-        note: What limits the result, or "".
+        note: Limits of the result, or "".
     """
 
     quality: FloatArray
@@ -97,29 +97,29 @@ def recover_mos(ratings: FloatArray, as_published: bool = False) -> RecoveredMos
 
 
 def _alternate(table: FloatArray, as_published: bool) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, int]:
-    """Quality and its standard error (N,), bias and inconsistency (R,), steps; each row and column has a rating."""
-    there = (~np.isnan(table)).astype(np.float64)
-    filled, per_rater, per_clip = np.nan_to_num(table), there.sum(axis=1), there.sum(axis=0)
+    """Return (N,) quality and its standard error, (R,) bias and inconsistency, and steps; no row or column is empty."""
+    present = (~np.isnan(table)).astype(np.float64)
+    filled, per_rater, per_clip = np.nan_to_num(table), present.sum(axis=1), present.sum(axis=0)
     quality = filled.sum(axis=0) / per_clip
-    bias = (filled.sum(axis=1) - there @ quality) / per_rater
+    bias = (filled.sum(axis=1) - present @ quality) / per_rater
     weights = np.ones(len(table))
     steps, change = 0, np.inf
     while change >= _FLOOR and steps < _MAX_STEPS:
-        residuals = (filled - quality - bias[:, None]) * there
+        residuals = (filled - quality - bias[:, None]) * present
         if as_published:
             means = residuals.sum(axis=1) / per_rater
             variance = (residuals**2).sum(axis=1) / per_rater - means**2
         else:
-            total = weights @ there
-            left = per_rater - weights * (there @ (1 / total))  # Σ 1 − share
+            total = weights @ present
+            left = per_rater - weights * (present @ (1 / total))  # Σ 1 − share
             alone = left < _FLOOR * per_rater  # on every clip: nothing to compare with
             variance = np.divide((residuals**2).sum(axis=1), left, out=np.full_like(left, np.nan), where=~alone)
         weights = 1 / (np.maximum(np.nan_to_num(variance, nan=1.0), 0) + _FLOOR)
-        before, quality = quality, weights @ ((filled - bias[:, None]) * there) / (weights @ there)
-        bias = (filled.sum(axis=1) - there @ quality) / per_rater
+        before, quality = quality, weights @ ((filled - bias[:, None]) * present) / (weights @ present)
+        bias = (filled.sum(axis=1) - present @ quality) / per_rater
         steps, change = steps + 1, float(np.linalg.norm(quality - before))
-    error = 1 / np.sqrt(weights @ there)
-    error[there[np.isnan(variance)].any(axis=0)] = np.nan
+    error = 1 / np.sqrt(weights @ present)
+    error[present[np.isnan(variance)].any(axis=0)] = np.nan
     if as_published:
         means = residuals.sum(axis=0) / per_clip
         error = np.sqrt(np.maximum((residuals**2).sum(axis=0) / per_clip - means**2, 0) / per_clip)
@@ -127,20 +127,20 @@ def _alternate(table: FloatArray, as_published: bool) -> tuple[FloatArray, Float
 
 
 def _limits(table: FloatArray, inconsistency: FloatArray, steps: int) -> list[str]:
-    """Text of what limits the result."""
+    """Return notes on what limits the result."""
     notes = []
-    there = (~np.isnan(table)).astype(np.float64)
-    groups = connected_components(there @ there.T > 0, directed=False)[0]
+    present = (~np.isnan(table)).astype(np.float64)
+    groups = connected_components(present @ present.T > 0, directed=False)[0]
     if groups > 1:
         notes.append(
             f"the raters form {groups} groups without a clip in common: biases are relative to the group's mean"
         )
     if len(table) < 3:
-        notes.append("with under 3 raters it is not known who is the more consistent: this is the mean less bias")
+        notes.append("with fewer than 3 raters their consistency cannot be estimated: this is the mean without bias")
     spread = float(np.nanstd(table))
     if len(table) > 2 and spread > 0 and (collapsed := int(np.sum(inconsistency < COLLAPSED * spread))):
-        whom = "one rater" if collapsed == 1 else f"{collapsed} raters"
-        notes.append(f"the solver took {whom} for the truth, as happens with few raters or clips: use the plain mean")
+        raters = "one rater" if collapsed == 1 else f"{collapsed} raters"
+        notes.append(f"the solver collapsed onto {raters}, as happens with few raters or clips: use the plain mean")
     if steps >= _MAX_STEPS:
-        notes.append(f"the solver did not settle in {_MAX_STEPS} steps")
+        notes.append(f"the solver did not converge in {_MAX_STEPS} steps")
     return notes

@@ -1,4 +1,4 @@
-"""Statistics of models scored on the same prompts: the prompt is the unit, and what it does to one it does to all.
+"""Paired statistics of models scored on the same prompts, with the prompt as the unit.
 
 Bootstrap: Efron, Annals of Statistics 1979, percentile intervals, the same prompts drawn for every model. Sign flips:
 Fisher's randomisation test of paired differences. Holm: Scandinavian Journal of Statistics 1979.
@@ -26,7 +26,7 @@ class Mean(NamedTuple):
     Attributes:
         mean: Mean of the scores.
         low: Lower end of the 95 % interval, None for fewer than two scores.
-        high: Upper end, likewise.
+        high: Upper end, or None.
         clips: Number of scores; clips without a score are not in it.
     """
 
@@ -37,7 +37,7 @@ class Mean(NamedTuple):
 
 
 def mean_with_interval(scores: Sequence[float] | FloatArray, many: int | None = None) -> Mean | None:
-    """Mean and 95 % percentile bootstrap interval over clips (Efron, Annals of Statistics 1979); None for no scores.
+    """Return mean and 95 % percentile bootstrap interval over clips (Efron, Annals of Statistics 1979), or None.
 
     From ``many`` scores on (default :data:`MANY`), the ends are those of the bootstrap distribution in closed form, its
     skewness included (Cornish and Fisher; Hall, The Bootstrap and Edgeworth Expansion, 1992): closer to it than any
@@ -66,7 +66,7 @@ samples by 0.04."""
 
 
 def _ends_of_many(values: FloatArray, mean: float) -> tuple[float, float]:
-    """Quantiles of the bootstrap distribution of a mean, to the order of 1 / n."""
+    """Return the quantiles of the bootstrap distribution of a mean, to the order of 1 / n."""
     centred = values - mean
     spread = float(np.sqrt(np.mean(centred**2)))
     if not spread:
@@ -85,7 +85,7 @@ _TIE = 1e-12  # of the sum of all magnitudes: sums that differ by less differ by
 
 
 def resampled_means(scores: FloatArray) -> FloatArray:
-    """Means over prompts in samples of prompts drawn with replacement.
+    """Return the means over prompts in samples of prompts drawn with replacement.
 
     Args:
         scores: (M, P, K) models, prompts, metrics; NaN where there is no score.
@@ -95,17 +95,17 @@ def resampled_means(scores: FloatArray) -> FloatArray:
     """
     models, prompts, metrics = scores.shape
     flat = scores.transpose(1, 0, 2).reshape(prompts, models * metrics)
-    there = (~np.isnan(flat)).astype(np.float64)
+    present = (~np.isnan(flat)).astype(np.float64)
     filled = np.nan_to_num(flat)
     means = []
     for drawn in prompt_blocks(prompts, MEAN_RESAMPLES, SEED):
         with np.errstate(invalid="ignore"):
-            means.append((drawn @ filled) / (drawn @ there))
+            means.append((drawn @ filled) / (drawn @ present))
     return np.concatenate(means).reshape(MEAN_RESAMPLES, models, metrics)
 
 
 def contributions(differences: FloatArray) -> FloatArray:
-    """What each prompt adds to the difference of two models.
+    """Return the contribution of each prompt to the difference of two models.
 
     Args:
         differences: (P, K) of their scores, prompts by metrics; NaN where one has none. No metric is NaN throughout.
@@ -119,9 +119,9 @@ def contributions(differences: FloatArray) -> FloatArray:
 
 
 def sign_flip_p(parts: FloatArray) -> float:
-    """Two-sided p of a sum of (P,) paired differences, had the two models been swapped at random prompt by prompt.
+    """Return the two-sided p of a sign-flip test on the sum of (P,) paired differences.
 
-    Every pattern of signs is tried for up to 13 prompts, else 10,000 random ones with the found one among them.
+    All sign patterns are tried for up to 13 prompts, else 10,000 random ones and the observed one.
 
     >>> sign_flip_p(np.array([1.0, 1.0, 1.0]))
     0.25
@@ -129,20 +129,20 @@ def sign_flip_p(parts: FloatArray) -> float:
     parts = parts[parts != 0]  # their sign changes nothing
     if parts.size == 0:
         return 1.0
-    found = abs(parts.sum()) - _TIE * np.abs(parts).sum()
+    observed = abs(parts.sum()) - _TIE * np.abs(parts).sum()
     if parts.size <= _ALL_PATTERNS:
         patterns = (np.arange(2**parts.size)[:, None] >> np.arange(parts.size)) & 1
-        return float(np.mean(np.abs((1 - 2 * patterns) @ parts) >= found))
+        return float(np.mean(np.abs((1 - 2 * patterns) @ parts) >= observed))
     rng = np.random.default_rng(SEED)
     extreme = 1  # the one that was found
     for rows in _rows(FLIPS, parts.size):
         signs = 1 - 2 * rng.integers(2, size=(rows, parts.size), dtype=np.int8)
-        extreme += int(np.sum(np.abs(signs @ parts) >= found))
+        extreme += int(np.sum(np.abs(signs @ parts) >= observed))
     return extreme / (FLIPS + 1)
 
 
 def holm(values: Sequence[float]) -> list[float]:
-    """Raise p values for having looked at several, so that one below a level is wrong no oftener than that in all.
+    """Return Holm-corrected p values, which bound the family-wise error rate.
 
     >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03])]
     [0.03, 0.06, 0.06]
@@ -156,7 +156,7 @@ def holm(values: Sequence[float]) -> list[float]:
 
 
 def rank_shares(means: FloatArray) -> FloatArray:
-    """Share of samples in which each model has each rank.
+    """Return the share of samples in which each model has each rank.
 
     Args:
         means: (R, M) means of each sample; samples with a NaN are left out.
@@ -164,10 +164,10 @@ def rank_shares(means: FloatArray) -> FloatArray:
     Returns:
         (M, M) shares, ranks in the second axis, best first; a row sums to 1. Equal means share the better rank.
     """
-    known = means[~np.isnan(means).any(axis=1)]
+    complete = means[~np.isnan(means).any(axis=1)]
     models = means.shape[1]
-    ranks: NDArray[np.intp] = (known[:, None, :] > known[:, :, None]).sum(axis=2)
-    return np.stack([np.bincount(ranks[:, m], minlength=models) / max(len(known), 1) for m in range(models)])
+    ranks: NDArray[np.intp] = (complete[:, None, :] > complete[:, :, None]).sum(axis=2)
+    return np.stack([np.bincount(ranks[:, m], minlength=models) / max(len(complete), 1) for m in range(models)])
 
 
 def _rows(total: int, width: int) -> Iterator[int]:

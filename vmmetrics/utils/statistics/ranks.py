@@ -1,4 +1,4 @@
-"""Spearman of samples in which each clip is there a number of times, without sorting any of them.
+"""Spearman's ρ of bootstrap samples from clip multiplicities, without sorting each sample.
 
 A bootstrap sample of clips only changes how often each value occurs, not their order. So every variable is sorted once
 and each clip is given the number of its value; in a sample the ranks follow from counting and adding up:
@@ -37,7 +37,7 @@ class Coded(NamedTuple):
 
 
 class _Ranks(NamedTuple):
-    """Of one variable in B samples; numbers run through the values of the first sample, then of the second, ..."""
+    """Ranks of one variable in B samples; numbers run through the values of the first sample, then the second, ..."""
 
     flat: IntArray  # (B·N,) number of each clip's value
     starts: IntArray  # (B·S,) where each segment of each sample starts
@@ -71,7 +71,7 @@ def weighted_spearman(columns: Sequence[Coded], target: Coded, weights: IntArray
 
     Args:
         columns: K variables, all in the segments of the target.
-        target: The variable they are held against.
+        target: The variable they are correlated with.
         weights: (B, N) how often each clip is in each sample.
 
     Returns:
@@ -81,13 +81,13 @@ def weighted_spearman(columns: Sequence[Coded], target: Coded, weights: IntArray
     flat_weights = weights.ravel().astype(np.float64)
     against = _ranks(target, samples, flat_weights)
     weighted = against.doubled.take(against.flat) * flat_weights
-    found = np.empty((len(columns), samples * len(target.starts)))
-    for row, column in zip(found, columns, strict=True):
+    correlations = np.empty((len(columns), samples * len(target.starts)))
+    for row, column in zip(correlations, columns, strict=True):
         ranks = _ranks(column, samples, flat_weights)
         sums = np.bincount(ranks.flat, weights=weighted, minlength=len(ranks.doubled))
         products = np.add.reduceat(sums * ranks.doubled, ranks.starts)
         row[:] = quotient(products, np.sqrt(ranks.squares * against.squares))
-    return np.clip(found, -1, 1, out=found).reshape(len(columns), samples, -1)
+    return np.clip(correlations, -1, 1, out=correlations).reshape(len(columns), samples, -1)
 
 
 def _ranks(coded: Coded, samples: int, flat_weights: FloatArray) -> _Ranks:

@@ -31,11 +31,11 @@ _CELLS = 4_000_000  # numbers held at a time, 32 MB
 
 
 class FigureDifference(NamedTuple):
-    """How two metrics differ in a figure.
+    """Difference of two metrics in a figure.
 
     Attributes:
         difference: Figure of the first less that of the second, NaN where one has none.
-        p: Two-sided p of no difference, NaN likewise.
+        p: Two-sided p of no difference, NaN where one has no figure.
     """
 
     difference: float
@@ -43,7 +43,7 @@ class FigureDifference(NamedTuple):
 
 
 def one_sided_p(scores: FloatArray, resamples: int = RESAMPLES, seed: int = SEED) -> FloatArray:
-    """P value that the first model of each pair is the better, by each of several judges, had the two been swapped.
+    """Return one-sided p values of a permutation test that the first model of each pair is better, by each judge.
 
     Args:
         scores: (K, M, P) judges (people, metrics), models, prompts; NaN where missing. A prompt counts for a pair
@@ -63,28 +63,28 @@ def one_sided_p(scores: FloatArray, resamples: int = RESAMPLES, seed: int = SEED
     for start in range(0, columns.shape[1], step):
         judge, pair = columns[:, start : start + step]
         differences = scores[judge, first[pair]] - scores[judge, second[pair]]  # (columns, P)
-        known = ~np.isnan(differences).all(axis=1)
-        parts = np.nan_to_num(differences[known])
-        found, rounding = parts.sum(axis=1), _TIE * np.abs(parts).sum(axis=1)
+        covered = ~np.isnan(differences).all(axis=1)
+        parts = np.nan_to_num(differences[covered])
+        observed, rounding = parts.sum(axis=1), _TIE * np.abs(parts).sum(axis=1)
         above, swaps = np.zeros(len(parts)), 0
         for signs in _sign_blocks(prompts, resamples, seed, max(1, _CELLS // step)):
-            moved = signs @ parts.T - found
+            moved = signs @ parts.T - observed
             above += (moved > rounding).sum(axis=0) + 0.5 * (np.abs(moved) <= rounding).sum(axis=0)
             swaps += len(signs)
         if prompts > _ALL_PATTERNS:  # the scores as they are belong to the random ones
             above, swaps = above + 0.5, swaps + 1
-        p[judge[known], pair[known]] = above / max(swaps, 1)
+        p[judge[covered], pair[covered]] = above / max(swaps, 1)
     return p
 
 
 def soft_pairwise_accuracy(
     people: FloatArray, metrics: FloatArray, resamples: int = RESAMPLES, seed: int = SEED
 ) -> FloatArray:
-    """Soft pairwise accuracy of each metric.
+    """Return the soft pairwise accuracy of each metric.
 
     Args:
         people: (M, P) mean ratings of models by prompts, NaN where missing.
-        metrics: (K, M, P) scores of the metrics, likewise; people are judged by the cells that the metric has too.
+        metrics: (K, M, P) scores of the metrics, NaN where missing; ratings of cells that a metric lacks are left out.
         resamples: Random swaps.
         seed: Of the swaps.
 
@@ -103,7 +103,7 @@ def soft_pairwise_accuracy(
 
 
 def pooled_spearman(people: FloatArray, metrics: FloatArray) -> FloatArray:
-    """(K,) Spearman's ρ over all cells of (K, M, P) scores with (M, P) ratings, over those that all metrics have."""
+    """Return (K,) Spearman's ρ of (K, M, P) scores with (M, P) ratings, over the cells that all metrics have."""
     statistic = spearman_statistic(metrics.reshape(len(metrics), people.size).T, people.ravel())
     return np.asarray(statistic(np.ones((1, people.size)))[0])
 
@@ -142,7 +142,7 @@ def perm_both(
 
 
 def _figures(figure: Figure, shared: BoolArray, cells: FloatArray) -> FloatArray:
-    """(K,) figures of (K, C) scores of the C cells that both metrics have."""
+    """Return (K,) figures of (K, C) scores of the C cells that both metrics have."""
     tables = np.full((len(cells), *shared.shape), np.nan)
     tables[:, shared] = cells
     return np.asarray(figure(tables))
@@ -154,7 +154,7 @@ def _standardised(scores: FloatArray) -> FloatArray:
 
 
 def _sign_blocks(width: int, resamples: int, seed: int, rows: int) -> Iterator[FloatArray]:
-    """Signs ±1, (up to ``rows``, width) at a time: all patterns where there are few, else ``resamples`` random ones."""
+    """Yield signs ±1, (up to ``rows``, width) at a time: all patterns if few, else ``resamples`` random ones."""
     if width <= _ALL_PATTERNS:
         yield 1.0 - 2.0 * ((np.arange(2**width)[:, None] >> np.arange(width)) & 1)
         return

@@ -1,4 +1,4 @@
-"""How likely a win, a tie and a loss are between two items whose strengths differ by d.
+"""Probabilities of a win, a tie and a loss between two items whose strengths differ by d.
 
 Two models, each with one tie parameter τ; both log-likelihoods are concave in (d, τ), so a fit has one optimum.
 
@@ -42,15 +42,15 @@ class Davidson:
     parameter = "log nu"
 
     def start(self, tie_share: float) -> float:
-        """The τ at which equal items tie so often (share in 0..1, ends excluded): with probability e^τ / (2 + e^τ)."""
+        """Return the τ at which equal items tie with this probability (0..1, ends excluded), e^τ / (2 + e^τ)."""
         return float(np.log(2 * tie_share / (1 - tie_share)))
 
     def allows(self, tau: float) -> bool:
-        """Whether τ lies where the model is defined: any number will do."""
+        """Return True if the model is defined at τ, that is, for any finite τ."""
         return bool(np.isfinite(tau))
 
     def log_probabilities(self, d: Floats, tau: float) -> Floats:
-        """(P, 3) of win, tie, loss for strength differences (P,): a softmax over (d/2, τ, −d/2)."""
+        """Return (P, 3) of win, tie, loss for strength differences (P,): a softmax over (d/2, τ, −d/2)."""
         logits = np.stack([d / 2, np.full_like(d, tau), -d / 2], axis=-1)
         return logits - np.logaddexp.reduce(logits, axis=-1, keepdims=True)
 
@@ -114,7 +114,7 @@ TIE_MODELS: dict[str, TieModel] = {"davidson": Davidson(), "rao-kupper": RaoKupp
 
 
 def information(model: TieModel, d: Floats, tau: float) -> Floats:
-    """Fisher information about d that one more comparison brings on average, for d of any shape."""
+    """Return the Fisher information about d that one more comparison brings on average, for d of any shape."""
     flat = np.ravel(d)
     expected = np.exp(model.log_probabilities(flat, tau))
     return -model.derivatives(expected, flat, tau).d_d.reshape(d.shape)
@@ -140,12 +140,12 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class WinGraph:
-    """What the comparisons connect.
+    """Connectivity of the comparison graph.
 
     Attributes:
         component: (N,) number of each item's component, numbered by first item.
         block: (N,) number of each item's strongly connected part.
-        ties_pinned: Whether some cycle has more wins than ties; true where there are no ties.
+        ties_pinned: True if some cycle has more wins than ties, or there are no ties.
     """
 
     component: Ints
@@ -165,7 +165,7 @@ class WinGraph:
 
     @property
     def has_maximum(self) -> bool:
-        """Whether the likelihood has a finite maximum, unique up to a constant per component."""
+        """True if the likelihood has a finite maximum, unique up to a constant per component."""
         return self.ties_pinned and not self.loose_components
 
 
@@ -198,7 +198,7 @@ def _graph(items: int, tails: Ints, heads: Ints) -> csr_array:
 
 
 def _number(labels: NDArray[np.int32]) -> Ints:
-    """Labels renumbered by first appearance, so that they do not depend on the search order."""
+    """Return the labels renumbered by first appearance, so that they do not depend on the search order."""
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     order = np.empty(len(first), np.int64)
     order[np.argsort(first)] = np.arange(len(first))

@@ -1,4 +1,4 @@
-"""Addresses of files elsewhere (``s3://bucket/a.mp4``), and what of them may be kept and shown."""
+"""Addresses of remote files (``s3://bucket/a.mp4``), and their form without secrets."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ _USER = re.compile(rf"([a-z][a-z0-9+.-]*://|(?:{_SCHEMES}):/)[^/\s]*@", re.IGNOR
 _QUERY = re.compile(r"(https?:/[^\s?'\"<>]*)\?[^\s'\"<>]+", re.IGNORECASE)
 
 
-def address_of(given: str | os.PathLike[str]) -> str | None:
+def address_of(path: str | os.PathLike[str]) -> str | None:
     """Return the address (``s3://bucket/clips``) that a user gave, None for a path; one lost slash is put back.
 
     >>> address_of("clips/a.mp4"), address_of("s3:/bucket/clips")
     (None, 's3://bucket/clips')
     """
-    text = os.fspath(given)
+    text = os.fspath(path)
     match = _ADDRESS.fullmatch(text) or _WITHOUT_SLASH.fullmatch(text)
     return None if match is None or os.path.lexists(text) else f"{match[1].lower()}://{match[2]}"
 
 
 def is_web(uri: str) -> bool:
-    """Tell whether an address is of a web server, which lists no folders."""
+    """Return True if an address is of a web server, which lists no folders."""
     return uri[: len("https://")].lower().startswith(("http://", "https://"))
 
 
 def safe_name(uri: str) -> str:
-    """Return an address as it may be kept and shown: without user, password and query.
+    """Return an address without user, password and query, fit to store and show.
 
-    A query tells files apart, and leaves eight digits of its hash; what signs it is left out of that.
+    A query is replaced by eight digits of its hash, signatures excluded, so that files stay distinct.
 
     >>> safe_name("https://me:pw@host/a.mp4?X-Amz-Signature=1"), safe_name("http://host/get?id=1")
     ('https://host/a.mp4', 'http://host/get?cb774a99')
@@ -55,8 +55,8 @@ def safe_name(uri: str) -> str:
     parts = urlsplit(uri)
     pairs = parse_qsl(parts.query, True)
     signed = any(_SIGNATURE.fullmatch(name) for name, _ in pairs)
-    named = sorted(pair for pair in pairs if not (signed and _SIGNING.fullmatch(pair[0])))
-    query = f"?{hashlib.sha256(repr(named).encode()).hexdigest()[:8]}" if named else ""
+    unsigned = sorted(pair for pair in pairs if not (signed and _SIGNING.fullmatch(pair[0])))
+    query = f"?{hashlib.sha256(repr(unsigned).encode()).hexdigest()[:8]}" if unsigned else ""
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}{query}"
 
 

@@ -1,4 +1,4 @@
-"""Files that are put in place whole: readers see the old one or the new one."""
+"""Atomic writes: readers see the old file or the new one."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ _ABANDONED_SECONDS = 24 * 3600  # no file takes as long to write; of other machi
 
 
 def temporary_of(path: Path) -> Path:
-    """Return the hidden name beside ``path`` under which this process makes it; what dead processes left there goes."""
+    """Return the hidden name beside ``path`` for this process's temporary file; remove those of dead processes."""
     _remove_leftovers(path.parent.absolute())
     return path.with_name(f".{path.name}.{_HOST}-{os.getpid()}.partial")
 

@@ -1,4 +1,4 @@
-"""A folder that a command works in: by one process at a time, and always with the configuration it was begun with."""
+"""Job folders: used by one process at a time, always with the configuration they were begun with."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ T = TypeVar("T")
 
 
 class SoleFolder(Locked):
-    """The folder, opened to begin in it, or to go on with what is there. Each kind of folder is a class of its own.
+    """An exclusive folder, opened to start a job or to resume one. Each kind of folder is a subclass.
 
     Args:
         path: Made if absent.
         configuration: What its content depends on, ready for JSON.
 
     Attributes:
-        path: Where.
-        record: Content of the file that says with what it was begun.
-        warnings: What was found damaged, in words.
+        path: The folder.
+        record: Content of the file with its configuration.
+        warnings: Texts on damaged lines.
 
     Raises:
         SetupError: Another process is at work there, it was begun with another configuration or holds other files, or
@@ -37,7 +37,7 @@ class SoleFolder(Locked):
     """
 
     HOLDS: ClassVar[str]
-    """What it holds, in words ("questions")."""
+    """Text on its content ("questions")."""
     RECORD: ClassVar[str]
     """Name of the file that says with what."""
     LOCK: ClassVar[str]
@@ -55,7 +55,7 @@ class SoleFolder(Locked):
             raise _unwritable(path, self.HOLDS, error) from error
         try:
             if not self._locks.try_acquire(0):
-                raise SetupError(f"Another process is at work in {path}")
+                raise SetupError(f"Another process is using {path}")
             self.record = self._joined(configuration)
             self._read()
         except BaseException:
@@ -68,21 +68,21 @@ class SoleFolder(Locked):
         check_folder(path, cls.RECORD, (cls.LOCK, "replies"), cls.HOLDS)
 
     def _joined(self, configuration: Mapping[str, Any]) -> dict[str, Any]:
-        now = json.loads(json.dumps(configuration))
+        current = json.loads(json.dumps(configuration))
         new = not (self.path / self.RECORD).exists()
-        record: dict[str, Any] = {"format": self.FORMAT, "configuration": now} if new else self._known()
-        different = differences(now, record["configuration"])
-        refuse(different, f"{self.path} was begun with other settings", "go on with those")
+        record: dict[str, Any] = {"format": self.FORMAT, "configuration": current} if new else self._stored()
+        different = differences(current, record["configuration"])
+        refuse(different, f"{self.path} was begun with other settings", "use those")
         if self._started(record) or new:
             self._save(record)
         return record
 
     def _started(self, record: dict[str, Any]) -> bool:  # noqa: ARG002 - for those that note their starts
-        """Note this start in the record; whether anything was noted."""
+        """Note this start in the record; return True if anything was noted."""
         return False
 
-    def _known(self) -> dict[str, Any]:
-        """The record that is there."""
+    def _stored(self) -> dict[str, Any]:
+        """Return the record on disk."""
         path = self.path / self.RECORD
         record = check(dict[str, Any], read_json(path), path)
         check(_Record, record, path)
@@ -94,17 +94,17 @@ class SoleFolder(Locked):
         write_json(self.path / self.RECORD, record)
 
     def _read(self) -> None:
-        """Read what is there, once it is nobody else's."""
+        """Read the content of the folder, once it is locked."""
 
     def _lines(self, journal: Journal, like: type = Line) -> list[Line]:
-        """The lines of a journal; what a write that was cut off left is removed, what is damaged passed over."""
-        return self._taken(journal, lambda: journal.read_new(like))
+        """Return the lines of a journal; an unfinished line is removed, damaged ones are skipped."""
+        return self._recovered_lines(journal, lambda: journal.read_new(like))
 
     def _lines_as(self, journal: Journal, kind: type[T]) -> list[T]:
-        """:meth:`_lines`, converted."""
-        return self._taken(journal, lambda: journal.read_as(kind))
+        """Return :meth:`_lines`, converted."""
+        return self._recovered_lines(journal, lambda: journal.read_as(kind))
 
-    def _taken(self, journal: Journal, read: Callable[[], list[T]]) -> list[T]:
+    def _recovered_lines(self, journal: Journal, read: Callable[[], list[T]]) -> list[T]:
         self.warnings += journal.mend()
         lines = read()
         self.warnings += journal.warnings()
@@ -113,13 +113,13 @@ class SoleFolder(Locked):
 
 @dataclass(frozen=True, slots=True)
 class _Record:
-    """What every record has."""
+    """Fields of every record."""
 
     configuration: Mapping[str, Any]
 
 
 def refuse(different: Collection[str], problem: str, instead: str) -> None:
-    """End with a message where the configuration of a folder differs from the one wanted now.
+    """Refuse a folder whose configuration differs from the present one.
 
     Raises:
         SetupError: It does.
@@ -130,13 +130,13 @@ def refuse(different: Collection[str], problem: str, instead: str) -> None:
 
 
 def prepare(path: Path, record: str, early: Collection[str], holds: str) -> None:
-    """Make a folder if it is absent; one that holds files of somebody else is left alone.
+    """Make a folder if it is absent; refuse one with unrelated files.
 
     Args:
         path: The folder.
-        record: Name of the file by which it is known to be ours.
+        record: Name of the file that marks such a folder.
         early: Names of files that may be there without it, of a start that was killed at once; and hidden ones.
-        holds: What it holds, in words.
+        holds: Text on its content.
 
     Raises:
         SetupError: It holds other files, or cannot be written.
@@ -157,7 +157,7 @@ def check_folder(path: Path, record: str = "", early: Collection[str] = (), hold
         path: The folder.
         record: As for :func:`prepare`; empty where other files may lie there.
         early: As for :func:`prepare`.
-        holds: What it is to hold, in words.
+        holds: Text on its content.
 
     Raises:
         SetupError: It holds other files, or cannot be written.
@@ -165,8 +165,8 @@ def check_folder(path: Path, record: str = "", early: Collection[str] = (), hold
     try:
         if record and path.exists():
             _refuse_others(path, record, early, holds)
-        place = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
-        with tempfile.TemporaryFile(dir=place, prefix=".vmmetrics-") as file:  # hidden, should it stay after a kill
+        existing = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
+        with tempfile.TemporaryFile(dir=existing, prefix=".vmmetrics-") as file:  # hidden, should it stay after a kill
             file.write(bytes(_TRIAL_BYTES))
     except OSError as error:
         raise _unwritable(path, holds, error) from error

@@ -1,4 +1,4 @@
-"""A file of JSON lines that is only ever appended to, and survives being cut off anywhere."""
+"""Append-only file of JSON lines that survives interruption at any byte."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NAMED = 5  # damaged lines that are named one by one
 T = TypeVar("T")
 
 LONGEST_LINE = 1 << 28
-"""Bytes of a line; what is longer is passed over as damaged, and never held as a whole."""
+"""Bytes of a line; longer ones are skipped as damaged and never read as a whole."""
 
 
 class RawLine(NamedTuple):
@@ -30,7 +30,7 @@ class RawLine(NamedTuple):
 
 
 def encode(line: Line) -> bytes:
-    """One JSON line: compact, strict (no NaN), UTF-8; a file name that is not UTF-8 keeps its bytes as escapes."""
+    """Return a line of compact, strict (no NaN) JSON in UTF-8; bytes of file names that are not UTF-8 are escaped."""
     text = json.dumps(line, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.encode("utf-8", "backslashreplace") + b"\n"
 
@@ -40,7 +40,7 @@ class Journal:
 
     Attributes:
         path: The file.
-        damaged: Complete lines that were passed over: number (from 1) and what is wrong with it.
+        damaged: Complete lines that were skipped: number (from 1) and fault.
     """
 
     def __init__(self, path: Path) -> None:
@@ -55,7 +55,7 @@ class Journal:
         """Return the complete lines that were not returned before. A last line without its end is left alone.
 
         Args:
-            like: Lines that do not convert to it (:func:`vmmetrics.utils.schema.convert`) are passed over.
+            like: Lines that do not convert to it (:func:`vmmetrics.utils.schema.convert`) are skipped.
 
         Raises:
             SetupError: The file was removed or cut short since it was read or written.
@@ -63,7 +63,7 @@ class Journal:
         return [line for line, _ in self._read(like)]
 
     def read_as(self, kind: type[T]) -> list[T]:
-        """:meth:`read_new` with every line converted."""
+        """Return :meth:`read_new` with every line converted."""
         return [converted for _, converted in self._read(kind)]
 
     def _read(self, kind: type[T]) -> Iterator[tuple[Line, T]]:
@@ -87,21 +87,21 @@ class Journal:
                 yield from _raw_lines(file, start)
 
     def warnings(self, then: str = "") -> list[str]:
-        """Return what was passed over since the last call, in words; of many lines the first.
+        """Return texts on the lines skipped since the last call, up to a limit.
 
         Args:
-            then: What becomes of such a line, in words.
+            then: Text on what happens to such a line.
         """
         new, self.damaged = self.damaged, []
         return sentences(self.path.name, new, then)
 
     def mend(self) -> list[str]:
-        """:meth:`cut_torn_tail`, in words where there was one."""
+        """Do :meth:`cut_torn_tail`; return a text if anything was removed."""
         cut = self.cut_torn_tail()
-        return [f"{self.path.name}: cut {cut} bytes of a line that was never finished"] if cut else []
+        return [f"{self.path.name}: cut {cut} bytes of an unfinished line"] if cut else []
 
     def cut_torn_tail(self) -> int:
-        """Remove what follows the last line end, the rest of a write that was cut off; return how many bytes."""
+        """Remove the rest of an interrupted write behind the last line end; return the number of bytes."""
         if not self.path.exists():
             return 0
         with self.path.open("rb+") as file:
@@ -140,10 +140,10 @@ class Journal:
             if new:
                 sync_folder(self.path.parent)
         except OSError as error:
-            raise SetupError(f"{cannot('write', self.path, error)}; what was scored before is kept") from error
+            raise SetupError(f"{cannot('write', self.path, error)}; earlier results are saved") from error
 
     def _check_file(self, start: int = 0) -> bool:
-        """Whether the file is there; raise where it no longer holds what was read or written before."""
+        """Return True if the file exists; raise if it lost lines that were read or written before."""
         size = self.path.stat().st_size if self.path.exists() else -1
         if (self._exists or start) and size < max(self._offset, self._written, start):
             raise SetupError(
@@ -167,13 +167,13 @@ def sync_folder(folder: Path) -> None:
 def iterate_lines(
     path: Path, containing: bytes = b"", like: type = Line, warnings: list[str] | None = None
 ) -> Iterator[Line]:
-    """The complete lines of a journal, one at a time; nothing where there is no file.
+    """Return the complete lines of a journal, one at a time; nothing where there is no file.
 
     Args:
         path: The file.
         containing: Lines without these bytes are left out.
-        like: Lines that do not convert to it are passed over.
-        warnings: Takes what was passed over, in words.
+        like: Lines that do not convert to it are skipped.
+        warnings: Receives texts on skipped lines.
     """
     return (line for line, _ in iterate_with_text(path, containing, like, warnings))
 
@@ -181,7 +181,7 @@ def iterate_lines(
 def iterate_with_text(
     path: Path, containing: bytes = b"", like: type = Line, warnings: list[str] | None = None
 ) -> Iterator[tuple[Line, bytes]]:
-    """:func:`iterate_lines`, each with the line as it stands, its end included."""
+    """Yield :func:`iterate_lines`, each with the line as it stands, its end included."""
     if not path.exists():
         return
     damaged = []
@@ -197,7 +197,7 @@ def iterate_with_text(
 
 
 def _raw_lines(file: BinaryIO, start: int) -> Iterator[RawLine]:
-    """The complete lines of a file that was opened at ``start``; of one that is too long the first piece."""
+    """Yield the complete lines of a file that was opened at ``start``; of one that is too long the first piece."""
     while raw := file.readline(LONGEST_LINE):
         text, end = raw, start + len(raw)
         while raw and not raw.endswith(b"\n"):
@@ -210,17 +210,17 @@ def _raw_lines(file: BinaryIO, start: int) -> Iterator[RawLine]:
 
 
 def sentences(name: str, damaged: Sequence[tuple[int, str]], then: str = "") -> list[str]:
-    """Say which lines of a file were passed over and why; of many the first."""
-    texts = [f"{name} line {number} is damaged and was passed over ({why}){then}" for number, why in damaged[:_NAMED]]
+    """Return texts on skipped lines of a file, up to a limit."""
+    texts = [f"{name} line {number} is damaged and was skipped ({fault}){then}" for number, fault in damaged[:_NAMED]]
     more = len(damaged) - _NAMED
-    return [*texts, f"{name}: {more:,} more lines are damaged and were passed over{then}"] if more > 0 else texts
+    return [*texts, f"{name}: {more:,} more lines are damaged and were skipped{then}"] if more > 0 else texts
 
 
 def decoded(raw: bytes, kind: type[T]) -> tuple[Line, T]:
-    """A line as it is and converted.
+    """Return a line parsed, and converted to ``kind``.
 
     Raises:
-        ValueError: It is no JSON, or does not convert; the text says why.
+        ValueError: It is not JSON, or does not convert; the text says why.
     """
     try:
         line = parse_json(raw)
@@ -230,12 +230,12 @@ def decoded(raw: bytes, kind: type[T]) -> tuple[Line, T]:
 
 
 def _end_of_last_line(file: Any, size: int, block: int = 1 << 16) -> int:
-    """Offset behind the last line end, looking backwards; 0 where there is none."""
+    """Return the offset behind the last line end, looking backwards; 0 where there is none."""
     start = size
     while start > 0:
         stop, start = start, max(0, start - block)
         file.seek(start)
-        found = file.read(stop - start).rfind(b"\n")
-        if found >= 0:
-            return int(start + found + 1)
+        position = file.read(stop - start).rfind(b"\n")
+        if position >= 0:
+            return int(start + position + 1)
     return 0

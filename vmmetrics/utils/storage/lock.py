@@ -28,7 +28,7 @@ _POLL_SECONDS = 0.02  # between two tries where the system offers no waiting
 
 
 def claim_byte(key: str) -> int:
-    """The byte that stands for the clip with this key; 48 bits, so that two clips hardly ever share one."""
+    """Return the lock byte of the clip with this key; a hash of 48 bits, so that collisions are rare."""
     return _FIRST_CLAIM + int.from_bytes(hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()[:6], "big")
 
 
@@ -38,7 +38,7 @@ class ByteLocks:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-        self._held: set[int] = set()
+        self._locked: set[int] = set()
 
     def try_acquire(self, byte: int) -> bool:
         """Take the lock on ``byte`` if nobody else holds it.
@@ -46,7 +46,7 @@ class ByteLocks:
         Raises:
             SetupError: The file system has no locks, or the lock file was removed or replaced since it was opened.
         """
-        if byte in self._held:
+        if byte in self._locked:
             return False
         try:
             _lock(self._descriptor, byte)
@@ -57,7 +57,7 @@ class ByteLocks:
                 f"The file system of {self._path.parent} cannot lock files ({os_reason(error)}); "
                 "put the run directory on a local disk"
             ) from error
-        self._held.add(byte)
+        self._locked.add(byte)
         try:
             self._check_file()
         except SetupError:
@@ -73,14 +73,14 @@ class ByteLocks:
             same = False
         if not same:
             raise SetupError(
-                f"{self._path} was removed or replaced while this process used it; what was done before is kept, "
-                "start again"
+                f"{self._path} was removed or replaced while this process used it; earlier results are saved: "
+                "run the same command again"
             )
 
     def release(self, byte: int) -> None:
         """Give the lock on ``byte`` back."""
         _unlock(self._descriptor, byte)
-        self._held.discard(byte)
+        self._locked.discard(byte)
 
     @contextmanager
     def holding(self, byte: int) -> Iterator[None]:
@@ -95,7 +95,7 @@ class ByteLocks:
     def close(self) -> None:
         """Drop every lock and close the file."""
         os.close(self._descriptor)
-        self._held.clear()
+        self._locked.clear()
 
 
 class Locked:
@@ -108,7 +108,7 @@ class Locked:
         self._locks.close()
 
     def claim(self, key: str) -> bool:
-        """Take a clip in hand, unless another process has; a claim dies with its process."""
+        """Claim a clip unless another process has; a claim ends with its process."""
         return self._locks.try_acquire(claim_byte(key))
 
     def release(self, key: str) -> None:
@@ -118,7 +118,7 @@ class Locked:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *how: object) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
 

@@ -1,4 +1,4 @@
-"""What a score depends on (must agree within a run) and where it was made (recorded only)."""
+"""Provenance of scores: versions they depend on (must agree within a run), and machine and command (recorded only)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _RECORDED = ("numpy", "scipy", "torch", "torchvision", "transformers", "timm", "
 
 
 def version_of(package: str) -> str | None:
-    """Installed version of a distribution, or None."""
+    """Return the installed version of a distribution, or None."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
@@ -36,7 +36,7 @@ def version_of(package: str) -> str | None:
 
 
 def decisive_versions() -> dict[str, str]:
-    """Versions that two runs must share for their scores to belong together.
+    """Return versions that two runs must share for their scores to belong together.
 
     A checkout has no version of its own between releases, so the code that decides scores is named by its hash there.
     """
@@ -46,18 +46,18 @@ def decisive_versions() -> dict[str, str]:
     return versions
 
 
-def source_hash(package: Path, places: tuple[str, ...] = _DECIDING_CODE) -> str:
-    """Eight letters for the content of the code under ``package`` that scores depend on."""
-    files = [file for place in places for file in (package / place).rglob("*.py")]
+def source_hash(package: Path, parts: tuple[str, ...] = _DECIDING_CODE) -> str:
+    """Return a hash of eight letters of the code under ``package`` that scores depend on."""
+    files = [file for part in parts for file in (package / part).rglob("*.py")]
     files += [package / name for name in ("scoring/suite.py", "utils/text/words.py", "clip.py", "types.py")]
-    whole = hashlib.sha256()
+    digest = hashlib.sha256()
     for file in sorted(file for file in files if file.is_file()):
-        whole.update(f"{file.relative_to(package).as_posix()}\0".encode() + file.read_bytes() + b"\0")
-    return whole.hexdigest()[:8]
+        digest.update(f"{file.relative_to(package).as_posix()}\0".encode() + file.read_bytes() + b"\0")
+    return digest.hexdigest()[:8]
 
 
 def recorded_versions() -> dict[str, str]:
-    """Versions of everything worth knowing, Python included."""
+    """Return the versions to record: Python and the packages in use."""
     return {"python": platform.python_version(), **_versions(_DECISIVE + _RECORDED)}
 
 
@@ -66,7 +66,7 @@ def _versions(packages: tuple[str, ...]) -> dict[str, str]:
 
 
 def machine() -> dict[str, Any]:
-    """The machine, as far as the standard library tells."""
+    """Return properties of the machine, from the standard library."""
     return {
         "host": platform.node(),
         "system": platform.platform(),
@@ -90,8 +90,8 @@ def invocation() -> dict[str, Any]:
 
     Users, passwords and signatures in addresses are left out.
     """
-    told = {"command": sys.argv, "folder": str(Path.cwd()), **({"config": _config} if _config else {})}
-    return {name: _masked(value) for name, value in told.items()}
+    fields = {"command": sys.argv, "folder": str(Path.cwd()), **({"config": _config} if _config else {})}
+    return {name: _masked(value) for name, value in fields.items()}
 
 
 def _masked(value: Any) -> Any:
@@ -103,42 +103,42 @@ def _masked(value: Any) -> Any:
 
 
 def process() -> str:
-    """This process, as ``host:pid``."""
+    """Return this process, as ``host:pid``."""
     return f"{platform.node()}:{os.getpid()}"
 
 
 def now() -> str:
-    """The time, UTC, to the second."""
+    """Return the time, UTC, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def differences(
     ours: Mapping[str, Any], theirs: Mapping[str, Any], prefix: str = "", names: tuple[str, str] = ("now", "the run")
 ) -> list[str]:
-    """What differs between two configurations, one line each.
+    """Return the differences between two configurations, one line each.
 
     >>> differences({"versions": {"av": "18.1"}}, {"versions": {"av": "15.0"}})
     ['versions.av: 18.1 (now), 15.0 (the run)']
     """
-    found = []
+    lines = []
     for name in sorted({*ours, *theirs}):
         mine, other = ours.get(name), theirs.get(name)
         if mine == other:
             continue
         if isinstance(mine, Mapping) and isinstance(other, Mapping):
-            found += differences(mine, other, f"{prefix}{name}.", names)
+            lines += differences(mine, other, f"{prefix}{name}.", names)
         else:
-            found.append(f"{prefix}{name}: {_shown(mine)} ({names[0]}), {_shown(other)} ({names[1]})")
-    return found
+            lines.append(f"{prefix}{name}: {_shown(mine)} ({names[0]}), {_shown(other)} ({names[1]})")
+    return lines
 
 
 def conflicts(
     ours: Mapping[str, Any], theirs: Mapping[str, Any], names: tuple[str, str] = ("now", "the run")
 ) -> list[str]:
-    """:func:`differences` for which scores of two configurations cannot lie in one run.
+    """Return those :func:`differences` that keep the scores of two configurations out of one run.
 
-    Those of two releases of this package can: the version of each score says whether they mean the same. Code that
-    changed within one release vouches for nothing, and has to be the same.
+    Two releases of this package may share a run, as every score has its metric version; within one release, the hash
+    of the code must be the same.
     """
     mine, other = _release(ours), _release(theirs)
     if mine is not None and other is not None and mine.partition("+")[0] != other.partition("+")[0]:
@@ -147,7 +147,7 @@ def conflicts(
 
 
 def _release(configuration: Mapping[str, Any]) -> str | None:
-    """The version of this package in a configuration, with the hash of its code if it was a checkout."""
+    """Return the version of this package in a configuration, with the hash of its code if it was a checkout."""
     versions = configuration.get("versions")
     version = versions.get("vmmetrics") if isinstance(versions, Mapping) else None
     return version if isinstance(version, str) else None

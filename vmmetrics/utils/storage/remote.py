@@ -1,4 +1,4 @@
-"""Files in object stores and on web servers: listed, read, downloaded once with their hash, and uploaded.
+"""Files in object stores and on web servers: listing, reading, downloading with a hash, uploading.
 
 ``http`` and ``https`` go through the standard library, everything else through fsspec. Every step is tried again, with
 jitter, where another try can mend it. No user name, password or query of an address gets into a message.
@@ -42,7 +42,7 @@ T = TypeVar("T")
 
 
 class RemoteError(OSError):
-    """A file at an address cannot be had; the text says why and holds no secret."""
+    """A file at an address cannot be fetched; the text has the reason and no secret."""
 
 
 class ChangedError(RemoteError):
@@ -50,11 +50,11 @@ class ChangedError(RemoteError):
 
 
 class _TruncatedError(OSError):
-    """Fewer bytes came than the store stated."""
+    """Fewer bytes arrived than the store stated."""
 
 
 def check_address(uri: str) -> None:
-    """Make sure that an address can be read with what is installed.
+    """Check that the packages to read an address are installed.
 
     Raises:
         SetupError: Its scheme is not known, or a package is missing; the text names the command that installs it.
@@ -67,7 +67,7 @@ def state_of(uri: str) -> FileState | None:
     """Ask for the state of a file; None where the address is a folder.
 
     Raises:
-        RemoteError: There is nothing, or it cannot be had.
+        RemoteError: There is nothing, or it cannot be fetched.
     """
     if is_web(uri):
         return _retried(uri, lambda: _state_on_web(uri))
@@ -80,7 +80,7 @@ def files_below(uri: str, *, deep: bool = True) -> Iterator[tuple[str, FileState
     """List the files below a folder, one folder after the other; those in it alone where not ``deep``.
 
     Yields:
-        Path below the folder, with ``/``, and state. Names that lead elsewhere (``..``) are passed over.
+        Path below the folder, with ``/``, and state. Names that lead elsewhere (``..``) are skipped.
 
     Raises:
         RemoteError: It cannot be listed.
@@ -108,7 +108,7 @@ def read_bytes(uri: str, most: int) -> bytes:
     """Read a small file: up to ``most`` bytes and one more, which shows that there are more.
 
     Raises:
-        RemoteError: There is none, or it cannot be had.
+        RemoteError: There is none, or it cannot be fetched.
     """
 
     def read() -> bytes:
@@ -131,15 +131,15 @@ def download(uri: str, target: Path, expected: FileState, room: Callable[[int], 
     Args:
         uri: Its address.
         target: Where to; there is nothing new where an error is raised.
-        expected: The state that it must have, as far as known.
-        room: Is called with the bytes that the file is about to have, before they are written.
+        expected: State that it must have; unknown fields are None.
+        room: Called with the bytes that the file is about to have, before they are written.
 
     Returns:
         SHA-256 (hex) of its bytes, and its state.
 
     Raises:
         ChangedError: It is another file than the one expected, or was replaced while it was read.
-        RemoteError: It cannot be had.
+        RemoteError: It cannot be fetched.
         OSError: It cannot be written here.
     """
     try:
@@ -153,7 +153,9 @@ def _download(uri: str, target: Path, expected: FileState, room: Callable[[int],
     digest, count = hashlib.sha256(), 0
     with _opened(uri) as (state, source):
         if state.differs(expected):
-            raise ChangedError(f"It changed since it was listed (then {expected}, now {state}); --relist takes it anew")
+            raise ChangedError(
+                f"It changed since it was listed (then {expected}, now {state}); add --relist to list it again"
+            )
         with _writing(target):
             room(state.bytes or 0)
             file = target.open("r+b" if target.exists() else "wb")
@@ -168,7 +170,7 @@ def _download(uri: str, target: Path, expected: FileState, room: Callable[[int],
                     file.flush()
             file.truncate()
     if state.bytes is not None and count != state.bytes:
-        raise _TruncatedError(f"{count} of {state.bytes} bytes came")
+        raise _TruncatedError(f"{count} of {state.bytes} bytes arrived")
     if not is_web(uri):  # which was one request; a file of a store is read in pieces
         store, path = _store(uri)
         now = state_of_info(store.info(path))
@@ -178,7 +180,7 @@ def _download(uri: str, target: Path, expected: FileState, room: Callable[[int],
 
 
 class _LocalError(Exception):
-    """Trouble on this machine, which no other try mends."""
+    """Failure of this machine, for which another try is no use."""
 
 
 @contextmanager
@@ -235,14 +237,14 @@ def _retried(uri: str, step: Callable[[], T]) -> T:
         except Exception as error:  # whatever botocore, aiohttp and others raise
             if number + 1 == TRIES or not _passing(error):
                 tries = f" ({number + 1} tries)" if number else ""
-                failure = RemoteError(f"{safe_name(uri)} cannot be had: {_reason(error)}{tries}")
+                failure = RemoteError(f"{safe_name(uri)} cannot be fetched: {_reason(error)}{tries}")
                 raise failure from (FileNotFoundError() if isinstance(error, FileNotFoundError) else None)
         time.sleep(PAUSE * 2**number * random.uniform(0.5, 1.5))  # noqa: S311 - no secret hangs on it
     raise AssertionError
 
 
 def _passing(error: Exception) -> bool:
-    """Tell whether a failure may pass: timeouts, cut connections, 5xx, throttling; not what the store refuses."""
+    """Return True if a failure may pass: timeouts, cut connections, 5xx, throttling; not what the store refuses."""
     status = _status(error)
     return status in _AGAIN if status is not None else not isinstance(error, (*_FINAL, NotImplementedError))
 

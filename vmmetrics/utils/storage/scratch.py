@@ -1,4 +1,4 @@
-"""A bounded folder for files that are fetched, used once and removed, shared by the processes of a machine."""
+"""Scratch folder of bounded size for downloads that are used once, shared by the processes of a machine."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ class Fetched:
     """A file that was fetched.
 
     Attributes:
-        path: Where it lies until it is removed.
+        path: Its path until it is removed.
         sha256: Of its bytes.
-        state: What the store said of it.
+        state: Its state in the store.
     """
 
     path: Path
@@ -63,7 +63,7 @@ class Scratch:
 
     Attributes:
         folder: The folder; None for ``vmmetrics-scratch-USER`` in the system's folder for temporary files.
-        bytes: What all files in it may have together.
+        bytes: Most bytes of all files in it.
     """
 
     folder: str | None = None
@@ -101,10 +101,10 @@ class Scratch:
 
         Args:
             uri: Its address.
-            expected: The state that it must have, as far as known.
+            expected: State that it must have; unknown fields are None.
 
         Raises:
-            ClipError: It cannot be had, is not the one expected, or is larger than the whole folder may be.
+            ClipError: It cannot be fetched, is not the one expected, or is larger than the whole folder may be.
             ScratchError: The folder cannot be used, is full, or a package is missing that opens the address.
         """
         folder = _own_folder(self.path)
@@ -164,7 +164,7 @@ class Scratch:
 
 
 def _megabytes(number: int) -> str:
-    """Return bytes as MiB, with two digits at least.
+    """Return a size in MiB as text, with at least two digits.
 
     >>> _megabytes(50_000), _megabytes(2**30)
     ('0.048 MiB', '1,024 MiB')

@@ -1,4 +1,4 @@
-"""What tells whether a file elsewhere was written to, without reading it."""
+"""State of a remote file, by which a change is seen without reading it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _LONGEST = 25  # digits of a time
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """What tells whether a file was written to, without reading it.
+    """State of a file, by which a change is seen without reading it.
 
     Attributes:
         bytes: Its size.
         mtime_ns: When it was written, nanoseconds since 1970.
-        etag: What the store says of its content: an entity tag, a generation or a hash.
+        etag: The store's identifier of its content: an entity tag, a generation or a hash.
     """
 
     bytes: int | None = None
@@ -30,27 +30,27 @@ class FileState:
     etag: str | None = None
 
     def differs(self, other: FileState) -> bool:
-        """Tell whether two states cannot be of one content: by the tags where both have one, else by the times."""
+        """Return True if two states cannot be of one content: by the tags where both have one, else by the times."""
         if None not in (self.bytes, other.bytes) and self.bytes != other.bytes:
             return True
         if self.etag is not None and other.etag is not None:
             return self.etag != other.etag
         return None not in (self.mtime_ns, other.mtime_ns) and self.mtime_ns != other.mtime_ns
 
-    def kept(self) -> dict[str, int | str] | None:
-        """Return what a record keeps of it: ``bytes`` and ``etag``, else ``mtime_ns`` as text; None for nothing."""
+    def to_record(self) -> dict[str, int | str] | None:
+        """Return the fields for a record: ``bytes``, and ``etag`` or else ``mtime_ns`` as text; None without any."""
         tag = {"etag": self.etag} if self.etag else {} if self.mtime_ns is None else {"mtime_ns": str(self.mtime_ns)}
         return {**({} if self.bytes is None else {"bytes": self.bytes}), **tag} or None
 
     @classmethod
-    def of(cls, kept: Mapping[str, int | str] | None) -> FileState:
-        """Return the state that :meth:`kept` was made from, as far as it was kept; of anything else an empty one."""
-        kept = kept or {}
-        size, moment, etag = (kept.get(name) for name in ("bytes", "mtime_ns", "etag"))
-        known = isinstance(moment, str) and moment.isdecimal() and len(moment) < _LONGEST
+    def of(cls, fields: Mapping[str, int | str] | None) -> FileState:
+        """Return the state that :meth:`to_record` wrote; fields that do not fit are None."""
+        fields = fields or {}
+        size, moment, etag = (fields.get(name) for name in ("bytes", "mtime_ns", "etag"))
+        stamped = isinstance(moment, str) and moment.isdecimal() and len(moment) < _LONGEST
         return cls(
             size if isinstance(size, int) else None,
-            int(str(moment)) if known else None,
+            int(str(moment)) if stamped else None,
             etag if isinstance(etag, str) else None,
         )
 

@@ -43,7 +43,7 @@ def read_tensors(path: Path) -> dict[str, NDArray[Any]]:
         path: A file in safetensors' format (https://github.com/huggingface/safetensors, "Format").
 
     Raises:
-        SetupError: It cannot be read, is cut off, or says of itself what cannot be.
+        SetupError: It cannot be read, is cut off, or its header is not valid.
     """
     try:
         with path.open("rb") as file:
@@ -108,7 +108,7 @@ class WordPieces:
             raise SetupError(f"The vocabulary lacks {', '.join(missing)}: it is not BERT's")
 
     def encode(self, text: str) -> list[int]:
-        """Numbers of a text's pieces, between those of ``[CLS]`` and ``[SEP]``."""
+        """Return numbers of a text's pieces, between those of ``[CLS]`` and ``[SEP]``."""
         unknown, start, end = (self.vocabulary[name] for name in _SPECIAL)
         numbers: list[int] = []
         for word in split_words(text):
@@ -118,7 +118,7 @@ class WordPieces:
         return [start, *numbers[: self.longest - 2], end]
 
     def _cut(self, word: str) -> list[int]:
-        """Numbers of the longest pieces that fit, from the left; none where the word is too long or has no such cut."""
+        """Return the numbers of the longest pieces that fit, from the left; empty if a word cannot be cut so."""
         numbers: list[int] = []
         begin = 0
         while begin < len(word) <= LONGEST_WORD:
@@ -143,7 +143,7 @@ def read_vocabulary(path: Path) -> dict[str, int]:
 
 
 def split_words(text: str) -> list[str]:
-    """Words of a text in small letters without accents; punctuation marks and ideographs stand alone.
+    """Return words of a text in small letters without accents; punctuation marks and ideographs stand alone.
 
     >>> split_words("Two café-owners can't skate!")
     ['two', 'cafe', '-', 'owners', 'can', "'", 't', 'skate', '!']
@@ -167,7 +167,7 @@ def _spaced(character: str) -> str:
 
 
 def _stands_alone(character: str) -> bool:
-    """Whether it is punctuation: Unicode's, and every printable ASCII character that is neither letter nor digit."""
+    """Return True for punctuation: Unicode's, and printable ASCII characters that are neither letters nor digits."""
     if character.isascii():
         return character.isprintable() and not character.isalnum() and character != " "
     return unicodedata.category(character).startswith("P")
@@ -189,7 +189,7 @@ _TOKENS_AT_ONCE: Final = 2048
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingIdentity:
-    """Which embedding it was; vectors of two that differ here must not be compared.
+    """Identity of an embedding; vectors of different embeddings must not be compared.
 
     Attributes:
         model: Name of the model.
@@ -231,17 +231,17 @@ class SentenceEmbedding:
         """Embed texts; see :func:`embed`."""
         numbers = [self._pieces.encode(text) for text in texts]
         by_length: dict[int, list[int]] = defaultdict(list)  # places of the texts: those of one length need no padding
-        for place, tokens in enumerate(numbers):
-            by_length[len(tokens)].append(place)
+        for index, tokens in enumerate(numbers):
+            by_length[len(tokens)].append(index)
         vectors = np.zeros((len(texts), self._encoder.width), np.float32)
-        for length, places in sorted(by_length.items()):
+        for length, indices in sorted(by_length.items()):
             size = max(1, _TOKENS_AT_ONCE // length)
-            for start in range(0, len(places), size):
-                some = places[start : start + size]
-                mean = self._encoder(np.array([numbers[place] for place in some], np.int64)).mean(axis=1)
-                vectors[some] = mean / np.linalg.norm(mean, axis=1, keepdims=True)
+            for start in range(0, len(indices), size):
+                batch = indices[start : start + size]
+                mean = self._encoder(np.array([numbers[index] for index in batch], np.int64)).mean(axis=1)
+                vectors[batch] = mean / np.linalg.norm(mean, axis=1, keepdims=True)
                 if advance is not None:
-                    advance(len(some))
+                    advance(len(batch))
         return vectors
 
 
@@ -267,10 +267,10 @@ def embed(texts: Sequence[str], *, folder: Path | None = None, advance: Advance 
 
 
 def embedding_identity(*, folder: Path | None = None) -> EmbeddingIdentity:
-    """Which embedding :func:`embed` uses.
+    """Return the identity of the embedding that :func:`embed` uses.
 
     Raises:
-        SetupError: As there.
+        SetupError: As :func:`embed`.
     """
     home = _home(folder)
     sha256 = _hash(home / _WEIGHTS)
@@ -284,17 +284,17 @@ def embedding_identity(*, folder: Path | None = None) -> EmbeddingIdentity:
 
 
 def embedding_installed() -> bool:
-    """Whether the package with the model is there."""
+    """Return True if the package with the model is installed."""
     return importlib.util.find_spec(PACKAGE) is not None
 
 
 def _home(folder: Path | None) -> Path:
     if folder is not None:
         return folder.resolve()
-    found = importlib.util.find_spec(PACKAGE)  # of a package at the top: nothing is imported
-    if found is None or not found.submodule_search_locations:
+    spec = importlib.util.find_spec(PACKAGE)  # of a package at the top: nothing is imported
+    if spec is None or not spec.submodule_search_locations:
         raise SetupError(f"Sentence embeddings need {MODEL}: {INSTALL}")
-    return Path(found.submodule_search_locations[0]) / "model"
+    return Path(spec.submodule_search_locations[0]) / "model"
 
 
 _model = lru_cache(maxsize=2)(SentenceEmbedding)

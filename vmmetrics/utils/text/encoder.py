@@ -26,7 +26,7 @@ class Encoder:
 
     Args:
         tensors: Weights by name, without a prefix before ``embeddings`` and ``encoder``.
-        config: What the model's ``config.json`` says of it.
+        config: The model's ``config.json``.
 
     Attributes:
         width: Numbers of a token's vector.
@@ -65,8 +65,10 @@ class Encoder:
 
         self._words = _array(tensors, "embeddings.word_embeddings.weight", (-1, width))
         self.vocabulary = len(self._words)
-        places = _array(tensors, "embeddings.position_embeddings.weight", (positions, width))
-        self._places: Floats = places + _array(tensors, "embeddings.token_type_embeddings.weight", (-1, width))[0]
+        positional = _array(tensors, "embeddings.position_embeddings.weight", (positions, width))
+        self._positional: Floats = (
+            positional + _array(tensors, "embeddings.token_type_embeddings.weight", (-1, width))[0]
+        )
         norm("embeddings")
         for block in self._blocks:
             linear(f"{block}.projected", *(f"{block}.attention.self.{part}" for part in ("query", "key", "value")))
@@ -85,12 +87,12 @@ class Encoder:
 
         Args:
             tokens: (N, T) numbers below the vocabulary's size, T at most ``positions``. Texts of one length need
-                no padding, so that a text's vector does not depend on what stands beside it.
+                no padding, so that a text's vector does not depend on the other texts.
 
         Returns:
             (N, T, width).
         """
-        x = self._normed("embeddings", self._words[tokens] + self._places[: tokens.shape[1]])
+        x = self._normed("embeddings", self._words[tokens] + self._positional[: tokens.shape[1]])
         for block in self._blocks:
             mixed = self._attended(self._linear(f"{block}.projected", x))
             x = self._normed(f"{block}.attention.output", x + self._linear(f"{block}.attention.output.dense", mixed))
@@ -124,18 +126,18 @@ class Encoder:
 
 
 def gelu(x: Floats) -> Floats:
-    """The exact Gaussian error linear unit, x Phi(x) (Hendrycks and Gimpel, 2016)."""
+    """Return the exact Gaussian error linear unit, x Phi(x) (Hendrycks and Gimpel, 2016)."""
     half = np.float32(0.5)
     out: Floats = x * half * (np.float32(1) + erf(x * _HALF_ROOT))
     return out
 
 
 def _array(tensors: Mapping[str, NDArray[Any]], name: str, shape: tuple[int, ...]) -> Floats:
-    """A weight, looked at before it is used; -1 stands for any size."""
-    found = tensors.get(name)
-    if found is None:
+    """Return a weight after checking type and shape; -1 stands for any size."""
+    tensor = tensors.get(name)
+    if tensor is None:
         raise SetupError(f"The weights lack {name}: they are not a BERT's")
-    fits = len(found.shape) == len(shape) and all(a in (b, -1) for a, b in zip(shape, found.shape, strict=True))
-    if not fits or found.dtype != np.float32:
-        raise SetupError(f"Expected {name} to be float32 of shape {shape} but got {found.dtype} of {found.shape}")
-    return found
+    fits = len(tensor.shape) == len(shape) and all(a in (b, -1) for a, b in zip(shape, tensor.shape, strict=True))
+    if not fits or tensor.dtype != np.float32:
+        raise SetupError(f"Expected {name} to be float32 of shape {shape} but got {tensor.dtype} of {tensor.shape}")
+    return tensor

@@ -93,7 +93,7 @@ _SOUND_AN = re.compile(r"(?:hour|honest|honou?r|heir|8|11\b|11-|18\b|18-|[fhlmnr
 
 
 def plural(noun: str) -> str:
-    """Plural of a noun; of a name of several words, that of its head.
+    """Return the plural of a noun; of a name of several words, that of its head.
 
     >>> [plural(noun) for noun in ("heron", "fox", "fire truck", "flock of geese", "butterfly", "wolf", "snowman")]
     ['herons', 'foxes', 'fire trucks', 'flocks of geese', 'butterflies', 'wolves', 'snowmen']
@@ -119,7 +119,7 @@ def _plural_word(word: str) -> str:
 
 
 def third_person(lemma: str) -> str:
-    """Third person singular of the present.
+    """Return the third person singular of the present.
 
     >>> [third_person(lemma) for lemma in ("pour", "splash", "carry", "go", "buzz", "sway")]
     ['pours', 'splashes', 'carries', 'goes', 'buzzes', 'sways']
@@ -132,7 +132,7 @@ def third_person(lemma: str) -> str:
 
 
 def ing_form(lemma: str) -> str:
-    """Present participle.
+    """Return the present participle.
 
     >>> [ing_form(lemma) for lemma in ("pour", "glide", "spin", "lie", "flee", "picnic", "travel", "open", "squat")]
     ['pouring', 'gliding', 'spinning', 'lying', 'fleeing', 'picnicking', 'travelling', 'opening', 'squatting']
@@ -147,7 +147,7 @@ def ing_form(lemma: str) -> str:
 
 
 def past(lemma: str) -> str:
-    """Past tense.
+    """Return the past tense.
 
     >>> [past(lemma) for lemma in ("pour", "glide", "spin", "carry", "stop")]
     ['poured', 'glided', 'spun', 'carried', 'stopped']
@@ -156,7 +156,7 @@ def past(lemma: str) -> str:
 
 
 def participle(lemma: str) -> str:
-    """Past participle.
+    """Return the past participle.
 
     >>> participle("throw"), participle("roll")
     ('thrown', 'rolled')
@@ -165,7 +165,7 @@ def participle(lemma: str) -> str:
 
 
 def verb_forms(lemma: str) -> frozenset[str]:
-    """Every form of a verb: base, -s, -ing, past and participle, with the other spelling of a doubled l.
+    """Return every form of a verb: base, -s, -ing, past and participle, with the other spelling of a doubled l.
 
     >>> sorted(verb_forms("spin"))
     ['spin', 'spinning', 'spins', 'spun']
@@ -177,7 +177,7 @@ def verb_forms(lemma: str) -> frozenset[str]:
 
 
 def article(phrase: str) -> str:
-    """The indefinite article that a phrase takes, by the sound of its first word.
+    """Return the indefinite article that a phrase takes, by the sound of its first word.
 
     >>> [article(phrase) for phrase in ("owl", "unicycle", "hourglass", "18-wheeler", "one-wheeled cart", "umbrella")]
     ['an', 'a', 'an', 'an', 'a', 'an']
@@ -199,7 +199,7 @@ def _consonant_y(word: str) -> bool:
 
 
 def _lengthened(lemma: str) -> str:
-    """The stem before -ing and -ed: its last consonant doubled (stop), a k added (mimic), or as it is (open)."""
+    """Return the stem before -ing and -ed: its last consonant doubled (stop), a k added (mimic), or as it is (open)."""
     if lemma.endswith("c") and len(lemma) > 3 and lemma[-2] == "i":
         return lemma + "k"
     last = lemma.rpartition("-")[2]

@@ -1,4 +1,4 @@
-"""Which of many texts are alike: greedy choice of distinct ones, by any measures at once, in bounded memory.
+"""Greedy choice of distinct texts by several similarity measures at once, in bounded memory.
 
 A text is taken unless a measure finds it too near to one taken before it. Only blocks of similarities are ever held, so
 that a hundred thousand texts need no more memory than their vectors and 20 MB.
@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-Places = NDArray[np.int64]
-Compare = Callable[[Places, Places], NDArray[np.float32]]
-"""From two lists of places, (A,) and (B,), to how alike what stands there is, (A, B)."""
+Indices = NDArray[np.int64]
+Compare = Callable[[Indices, Indices], NDArray[np.float32]]
+"""Similarities (A, B) of the texts at two lists of indices, (A,) and (B,)."""
 
 _ROWS: Final = 1024
 _COLUMNS: Final = 4096
@@ -25,11 +25,11 @@ _COLUMNS: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A kind of likeness and how much of it is too much.
+    """A similarity measure and its threshold.
 
     Attributes:
-        compare: What it measures, 1 for what is the same.
-        least: From which likeness on two count as the same.
+        compare: Similarities of texts, 1 for equal ones.
+        least: Similarity from which on two texts count as duplicates.
     """
 
     compare: Compare
@@ -38,12 +38,12 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class TextMatch:
-    """The nearest text that was taken before, and too near.
+    """The nearest text that was chosen before, and too near.
 
     Attributes:
         measure: Name of the measure.
-        place: Of that text.
-        likeness: With it.
+        place: Index of that text.
+        likeness: Similarity to it.
     """
 
     measure: str
@@ -57,26 +57,26 @@ def take_distinct(
     """Go through texts in order and take each that is not too near to one taken before.
 
     Args:
-        order: Places of the texts, the preferred first; each once.
+        order: Indices of the texts, the preferred first; each once.
         measures: By name; one that finds two too near is enough.
-        taken: Places of texts that are taken already.
+        taken: Indices of texts that are chosen already.
 
     Returns:
         For each of ``order``, the nearest taken text by every measure that found one too near; empty where it was
         taken. Of several equally near ones, the first that was taken.
     """
     chosen = np.array(taken, np.int64)
-    found: list[list[TextMatch]] = []
+    near: list[list[TextMatch]] = []
     for start in range(0, len(order), _ROWS):
         block = np.array(order[start : start + _ROWS], np.int64)
         matches = _matches(block, chosen, measures)
-        chosen = np.concatenate([chosen, block[[not some for some in matches]]])
-        found += matches
-    return found
+        chosen = np.concatenate([chosen, block[[not matches_of for matches_of in matches]]])
+        near += matches
+    return near
 
 
-def _matches(block: Places, chosen: Places, measures: Mapping[str, Measure]) -> list[list[TextMatch]]:
-    """Those of a block's texts with what was chosen before the block, and with those of the block that are free."""
+def _matches(block: Indices, chosen: Indices, measures: Mapping[str, Measure]) -> list[list[TextMatch]]:
+    """Return the matches of a block's texts with those chosen before the block, and with free texts of the block."""
     outside = {name: _nearest(block, chosen, measure.compare) for name, measure in measures.items()}
     inside = {name: measure.compare(block, block) for name, measure in measures.items()}
     free = np.zeros(len(block), bool)
@@ -85,73 +85,73 @@ def _matches(block: Places, chosen: Places, measures: Mapping[str, Measure]) -> 
         before = np.flatnonzero(free[:row])
         near = []
         for name, measure in measures.items():
-            likeness, place = (float(outside[name][0][row]), int(outside[name][1][row]))
+            likeness, index = (float(outside[name][0][row]), int(outside[name][1][row]))
             values = inside[name][row, before]
             if values.size and values.max() > likeness:
-                likeness, place = float(values.max()), int(block[before[values.argmax()]])
+                likeness, index = float(values.max()), int(block[before[values.argmax()]])
             if likeness >= np.float32(measure.least):
-                near.append(TextMatch(name, place, likeness))
+                near.append(TextMatch(name, index, likeness))
         free[row] = not near
         matches.append(near)
     return matches
 
 
-def _nearest(block: Places, chosen: Places, compare: Compare) -> tuple[NDArray[np.float32], Places]:
-    """(A,) how near the nearest chosen text is to each of a block, and its place; -inf where none was chosen."""
+def _nearest(block: Indices, chosen: Indices, compare: Compare) -> tuple[NDArray[np.float32], Indices]:
+    """Return (A,) similarity of each text of a block to the nearest chosen one, -inf without one, and its index."""
     best = np.full(len(block), -np.inf, np.float32)
     at = np.full(len(block), -1, np.int64)
     for start in range(0, len(chosen), _COLUMNS):
-        some = chosen[start : start + _COLUMNS]
-        likeness = compare(block, some)
+        part = chosen[start : start + _COLUMNS]
+        likeness = compare(block, part)
         nearest = likeness.argmax(axis=1)
         value = likeness[np.arange(len(block)), nearest]
         better = value > best
-        best[better], at[better] = value[better], some[nearest[better]]
+        best[better], at[better] = value[better], part[nearest[better]]
     return best, at
 
 
 def cosine(vectors: NDArray[np.float32]) -> Compare:
-    """Cosine of unit vectors.
+    """Return the cosine of unit vectors.
 
     Args:
-        vectors: (N, D), of the text at each place.
+        vectors: (N, D), of the text at each index.
     """
 
-    def compare(some: Places, others: Places) -> NDArray[np.float32]:
-        likeness: NDArray[np.float32] = vectors[some] @ vectors[others].T
+    def compare(rows: Indices, others: Indices) -> NDArray[np.float32]:
+        likeness: NDArray[np.float32] = vectors[rows] @ vectors[others].T
         return likeness
 
     return compare
 
 
 def containment(texts: Sequence[Sequence[str]], size: int) -> Compare:
-    """Share of the n-grams of the shorter of two texts that the longer has too (Broder, 1997).
+    """Return the share of the n-grams of the shorter of two texts that the longer has too (Broder, 1997).
 
     With sets A and B of n-grams it is |A ∩ B| / min(|A|, |B|), never less than their Jaccard index |A ∩ B| / |A ∪ B|.
 
     Args:
-        texts: (N) words of the text at each place. One of fewer words than n counts as one n-gram.
+        texts: (N) words of the text at each index. One of fewer words than n counts as one n-gram.
         size: n.
     """
     grams = _gram_sets(texts, size)
     sizes = np.maximum(np.diff(grams.indptr), 1).astype(np.float32)
 
-    def compare(some: Places, others: Places) -> NDArray[np.float32]:
-        shared = (grams[some] @ grams[others].T).toarray()
-        likeness: NDArray[np.float32] = shared / np.minimum.outer(sizes[some], sizes[others])
+    def compare(rows: Indices, others: Indices) -> NDArray[np.float32]:
+        shared = (grams[rows] @ grams[others].T).toarray()
+        likeness: NDArray[np.float32] = shared / np.minimum.outer(sizes[rows], sizes[others])
         return likeness
 
     return compare
 
 
 def number_labels(labels: Sequence[Hashable]) -> NDArray[np.int64]:
-    """(N,) equal numbers for equal labels, from 0."""
-    known: dict[Hashable, int] = {}
-    return np.array([known.setdefault(label, len(known)) for label in labels], np.int64)
+    """Return (N,) equal numbers for equal labels, from 0."""
+    numbers: dict[Hashable, int] = {}
+    return np.array([numbers.setdefault(label, len(numbers)) for label in labels], np.int64)
 
 
-def number_grams(words: NDArray[np.int64], texts: NDArray[np.int64], size: int) -> tuple[Places, Places]:
-    """The n-grams of texts, none of them across two.
+def number_grams(words: NDArray[np.int64], texts: NDArray[np.int64], size: int) -> tuple[Indices, Indices]:
+    """Return the n-grams of texts, none of them across two.
 
     Args:
         words: (T,) numbers of the words of all texts, one text after the other.
@@ -169,7 +169,7 @@ def number_grams(words: NDArray[np.int64], texts: NDArray[np.int64], size: int) 
 
 
 def _gram_sets(texts: Sequence[Sequence[str]], size: int) -> Any:
-    """(N, G) sparse, 1 where a text has an n-gram."""
+    """Return (N, G) sparse, 1 where a text has an n-gram."""
     filled = [[*words, *[None] * (size - len(words))] for words in texts]  # short ones with what is no word
     owner = np.repeat(np.arange(len(texts)), np.array([len(words) for words in filled], np.int64))
     gram, owner = number_grams(number_labels([word for words in filled for word in words]), owner, size)

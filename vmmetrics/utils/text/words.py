@@ -1,10 +1,10 @@
-"""The word classes that the subject rule reads prompts with: ours, for prompts rather than English at large."""
+"""Word classes of the subject rule, made for prompts rather than for English at large."""
 
 from __future__ import annotations
 
 
 def words_of(text: str) -> frozenset[str]:
-    """The words of a text, each once."""
+    """Return the words of a text, each once."""
     return frozenset(text.split())
 
 

@@ -1,1 +1,1 @@
-"""Published weights: what there is, where it lies, whether it is what its publisher gave away, and how to get it."""
+"""Published weights: manifest, local folder, integrity checks and downloads."""

@@ -1,4 +1,4 @@
-"""One file over HTTP, gone on with where an earlier try ended.
+"""Resumable download of one file over HTTP.
 
 huggingface_hub throws away what has arrived when a download fails (``_download_to_tmp_and_move`` in its version 2.4),
 which is too much to lose of a file of 10 GB, and waits for a listing without a bound.
@@ -22,7 +22,7 @@ from vmmetrics.utils import web
 from vmmetrics.utils.weights.folder import PARTIAL
 
 Progress = Callable[[int, int | None], None]
-"""Told the bytes that are there and those there will be."""
+"""Called with the bytes done and in all."""
 
 TRIES = 5
 """Tries that together bring less than :data:`FLOOR` before it is given up."""
@@ -47,7 +47,7 @@ class _TooLargeError(Exception):
 
 
 _TOO_LARGE = (
-    "the server sends more than the {} bytes that were expected at most. Nothing was kept; take another mirror, or "
+    "the server sends more than the {} bytes that were expected at most. Nothing was saved; use another mirror, or "
     "copies with --from-folder"
 )
 
@@ -59,9 +59,11 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
         newurl = args[-1]
         old, new = urllib.parse.urlsplit(req.full_url), urllib.parse.urlsplit(newurl)
         if new.scheme not in ("http", "https"):
-            raise SetupError(f"{req.full_url} leads to {web.quoted(newurl)}, which is not on the web; not followed")
+            raise SetupError(
+                f"{req.full_url} redirects to {web.quoted(newurl)}, which is not a web address; not followed"
+            )
         if old.scheme == "https" and new.scheme != "https":
-            raise SetupError(f"{req.full_url} leads to {web.quoted(newurl)}, which is not encrypted; not followed")
+            raise SetupError(f"{req.full_url} redirects to {web.quoted(newurl)}, which is not encrypted; not followed")
         following = super().redirect_request(req, *args, **more)
         if following is not None and old.netloc != new.netloc:
             following.remove_header("Authorization")
@@ -75,13 +77,13 @@ def download(
     progress: Progress | None = None,
     most: int | None = None,
 ) -> Path:
-    """Bring a file to ``target`` + ``.part``, where it stays until the caller has looked at it.
+    """Download a file to ``target`` + ``.part``, for the caller to check and rename.
 
     Args:
-        url: Where it is.
-        target: What it is to become.
+        url: Address.
+        target: Path of the complete file.
         headers: Further headers, such as ``Authorization``; that one goes to no other host.
-        progress: Told how far it is.
+        progress: Called with the bytes done and in all.
         most: Bytes that it may have; None for no bound.
 
     Returns:
@@ -95,7 +97,7 @@ def download(
     idle, before = 0, _size(part)
     while True:
         try:
-            _go_on(url, part, headers or {}, progress, most)
+            _resume(url, part, headers or {}, progress, most)
         except _TooLargeError as error:
             discard(part)
             raise SetupError(f"{url}: {error}") from error
@@ -112,23 +114,23 @@ def download(
             idle, before = 0, _size(part)
         if idle == TRIES:
             raise SetupError(
-                f"{url}: {_reason(failure)}; gave up after {TRIES} tries. {_size(part)} bytes are kept in {part}, and "
-                "the same command goes on from there"
+                f"{url}: {_reason(failure)}; gave up after {TRIES} tries. {_size(part)} bytes are in {part}: run the "
+                "same command again to resume"
             ) from failure
         time.sleep(PAUSE * 2**idle)
 
 
 def discard(part: Path) -> None:
-    """Remove what :func:`download` brought."""
+    """Remove the files of :func:`download`."""
     part.unlink(missing_ok=True)
     _mark_of(part).unlink(missing_ok=True)
 
 
 def get(url: str, most: int, headers: Mapping[str, str] | None = None) -> bytes:
-    """Bring something small.
+    """Download something small into memory.
 
     Args:
-        url: Where it is.
+        url: Address.
         most: Bytes that it may have.
         headers: As for :func:`download`.
 
@@ -145,18 +147,18 @@ def get(url: str, most: int, headers: Mapping[str, str] | None = None) -> bytes:
     return content
 
 
-def _go_on(url: str, part: Path, headers: Mapping[str, str], progress: Progress | None, most: int | None) -> None:
-    """One request for what is lacking of ``part``."""
+def _resume(url: str, part: Path, headers: Mapping[str, str], progress: Progress | None, most: int | None) -> None:
+    """Request the missing bytes of ``part`` once."""
     mark = _mark_of(part)
     validator = ""  # without one nobody knows whether the rest would be of the same file
     with suppress(OSError, ValueError):
         validator = mark.read_text(encoding="utf-8")
     have = _size(part) if validator else 0
-    asked = dict(headers)
+    sent = dict(headers)
     if have:
-        asked |= {"Range": f"bytes={have}-", "If-Range": validator}
+        sent |= {"Range": f"bytes={have}-", "If-Range": validator}
     try:
-        response = open_url(url, asked)
+        response = open_url(url, sent)
     except urllib.error.HTTPError as error:
         if error.code == http.client.REQUESTED_RANGE_NOT_SATISFIABLE and have:
             if error.headers.get("Content-Range") == f"bytes */{have}":
@@ -198,7 +200,7 @@ def _go_on(url: str, part: Path, headers: Mapping[str, str], progress: Progress 
 
 @contextmanager
 def _on_disk(part: Path) -> Iterator[None]:
-    """Tell what this machine refuses from what a server does: trying again mends the latter alone."""
+    """Raise errors of the local disk at once as SetupError: trying again helps only with errors of a server."""
     try:
         yield
     except OSError as error:
@@ -206,15 +208,15 @@ def _on_disk(part: Path) -> Iterator[None]:
 
 
 def _extent(response: web.Response, have: int) -> tuple[int, int | None]:
-    """Where in the file an answer starts, and how long the file is."""
+    """Return the offset in the file at which a response starts, and the length of the file."""
     match = _RANGE.fullmatch(response.headers.get("Content-Range") or "")
     if response.status == http.client.PARTIAL_CONTENT:
         if match is None or int(match[1]) != have:
-            raise _CutOffError("the server sent another part than was asked for")
+            raise _CutOffError("the server sent another part than requested")
         return have, None if match[2] == "*" else int(match[2])
     length = response.headers.get("Content-Length")
     if length is not None and _LENGTH.fullmatch(length) is None:
-        raise _CutOffError("the server states a length that is none")
+        raise _CutOffError("the server states an invalid length")
     return 0, None if length is None else int(length)
 
 
@@ -249,5 +251,5 @@ def _reason(error: Exception) -> str:
             404: "; it has moved, or the mirror lacks it",
         }.get(error.code, "")
         return f"the server says {error.code} {web.quoted(error.reason)}{hint}"
-    said = web.reason(error)
-    return f"cannot be reached ({said})" if isinstance(error, urllib.error.URLError) else said
+    reason = web.reason(error)
+    return f"cannot be reached ({reason})" if isinstance(error, urllib.error.URLError) else reason

@@ -1,4 +1,4 @@
-"""Fetching weights: what is lacking, whether it may be and fits, and each file checked before it gets its name."""
+"""Fetching of weights: licences, disk space, downloads and integrity checks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from vmmetrics.utils.weights.manifest import Published, select
 from vmmetrics.utils.weights.sources import Remote, addresses, find_copies, is_offline, list_remote
 
 SPARE = 1.02
-"""Times what is fetched must be free: blocks, records, and sizes known only about."""
+"""Factor of free space over the size of a download, for blocks, records and approximate sizes."""
 _UNSTATED = 1 << 26  # bytes that a file without a published size may have: configurations, vocabularies
 _PAGE = 1 << 20  # bytes beyond its size that are taken of a file, to see that it is a login page
 _GUARD = ".fetch.lock"
@@ -27,12 +27,12 @@ _GUARD = ".fetch.lock"
 
 @dataclass(frozen=True, slots=True)
 class FetchListener:
-    """Whom to tell.
+    """Callbacks of :func:`fetch`.
 
     Attributes:
-        say: Something worth a line.
-        agree: Asked with a notice whether the user agrees to it.
-        progress: Makes, for a checkpoint and a file of it, what is told the bytes done.
+        say: Receives a message for the user.
+        agree: Receives a notice; returns True if the user agrees to it.
+        progress: Returns a progress callback for a checkpoint and a file of it.
     """
 
     say: Callable[[str], None]
@@ -48,17 +48,17 @@ def fetch(
     copies: Path | None = None,
     offline: bool = False,
 ) -> list[Inspection]:
-    """Bring checkpoints into the weights folder; what is there and whole is left alone.
+    """Fetch checkpoints into the weights folder; complete ones are left alone.
 
     Args:
         names: Checkpoints and sets.
-        listener: Told what happens, and asked about licences.
+        listener: Callbacks for messages, licences and progress.
         mirror: Address of a weights folder that a web server gives away, to be asked instead of the publishers.
         copies: Folder with copies to be taken instead.
         offline: Never touch the network; so do ``VMMETRICS_OFFLINE`` and ``HF_HUB_OFFLINE``.
 
     Returns:
-        What there is now of each.
+        State of each checkpoint.
 
     Raises:
         SetupError: Unknown name, licence not agreed to, no room, nothing there, or not what was published. What has
@@ -66,37 +66,37 @@ def fetch(
     """
     home = folder.weights_home()
     entries = select(names)
-    lacking = [found for entry in entries if not (found := inspect(entry, home)).whole]
-    if lacking and copies is None and (offline or is_offline()):
-        raise SetupError(*directions(lacking))
-    _ask_about_licences([found.entry for found in lacking], listener)
+    incomplete = [inspection for entry in entries if not (inspection := inspect(entry, home)).whole]
+    if incomplete and copies is None and (offline or is_offline()):
+        raise SetupError(*directions(incomplete))
+    _ask_about_licences([inspection.entry for inspection in incomplete], listener)
     try:
         if copies is not None:
-            _copy_all(lacking, copies, home, listener, alone=len(entries) == 1)
-        elif lacking:
-            _download_all(lacking, home, mirror, listener)
+            _copy_all(incomplete, copies, home, listener, alone=len(entries) == 1)
+        elif incomplete:
+            _download_all(incomplete, home, mirror, listener)
     except OSError as error:
         raise cannot("write", error.filename or home, error) from error
-    now = [inspect(entry, home) for entry in entries]
-    broken = [found for found in now if not found.whole]
+    inspections = [inspect(entry, home) for entry in entries]
+    broken = [inspection for inspection in inspections if not inspection.whole]
     if broken:
-        raise SetupError(*(found.complaint for found in broken))
-    return now
+        raise SetupError(*(inspection.complaint for inspection in broken))
+    return inspections
 
 
-def directions(lacking: Iterable[Inspection]) -> list[str]:
-    """Say what is missing, where it is to be had and where it belongs, for a machine without network."""
+def directions(incomplete: Iterable[Inspection]) -> list[str]:
+    """Return instructions for a machine without network: missing files, their sources and their folders."""
     lines = ["Nothing is fetched while offline. What is missing, and where to put it:"]
-    for found in lacking:
-        entry = found.entry
+    for inspection in incomplete:
+        entry = inspection.entry
         lines += [f"  {entry.name}, from {', '.join(addresses(entry))}"]
-        lines += [f"    into {found.folder}: {', '.join([*found.missing, *found.faults])}"]
+        lines += [f"    into {inspection.folder}: {', '.join([*inspection.missing, *inspection.faults])}"]
     lines.append("Or, with copies in a folder: vmmetrics weights fetch NAME --from-folder FOLDER")
     return lines
 
 
 def _ask_about_licences(entries: list[Published], listener: FetchListener) -> None:
-    """Every notice once, before anything is fetched."""
+    """Ask about every notice once, before anything is fetched."""
     for entry in entries:
         if entry.notice and not entry.must_accept:
             listener.say(f"{entry.name}: {entry.notice}")
@@ -108,16 +108,16 @@ def _ask_about_licences(entries: list[Published], listener: FetchListener) -> No
         )
 
 
-def _download_all(lacking: list[Inspection], home: Path, mirror: str | None, listener: FetchListener) -> None:
-    listings = [(found, list_remote(found.entry, mirror)) for found in lacking]
+def _download_all(incomplete: list[Inspection], home: Path, mirror: str | None, listener: FetchListener) -> None:
+    listings = [(inspection, list_remote(inspection.entry, mirror)) for inspection in incomplete]
     plan: list[tuple[Published, Remote]] = []
-    for found, remotes in listings:
-        lacked = [remote for remote in remotes if remote.path not in found.files]
-        plan += [(found.entry, remote) for remote in sorted(lacked, key=lambda r: r.bytes or math.inf)]
+    for inspection, remotes in listings:
+        lacked = [remote for remote in remotes if remote.path not in inspection.files]
+        plan += [(inspection.entry, remote) for remote in sorted(lacked, key=lambda r: r.bytes or math.inf)]
     check_room(home, sum(_still_to_come(home / entry.name / remote.path, remote) for entry, remote in plan))
-    for found, remotes in listings:
-        (home / found.entry.name).mkdir(parents=True, exist_ok=True)
-        record(found.entry, home, listed=[remote.path for remote in remotes])
+    for inspection, remotes in listings:
+        (home / inspection.entry.name).mkdir(parents=True, exist_ok=True)
+        record(inspection.entry, home, listed=[remote.path for remote in remotes])
     for entry, remote in plan:
         with closing(ByteLocks(home / entry.name / _GUARD)) as guard:  # one process at a time
             if guard.try_acquire(0):
@@ -126,7 +126,7 @@ def _download_all(lacking: list[Inspection], home: Path, mirror: str | None, lis
                 listener.say(f"{entry.name}: another process is fetching it; waiting")
             with guard.holding(0):
                 if remote.path not in inspect(entry, home).files:  # nobody else has brought it meanwhile
-                    _bring(entry, remote, home, listener)
+                    _fetch_file(entry, remote, home, listener)
 
 
 def _still_to_come(target: Path, remote: Remote) -> int:
@@ -135,7 +135,7 @@ def _still_to_come(target: Path, remote: Remote) -> int:
     return max(0, size - (part.stat().st_size if part.exists() else 0))
 
 
-def _bring(entry: Published, remote: Remote, home: Path, listener: FetchListener) -> None:
+def _fetch_file(entry: Published, remote: Remote, home: Path, listener: FetchListener) -> None:
     """Download one file, check it, and give it its name."""
     target = home / entry.name / remote.path
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -143,21 +143,21 @@ def _bring(entry: Published, remote: Remote, home: Path, listener: FetchListener
     progress = listener.progress(entry.name, remote.path)
     part = download(remote.url, target, remote.headers, progress, most + _PAGE)
     try:
-        _settle(entry, remote, part, home, listener, f"{remote.url} gave a file that")
+        _install(entry, remote, part, home, listener, f"{remote.url} gave a file that")
     except SetupError:
         discard(part)
         raise
     discard(part)
 
 
-def _settle(entry: Published, remote: Remote, whole: Path, home: Path, listener: FetchListener, who: str) -> None:
-    """Check a file that has arrived whole, put it in its place and record its hash.
+def _install(entry: Published, remote: Remote, download: Path, home: Path, listener: FetchListener, who: str) -> None:
+    """Check a complete download, move it to its final path and record its hash.
 
     Raises:
         SetupError: It is not what was published, or what came the first time.
     """
-    fault = folder.fault_of(whole, remote.path)
-    sha256, size = sha256_of(whole), whole.stat().st_size
+    fault = folder.fault_of(download, remote.path)
+    sha256, size = sha256_of(download), download.stat().st_size
     if fault is None and remote.file.bytes not in (None, size):
         fault = f"has {size} bytes but {remote.file.bytes} were expected"
     if fault is None and remote.sha256 not in (None, sha256):
@@ -165,36 +165,36 @@ def _settle(entry: Published, remote: Remote, whole: Path, home: Path, listener:
     recorded, _ = folder.read_lock(home / entry.name)
     fault = fault or folder.differs(sha256, remote.file, recorded.get(remote.path))
     if fault is not None:
-        whole.unlink()
-        raise SetupError(f"{entry.name}: {remote.path}: {who} {fault}. It was not kept")
-    whole.replace(home / entry.name / remote.path)
+        download.unlink()
+        raise SetupError(f"{entry.name}: {remote.path}: {who} {fault}. It was deleted")
+    download.replace(home / entry.name / remote.path)
     record(entry, home, {remote.path: sha256})
     listener.say(f"{entry.name}: {remote.path}, SHA-256 {sha256}")
 
 
-def _copy_all(lacking: list[Inspection], copies: Path, home: Path, listener: FetchListener, *, alone: bool) -> None:
+def _copy_all(incomplete: list[Inspection], copies: Path, home: Path, listener: FetchListener, *, alone: bool) -> None:
     if not copies.is_dir():
-        raise SetupError(f"{copies} is no folder")
+        raise SetupError(f"{copies} is not a folder")
     plan: list[tuple[Published, Remote]] = []
-    for found in lacking:
-        there = find_copies(found.entry, copies, alone=alone)
-        plan += [(found.entry, copy) for copy in there if copy.path not in found.files]
+    for inspection in incomplete:
+        available = find_copies(inspection.entry, copies, alone=alone)
+        plan += [(inspection.entry, copy) for copy in available if copy.path not in inspection.files]
     check_room(home, sum(Path(copy.url).stat().st_size for _, copy in plan))
     for entry, copy in plan:
         target = home / entry.name / copy.path
         target.parent.mkdir(parents=True, exist_ok=True)
-        whole = Path(shutil.copyfile(copy.url, target.with_name(target.name + PARTIAL)))
-        _settle(entry, copy, whole, home, listener, copy.url)
+        copied = Path(shutil.copyfile(copy.url, target.with_name(target.name + PARTIAL)))
+        _install(entry, copy, copied, home, listener, copy.url)
 
 
 def check_room(home: Path, needed: int) -> None:
-    """Make sure that the disk holds what is to come.
+    """Check that the disk has room for a download.
 
     Raises:
         SetupError: It does not; the text says how much is missing.
     """
-    there = next(place for place in (home, *home.parents) if place.exists())
-    free = shutil.disk_usage(there).free
+    existing = next(parent for parent in (home, *home.parents) if parent.exists())
+    free = shutil.disk_usage(existing).free
     needed = int(needed * SPARE)
     if free < needed:
         raise SetupError(
@@ -204,7 +204,7 @@ def check_room(home: Path, needed: int) -> None:
 
 
 def gigabytes(size: int) -> str:
-    """A size for people.
+    """Return a size for people.
 
     >>> gigabytes(16_400_000_000), gigabytes(54_330_655)
     ('16.4 GB', '54.3 MB')

@@ -1,7 +1,7 @@
-"""The weights folder: one folder per checkpoint, and beside its files the hashes they had when they came.
+"""Weights folder: one folder per checkpoint, with the hashes of its files when they were first fetched.
 
-A hash is recorded once (trust on first use) and holds ever after. It is computed anew only where size or time of the
-file have changed, or where :func:`inspect` is asked to.
+A hash is recorded once (trust on first use). It is computed again only where size or time of the file have changed, or
+where :func:`inspect` is asked to.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ZIPPED = (".pt", ".pth", ".bin")
 
 
 def fault_of(path: Path, name: str | None = None) -> str | None:
-    """Say what is wrong with a file's form, or None.
+    """Return the fault of a file's format, or None.
 
     The form of ``.safetensors``, ``.pt``, ``.pth``, ``.bin`` and ``.json`` is looked at. torch's old format, no
     archive, cannot be told cut off from whole.
@@ -57,7 +57,7 @@ def fault_of(path: Path, name: str | None = None) -> str | None:
         try:
             json.loads(path.read_text(encoding="utf-8"))
         except (ValueError, RecursionError) as error:
-            return f"is no JSON: {error}"
+            return f"is not JSON: {error}"
     return None
 
 
@@ -66,7 +66,7 @@ def _fault_of_safetensors(path: Path) -> str | None:
     with path.open("rb") as file:
         length = int.from_bytes(file.read(_HEADER_LENGTH), "little")
         if length > _LONGEST_HEADER:
-            return "is no safetensors file"
+            return "is not a safetensors file"
         text = file.read(length)
     if len(text) < length:
         return f"is cut off at {size} bytes, inside its header"
@@ -74,9 +74,11 @@ def _fault_of_safetensors(path: Path) -> str | None:
         header = json.loads(text)
         ends = [int(entry["data_offsets"][1]) for name, entry in header.items() if name != "__metadata__"]
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError):
-        return "is no safetensors file"
-    whole = _HEADER_LENGTH + length + max(ends, default=0)
-    return None if size == whole else f"has {size} bytes where its header speaks of {whole}: it is cut off or altered"
+        return "is not a safetensors file"
+    expected = _HEADER_LENGTH + length + max(ends, default=0)
+    return (
+        None if size == expected else f"has {size} bytes where its header states {expected}: it is cut off or altered"
+    )
 
 
 LOCK = "weights.lock.json"
@@ -86,19 +88,19 @@ PARTIAL = ".part"
 _DOUBTFUL = -1  # a time no file has: the hash is computed at the next look
 
 Effort = Literal["sizes", "changed", "all"]
-"""What is hashed: nothing, what is new or changed since it was recorded, or everything."""
+"""Files to hash: none, those new or changed since they were recorded, or all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """What is there of a checkpoint.
+    """State of a checkpoint on disk.
 
     Attributes:
         entry: The checkpoint.
-        folder: Where its files lie, or belong.
-        files: Those that are there and as they should be, by name.
-        missing: Names, or patterns, of those that are not there.
-        faults: What is wrong with those that are there and not as they should be, by name.
+        folder: Folder of its files, which may not exist yet.
+        files: Intact files, by name.
+        missing: Names, or patterns, of missing files.
+        faults: Faults of damaged files, by name.
     """
 
     entry: Published
@@ -109,39 +111,39 @@ class Inspection:
 
     @property
     def whole(self) -> bool:
-        """Whether the checkpoint can be used."""
+        """True if the checkpoint is complete and intact."""
         return not self.missing and not self.faults
 
     @property
     def command(self) -> str:
-        """What mends it."""
+        """Command that fetches it."""
         return f"vmmetrics weights fetch {self.entry.name}"
 
     @property
     def complaint(self) -> str:
-        """What is wrong, and what mends it."""
-        return f"{self.problem}; mend it with: {self.command}"
+        """Problem and command that fixes it."""
+        return f"{self.problem}; fix it with: {self.command}"
 
     @property
     def problem(self) -> str:
-        """What is wrong, in a sentence or two; empty where nothing is."""
-        said = [f"weight file {self.folder / name} {fault}" for name, fault in self.faults.items()]
+        """Problem in a sentence or two; "" if there is none."""
+        problems = [f"weight file {self.folder / name} {fault}" for name, fault in self.faults.items()]
         if self.missing:
-            said.insert(0, f"{self.entry.name}: {', '.join(self.missing)} not found in {self.folder}")
-        return "; ".join(said)
+            problems.insert(0, f"{self.entry.name}: {', '.join(self.missing)} not found in {self.folder}")
+        return "; ".join(problems)
 
     @property
     def path(self) -> Path:
-        """What a loader takes: the file where the checkpoint is a single one, else the folder."""
+        """Path for a loader: the file of a single-file checkpoint, else the folder."""
         only = self.entry.files[0]
         return self.folder / only.path if len(self.entry.files) == 1 and not only.pattern else self.folder
 
 
 def weights_home() -> Path:
     """Return the folder of fetched weights: ``VMMETRICS_WEIGHTS``, else one in the user's cache."""
-    given = os.environ.get("VMMETRICS_WEIGHTS")
-    if given:
-        return Path(given).expanduser().absolute()
+    folder = os.environ.get("VMMETRICS_WEIGHTS")
+    if folder:
+        return Path(folder).expanduser().absolute()
     if sys.platform == "win32":
         cache = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
     elif sys.platform == "darwin":
@@ -165,31 +167,31 @@ def resolve(name: str, home: Path | None = None) -> Path:
         SetupError: No such name; or a file is missing, cut off or altered. The text names it, where it was looked
             for, and the command that mends it.
     """
-    found = inspect(published(name), home)
-    if not found.whole:
-        raise SetupError(found.complaint)
-    return found.path
+    inspection = inspect(published(name), home)
+    if not inspection.whole:
+        raise SetupError(inspection.complaint)
+    return inspection.path
 
 
 def resolve_all(names: Iterable[str], home: Path | None = None) -> dict[str, Path]:
-    """Do :func:`resolve` for several checkpoints, and say at once what is wrong with any of them.
+    """Do :func:`resolve` for several checkpoints, with one error for all problems.
 
     Raises:
-        SetupError: As for :func:`resolve`; one command mends them all.
+        SetupError: As for :func:`resolve`; one command fixes them all.
     """
-    found = [inspect(published(name), home) for name in names]
-    broken = [one for one in found if not one.whole]
+    inspections = [inspect(published(name), home) for name in names]
+    broken = [inspection for inspection in inspections if not inspection.whole]
     if broken:
         raise SetupError(
             "Weights are missing or damaged:",
-            *(f"  {one.problem}" for one in broken),
-            f"mend it with: vmmetrics weights fetch {' '.join(one.entry.name for one in broken)}",
+            *(f"  {inspection.problem}" for inspection in broken),
+            f"fix it with: vmmetrics weights fetch {' '.join(inspection.entry.name for inspection in broken)}",
         )
-    return {one.entry.name: one.path for one in found}
+    return {inspection.entry.name: inspection.path for inspection in inspections}
 
 
 def inspect(entry: Published, home: Path | None = None, effort: Effort = "changed") -> Inspection:
-    """Look at what is there of a checkpoint, and record the hashes of what was not looked at before.
+    """Inspect the files of a checkpoint, and record the hashes of new ones.
 
     Args:
         entry: The checkpoint.
@@ -221,7 +223,7 @@ def inspect(entry: Published, home: Path | None = None, effort: Effort = "change
 
 
 def read_lock(folder: Path) -> tuple[dict[str, dict[str, Any]], list[str]]:
-    """Return what is recorded of a checkpoint's files, by name, and the names that the publisher listed.
+    """Return the records of a checkpoint's files by name, and the names that the publisher listed.
 
     Both are empty where there is no (readable) record.
     """
@@ -242,7 +244,7 @@ def record(
 ) -> None:
     """Record the hashes of files that have just been put in place, or which files the publisher has.
 
-    By the latter a fetch that was broken off is not taken for whole.
+    The latter shows that an interrupted fetch is not complete.
     """
     folder = home / entry.name
     files, before = read_lock(folder)
@@ -250,47 +252,51 @@ def record(
     _write_lock(entry, folder, files, before if listed is None else listed)
 
 
-def differs(found: str, entry: PublishedFile | None, recorded: Mapping[str, Any] | None) -> str | None:
-    """Say how a hash differs from the published and the recorded one, or None."""
-    if entry is not None and entry.sha256 is not None and not found.startswith(entry.sha256):
+def differs(sha256: str, entry: PublishedFile | None, recorded: Mapping[str, Any] | None) -> str | None:
+    """Return how a hash differs from the published and the recorded one, or None."""
+    if entry is not None and entry.sha256 is not None and not sha256.startswith(entry.sha256):
         published = f"{entry.sha256[:16]}… is published"
-        return f"has SHA-256 {found[:16]}… but {published}: it is cut off, altered or another file"
-    if recorded is not None and found != recorded["sha256"]:
-        return f"has SHA-256 {found[:16]}… but had {recorded['sha256'][:16]}… when it was first fetched: it was altered"
+        return f"has SHA-256 {sha256[:16]}… but {published}: it is cut off, altered or another file"
+    if recorded is not None and sha256 != recorded["sha256"]:
+        return (
+            f"has SHA-256 {sha256[:16]}… but had {recorded['sha256'][:16]}… when it was first fetched: it was altered"
+        )
     return None
 
 
-def _needed(entry: Published, folder: Path, known: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Names of the files that are there and belong to the checkpoint, and of those that are not there."""
-    there = []
+def _needed(entry: Published, folder: Path, recorded: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Return the names of the files that are there and belong to the checkpoint, and of those that are not there."""
+    present = []
     for path in folder.rglob("*"):
         inside = path.relative_to(folder)  # not our record, not on its way, not another program's bookkeeping
-        ours = path.name == LOCK or PARTIAL in path.suffixes or any(part.startswith(".") for part in inside.parts)
-        if path.is_file() and not ours:
-            there.append(inside.as_posix())
-    wanted, missing = set(), set()
+        bookkeeping = (
+            path.name == LOCK or PARTIAL in path.suffixes or any(part.startswith(".") for part in inside.parts)
+        )
+        if path.is_file() and not bookkeeping:
+            present.append(inside.as_posix())
+    needed, missing = set(), set()
     for file in entry.files:
-        names = [name for name in there if file.matches(name)]
-        wanted.update(names)
+        names = [name for name in present if file.matches(name)]
+        needed.update(names)
         if not names and not file.optional:
             missing.add(file.path)
-    for index in [name for name in there if name.endswith(".index.json") and name in wanted]:
+    for index in [name for name in present if name.endswith(".index.json") and name in needed]:
         try:  # the files among which it says the weights are shared
             shards = set(json.loads((folder / index).read_text(encoding="utf-8"))["weight_map"].values())
         except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
             continue  # its own form is found at fault
-        wanted |= {(Path(index).parent / name).as_posix() for name in shards if is_inside(name)}
-    for name in known:
+        needed |= {(Path(index).parent / name).as_posix() for name in shards if is_inside(name)}
+    for name in recorded:
         if (described := entry.described(name)) is not None and not described.optional:
-            wanted.add(name)
-    missing |= wanted - set(there)
-    return sorted(wanted.intersection(there)), sorted(missing)
+            needed.add(name)
+    missing |= needed - set(present)
+    return sorted(needed.intersection(present)), sorted(missing)
 
 
 def _check(
     path: Path, entry: PublishedFile | None, recorded: Mapping[str, Any] | None, effort: Effort
 ) -> tuple[str | None, dict[str, Any] | None]:
-    """A file's fault, and what is to be recorded of it; None for either where there is nothing."""
+    """Return a file's fault or None, and its new record or None."""
     status = path.stat()
     for size in (entry and entry.bytes, recorded and recorded["bytes"]):
         if size is not None and status.st_size != size:
@@ -301,11 +307,11 @@ def _check(
     fault = fault_of(path)
     if fault or effort == "sizes":
         return fault, None
-    found = sha256_of(path)
-    fault = differs(found, entry, recorded)
+    sha256 = sha256_of(path)
+    fault = differs(sha256, entry, recorded)
     if fault:
         return fault, {**recorded, "mtime_ns": _DOUBTFUL} if recorded else None
-    return None, _record(path, found)
+    return None, _record(path, sha256)
 
 
 def _record(path: Path, sha256: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What is published where: the ``[[checkpoints]]`` of ``weights/manifest.toml``."""
+"""Published checkpoints and their sources: the ``[[checkpoints]]`` of ``weights/manifest.toml``."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ PROMPT_LISTS: Mapping[str, str] = {"library": "library.json", "mini": "mini.json
 
 
 def shipped_folder(name: str) -> Path:
-    """Folder of shipped files: ``"weights"`` or ``"prompts"``."""
+    """Return the folder of shipped files: ``"weights"`` or ``"prompts"``."""
     packaged = _PACKAGED / name
     return packaged if packaged.is_dir() else _CHECKOUT / name
 
 
 def shipped_list(name: str | os.PathLike[str]) -> Path:
-    """Path of a prompt list: of a shipped one for its name (where no such file lies here), else the path itself."""
+    """Return the path of a shipped prompt list for its name (unless such a file exists), else the path itself."""
     path = Path(name)
     file = PROMPT_LISTS.get(str(name))
     return path if file is None or path.exists() else shipped_folder("prompts") / file
@@ -48,10 +48,10 @@ class WeightFile:
     """One entry of the manifest.
 
     Attributes:
-        name: What code asks for.
+        name: Key of the file in the code.
         file: Path below the weights folder.
         used_by: Models that load it.
-        source: Where it comes from.
+        source: Origin.
         licence: SPDX identifier.
         bytes: Size of the file.
         sha256: Hash of the file, hexadecimal.
@@ -104,10 +104,10 @@ def weight_path(name: str) -> Path:
     path = weights_folder() / entry.file
     if not path.is_file():
         raise SetupError(f"weight file {path} is missing; reinstall with: pip install --force-reinstall vmmetrics")
-    found = hashlib.sha256(path.read_bytes()).hexdigest()
-    if found != entry.sha256:
+    sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+    if sha256 != entry.sha256:
         raise SetupError(
-            f"weight file {path} has SHA-256 {found[:16]}… but {entry.sha256[:16]}… was expected: it is truncated or "
+            f"weight file {path} has SHA-256 {sha256[:16]}… but {entry.sha256[:16]}… was expected: it is truncated or "
             "altered; reinstall with: pip install --force-reinstall vmmetrics"
         )
     return path
@@ -122,8 +122,8 @@ class PublishedFile:
         bytes: Its size where that is known.
         about: Size to reckon with where it is not.
         sha256: Its hash, hexadecimal, or the first digits where only those are published; None where nothing is.
-        url: Where it is, for what is not on the hub.
-        optional: Whether the checkpoint is whole without it.
+        url: Address of a file that is not on the hub.
+        optional: True if the checkpoint is complete without it.
     """
 
     path: str
@@ -135,7 +135,7 @@ class PublishedFile:
 
     @property
     def pattern(self) -> bool:
-        """Whether the name stands for several files."""
+        """True if the name is a pattern for several files."""
         return "*" in self.path
 
     @property
@@ -144,24 +144,24 @@ class PublishedFile:
         return self.bytes or self.about or 0
 
     def matches(self, path: str) -> bool:
-        """Whether a file of this name is meant."""
+        """Return True if a file of this name belongs to it."""
         return fnmatchcase(path, self.path)
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """One checkpoint as its publisher gives it away.
+    """A published checkpoint.
 
     Attributes:
-        name: What it is asked for by, and the name of its folder.
+        name: Its name, also that of its folder.
         sets: Names under which it is fetched with others.
         used_by: Model and metrics that need it.
-        licence: SPDX identifier, or where it stands.
-        files: What belongs to it.
+        licence: SPDX identifier, or the address of the licence.
+        files: Its files.
         hub: Repository on the Hugging Face hub, or None where the files have addresses of their own.
         revision: Commit of that repository, or its branch.
         notice: What a user should know before fetching it, or None.
-        must_accept: Whether the notice must be agreed to.
+        must_accept: True if the notice must be agreed to.
     """
 
     name: str
@@ -176,7 +176,7 @@ class Published:
 
     @property
     def source(self) -> str:
-        """Where it comes from, in words."""
+        """Text of the source: repository and revision, or URLs."""
         return f"{self.hub}@{self.revision[:12]}" if self.hub else ", ".join(f.url or "" for f in self.files)
 
     @property
@@ -185,7 +185,7 @@ class Published:
         return sum(f.size for f in self.files)
 
     def described(self, path: str) -> PublishedFile | None:
-        """The entry that speaks of the file ``path``, by its name rather than by a pattern."""
+        """Return the entry of the file ``path``; an exact name takes precedence over a pattern."""
         return min((f for f in self.files if f.matches(path)), key=lambda f: f.pattern, default=None)
 
 
@@ -217,18 +217,18 @@ def select(names: Iterable[str] | None = None) -> list[Published]:
     Raises:
         SetupError: A name is neither; the text has the nearest one.
     """
-    known = load_published()
-    wanted = set(known if names is None else names)
-    sets = {s for entry in known.values() for s in entry.sets}
-    for name in sorted(wanted - known.keys() - sets):
-        near = difflib.get_close_matches(name, [*known, *sets], n=1)
+    checkpoints = load_published()
+    chosen = set(checkpoints if names is None else names)
+    sets = {s for entry in checkpoints.values() for s in entry.sets}
+    for name in sorted(chosen - checkpoints.keys() - sets):
+        near = difflib.get_close_matches(name, [*checkpoints, *sets], n=1)
         hint = f"did you mean {near[0]}? " if near else ""
         raise SetupError(f"There is no checkpoint {name!r}; {hint}'vmmetrics weights list' names all")
-    return [entry for entry in known.values() if entry.name in wanted or wanted.intersection(entry.sets)]
+    return [entry for entry in checkpoints.values() if entry.name in chosen or chosen.intersection(entry.sets)]
 
 
 def is_inside(path: object) -> bool:
-    r"""Whether a name from elsewhere is a text that stays below the folder it is joined to, and can be printed.
+    r"""Return True if an untrusted file name is printable text that stays below the folder it is joined to.
 
     >>> is_inside("a/b.bin"), is_inside("../b.bin"), is_inside("/b.bin"), is_inside("\x1b]0;b.bin"), is_inside(3)
     (True, False, False, False, False)

@@ -1,4 +1,4 @@
-"""Where the files of a checkpoint can be had: the publisher, a mirror, or a folder copied by hand."""
+"""Sources of checkpoint files: the publisher, a mirror, or a folder copied by hand."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Remote:
 
     Attributes:
         path: Name below the checkpoint's folder.
-        url: Where it is: an address, or the path of a copy.
-        file: What is published of it.
-        bytes: Its size where the publisher says it, or the server.
-        sha256: Its hash where the server says it, or None.
-        headers: What to send along.
+        url: Address, or path of a copy.
+        file: Its entry in the manifest.
+        bytes: Size by publisher or server, or None.
+        sha256: Hash stated by the server, or None.
+        headers: Headers of the request.
     """
 
     path: str
@@ -42,13 +42,13 @@ class Remote:
 
 
 def is_offline() -> bool:
-    """Whether the environment forbids the network: ``VMMETRICS_OFFLINE`` or ``HF_HUB_OFFLINE``."""
-    said = (os.environ.get(name, "").strip().lower() for name in ("VMMETRICS_OFFLINE", "HF_HUB_OFFLINE"))
-    return any(value not in ("", "0", "false", "no", "off") for value in said)
+    """Return True if ``VMMETRICS_OFFLINE`` or ``HF_HUB_OFFLINE`` forbids network access."""
+    values = (os.environ.get(name, "").strip().lower() for name in ("VMMETRICS_OFFLINE", "HF_HUB_OFFLINE"))
+    return any(value not in ("", "0", "false", "no", "off") for value in values)
 
 
 def list_remote(entry: Published, mirror: str | None = None) -> list[Remote]:
-    """Ask which files of a checkpoint there are.
+    """List the files of a checkpoint at its source.
 
     Args:
         entry: The checkpoint.
@@ -70,7 +70,7 @@ def list_remote(entry: Published, mirror: str | None = None) -> list[Remote]:
 
 
 def addresses(entry: Published) -> list[str]:
-    """Where a person gets the files with a browser."""
+    """Return the web pages from which the files can be downloaded with a browser."""
     if entry.hub is not None:
         return [f"{_hub()}/{entry.hub}/tree/{entry.revision}"]
     return [file.url for file in entry.files if file.url]
@@ -96,8 +96,8 @@ def _of_hub(entry: Published, repository: str) -> list[Remote]:
     except SetupError as error:
         raise SetupError(f"{entry.source}: cannot be listed on {_hub()}: {error}") from error
     try:
-        found = json.loads(listing)
-        commit = str(found.get("sha") or entry.revision)
+        reply = json.loads(listing)
+        commit = str(reply.get("sha") or entry.revision)
         return [
             Remote(
                 file["rfilename"],
@@ -107,7 +107,7 @@ def _of_hub(entry: Published, repository: str) -> list[Remote]:
                 str(file["lfs"]["sha256"]) if file.get("lfs") else None,
                 headers=headers,
             )
-            for file in found["siblings"]
+            for file in reply["siblings"]
             if is_inside(file["rfilename"]) and (described := entry.described(file["rfilename"]))
         ]
     except web.MALFORMED as error:
@@ -115,7 +115,7 @@ def _of_hub(entry: Published, repository: str) -> list[Remote]:
 
 
 def _of_mirror(entry: Published, mirror: str) -> list[Remote]:
-    """The record beside the mirror's files says what there is; single files need none."""
+    """List the files of a mirror from the record beside them; single files need none."""
     base = f"{mirror}/{entry.name}"
     if not any(file.pattern for file in entry.files):
         return [Remote(f.path, f"{base}/{f.path}", f, f.bytes) for f in entry.files if not f.optional]
@@ -135,31 +135,31 @@ def _of_mirror(entry: Published, mirror: str) -> list[Remote]:
 
 
 def find_copies(entry: Published, folder: Path, *, alone: bool) -> list[Remote]:
-    """Look for a checkpoint's files in a folder that somebody copied here.
+    """Search a local folder for copies of a checkpoint's files.
 
     Known are: a weights folder, the publisher's own folder, the hub's cache, and the folder of one checkpoint. Files
-    are taken from one place only, since names like ``config.json`` are everybody's.
+    are taken from one folder only, since names like ``config.json`` are common.
 
     Args:
         entry: The checkpoint.
-        folder: Where to look.
-        alone: Whether the folder itself may be the checkpoint's.
+        folder: Folder to search.
+        alone: Allow that the folder itself is the checkpoint's.
 
     Returns:
-        The copies of the place that has the most.
+        The copies of the folder that has the most.
     """
-    places = [folder / entry.name]
+    folders = [folder / entry.name]
     if entry.hub is not None:
         organisation, _, repository = entry.hub.partition("/")
         cache = folder / f"models--{organisation}--{repository}" / "snapshots"
         newest = sorted(cache.glob("*"), key=lambda p: p.stat().st_mtime, reverse=True)
-        places += [folder / entry.hub, folder / repository, cache / entry.revision, *newest]
+        folders += [folder / entry.hub, folder / repository, cache / entry.revision, *newest]
     if alone or len(entry.files) == 1:
-        places.append(folder)
-    found: list[list[Remote]] = []
-    for place in places:
-        paths = (path for file in entry.files for path in sorted(place.glob(file.path)) if path.is_file())
-        copies = {path.relative_to(place).as_posix(): path for path in paths}
-        known = ((name, path, entry.described(name)) for name, path in copies.items())
-        found.append([Remote(name, str(path), file) for name, path, file in known if file is not None])
-    return max(found, key=len)
+        folders.append(folder)
+    collected: list[list[Remote]] = []
+    for top in folders:
+        paths = (path for file in entry.files for path in sorted(top.glob(file.path)) if path.is_file())
+        copies = {path.relative_to(top).as_posix(): path for path in paths}
+        described = ((name, path, entry.described(name)) for name, path in copies.items())
+        collected.append([Remote(name, str(path), file) for name, path, file in described if file is not None])
+    return max(collected, key=len)

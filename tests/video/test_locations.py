@@ -79,8 +79,8 @@ def test_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("nowhere/*.mp4", r"No file matches .*: there is no folder .*nowhere"),
         ("m/nope/x.mp4", r"No such file or folder: .* \(there is no nope in .*m\)"),
         ("~nobody-of-that-name/clips", "No such file or folder"),
-        ("a**b/*.mp4", "is no pattern|No file matches"),
-        ("x\0*", "is no pattern|No file matches|No such"),
+        ("a**b/*.mp4", "is not a valid pattern|No file matches"),
+        ("x\0*", "is not a valid pattern|No file matches|No such"),
     ],
 )
 def test_what_is_not_there_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str, said: str) -> None:

@@ -1,4 +1,4 @@
-"""What a user names, turned into files and folders on this machine: ``~``, wildcards, repositories of the Hub."""
+"""Local files and folders for the user's paths: expands ``~``, wildcards, and data sets of the Hub."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _WILDCARD = re.compile(r"[*?\[]")
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Where something that a user named is.
+    """Local path, or matches of a pattern.
 
     Attributes:
         path: A file or folder; of a pattern, the folder that its wildcards begin in.
-        matches: What a pattern matches, in no particular order; None where no wildcard was expanded.
-        suffixed: Whether the pattern names a suffix (``*.mp4``), so that every match is meant.
+        matches: Matches of a pattern, in no particular order; None where no wildcard was expanded.
+        suffixed: True if the pattern has a suffix (``*.mp4``), so that every match is a clip.
     """
 
     path: Path
@@ -29,22 +29,22 @@ class Location:
     suffixed: bool = False
 
 
-def locate(given: str | os.PathLike[str], limit: int | None = None, *, listing: bool = False) -> Location:
-    """Find what a user named: a path that exists comes first, then ``~``, the Hub, and wildcards.
+def locate(source: str | os.PathLike[str], limit: int | None = None, *, listing: bool = False) -> Location:
+    """Resolve a user's path: an existing path comes first, then ``~``, the Hub, and wildcards.
 
     Args:
-        given: What the user named.
+        source: The user's path, pattern or address.
         limit: Clips to fetch of a data set of the Hub, None for all.
-        listing: Whether to list the clips of such a data set as matches instead.
+        listing: List the clips of such a data set as matches instead.
 
     Raises:
         SetupError: There is nothing of that name, a pattern matches nothing, or a download failed.
     """
-    text = os.fspath(given)
+    text = os.fspath(source)
     if is_on_hub(text):
-        place, listed = download(text, limit, listing=listing)
-        return Location(place, listed, listed is not None)
-    path = Path(given)
+        target, listed = download(text, limit, listing=listing)
+        return Location(target, listed, listed is not None)
+    path = Path(source)
     if os.path.lexists(path):
         return Location(path)
     if text.startswith("~"):
@@ -78,18 +78,18 @@ def _expanded(pattern: Path) -> Location:
 
 
 def _matching(root: Path, parts: tuple[str, ...]) -> Iterator[Path]:
-    """Match as a shell does: hidden names only where the pattern says so, and ``**`` through no symlink."""
+    """Match like a shell: hidden names only if the pattern has the dot, and ``**`` follows no symlink."""
     hidden = any(part.startswith(".") for part in parts)
     try:
         for path in root.glob(str(Path(*parts))):
             if hidden or not any(part.startswith(".") for part in path.relative_to(root).parts):
                 yield path
     except (ValueError, NotImplementedError, re.error) as error:  # "a**" and the like
-        raise SetupError(f"{root / Path(*parts)} is no pattern: {error}") from error
+        raise SetupError(f"{root / Path(*parts)} is not a valid pattern: {error}") from error
 
 
 def _nearest(path: Path) -> str:
-    """Say what a relative path was looked for in, where its folder is not there either."""
+    """Return a hint on the missing folder of a relative path, or ""."""
     folder = next((parent for parent in path.parents if parent.is_dir()), None)
     missing = None if folder is None else path.relative_to(folder).parts
     return f" (there is no {missing[0]} in {folder.absolute()})" if folder and missing and len(missing) > 1 else ""
