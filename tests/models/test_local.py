@@ -89,7 +89,7 @@ def test_qwen3_is_told_the_time_of_each_pair_of_frames(tmp_path: Path) -> None:
     assert "<0.5 seconds>" in words(model, uneven)
     assert "<4.5 seconds>" in words(model, uneven)
     assert model.identity["times"] == "by the processor"
-    assert model.answer(QUESTION, TURNS, uneven).told is None
+    assert model.answer(QUESTION, TURNS, uneven).times_text is None
     for count in (0, 1, 4):
         assert model.answer(QUESTION, TURNS, frames(count) if count else NO_FRAMES).error is None
 
@@ -161,7 +161,7 @@ def test_times_are_told_in_words_where_the_processor_leaves_them_out(folder: Pat
     assert (internvl.identity["form"], internvl.identity["times"]) == ("video", "in words")
     said = "Shown: 4 of its frames, at 0, 0.5, 1, 1.5 s."
     assert said in words(internvl, frames(4))
-    assert internvl.answer(QUESTION, TURNS, frames(4)).told == said
+    assert internvl.answer(QUESTION, TURNS, frames(4)).times_text == said
     pictures = LocalModel(folder, 4, "images")
     shown = words(pictures, frames(4))
     assert shown.index(said) < shown.index("<|image_pad|>") < shown.index("Which way?")
@@ -170,9 +170,9 @@ def test_times_are_told_in_words_where_the_processor_leaves_them_out(folder: Pat
     assert (pictures.identity["times"], untold.identity["times"]) == ("in words", "not told")
     video = LocalModel(folder, 4)
     assert video.identity["times"] == "by the processor"  # seconds of a patch of time
-    assert video.answer(QUESTION, TURNS, frames(4)).told is None
-    assert video.answer(QUESTION, TURNS, frames(1)).told == "Shown: 1 of its frames, at 0 s."
-    assert internvl.answer(QUESTION, TURNS, NO_FRAMES).told is None
+    assert video.answer(QUESTION, TURNS, frames(4)).times_text is None
+    assert video.answer(QUESTION, TURNS, frames(1)).times_text == "Shown: 1 of its frames, at 0 s."
+    assert internvl.answer(QUESTION, TURNS, NO_FRAMES).times_text is None
 
 
 BATCH = [

@@ -41,7 +41,7 @@ class RecordedAnswer:
         key: What the file calls its question.
         text: The answer; empty where there is an error.
         error: Why there is none.
-        place: Number of the question in the benchmark, as the file counts.
+        position: Number of the question in the benchmark, as the file counts.
         asked: The prompt, or the question with its options.
         video: Its video.
         right: Letter of the right option by the file.
@@ -50,7 +50,7 @@ class RecordedAnswer:
     key: str
     text: str
     error: str | None = None
-    place: int | None = None
+    position: int | None = None
     asked: str | None = None
     video: str | None = None
     right: str | None = None
@@ -105,8 +105,8 @@ def _is_sample(row: Any) -> bool:
 
 
 def _of_sample(row: Mapping[str, Any], problems: Counter[str]) -> Iterator[RecordedAnswer]:
-    said = (_first_text(row.get(name)) for name in ("filtered_resps", "resps"))
-    if (text := next((answer for answer in said if answer is not None), None)) is None:
+    texts = (_first_text(row.get(name)) for name in ("filtered_resps", "resps"))
+    if (text := next((answer for answer in texts if answer is not None), None)) is None:
         problems[_NO_WORDS] += 1
         return
     doc = row.get("doc")
@@ -117,16 +117,16 @@ def _of_sample(row: Mapping[str, Any], problems: Counter[str]) -> Iterator[Recor
     ]
     prompts = (row.get("input"), row.get("prompt_0"), _asked(parts[0], "text") if parts else None)
     asked = next((prompt for prompt in prompts if isinstance(prompt, str)), None)
-    place = plain(row["doc_id"])
-    number = int(place) if place is not None and place.isdecimal() else None
-    key, video = _named(parts, _DOC_IDS) or f"doc {place}", _named(parts, _VIDEOS)
+    doc_id = plain(row["doc_id"])
+    number = int(doc_id) if doc_id is not None and doc_id.isdecimal() else None
+    key, video = _named(parts, _DOC_IDS) or f"doc {doc_id}", _named(parts, _VIDEOS)
     yield RecordedAnswer(key, text, None, number, asked, video, _letter(row.get("target")))
 
 
 def _named(parts: Iterable[Mapping[str, Any]], names: Sequence[str]) -> str | None:
     """The first text under one of some names."""
-    found = (plain(part.get(name)) for part in parts for name in names)
-    return next((text for text in found if text is not None), None)
+    values = (plain(part.get(name)) for part in parts for name in names)
+    return next((text for text in values if text is not None), None)
 
 
 def _first_text(value: Any) -> str | None:
@@ -159,7 +159,7 @@ def _of_body(body: Mapping[str, Any]) -> str | None:
         return _of_content(message.get("content")) if isinstance(message, Mapping) else None
     output = body.get("output")
     messages = [item for item in output if isinstance(item, Mapping)] if isinstance(output, list) else []
-    return next((said for item in messages if (said := _of_content(item.get("content"))) is not None), None)
+    return next((text for item in messages if (text := _of_content(item.get("content"))) is not None), None)
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
@@ -182,27 +182,29 @@ def _plain_rows(row: Mapping[str, Any]) -> Iterator[RecordedAnswer]:
         if text is None:
             return
         index = plain(row.get("index"))
-        place = int(index) if index is not None and index.isdecimal() else None
+        position = int(index) if index is not None and index.isdecimal() else None
         error = text.strip() if text.strip().startswith(_FAILED) else None
-        said = "" if error else text
+        answer = "" if error else text
         right, video = _letter(row.get("answer")), _named([row], _VIDEOS)
-        yield RecordedAnswer(plain_key(key), said, error, place, _asked(row), video, right)
+        yield RecordedAnswer(plain_key(key), answer, error, position, _asked(row), video, right)
         return
     for name, value in row.items():  # keys and answers
         items = value if isinstance(value, list) else [value]
-        for place, item in enumerate(items):
+        for position, item in enumerate(items):
             inner = _text(item) if isinstance(item, Mapping) else plain(item)
             if inner is not None:
-                numbered = f"{plain_key(name)}_{place}" if isinstance(value, list) else plain_key(name)
+                numbered = f"{plain_key(name)}_{position}" if isinstance(value, list) else plain_key(name)
                 yield RecordedAnswer(numbered, inner)
 
 
 def _asked(row: Mapping[str, Any], *more: str) -> str | None:
     """The question of a row with its options."""
-    text = next((said for name in (*_PROMPTS, *more) if isinstance(said := row.get(name), str) and said.strip()), None)
+    text = next(
+        (value for name in (*_PROMPTS, *more) if isinstance(value := row.get(name), str) and value.strip()), None
+    )
     listed = row.get("options") if isinstance(row.get("options"), list) else row.get("candidates")
     options = listed if isinstance(listed, list) else [row.get(letter) for letter in LETTERS]
-    shown = [said for option in options if (said := plain(option)) is not None]
+    shown = [value for option in options if (value := plain(option)) is not None]
     return None if text is None else "\n".join([text, *shown])
 
 
@@ -217,8 +219,8 @@ def plain_key(key: str) -> str:
 
 
 def _text(row: Mapping[str, Any]) -> str | None:
-    found = [text for name in TEXTS if (text := plain(row.get(name))) is not None]
-    return next((text for text in found if text.strip()), found[0] if found else None)
+    texts = [text for name in TEXTS if (text := plain(row.get(name))) is not None]
+    return next((text for text in texts if text.strip()), texts[0] if texts else None)
 
 
 def plain(value: Any) -> str | None:

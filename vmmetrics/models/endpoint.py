@@ -11,15 +11,15 @@ from typing import Any
 
 from vmmetrics.models.frames import Frames
 from vmmetrics.models.protocol import (
-    IN_WORDS,
     MORE,
-    NOT_TOLD,
+    NO_TIMES,
+    TIMES_AS_TEXT,
     Form,
+    ModelAnswer,
     R,
     S,
-    Said,
     before_last,
-    said,
+    model_answer,
     together,
     unfinished,
 )
@@ -77,30 +77,30 @@ class EndpointModel:
         self._times = times
 
         self.name = settings.model
-        told = IN_WORDS if times else NOT_TOLD
-        shown = {"form": "video", "times": "in the video"} if self._video else {"form": "images", "times": told}
+        timing = TIMES_AS_TEXT if times else NO_TIMES
+        shown = {"form": "video", "times": "in the video"} if self._video else {"form": "images", "times": timing}
         self.identity: Mapping[str, Any] = {**settings.part(), **shown}
 
-    def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> Said:
+    def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> ModelAnswer:
         """Ask, or take the reply that was kept; see :class:`~vmmetrics.models.protocol.Model`.
 
         A reply that ended for its length before its answer is asked for once more, with :data:`MORE` times the tokens.
         """
-        told = None
+        times_text = None
         if not len(frames.pictures):
             asked = tuple(turns)
         elif self._video and len(frames.pictures) > 1:
             asked = before_last(turns, video=encoded(frames))
         else:
-            told = frames.words() if self._times else None
-            asked = before_last(turns, pictures=frames.jpegs(), before=told or "")
+            times_text = frames.words() if self._times else None
+            asked = before_last(turns, pictures=frames.jpegs(), before=times_text or "")
         (reply, fewer), again = self._fitting(asked), False
         if unfinished(reply, question):
             with suppress(TooLongError):  # the model takes no more than it had
                 reply, again = together(reply, self.client.say(asked, limit=MORE * self.client.settings.tokens)), True
         tokens = (reply.input_tokens, reply.output_tokens)
         cost = None if None in tokens else self.client.settings.cost(tokens[0] or 0, tokens[1] or 0)
-        return said(reply, cost, told, again, fewer)
+        return model_answer(reply, cost, times_text, again, fewer)
 
     def _fitting(self, asked: Sequence[Turn]) -> tuple[Reply, int | None]:
         """The reply within the tokens wanted, or within fewer where the model's context is shorter, and how many."""
@@ -133,7 +133,7 @@ class EndpointModel:
 def encoded(frames: Frames) -> Video:
     """Two frames or more as an H.264 file, each at the time that the model is told, the last as long as the mean."""
     file = io.BytesIO()
-    ticks = [round((told - frames.told[0]) * TICKS) for told in frames.told]
+    ticks = [round((time - frames.times[0]) * TICKS) for time in frames.times]
     each = max(1, round(ticks[-1] / (len(ticks) - 1)))
     # readers take the rate of a file from its length: packets say how long they last
     write_h264(file, frames.pictures, Fraction(TICKS, each), _CODING, threads=1, times=ticks, duration=each)

@@ -79,13 +79,13 @@ class FramePolicy:
         >>> str(FramePolicy.parse("uniform 8")), str(FramePolicy.parse("native slowed 2 at most 64"))
         ('8 uniform', 'native slowed 2 at most 64')
         """  # noqa: D205 - the forms in one list
-        found = _WORDS.fullmatch(" ".join(text.lower().split()))
-        number = found and (found["n"] or found["m"])
-        if found is None or (found["n"] and found["m"]) or bool(number) != (found["kind"] in _NUMBERED):
+        match = _WORDS.fullmatch(" ".join(text.lower().split()))
+        number = match and (match["n"] or match["m"])
+        if match is None or (match["n"] and match["m"]) or bool(number) != (match["kind"] in _NUMBERED):
             kinds = "N uniform, F fps, adaptive, native, single, first, none"
             raise ValueError(f"Expected a frame policy ({kinds}; slowed S; at most N) but got {text!r}")
-        kind: Kind = next(kind for kind in get_args(Kind) if kind == found["kind"])
-        return cls(kind, float(number or 0), float(found["slowed"] or 1), int(found["most"] or MOST))
+        kind: Kind = next(kind for kind in get_args(Kind) if kind == match["kind"])
+        return cls(kind, float(number or 0), float(match["slowed"] or 1), int(match["most"] or MOST))
 
     def __str__(self) -> str:
         words = f"{self.number:.12g} {self.kind}" if self.kind in _NUMBERED else self.kind
@@ -99,7 +99,7 @@ class FramePolicy:
         Args:
             seconds: How long the clip is, above 0.
         """
-        count = self.wanted(seconds)
+        count = self.requested(seconds)
         if count is None:
             return None
         if self.kind == "first":
@@ -108,7 +108,7 @@ class FramePolicy:
             return np.arange(count) / (self._rate(seconds) * self.slowed)
         return _middles(min(count, self.most), seconds)
 
-    def wanted(self, seconds: float) -> int | None:
+    def requested(self, seconds: float) -> int | None:
         """How many frames the policy wants of a clip, whatever there is and may be shown; None for all there are."""
         if self.kind in ("fps", "adaptive"):
             return max(1, math.ceil(seconds * self.slowed * self._rate(seconds) - _SLACK))
@@ -133,14 +133,14 @@ class Frames:
     Attributes:
         pictures: (T, H, W, 3) uint8 RGB.
         shown: Record of it.
-        told: (T,) seconds that the model is told, from the beginning of the clip, stretched where it is slowed.
+        times: (T,) seconds that the model is told, from the beginning of the clip, stretched where it is slowed.
         fps: Frames per second of what is shown, as the model is told.
         clip: Seconds that the clip lasts and its own frames per second, as the model is told; None where not known.
     """
 
     pictures: NDArray[np.uint8]
     shown: Shown
-    told: tuple[float, ...] = ()
+    times: tuple[float, ...] = ()
     fps: float = 1.0
     clip: tuple[float, float] | None = None
 
@@ -152,8 +152,8 @@ class Frames:
         'Video: 2 s, 30 frames per second. Shown: 2 of its frames, at 0.5, 1.5 s.'
         """
         clip = "" if self.clip is None else f"Video: {self.clip[0]:.5g} s, {self.clip[1]:.4g} frames per second. "
-        seconds = ", ".join(f"{round(told, 3):.7g}" for told in self.told)
-        return f"{clip}Shown: {len(self.told)} of its frames, at {seconds} s."
+        seconds = ", ".join(f"{round(time, 3):.7g}" for time in self.times)
+        return f"{clip}Shown: {len(self.times)} of its frames, at {seconds} s."
 
     def jpegs(self) -> tuple[bytes, ...]:
         """Each frame as a JPEG file."""
@@ -191,18 +191,18 @@ class _Chooser:
         if moments is None and inside.size > self.policy.most:
             moments = _middles(self.policy.most, self.seconds)
         chosen = inside if moments is None else nearest(times, inside, self.start + moments)
-        wanted = self.policy.wanted(self.seconds)
-        wanted = inside.size if wanted is None else wanted
+        requested = self.policy.requested(self.seconds)
+        requested = inside.size if requested is None else requested
         reasons = []
-        if wanted > self.policy.most:
-            reasons.append(f"{wanted} frames wanted, {self.policy.most} at most")
-        if len(chosen) < min(wanted, self.policy.most):
+        if requested > self.policy.most:
+            reasons.append(f"{requested} frames wanted, {self.policy.most} at most")
+        if len(chosen) < min(requested, self.policy.most):
             there = f"the file has {inside.size} in {self.seconds:.2f} s"
-            reasons.append(f"{len(chosen)} of {wanted} frames wanted: {there}")
+            reasons.append(f"{len(chosen)} of {requested} frames wanted: {there}")
         if self.end is not None and self.end > file_end + 0.5:  # rounded seconds are no news
             reasons.append(f"the clip should end at {self.end:g} s but the file ends at {file_end:.2f} s")
         self.limited = "; ".join(reasons) or None
-        return [int(place) for place in chosen]
+        return [int(index) for index in chosen]
 
 
 def nearest(times: FloatArray, inside: NDArray[np.intp], moments: FloatArray) -> NDArray[np.intp]:
@@ -216,14 +216,14 @@ def nearest(times: FloatArray, inside: NDArray[np.intp], moments: FloatArray) ->
     >>> nearest(np.arange(10) / 30, np.arange(10), np.arange(6) / 20)
     array([0, 1, 3, 4, 6, 7])
     """
-    known = times[inside]
-    after = np.clip(np.searchsorted(known, moments), 1, max(1, len(known) - 1))
-    if len(known) == 1:
+    candidates = times[inside]
+    after = np.clip(np.searchsorted(candidates, moments), 1, max(1, len(candidates) - 1))
+    if len(candidates) == 1:
         return inside[:1] if len(moments) else inside[:0]
     before = after - 1
     # rounding must not send one tie forward and the next back
-    place = np.where(moments - known[before] <= known[after] - moments + _SLACK, before, after)
-    chosen: NDArray[np.intp] = inside[np.unique(place)]
+    nearer = np.where(moments - candidates[before] <= candidates[after] - moments + _SLACK, before, after)
+    chosen: NDArray[np.intp] = inside[np.unique(nearer)]
     return chosen
 
 
@@ -250,12 +250,12 @@ def look(
     gaps = len(seconds) - 1
     fps = gaps / (seconds[-1] - seconds[0]) if gaps else None
     shown = Shown(seconds, str(policy), None if fps is None else round(fps, 4), chooser.limited, clip.notes)
-    told = tuple(round(time * policy.slowed, 4) for time in seconds)
+    times = tuple(round(time * policy.slowed, 4) for time in seconds)
     stretched = (chooser.seconds * policy.slowed, clip.fps / policy.slowed)
-    return Frames(clip.frames, shown, told, (fps or clip.fps) / policy.slowed, stretched)
+    return Frames(clip.frames, shown, times, (fps or clip.fps) / policy.slowed, stretched)
 
 
-def frames_wanted(policy: FramePolicy, path: Path, start: float | None = None, end: float | None = None) -> int:
+def count_frames(policy: FramePolicy, path: Path, start: float | None = None, end: float | None = None) -> int:
     """How many frames a policy shows of a clip, found without decoding more than one.
 
     Raises:

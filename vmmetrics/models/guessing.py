@@ -10,7 +10,7 @@ from typing import Any
 
 from vmmetrics.errors import SetupError
 from vmmetrics.models.frames import Frames
-from vmmetrics.models.protocol import OneByOne, Said
+from vmmetrics.models.protocol import ModelAnswer, OneByOne
 from vmmetrics.models.questions import LETTERS, Question
 from vmmetrics.utils.endpoint.messages import Turn
 
@@ -29,7 +29,7 @@ class RandomModel(OneByOne):
         self.identity: Mapping[str, Any] = {"random": seed}
         self._seed = seed
 
-    def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> Said:  # noqa: ARG002
+    def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> ModelAnswer:  # noqa: ARG002
         """An option, in the words that the question asks for.
 
         Raises:
@@ -56,21 +56,21 @@ class MajorityModel(OneByOne):
         counts = Counter(question.answer for question in questions if question.answer is not None)
         if not counts:
             raise SetupError("The majority letter needs questions with options and a key; there are none")
-        self._places = [place for place, _ in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))]
-        self.identity: Mapping[str, Any] = {"majority": "".join(LETTERS[place] for place in self._places)}
+        self._ranking = [index for index, _ in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))]
+        self.identity: Mapping[str, Any] = {"majority": "".join(LETTERS[index] for index in self._ranking)}
 
-    def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> Said:  # noqa: ARG002
+    def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> ModelAnswer:  # noqa: ARG002
         """The most frequent letter that the question has.
 
         Raises:
             SetupError: The question has no options.
         """
-        return _choice(question, turns, next((p for p in self._places if p < len(question.options)), 0))
+        return _choice(question, turns, next((p for p in self._ranking if p < len(question.options)), 0))
 
 
-def _choice(question: Question, turns: Sequence[Turn], place: int) -> Said:
+def _choice(question: Question, turns: Sequence[Turn], index: int) -> ModelAnswer:
     if not question.options:
         raise SetupError(f"Question {question.id!r} has no options, so there is nothing to guess")
-    letter = LETTERS[place]
+    letter = LETTERS[index]
     lettered = any(re.search(rf"^\W{{0,2}}{letter}\W", turn.text, re.MULTILINE) for turn in turns)
-    return Said(letter if lettered else question.options[place])
+    return ModelAnswer(letter if lettered else question.options[index])

@@ -85,7 +85,7 @@ def load(source: str, dtype: str = "auto", device: str | None = None) -> LoadedM
             )
         placed = _placed(torch, device)
         with quiet_transformers():
-            model, found = AutoModelForImageTextToText.from_pretrained(
+            model, info = AutoModelForImageTextToText.from_pretrained(
                 folder, dtype=dtype, use_safetensors=True, output_loading_info=True, **placed, **_SAFE
             )
         if not placed:
@@ -94,9 +94,9 @@ def load(source: str, dtype: str = "auto", device: str | None = None) -> LoadedM
         raise
     except Exception as error:  # files of others: whatever is wrong with them
         raise SetupError(f"{source} cannot be loaded: {_why(error, folder)}") from error
-    if found["missing_keys"]:
+    if info["missing_keys"]:
         raise SetupError(
-            f"{source} lacks weights: {', '.join(sorted(found['missing_keys'])[:4])}; fetch it again, whole"
+            f"{source} lacks weights: {', '.join(sorted(info['missing_keys'])[:4])}; fetch it again, whole"
         )
     identity = {
         "weights": origin or _hashes(folder),
@@ -128,11 +128,11 @@ def fetched(name: str) -> tuple[Path, dict[str, str]]:
             f"{name} is no folder here, and huggingface_hub, which fetches, is missing: {INSTALL}"
         ) from error
     repository, _, revision = name.partition("@")
-    wanted = [f"*{ending}" for ending in _READ]
+    patterns = [f"*{ending}" for ending in _READ]
     try:
         folder = Path(
             snapshot_download(
-                repository, revision=revision or None, allow_patterns=wanted, ignore_patterns=["*/*", "consolidated*"]
+                repository, revision=revision or None, allow_patterns=patterns, ignore_patterns=["*/*", "consolidated*"]
             )
         )
     except Exception as error:  # of the Hub, the network, or the disk
@@ -204,8 +204,8 @@ def _why(error: Exception, folder: Path) -> str:
 
 def _fault_of_packages(error: BaseException) -> str:
     """Which package is missing or cannot be imported, and why; the error's own deepest cause where all can."""
-    said = str(error)
-    some = {module: name for module, name in _BY_SOME.items() if name in said.lower() or util.find_spec(module)}
+    message = str(error)
+    some = {module: name for module, name in _BY_SOME.items() if name in message.lower() or util.find_spec(module)}
     for module, name in {**_NEEDED, **some}.items():
         if util.find_spec(module) is None:
             return f"{name} is not installed; {INSTALL}"

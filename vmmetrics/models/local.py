@@ -13,7 +13,18 @@ from vmmetrics.errors import SetupError
 from vmmetrics.models.batching import Batcher
 from vmmetrics.models.frames import Frames
 from vmmetrics.models.loading import LESS, is_memory, load
-from vmmetrics.models.protocol import IN_WORDS, MORE, NOT_TOLD, Form, R, S, Said, said, together, unfinished
+from vmmetrics.models.protocol import (
+    MORE,
+    NO_TIMES,
+    TIMES_AS_TEXT,
+    Form,
+    ModelAnswer,
+    R,
+    S,
+    model_answer,
+    together,
+    unfinished,
+)
 from vmmetrics.models.questions import Question, Shown
 from vmmetrics.utils.endpoint.messages import RejectedError, Reply, Turn
 
@@ -30,14 +41,14 @@ class _Request:
         turns: What is said, without frames.
         frames: What is shown before the last turn.
         kind: How: "video", "images" or "none".
-        told: What is said of the frames' times.
+        times_text: What is said of the frames' times.
     """
 
     question: Question
     turns: Sequence[Turn]
     frames: Frames
     kind: str
-    told: str | None
+    times_text: str | None
 
 
 class LocalModel:
@@ -72,12 +83,12 @@ class LocalModel:
         self._video = videos and form != "images"
         self._tokens, self._threads, self._times = tokens, threads, times
         self._in_video = self._video and self._reads_times()
-        told = "by the processor" if self._in_video else IN_WORDS if times else NOT_TOLD
-        asked = {"tokens": tokens, "form": "video" if self._video else "images", "times": told}
+        timing = "by the processor" if self._in_video else TIMES_AS_TEXT if times else NO_TIMES
+        asked = {"tokens": tokens, "form": "video" if self._video else "images", "times": timing}
         self.identity: Mapping[str, Any] = {**loaded.identity, **asked}
-        self._batcher: Batcher[_Request, Said] = Batcher(self._answers, batch_size)
+        self._batcher: Batcher[_Request, ModelAnswer] = Batcher(self._answers, batch_size)
 
-    def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> Said:
+    def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> ModelAnswer:
         """Write on from the conversation; see :class:`~vmmetrics.models.protocol.Model`.
 
         Raises:
@@ -99,8 +110,8 @@ class LocalModel:
         """Whether what the processor makes of a video depends on the times of its frames."""
         inputs = []
         for seconds in (0.5, 4.0):
-            told = tuple(seconds * place for place in range(4))
-            frames = Frames(np.zeros((4, 64, 64, 3), np.uint8), Shown(told, "none"), told, 1 / seconds)
+            stated = tuple(seconds * index for index in range(4))
+            frames = Frames(np.zeros((4, 64, 64, 3), np.uint8), Shown(stated, "none"), stated, 1 / seconds)
             blank = _Request(Question("", "", "?"), (Turn("user", "?"),), frames, "video", None)
             try:
                 inputs.append(self._inputs([blank]))
@@ -108,21 +119,21 @@ class LocalModel:
                 return False
         return any(not _same(inputs[0][name], inputs[1].get(name)) for name in inputs[0])
 
-    def _answers(self, requests: Sequence[_Request]) -> list[Said | Exception]:
+    def _answers(self, requests: Sequence[_Request]) -> list[ModelAnswer | Exception]:
         """What the model answers to each, or why it does not."""
         first = self._replies(requests, self._tokens)
         again = [
-            place
-            for place, (reply, request) in enumerate(zip(first, requests, strict=True))
+            index
+            for index, (reply, request) in enumerate(zip(first, requests, strict=True))
             if isinstance(reply, Reply) and unfinished(reply, request.question)
         ]
-        second = dict(zip(again, self._replies([requests[place] for place in again], MORE * self._tokens), strict=True))
-        answers: list[Said | Exception] = []
-        for place, (reply, request) in enumerate(zip(first, requests, strict=True)):
-            more = second.get(place)
+        second = dict(zip(again, self._replies([requests[index] for index in again], MORE * self._tokens), strict=True))
+        answers: list[ModelAnswer | Exception] = []
+        for index, (reply, request) in enumerate(zip(first, requests, strict=True)):
+            more = second.get(index)
             if isinstance(reply, Reply):
                 whole = together(reply, more) if isinstance(more, Reply) else reply
-                answers.append(said(whole, told=request.told, again=isinstance(more, Reply)))
+                answers.append(model_answer(whole, times_text=request.times_text, again=isinstance(more, Reply)))
             else:
                 answers.append(reply)
         return answers
@@ -131,11 +142,11 @@ class LocalModel:
         """What is written to each; those that are shown a video, pictures or nothing go together."""
         replies: dict[int, Reply | RejectedError] = {}
         for kind in ("video", "images", "none"):
-            places = [place for place, request in enumerate(requests) if request.kind == kind]
-            if places:
-                written = self._halving([requests[place] for place in places], tokens)
-                replies |= dict(zip(places, written, strict=True))
-        return [replies[place] for place in range(len(requests))]
+            indices = [index for index, request in enumerate(requests) if request.kind == kind]
+            if indices:
+                written = self._halving([requests[index] for index in indices], tokens)
+                replies |= dict(zip(indices, written, strict=True))
+        return [replies[index] for index in range(len(requests))]
 
     def _halving(self, requests: Sequence[_Request], tokens: int) -> list[Reply | RejectedError]:
         """What is written to each; a batch that does not go, for the memory or for one of it, is tried in halves."""
@@ -157,14 +168,14 @@ class LocalModel:
         if self._threads is not None:  # of each thread its own
             torch.set_num_threads(self._threads)
         inputs = self._inputs(requests).to(self._model.device, dtype=self._model.dtype)
-        given = inputs["input_ids"].shape[1]
+        prompt_length = inputs["input_ids"].shape[1]
         with torch.inference_mode():
-            rows = self._model.generate(**inputs, max_new_tokens=tokens, **_GREEDY)[:, given:].tolist()
+            rows = self._model.generate(**inputs, max_new_tokens=tokens, **_GREEDY)[:, prompt_length:].tolist()
         ends = self._model.generation_config.eos_token_id
         ends = set(ends if isinstance(ends, list) else [ends])
         replies = []
         for row, mask in zip(rows, inputs["attention_mask"], strict=True):
-            length = next((place + 1 for place, token in enumerate(row) if token in ends), None)
+            length = next((index + 1 for index, token in enumerate(row) if token in ends), None)
             text = self._processor.decode(row[:length], skip_special_tokens=True)
             count = len(row) if length is None else length
             cut = length is None and count >= tokens
@@ -192,7 +203,7 @@ class LocalModel:
     def _text(self, request: _Request) -> Any:
         """The conversation by the model's template, with a mark where each picture or the video is."""
         *before, last = request.turns
-        parts = [{"type": "text", "text": request.told}] if request.told else []
+        parts = [{"type": "text", "text": request.times_text}] if request.times_text else []
         parts += [{"type": "video"}] if request.kind == "video" else [{"type": "image"}] * len(request.frames.pictures)
         messages = [{"role": turn.role, "content": [{"type": "text", "text": turn.text}]} for turn in before]
         messages.append({"role": last.role, "content": [*parts, {"type": "text", "text": last.text}]})
@@ -209,7 +220,7 @@ def _times(frames: Frames) -> Mapping[str, Any]:
     """The times of the frames as transformers' video metadata has them: places on a clock of 1,000 a second."""
     return {
         "fps": float(_TICKS),
-        "frames_indices": [round(told * _TICKS) for told in frames.told],
-        "total_num_frames": max(1, round(len(frames.told) * _TICKS / frames.fps)),
-        "duration": len(frames.told) / frames.fps,
+        "frames_indices": [round(time * _TICKS) for time in frames.times_text],
+        "total_num_frames": max(1, round(len(frames.times_text) * _TICKS / frames.fps)),
+        "duration": len(frames.times_text) / frames.fps,
     }

@@ -18,12 +18,12 @@ Form = Literal["auto", "images", "video"]
 """How frames are handed over: one by one, as one video, or as the model takes them best."""
 
 
-IN_WORDS, NOT_TOLD = "in words", "not told"
+TIMES_AS_TEXT, NO_TIMES = "in words", "not told"
 """How a model is told the times of its frames, in its identity: by a sentence before the pictures, or not at all."""
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ModelAnswer:
     """What a model said.
 
     Attributes:
@@ -32,13 +32,13 @@ class Said:
         usage: Input and output tokens and cost, as far as known; ``cut`` where it was cut off for its length,
             ``thinking`` where that was before any answer, ``again`` where it was asked a second time for that;
             ``fewer``: its bound where the model's context holds no more.
-        told: What the model was told in words of the frames' times; None for nothing.
+        times_text: What the model was told in words of the frames' times; None for nothing.
     """
 
     text: str
     error: str | None = None
     usage: Mapping[str, float] = field(default_factory=dict)
-    told: str | None = None
+    times_text: str | None = None
 
 
 class Model(Protocol):
@@ -56,7 +56,7 @@ class Model(Protocol):
     def identity(self) -> Mapping[str, Any]:
         """Everything of the model that its answers depend on, ready for JSON."""
 
-    def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> Said:
+    def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> ModelAnswer:
         """Answer a question.
 
         Args:
@@ -111,22 +111,28 @@ def unfinished(reply: Reply, question: Question) -> bool:
 def together(first: Reply, second: Reply) -> Reply:
     """Return the second reply with the tokens of both, as far as known."""
     pairs = ((first.input_tokens, second.input_tokens), (first.output_tokens, second.output_tokens))
-    given, written = (None if None in pair else sum(filter(None, pair)) for pair in pairs)
-    return replace(second, input_tokens=given, output_tokens=written)
+    read, written = (None if None in pair else sum(filter(None, pair)) for pair in pairs)
+    return replace(second, input_tokens=read, output_tokens=written)
 
 
-def said(
-    reply: Reply, cost: float | None = None, told: str | None = None, again: bool = False, fewer: int | None = None
-) -> Said:
+def model_answer(
+    reply: Reply,
+    cost: float | None = None,
+    times_text: str | None = None,
+    again: bool = False,
+    fewer: int | None = None,
+) -> ModelAnswer:
     """A reply as it is recorded.
 
     >>> said(Reply("", refused=True)).error
     'the model refused'
     """
-    known = {"input_tokens": reply.input_tokens, "output_tokens": reply.output_tokens, "cost": cost, "fewer": fewer}
-    known |= {name: 1 for name, is_so in (("cut", reply.cut), ("thinking", thinking(reply)), ("again", again)) if is_so}
-    usage = {name: value for name, value in known.items() if value is not None}
-    return Said(reply.text, "the model refused" if reply.refused else None, usage, told)
+    entries = {"input_tokens": reply.input_tokens, "output_tokens": reply.output_tokens, "cost": cost, "fewer": fewer}
+    entries |= {
+        name: 1 for name, is_so in (("cut", reply.cut), ("thinking", thinking(reply)), ("again", again)) if is_so
+    }
+    usage = {name: value for name, value in entries.items() if value is not None}
+    return ModelAnswer(reply.text, "the model refused" if reply.refused else None, usage, times_text)
 
 
 def before_last(turns: Sequence[Turn], **shown: Any) -> tuple[Turn, ...]:

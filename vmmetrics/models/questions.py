@@ -132,7 +132,7 @@ class Answered:
         return line
 
 
-def said_of(answered: Answered | None) -> str:
+def answer_text(answered: Answered | None) -> str:
     """What a model said; nothing where there is no answer."""
     return answered.text if answered is not None and answered.error is None else ""
 

@@ -14,7 +14,7 @@ from typing import Any
 from vmmetrics.errors import SetupError
 from vmmetrics.models.answer_rows import TEXTS, RecordedAnswer, answers_in, plain_key
 from vmmetrics.models.frames import Frames
-from vmmetrics.models.protocol import OneByOne, Said
+from vmmetrics.models.protocol import ModelAnswer, OneByOne
 from vmmetrics.models.questions import NOT_RECORDED, Answered, EntriesByQuestion, Question
 from vmmetrics.utils.display.markup import clean, listed, shortened
 from vmmetrics.utils.endpoint.messages import Turn
@@ -53,12 +53,12 @@ class RecordedModel(OneByOne):
         self.problems: Counter[str] = Counter()
         read = [RecordedAnswer(key, text) for key, text in (answers or {}).items()]
         self._rows: dict[str, RecordedAnswer] = {}
-        for row in _told_apart(list(answers_in(path, self.problems))) if answers is None else read:
+        for row in _disambiguated(list(answers_in(path, self.problems))) if answers is None else read:
             before = self._rows.get(row.key)
             if before is None or (not before.text.strip() and (row.text.strip() or before.error is None)):
                 self._rows[row.key] = row
         self.answers = {key: row.text for key, row in self._rows.items() if row.error is None}
-        self._found: dict[str, RecordedAnswer] = {}
+        self._matched: dict[str, RecordedAnswer] = {}
         if not self._rows:
             reason = f" ({', '.join(self.problems)})" if self.problems else ""
             raise SetupError(
@@ -78,18 +78,18 @@ class RecordedModel(OneByOne):
         Raises:
             SetupError: None of the answers is to these questions.
         """
-        found = self._by_keys(questions)
-        left = _without(self._rows.values(), found)
-        if left and len(found) < len(questions):
-            by_words = dict(_by_words(left, [q for q in questions if q.id not in found]))
+        matches = self._by_keys(questions)
+        left = _without(self._rows.values(), matches)
+        if left and len(matches) < len(questions):
+            by_words = dict(_by_words(left, [q for q in questions if q.id not in matches]))
             left = _without(left, by_words)
-            by_place = {} if found else self._by_place(left, questions, by_words)
-            left = _without(left, by_place)
-            for how, matched in (("question's words", by_words), ("place in the benchmark", by_place)):
+            by_position = {} if matches else self._by_position(left, questions, by_words)
+            left = _without(left, by_position)
+            for how, matched in (("question's words", by_words), ("place in the benchmark", by_position)):
                 self._count(f"recorded answers matched by their {how}", len(matched))
-            found |= by_words | by_place
-        self._found = found
-        if questions and not found:
+            matches |= by_words | by_position
+        self._matched = matches
+        if questions and not matches:
             ours, theirs = questions[0].id, next(iter(self._rows))
             why = "; ".join(problem for problem in self.problems if "place" in problem)
             raise SetupError(
@@ -98,13 +98,13 @@ class RecordedModel(OneByOne):
             )
         names = listed([shortened(clean(row.key), _LONGEST) for row in left], _SHOWN)
         self._count(f"recorded answers to none of the questions: {names}", len(left))
-        errors = sum(row.error is not None for row in found.values())
+        errors = sum(row.error is not None for row in matches.values())
         self._count("recorded errors in place of answers", errors)
 
-    def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> Said:  # noqa: ARG002
+    def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> ModelAnswer:  # noqa: ARG002
         """What was recorded."""
-        row = self._found.get(question.id)
-        return Said("", NOT_RECORDED) if row is None else Said(row.text, row.error)
+        row = self._matched.get(question.id)
+        return ModelAnswer("", NOT_RECORDED) if row is None else ModelAnswer(row.text, row.error)
 
     def _count(self, problem: str, times: int) -> None:
         if times:
@@ -113,30 +113,32 @@ class RecordedModel(OneByOne):
     def _by_key(self, question: Question) -> RecordedAnswer | None:
         """The answer with a question's key; a description may also go by the name of the video."""
         names = (question.id, question.video) if not question.options else (question.id,)
-        found = (self._rows.get(key) for name in names for key in (name, plain_key(name)))
-        return next((row for row in found if row is not None), None)
+        candidates = (self._rows.get(key) for name in names for key in (name, plain_key(name)))
+        return next((row for row in candidates if row is not None), None)
 
     def _by_keys(self, questions: Sequence[Question]) -> dict[str, RecordedAnswer]:
         """Question to the answer with its key; numbers that count otherwise than the keys do are none."""
-        found = [(question, row) for question in questions if (row := self._by_key(question)) is not None]
-        signs = [sign for question, row in found if row.key == str(row.place) for sign in _agreement(row, question)]
+        matches = [(question, row) for question in questions if (row := self._by_key(question)) is not None]
+        signs = [
+            sign for question, row in matches if row.key == str(row.position) for sign in _agreement(row, question)
+        ]
         fit = sum(signs) >= _AGREEING * len(signs)
-        return {question.id: row for question, row in found if fit or row.key != str(row.place)}
+        return {question.id: row for question, row in matches if fit or row.key != str(row.position)}
 
-    def _by_place(
+    def _by_position(
         self, rows: Sequence[RecordedAnswer], questions: Sequence[Question], by_words: Mapping[str, RecordedAnswer]
     ) -> dict[str, RecordedAnswer]:
         """Question to the answer with its number, if what the file says of its questions agrees."""
-        numbered = [row for row in (*rows, *by_words.values()) if row.place is not None]
-        places = [row.place for row in numbered if row.place is not None]
-        if not numbered or len(set(places)) < len(places):
+        numbered = [row for row in (*rows, *by_words.values()) if row.position is not None]
+        positions = [row.position for row in numbered if row.position is not None]
+        if not numbered or len(set(positions)) < len(positions):
             return {}
-        first = 1 if min(places) >= 1 and max(places) == len(questions) else 0
-        inside = [(row, place - first) for row, place in zip(numbered, places, strict=True)]
-        inside = [(row, place) for row, place in inside if place < len(questions)]
-        signs = [sign for row, place in inside for sign in _agreement(row, questions[place])]
+        first = 1 if min(positions) >= 1 and max(positions) == len(questions) else 0
+        inside = [(row, position - first) for row, position in zip(numbered, positions, strict=True)]
+        inside = [(row, position) for row, position in inside if position < len(questions)]
+        signs = [sign for row, position in inside for sign in _agreement(row, questions[position])]
         words = {id(row): key for key, row in by_words.items()}
-        signs += [words[id(row)] == questions[place].id for row, place in inside if id(row) in words]
+        signs += [words[id(row)] == questions[position].id for row, position in inside if id(row) in words]
         if signs and sum(signs) < _AGREEING * len(signs):
             problem = "recorded answers not matched by place: words or right letters in the file are of other questions"
             self._count(problem, len(rows))
@@ -144,22 +146,22 @@ class RecordedModel(OneByOne):
         if not signs and len(numbered) != len(questions):
             self._count("recorded answers not matched by place: there are more or fewer questions", len(rows))
             return {}
-        return {questions[place].id: row for row, place in inside if id(row) not in words}
+        return {questions[position].id: row for row, position in inside if id(row) not in words}
 
 
-def _told_apart(rows: list[RecordedAnswer]) -> list[RecordedAnswer]:
+def _disambiguated(rows: list[RecordedAnswer]) -> list[RecordedAnswer]:
     """The rows, called by their places where several places have one key, as with the key of a video."""
-    places: defaultdict[str, set[int | None]] = defaultdict(set)
+    positions: defaultdict[str, set[int | None]] = defaultdict(set)
     for row in rows:
-        places[row.key].add(row.place)
-    if all(len(those) == 1 for those in places.values()):
+        positions[row.key].add(row.position)
+    if all(len(those) == 1 for those in positions.values()):
         return rows
-    return [row if row.place is None else replace(row, key=f"doc {row.place}") for row in rows]
+    return [row if row.position is None else replace(row, key=f"doc {row.position}") for row in rows]
 
 
-def _without(rows: Iterable[RecordedAnswer], found: Mapping[str, RecordedAnswer]) -> list[RecordedAnswer]:
+def _without(rows: Iterable[RecordedAnswer], matched: Mapping[str, RecordedAnswer]) -> list[RecordedAnswer]:
     """The rows that were not found to be answers to a question."""
-    used = set(map(id, found.values()))
+    used = set(map(id, matched.values()))
     return [row for row in rows if id(row) not in used]
 
 
@@ -188,12 +190,14 @@ def _by_words(rows: Iterable[RecordedAnswer], questions: Sequence[Question]) -> 
         near = [words for line in dict.fromkeys((*lines, whole)) for words in beginning.get(line, ())]
         # a file that has the question alone says nothing of the options
         fitting = [words for words in near if whole == words[0] or all(part in whole for part in words)]
-        found = [question for words in dict.fromkeys(fitting) for question in alike[words]]
-        if len(found) > 1 and row.video is not None:
+        candidates = [question for words in dict.fromkeys(fitting) for question in alike[words]]
+        if len(candidates) > 1 and row.video is not None:
             name = PurePosixPath(row.video).stem
-            found = [question for question in found if name in (question.video, PurePosixPath(question.video).stem)]
-        if len(found) == 1:
-            matched[found[0].id].append(row)
+            candidates = [
+                question for question in candidates if name in (question.video, PurePosixPath(question.video).stem)
+            ]
+        if len(candidates) == 1:
+            matched[candidates[0].id].append(row)
     yield from ((key, rows_of[0]) for key, rows_of in matched.items() if len(rows_of) == 1)
 
 
@@ -208,6 +212,6 @@ def released_answers(read: Released, path: Path, questions: Sequence[Question]) 
         released = read(path)
     if released is None:
         return None
-    found = EntriesByQuestion(released, questions)
-    answers = {question.id: found.of(question) for question in questions}
+    entries = EntriesByQuestion(released, questions)
+    answers = {question.id: entries.of(question) for question in questions}
     return {key: answered.text for key, answered in answers.items() if answered is not None} or None

@@ -84,8 +84,8 @@ def form(text: str) -> str | None:
 
 def plain_text(text: str) -> str | None:
     """Nothing but printable ASCII without markup: typographic characters reach some text encoders as nothing."""
-    found = _NO_PLAIN_TEXT.search(text)
-    return None if found is None else f"not plain text: {found[0]!r}"
+    match = _NO_PLAIN_TEXT.search(text)
+    return None if match is None else f"not plain text: {match[0]!r}"
 
 
 def articles(text: str) -> str | None:
@@ -94,29 +94,29 @@ def articles(text: str) -> str | None:
     >>> articles("A owl lands on an branch.")
     "expected 'an owl' but got 'A owl'"
     """
-    for found in _ARTICLE.finditer(text):
-        wanted = article(found[2])
-        if found[1].lower() != wanted and not (len(found[2]) == 1 and found[2].isupper()):
-            return f"expected {wanted + ' ' + found[2]!r} but got {found[0]!r}"
+    for match in _ARTICLE.finditer(text):
+        expected = article(match[2])
+        if match[1].lower() != expected and not (len(match[2]) == 1 and match[2].isupper()):
+            return f"expected {expected + ' ' + match[2]!r} but got {match[0]!r}"
     return None
 
 
 def repeats(text: str) -> str | None:
     """A word twice in a row."""
-    found = _TWICE.search(text)
-    return None if found is None or found[1].lower() in ("that", "had") else f"{found[1]!r} stands twice in a row"
+    match = _TWICE.search(text)
+    return None if match is None or match[1].lower() in ("that", "had") else f"{match[1]!r} stands twice in a row"
 
 
 def one_shot(text: str) -> str | None:
     """No word of a cut, of a change of scene, or of time passed over."""
-    found = _CUTS.search(text)
-    return None if found is None else f"more than one shot: {found[0]!r}"
+    match = _CUTS.search(text)
+    return None if match is None else f"more than one shot: {match[0]!r}"
 
 
 def padding(text: str) -> str | None:
     """None of the phrases that say nothing of the motion."""
-    found = _PADDING.search(text)
-    return None if found is None else f"padding: {found[0]!r}"
+    match = _PADDING.search(text)
+    return None if match is None else f"padding: {match[0]!r}"
 
 
 def camera_jargon(text: str, camera: str = "unspecified") -> str | None:
@@ -129,15 +129,15 @@ def camera_jargon(text: str, camera: str = "unspecified") -> str | None:
     >>> camera_jargon("A low-angle shot of a horse."), camera_jargon("The camera pans left.", "pan")
     ("camera jargon: 'low-angle shot'", None)
     """
-    found = _JARGON.search(text) or (_CAMERA.search(text) if camera == "unspecified" else None)
-    if found is not None:
-        return f"camera jargon: {found[0]!r}"
+    match = _JARGON.search(text) or (_CAMERA.search(text) if camera == "unspecified" else None)
+    if match is not None:
+        return f"camera jargon: {match[0]!r}"
     if camera not in ("unspecified", "static", "handheld") and "camera" not in text.lower():
         return f"the camera motion that was asked for is not in the words: {camera}"
     return None
 
 
-def noun_kept(text: str, noun: str, of_plural: str = "") -> str | None:
+def missing_noun(text: str, noun: str, of_plural: str = "") -> str | None:
     """The subject's noun is in the text, in the singular or plural.
 
     Args:
@@ -150,7 +150,7 @@ def noun_kept(text: str, noun: str, of_plural: str = "") -> str | None:
     return None if _any_of(forms, text) else f"the subject is not named: {noun!r}"
 
 
-def verb_kept(text: str, lemma: str) -> str | None:
+def missing_verb(text: str, lemma: str) -> str | None:
     """The verb is in the text, in any of its forms.
 
     >>> verb_kept("A top spun across the table.", "spin"), verb_kept("A top turns.", "spin")
@@ -161,7 +161,7 @@ def verb_kept(text: str, lemma: str) -> str | None:
 
 def fields_agree(entry: PromptEntry) -> str | None:
     """The subject phrase has the noun; the action begins with an -ing form, and has that of the verb. Where known."""
-    if entry.subject and entry.subject_noun and noun_kept(entry.subject, entry.subject_noun, _own_plural(entry)):
+    if entry.subject and entry.subject_noun and missing_noun(entry.subject, entry.subject_noun, _own_plural(entry)):
         return f"the subject {entry.subject!r} is not of {entry.subject_noun!r}"
     done = words(entry.action.lower())
     if entry.action_lemma and done:
@@ -197,10 +197,10 @@ CHECKS: Mapping[str, Check] = {
     "camera": lambda entry: camera_jargon(entry.prompt, entry.tags.camera if entry.tags else "unspecified"),
     "padding": lambda entry: padding(entry.prompt),
     "noun": lambda entry: (
-        noun_kept(entry.prompt, entry.subject_noun, _own_plural(entry)) if entry.subject_noun else None
+        missing_noun(entry.prompt, entry.subject_noun, _own_plural(entry)) if entry.subject_noun else None
     ),
     "fields": fields_agree,
-    "verb": lambda entry: verb_kept(entry.prompt, entry.action_lemma) if entry.action_lemma else None,
+    "verb": lambda entry: missing_verb(entry.prompt, entry.action_lemma) if entry.action_lemma else None,
 }
 """Every check of an entry by its name; noun and verb only where the entry says them."""
 
@@ -243,7 +243,7 @@ _TWO_SOUNDS = re.compile(
     r"|creat|^reals?$|theat|^idea|area|[^qg]uet|ruin|fluid|poet|coax|^rea(?!l|d|c?h|p|r|son)|^reen|ium"
 )
 _NOT_TWO = re.compile(r"soldier|cashier|^pier|iage")
-_KNOWN: Final = {
+_EXCEPTIONS: Final = {
     "tongue": 1, "tongues": 1, "giant": 2, "giants": 2, "lion": 2, "lions": 2, "neon": 2, "onion": 2, "onions": 2,
     "science": 2, "scientist": 3, "scientists": 3, "museum": 3, "museums": 3, "evening": 2, "evenings": 2,
     "chocolate": 3, "vegetable": 4, "vegetables": 4, "business": 2, "carriage": 2, "carriages": 2, "rugged": 2,
@@ -286,8 +286,8 @@ def _syllables(word: str) -> int:
     bare = "".join(_SPOKEN.findall(word)).replace("’", "'")
     whole = _POSSESSIVE.sub("", bare)
     more = int(bare.endswith("'s") and _HISSING.search(whole) is not None)
-    if whole in _KNOWN:
-        return _KNOWN[whole] + more
+    if whole in _EXCEPTIONS:
+        return _EXCEPTIONS[whole] + more
     if whole.isdigit():
         return len(whole)
     count = len(_VOWELS.findall(whole))
@@ -303,8 +303,8 @@ def reading_ease(text: str) -> float:
     Returns:
         121.22 for one word of one syllable, without bound below.
     """
-    found = words(text)
-    if not found:
+    tokens = words(text)
+    if not tokens:
         return float("nan")
-    syllables = sum(map(syllables_of, found))
-    return 206.835 - 1.015 * len(found) / sentences_in(text) - 84.6 * syllables / len(found)
+    syllables = sum(map(syllables_of, tokens))
+    return 206.835 - 1.015 * len(tokens) / sentences_in(text) - 84.6 * syllables / len(tokens)

@@ -229,8 +229,8 @@ def judge(entries: Sequence[PromptEntry], metadata: Metadata, lemmas: Sequence[s
             ("class", entry.subject_class, entry.subject_class in books.classes),
             ("action", lemma, lemma in books.actions),
         )
-        for what, value, known in asked:
-            if value and not known:
+        for what, value, recognised in asked:
+            if value and not recognised:
                 unknown[what][value] += 1
         for check, reason in books.checks(entry, lemma):
             judged[check] += 1
@@ -261,13 +261,13 @@ class _Books:
 
     def checks(self, entry: PromptEntry, lemma: str) -> Iterable[tuple[str, str | None]]:
         """Each check that can be made, with the reason why it fails or None."""
-        known = self.subjects.get(entry.subject_noun.lower(), [])
+        matches = self.subjects.get(entry.subject_noun.lower(), [])
         places = self.places.get(plain_place(entry.place), [])
         if entry.subject_noun:
-            yield "noun", _noun_reason(entry, known)
-        if entry.subject_class and known:
-            yield "class", _class_reason(entry, known)
-        subjects = self._subjects_of(entry, known)
+            yield "noun", _noun_reason(entry, matches)
+        if entry.subject_class and matches:
+            yield "class", _class_reason(entry, matches)
+        subjects = self._subjects_of(entry, matches)
         actions = self._actions_of(entry, lemma)
         if not subjects:
             return
@@ -281,10 +281,10 @@ class _Books:
         if places:
             yield "habitat", _first(suits(*subject, place) for subject in whole for place in places)
 
-    def _subjects_of(self, entry: PromptEntry, known: Sequence[SubjectEntry]) -> list[SubjectEntry]:
+    def _subjects_of(self, entry: PromptEntry, matches: Sequence[SubjectEntry]) -> list[SubjectEntry]:
         if not entry.subject_class:
-            return [subject for subject in known if subject.subject_class in self.classes]
-        same = [subject for subject in known if subject.subject_class == entry.subject_class]
+            return [subject for subject in matches if subject.subject_class in self.classes]
+        same = [subject for subject in matches if subject.subject_class == entry.subject_class]
         if same or entry.subject_class not in self.classes:
             return same
         return [SubjectEntry(entry.subject_noun or entry.subject_class, entry.subject_class)]
@@ -292,17 +292,17 @@ class _Books:
     def _actions_of(self, entry: PromptEntry, lemma: str) -> list[Action]:
         if not lemma or not entry.subject_class:
             return [Action(lemma)] if lemma else []
-        known = self.actions.get(lemma, [])
-        same = [action for action in known if action.pattern == entry.pattern] or known
-        told = [action for action in same if action.complement and action.complement in entry.action]
-        return told or same or [Action(lemma)]
+        matches = self.actions.get(lemma, [])
+        same = [action for action in matches if action.pattern == entry.pattern] or matches
+        named = [action for action in same if action.complement and action.complement in entry.action]
+        return named or same or [Action(lemma)]
 
 
 def _by(items: Iterable[T], name: Callable[[T], str]) -> dict[str, list[T]]:
-    found: dict[str, list[T]] = {}
+    groups: dict[str, list[T]] = {}
     for item in items:
-        found.setdefault(name(item).lower(), []).append(item)
-    return found
+        groups.setdefault(name(item).lower(), []).append(item)
+    return groups
 
 
 def _first(reasons: Iterable[str | None]) -> str | None:
@@ -311,9 +311,9 @@ def _first(reasons: Iterable[str | None]) -> str | None:
     return None if None in listed else listed[0]
 
 
-def _noun_reason(entry: PromptEntry, known: Sequence[SubjectEntry]) -> str | None:
+def _noun_reason(entry: PromptEntry, subjects: Sequence[SubjectEntry]) -> str | None:
     head = entry.subject_noun.lower().split()[-1]
-    plurals = [subject.plural.lower().split()[-1] for subject in known if subject.plural not in ("", "-")]
+    plurals = [subject.plural.lower().split()[-1] for subject in subjects if subject.plural not in ("", "-")]
     plurals.append(_PLURALS.get(head, f"{head.removesuffix('man')}men" if head.endswith("man") else head))
     text = entry.prompt.lower()
     stem = head[: max(_SHORTEST_STEM, len(head) - 1)]  # pony, ponies; leaf, leaves
@@ -322,8 +322,8 @@ def _noun_reason(entry: PromptEntry, known: Sequence[SubjectEntry]) -> str | Non
     return f"{entry.subject_noun!r} does not occur in the prompt"
 
 
-def _class_reason(entry: PromptEntry, known: Sequence[SubjectEntry]) -> str | None:
-    classes = dict.fromkeys(subject.subject_class for subject in known if subject.subject_class)
+def _class_reason(entry: PromptEntry, subjects: Sequence[SubjectEntry]) -> str | None:
+    classes = dict.fromkeys(subject.subject_class for subject in subjects if subject.subject_class)
     if not classes or entry.subject_class in classes:
         return None
     return f"{entry.subject_noun} is of class {' or '.join(classes)} in the metadata, of {entry.subject_class} here"

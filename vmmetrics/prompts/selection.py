@@ -81,13 +81,13 @@ class Objective:
 
     def parts(self, chosen: Sequence[int] | NDArray[np.int64]) -> dict[str, float]:
         """Each term of F(S) before its weight, within [0, 1]."""
-        places = np.asarray(chosen, np.int64)
-        terms = ((facet, np.minimum(facet.counts(places), facet.quotas).sum()) for facet in self.facets)
-        found = {facet.name: int(term) / facet.full for facet, term in terms}
+        indices = np.asarray(chosen, np.int64)
+        terms = ((facet, np.minimum(facet.counts(indices), facet.quotas).sum()) for facet in self.facets)
+        fractions = {facet.name: int(term) / facet.full for facet, term in terms}
         if self.cosines is not None:
-            nearest = self.cosines[:, places].max(axis=1, initial=0)
-            found["likeness"] = float(nearest.mean(dtype=np.float64))
-        return found
+            nearest = self.cosines[:, indices].max(axis=1, initial=0)
+            fractions["likeness"] = float(nearest.mean(dtype=np.float64))
+        return fractions
 
     def value(self, parts: Mapping[str, float]) -> float:
         """F(S) from its :meth:`parts`."""
@@ -108,10 +108,10 @@ def objective_for(
     """
     facets = [_facet(name, [of(entry) for entry in entries], size) for name, of in COVERED.items()]
     facets += [_facet(name, [getattr(entry.tags, name, "") for entry in entries], size) for name in TAGS]
-    known = tuple(facet for facet in facets if facet.quotas.size)
+    nonempty = tuple(facet for facet in facets if facet.quotas.size)
     if vectors is None:
-        return Objective(known)
-    return Objective(known, np.maximum((vectors[near] if len(near) else vectors) @ vectors.T, 0))
+        return Objective(nonempty)
+    return Objective(nonempty, np.maximum((vectors[near] if len(near) else vectors) @ vectors.T, 0))
 
 
 def _facet(name: str, values: Sequence[Hashable], size: int) -> Facet:
@@ -134,8 +134,8 @@ def apportion(counts: Sequence[int], size: int) -> list[int]:
         return [0] * len(counts)
     exact = [divmod(count * size, total) for count in counts]
     left = size - sum(whole for whole, _ in exact)
-    first = sorted(range(len(counts)), key=lambda place: -exact[place][1])[:left]
-    return [whole + (place in first) for place, (whole, _) in enumerate(exact)]
+    first = sorted(range(len(counts)), key=lambda index: -exact[index][1])[:left]
+    return [whole + (index in first) for index, (whole, _) in enumerate(exact)]
 
 
 def greedy(
@@ -153,20 +153,20 @@ def greedy(
     left = list(room)
     ties = generator.permutation(len(groups))
     # a gain never grows as more is chosen, so that an old one is an upper bound of what it is now
-    bounds = [(-gains.of(place), int(ties[place]), place) for place in range(len(groups)) if left[groups[place]]]
+    bounds = [(-gains.of(index), int(ties[index]), index) for index in range(len(groups)) if left[groups[index]]]
     heapq.heapify(bounds)
     chosen: list[int] = []
     while bounds and len(chosen) < sum(room):
-        _, tie, place = heapq.heappop(bounds)
-        if not left[groups[place]]:
+        _, tie, index = heapq.heappop(bounds)
+        if not left[groups[index]]:
             continue
-        now = (-gains.of(place), tie, place)
+        now = (-gains.of(index), tie, index)
         if bounds and now > bounds[0]:
             heapq.heappush(bounds, now)
             continue
-        chosen.append(place)
-        gains.add(place)
-        left[groups[place]] -= 1
+        chosen.append(index)
+        gains.add(index)
+        left[groups[index]] -= 1
     return chosen
 
 
@@ -177,24 +177,24 @@ def exchange(objective: Objective, groups: NDArray[np.int64], chosen: Sequence[i
     Left as it is where a round would take more than :data:`MOST_EXCHANGES` looks. Arguments as for :func:`greedy`.
     """
     members = [np.flatnonzero(groups == group).tolist() for group in range(int(groups.max()) + 1)]
-    if sum(len(members[groups[place]]) for place in chosen) > MOST_EXCHANGES:
+    if sum(len(members[groups[index]]) for index in chosen) > MOST_EXCHANGES:
         return list(chosen)
-    gains, kept = _Gains(objective), list(chosen)
-    for place in kept:
-        gains.add(place)
+    gains, selected = _Gains(objective), list(chosen)
+    for index in selected:
+        gains.add(index)
     swapped = True
     while swapped:
         swapped = False
-        for position, place in enumerate(kept):
-            gains.remove(place, kept[:position] + kept[position + 1 :])
-            taken = set(kept)
-            others = [place, *(other for other in members[groups[place]] if other not in taken)]
+        for position, index in enumerate(selected):
+            gains.remove(index, selected[:position] + selected[position + 1 :])
+            taken = set(selected)
+            others = [index, *(other for other in members[groups[index]] if other not in taken)]
             worths = [gains.of(other) for other in others]
             best = int(np.argmax(worths))
             if worths[best] > worths[0] + _ROUNDING:
-                kept[position], swapped = others[best], True
-            gains.add(kept[position])
-    return kept
+                selected[position], swapped = others[best], True
+            gains.add(selected[position])
+    return selected
 
 
 class _Gains:
@@ -205,31 +205,31 @@ class _Gains:
         self._cosines = objective.cosines
         self._nearest = np.zeros(0 if objective.cosines is None else len(objective.cosines), np.float32)
 
-    def of(self, place: int) -> float:
+    def of(self, index: int) -> float:
         gain = 0.0  # no sum(), whose last digit is another
         for worth, labels, left in self._facets:
-            if labels[place] >= 0 and left[labels[place]] > 0:
+            if labels[index] >= 0 and left[labels[index]] > 0:
                 gain += worth
         if self._cosines is not None:
-            closer = np.maximum(self._cosines[:, place] - self._nearest, 0)
+            closer = np.maximum(self._cosines[:, index] - self._nearest, 0)
             gain += float(closer.mean(dtype=np.float64))
         return gain
 
-    def remove(self, place: int, others: Sequence[int]) -> None:
+    def remove(self, index: int, others: Sequence[int]) -> None:
         """Take a prompt out of S, which leaves ``others``."""
-        self._count(place, 1)
+        self._count(index, 1)
         if self._cosines is not None:
             self._nearest = self._cosines[:, np.asarray(others, np.int64)].max(axis=1, initial=0)
 
-    def add(self, place: int) -> None:
-        self._count(place, -1)
+    def add(self, index: int) -> None:
+        self._count(index, -1)
         if self._cosines is not None:
-            np.maximum(self._nearest, self._cosines[:, place], out=self._nearest)
+            np.maximum(self._nearest, self._cosines[:, index], out=self._nearest)
 
-    def _count(self, place: int, change: int) -> None:
+    def _count(self, index: int, change: int) -> None:
         for _, labels, left in self._facets:
-            if labels[place] >= 0:
-                left[labels[place]] += change
+            if labels[index] >= 0:
+                left[labels[index]] += change
 
 
 RANDOM_SUBSETS = 1000
@@ -318,10 +318,10 @@ def select(
     if vectors is not None and len(entries) > REPRESENTED:
         near = sorted(generator.choice(len(entries), REPRESENTED, replace=False))
     objective = objective_for(entries, size, vectors, near)
-    places = sorted(exchange(objective, groups, greedy(objective, groups, room, generator)))
+    indices = sorted(exchange(objective, groups, greedy(objective, groups, room, generator)))
     number = max(1, min(random_subsets, _LARGEST_DRAW // size))
     members = [np.flatnonzero(groups == group) for group in range(len(room))]
-    draws = [np.array(places)]
+    draws = [np.array(indices)]
     for _ in range(number):
         parts = [generator.choice(some, many, replace=False) for some, many in zip(members, room, strict=True)]
         draws.append(np.concatenate(parts))
@@ -337,14 +337,14 @@ def total_variation(part: NDArray[np.int64], whole: NDArray[np.int64]) -> float:
     return float(np.abs(part / part.sum() - whole / whole.sum()).sum() / 2)
 
 
-def tag_distances(objective: Objective, places: Sequence[int] | NDArray[np.int64]) -> dict[str, float]:
+def tag_distances(objective: Objective, indices: Sequence[int] | NDArray[np.int64]) -> dict[str, float]:
     """Tag to the total variation between a choice and the list; without those that either does not know."""
-    found: dict[str, float] = {}
+    distances: dict[str, float] = {}
     for facet in objective.facets:
-        part = facet.counts(np.asarray(places, np.int64))
+        part = facet.counts(np.asarray(indices, np.int64))
         if facet.name in TAGS and part.any():
-            found[facet.name] = total_variation(part, facet.counts(slice(None)))
-    return found
+            distances[facet.name] = total_variation(part, facet.counts(slice(None)))
+    return distances
 
 
 def _groups(entries: Sequence[PromptEntry], size: int) -> tuple[NDArray[np.int64], list[int]]:
@@ -370,7 +370,7 @@ def _measured(entries: Sequence[PromptEntry], objective: Objective, draws: Seque
     distances = [tag_distances(objective, draw) for draw in draws]
     names = [name for name in distances[0] if all(name in distance for distance in distances)]
     means = [float(np.mean([distance[name] for name in names])) for distance in distances] if names else []
-    patterns = Counter(entries[place].pattern for place in draws[0])
+    patterns = Counter(entries[index].pattern for index in draws[0])
     return Selection(
         places=tuple(draws[0].tolist()),
         patterns={pattern: patterns[pattern] for pattern in PATTERNS if patterns[pattern]},

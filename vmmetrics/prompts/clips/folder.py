@@ -133,7 +133,7 @@ def select(entries: Sequence[PromptEntry], only: Sequence[str]) -> list[PromptEn
     Raises:
         ValueError: A condition on something else.
     """
-    wanted: dict[str, set[str]] = {}
+    criteria: dict[str, set[str]] = {}
     for text in only:
         name, equals, value = (part.strip() for part in text.partition("="))
         if not equals:
@@ -142,12 +142,12 @@ def select(entries: Sequence[PromptEntry], only: Sequence[str]) -> list[PromptEn
             raise ValueError(f"expected a pattern or NAME=VALUE with one of {', '.join(_FIELDS)} but got {text!r}")
         if name == "pattern" and value.lower() not in PATTERNS:
             raise ValueError(f"expected a pattern of {', '.join(PATTERNS)} but got {value!r}")
-        wanted.setdefault(name, set()).add(value.lower())
+        criteria.setdefault(name, set()).add(value.lower())
 
     def value_of(entry: PromptEntry, name: str) -> str:
         return str(getattr(entry.tags if name in CHOICES else entry, name, "")).lower()
 
-    return [entry for entry in entries if all(value_of(entry, name) in wanted[name] for name in wanted)]
+    return [entry for entry in entries if all(value_of(entry, name) in criteria[name] for name in criteria)]
 
 
 _FIELDS = ("pattern", "index", "subject_noun", "subject_class", *CHOICES)
@@ -255,13 +255,13 @@ class ClipFolder(Locked):
             making.mkdir(exist_ok=True)
             for left in making.glob(f"{stem}.*"):
                 shutil.rmtree(left, ignore_errors=True)
-            place = Path(tempfile.mkdtemp(prefix=f"{stem}.", dir=making))
+            directory = Path(tempfile.mkdtemp(prefix=f"{stem}.", dir=making))
         except OSError as error:
             raise cannot("write", making, error) from error
         try:
-            yield place
+            yield directory
         finally:
-            shutil.rmtree(place, ignore_errors=True)
+            shutil.rmtree(directory, ignore_errors=True)
 
     def put(self, job: Job, made: Path) -> dict[str, Any]:
         """Put a finished clip in its place in one step; its size and hash."""

@@ -128,8 +128,8 @@ def _line(folder: ClipFolder, job: Job, maker: Maker, session: str) -> Line:
     line |= {"seed": job.seed, "session": session}
     start = time.monotonic()
     try:
-        with folder.workplace(job) as place:
-            out = place / job.clip
+        with folder.workplace(job) as directory:
+            out = directory / job.clip
             maker.make(job, out)
             line |= _checked(out)
             line |= folder.put(job, out)

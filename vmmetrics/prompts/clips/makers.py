@@ -98,7 +98,7 @@ class CommandMaker:
             finally:
                 _end(process)
         if code:
-            names = {int(known): known.name for known in signal.Signals}
+            names = {int(number): number.name for number in signal.Signals}
             cause = f"was killed by {names.get(-code, f'signal {-code}')}" if code < 0 else f"ended with code {code}"
             raise ClipError(f"The command {cause}{_last_words(log)}")
 
@@ -226,17 +226,17 @@ class PipelineMaker:
         frames = next((name for name in _FRAME_OPTIONS if name in takes), _FRAME_OPTIONS[0])
         width, height = self.size or (None, None)
         own = {frames: self.frames, "width": width, "height": height, "num_inference_steps": self.steps}
-        found: dict[str, Any] = {name: value for name, value in own.items() if value is not None}
-        twice = sorted(set(found) & set(self.options))
+        arguments: dict[str, Any] = {name: value for name, value in own.items() if value is not None}
+        twice = sorted(set(arguments) & set(self.options))
         if twice:
             raise SetupError(f"{twice[0]} is given twice: by --set and by an option of its own")
         offered: dict[str, Any] = dict.fromkeys(_RATE_OPTIONS, self.fps) | {"output_type": "np"}
-        found = {name: value for name, value in offered.items() if name in takes} | found | dict(self.options)
-        unknown = sorted(set(found) - set(takes))
+        arguments = {name: value for name, value in offered.items() if name in takes} | arguments | dict(self.options)
+        unknown = sorted(set(arguments) - set(takes))
         if unknown and not any(one.kind is inspect.Parameter.VAR_KEYWORD for one in takes.values()):
-            known = ", ".join(name for name in takes if name not in _OWN)
-            raise SetupError(f"{type(pipeline).__name__} takes no {unknown[0]}; it takes {known}")
-        return found
+            accepted = ", ".join(name for name in takes if name not in _OWN)
+            raise SetupError(f"{type(pipeline).__name__} takes no {unknown[0]}; it takes {accepted}")
+        return arguments
 
     def make(self, job: Job, out: Path) -> None:
         """Run the pipeline and write what it gives.

@@ -127,8 +127,8 @@ def clean_caption(raw: str) -> Cleaned:
     text = _RUN.sub(r"\1", _SPACE.sub(" ", text))
     text = re.sub(r"\s+([,.;:!?])", r"\1", text).strip(" ,;:-–—/\"'+")
     parts = re.split(r"(?<=[,.;])\s+", text)
-    kept = [part for part in parts if not _is_praise(part.rstrip(",.;"))]
-    shorter = " ".join(kept).strip(" ,;") if len(kept) < len(parts) else text
+    remaining = [part for part in parts if not _is_praise(part.rstrip(",.;"))]
+    shorter = " ".join(remaining).strip(" ,;") if len(remaining) < len(parts) else text
     if shorter != text:
         changes.append("quality words")
     reason = _objection(shorter)
@@ -178,10 +178,10 @@ class Seen:
         """Whether the caption was seen before, whatever its capitals and punctuation; remembers it."""
         plain = " ".join(re.findall(r"\w+", text.casefold()))
         number = int.from_bytes(hashlib.blake2b(plain.encode(), digest_size=8).digest(), "little") | 1
-        place = (number >> 1) % len(self._slots)
-        if int(self._slots[place]) == number:
+        slot = (number >> 1) % len(self._slots)
+        if int(self._slots[slot]) == number:
             return True
-        self._slots[place] = number
+        self._slots[slot] = number
         return False
 
 
@@ -206,12 +206,12 @@ class Cleaner:
     def __call__(self, raw: str) -> str:
         """The caption cleaned; empty where it was dropped."""
         self.read += 1
-        found = clean_caption(raw)
-        reason = found.dropped
-        if not reason and self._seen is not None and self._seen.again(found.text):
+        cleaned = clean_caption(raw)
+        reason = cleaned.dropped
+        if not reason and self._seen is not None and self._seen.again(cleaned.text):
             reason = "repeat"
         if reason:
             self.dropped[reason] += 1
             return ""
-        self.changed.update(found.changes)
-        return found.text
+        self.changed.update(cleaned.changes)
+        return cleaned.text

@@ -65,13 +65,13 @@ def sample(captions: Iterable[T], number: int, seed: int) -> list[T]:
         seed: The same seed draws the same captions of the same corpus.
     """
     chance = random.Random(seed)  # noqa: S311 - a sample, not a secret
-    kept: list[tuple[int, T]] = []
-    for place, caption in enumerate(captions):
-        if place < number:
-            kept.append((place, caption))
-        elif (spot := chance.randrange(place + 1)) < number:  # reservoir sampling: kept with chance N / (place + 1)
-            kept[spot] = (place, caption)
-    return [caption for _, caption in sorted(kept, key=lambda pair: pair[0])]
+    chosen: list[tuple[int, T]] = []
+    for index, caption in enumerate(captions):
+        if index < number:
+            chosen.append((index, caption))
+        elif (spot := chance.randrange(index + 1)) < number:  # reservoir sampling: kept with chance N / (place + 1)
+            chosen[spot] = (index, caption)
+    return [caption for _, caption in sorted(chosen, key=lambda pair: pair[0])]
 
 
 def read_captions(path: Path, column: str | None = None) -> Iterator[tuple[str, float]]:
@@ -115,32 +115,32 @@ def find_sources(paths: Sequence[Path]) -> list[Path]:
     Raises:
         SetupError: A path is not there, or no file is of a kind that is read.
     """
-    found: dict[Path, None] = {}
+    sources: dict[Path, None] = {}
     for path in paths:
         if path.is_dir():
             inside = [p for p in sorted(path.rglob("*")) if p.suffix.lower() in SUFFIXES and p.is_file()]
-            found.update(dict.fromkeys(p for p in inside if not p.name.startswith(".")))
+            sources.update(dict.fromkeys(p for p in inside if not p.name.startswith(".")))
         elif not path.is_file():
             raise SetupError(f"{path} is not there")
         elif path.suffix.lower() not in SUFFIXES:
             raise SetupError(f"{path}: expected a file of a kind in {', '.join(SUFFIXES)}")
         else:
-            found[path] = None
-    if not found:
+            sources[path] = None
+    if not sources:
         raise SetupError(f"No {', '.join(SUFFIXES)} in {', '.join(map(str, paths))}")
-    return list(found)
+    return list(sources)
 
 
 def _column_of(names: Sequence[str], column: str | None, path: Path) -> str:
     """The column with captions: the one asked for, or the first of a usual name."""
     by_name = {name.strip().casefold(): name for name in reversed(names)}
     usual = COLUMNS if column is None else (column.strip().casefold(),)
-    found = next((by_name[name] for name in usual if name in by_name), None)
-    if found is None:
+    match = next((by_name[name] for name in usual if name in by_name), None)
+    if match is None:
         shown = ", ".join(names[:20]) + (" ..." if len(names) > 20 else "") or "none"
         asked = f"{path}: which column has the captions? Name it with --column; there are {shown}"
         raise _NoColumnError(asked if column is None else f"{path} has no column {column!r} but {shown}")
-    return found
+    return match
 
 
 def _of_table(text: IO[str], path: Path, column: str | None, delimiter: str | None) -> Iterator[str]:
@@ -153,25 +153,25 @@ def _of_table(text: IO[str], path: Path, column: str | None, delimiter: str | No
         lone = len(names) == 1 and column is None and names[0].casefold() not in COLUMNS
         if lone and len(names[0].split()) > _WORDS_OF_A_NAME:
             yield names[0]
-        place = 0 if lone else names.index(_column_of(names, column, path))
+        index = 0 if lone else names.index(_column_of(names, column, path))
         for row in csv_rows(text, mark, strict=False):
             if row:
-                yield row[place].strip() if place < len(row) else ""
+                yield row[index].strip() if index < len(row) else ""
     except csv.Error as error:
         raise SetupError(f"{path}: not readable as a table: {error}") from error
 
 
 def _of_rows(rows: Iterable[Any], column: str | None, path: Path) -> Iterator[str]:
     """Captions of rows; a row without any is an empty one where a row before it had some."""
-    known = False
+    resolved = False
     for row in rows:
         try:
             captions = list(_of_value(row, column, path))
         except _NoColumnError:
-            if not known:
+            if not resolved:
                 raise
             captions = [""]
-        known = known or isinstance(row, Mapping)
+        resolved = resolved or isinstance(row, Mapping)
         yield from captions
 
 
@@ -279,8 +279,8 @@ def read_place_list(path: Path) -> list[Place]:
         SetupError: The file is too large.
     """
     text = read_text(path, LARGEST_OBJECT, "a list of places is expected", errors="replace")
-    found = map(place_category, text.splitlines())
-    return list(dict.fromkeys(item for item in found if item is not None))
+    entries = map(place_category, text.splitlines())
+    return list(dict.fromkeys(item for item in entries if item is not None))
 
 
 def place_category(line: str) -> Place | None:

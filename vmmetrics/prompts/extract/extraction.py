@@ -129,23 +129,23 @@ def extract(
         corpus = [path for path in sources if path not in lists]
         inferring = chosen.infer and embedding.embedding_installed()
         data = read_metadata(lexicon)
-        known = Lexicon(data, embedding.embed if inferring else None)
+        entries = Lexicon(data, embedding.embed if inferring else None)
         categories = [item for path in lists for item in read_place_list(path)]
         cleaner, tables = Cleaner(chosen.keep_repeats), Tables(chosen.examples)
         versions: dict[str, str] = {}
         if corpus:
-            words = (known.nouns, known.places, known.verbs)
+            words = (entries.nouns, entries.places, entries.verbs)
             parser = CaptionParser(chosen.model, *words)
             versions = parser.versions
             captions = _cleaned(corpus, chosen, cleaner, listener)
             parsed = parse_in_processes(captions, jobs, chosen.model, *words) if jobs > 1 else parser.parse(captions)
-            for found in parsed:
-                tables.add(found)
+            for caption in parsed:
+                tables.add(caption)
         sizes = {path: path.stat().st_size for path in sources}
         files = [{"name": path.name, "bytes": size, "sha256": sha256_of(path)} for path, size in sizes.items()]
     except OSError as error:
         raise cannot("read", error.filename or "the corpus", error) from error
-    metadata, counts = _assemble(tables, categories, known, chosen.min_count)
+    metadata, counts = _assemble(tables, categories, entries, chosen.min_count)
     record = {
         "format": FORMAT,
         "made": provenance.now(),
@@ -210,13 +210,13 @@ def _cleaned(
 
 
 def _assemble(
-    tables: Tables, categories: Sequence[Place], known: Lexicon, min_count: int
+    tables: Tables, categories: Sequence[Place], lexicon: Lexicon, min_count: int
 ) -> tuple[Metadata, dict[str, Any]]:
-    subjects = subjects_of(tables.subjects, known, min_count)
-    actions = actions_of(tables.actions, known, subjects, min_count)
-    places = places_of(tables.places, categories, known, min_count)
+    subjects = subjects_of(tables.subjects, lexicon, min_count)
+    actions = actions_of(tables.actions, lexicon, subjects, min_count)
+    places = places_of(tables.places, categories, lexicon, min_count)
     used = {item.subject_class for item in subjects} | {name for item in actions for name in item.classes}
-    classes = tuple(item for name, item in known.classes.items() if name in used)
+    classes = tuple(item for name, item in lexicon.classes.items() if name in used)
     counts = {
         "subjects": _origin(subjects, tables.subjects),
         "places": _origin(places, tables.places),
@@ -232,8 +232,8 @@ def _origin(things: Sequence[SubjectEntry | Place | Action], tally: BoundedTally
     """How many things there are, how many were known, inferred or neither, and what the bound on memory cost."""
     sources = [thing.source for thing in things]
     inferred, unknown = sum(source.startswith("inferred") for source in sources), sources.count("")
-    known = {"known": len(sources) - inferred - unknown, "inferred": inferred, "unknown": unknown}
-    return {"all": len(sources), **known, "counts_may_lack": tally.short, "forgotten": tally.forgotten}
+    by_source = {"known": len(sources) - inferred - unknown, "inferred": inferred, "unknown": unknown}
+    return {"all": len(sources), **by_source, "counts_may_lack": tally.short, "forgotten": tally.forgotten}
 
 
 # Parsing in several processes, in order and with a bound on what waits.

@@ -53,10 +53,10 @@ class NounReader:
         start = self._start(head, before)
         parts = [word.lower_ for word in before[start:]]
         noun = " ".join([*parts, lemma_of(head)])
-        told = [_said(word) for word in before[:start] if _describes(word)]
+        modifiers = [_hyphenated(word) for word in before[:start] if _describes(word)]
         several = head.tag_ in ("NNS", "NNPS") and head.lower_ != lemma_of(head)
         plural = " ".join([*parts, head.lower_]) if several else ""
-        return NounPhrase(noun, tuple(dict.fromkeys(told)), members_of(head), plural)
+        return NounPhrase(noun, tuple(dict.fromkeys(modifiers)), members_of(head), plural)
 
     def _start(self, head: Token, before: list[Token]) -> int:
         """Where among the words before the head its name begins."""
@@ -136,14 +136,14 @@ def whole_of(head: Token) -> Token:
 def _before(head: Token) -> list[Token]:
     """Words of the phrase that stand before the head and describe it, without its article and numbers."""
     left = [child for child in head.lefts if child.dep_ in ("compound", "amod", "nmod", "npadvmod", "poss")]
-    found: list[Token] = []
+    tokens: list[Token] = []
     for child in left:
         if child.dep_ == "compound":
-            found += [word for word in child.subtree if word.i < child.i and word.dep_ in ("compound", "amod")]
+            tokens += [word for word in child.subtree if word.i < child.i and word.dep_ in ("compound", "amod")]
         if child.dep_ != "poss":
-            found.append(child)
-        found += [word for word in child.children if word.dep_ == "conj" and word.i < head.i]
-    return sorted((word for word in found if word.is_alpha or "-" in word.text), key=lambda word: word.i)
+            tokens.append(child)
+        tokens += [word for word in child.children if word.dep_ == "conj" and word.i < head.i]
+    return sorted((word for word in tokens if word.is_alpha or "-" in word.text), key=lambda word: word.i)
 
 
 def _describes(word: Token) -> bool:
@@ -153,13 +153,13 @@ def _describes(word: Token) -> bool:
     return not (word.tag_ == "VBG" and word.lower_ not in words.ADJECTIVES_IN_ING)
 
 
-def _said(word: Token) -> str:
+def _hyphenated(word: Token) -> str:
     """A modifier with the words that hang together with it by hyphens ("snow-covered")."""
     parts = [word.lower_]
-    place = word.i
-    while place >= 2 and word.doc[place - 1].text == "-" and not word.doc[place - 1].whitespace_:
-        parts.insert(0, word.doc[place - 2].lower_)
-        place -= 2
+    index = word.i
+    while index >= 2 and word.doc[index - 1].text == "-" and not word.doc[index - 1].whitespace_:
+        parts.insert(0, word.doc[index - 2].lower_)
+        index -= 2
     return "-".join(parts)
 
 
@@ -222,7 +222,7 @@ def subjects(document: Token, verbs: Collection[str] = ()) -> list[Token]:
     Of a caption without verb, or one that only shows or asks for something, it is the noun phrases themselves.
     """
     parts = clauses(document, verbs)
-    found = {head.i: head for clause in parts for head in (*clause.doers, *clause.patients)}
+    by_index = {head.i: head for clause in parts for head in (*clause.doers, *clause.patients)}
     for token in document:
         heads: list[Token] = []
         if token.dep_ in ("nsubj", "nsubjpass"):
@@ -240,8 +240,8 @@ def subjects(document: Token, verbs: Collection[str] = ()) -> list[Token]:
             heads = [child for child in token.children if child.dep_ in ("dobj", "obj")]
         for head in _with_conjuncts(heads):
             head = whole_of(without_quantity(head))
-            found[head.i] = head
-    return [found[place] for place in sorted(found) if names_something(found[place])]
+            by_index[head.i] = head
+    return [by_index[index] for index in sorted(by_index) if names_something(by_index[index])]
 
 
 def names_something(head: Token) -> bool:
@@ -345,7 +345,7 @@ def following_conjuncts(head: Token) -> Iterator[Token]:
 
 def _resolved(heads: list[Token]) -> list[Token]:
     """Nouns for heads: past quantities, up to collectives, and pronouns by what they most likely stand for."""
-    found: dict[int, Token] = {}
+    nouns: dict[int, Token] = {}
     for head in heads:
         noun = _antecedent(head) if head.pos_ == "PRON" and head.lower_ in words.PRONOUNS else head
         if noun is None:
@@ -354,8 +354,8 @@ def _resolved(heads: list[Token]) -> list[Token]:
         if lemma_of(noun) in words.FRAMES and (inner := of_what(noun)) is not None:
             noun = inner
         if names_something(noun):
-            found[noun.i] = noun
-    return list(found.values())
+            nouns[noun.i] = noun
+    return list(nouns.values())
 
 
 def _antecedent(pronoun: Token) -> Token | None:

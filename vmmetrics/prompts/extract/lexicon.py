@@ -88,19 +88,19 @@ class Lexicon:
         for place in metadata.places:
             self._place_heads[place.name.split(" ")[-1]].append(place)
         self._embed = embed
-        self._nouns = [noun for noun, known in self._subjects.items() if known.subject_class in self.classes]
+        self._nouns = [noun for noun, subject in self._subjects.items() if subject.subject_class in self.classes]
         self.nouns, self.places = frozenset(self._subjects), frozenset(self._places)
         self.verbs = frozenset(action.lemma for action in metadata.actions)
         self._votes: defaultdict[str, Counter[str]] = defaultdict(Counter)  # class to patterns
         for action in metadata.actions:
             for name in action.classes if action.pattern else ():
                 self._votes[name][action.pattern] += 1
-        for known in self._subjects.values():
-            self._votes[known.subject_class].update(known.patterns)
+        for subject in self._subjects.values():
+            self._votes[subject.subject_class].update(subject.patterns)
 
-    def attributes_of(self, known: SubjectEntry) -> frozenset[str]:
+    def attributes_of(self, subject: SubjectEntry) -> frozenset[str]:
         """All physical attributes of something."""
-        return plausibility.attributes_of(known, self.classes.get(known.subject_class))
+        return plausibility.attributes_of(subject, self.classes.get(subject.subject_class))
 
     def look_up(self, noun: str, members: Sequence[str] = ()) -> SubjectEntry:
         """What the metadata itself knows of a noun, or of the noun that heads a compound ("truck" of "toy truck")."""
@@ -141,13 +141,13 @@ class Lexicon:
 
     def _vote(self, noun: str, cosines: NDArray[np.float32]) -> Vote:
         order = np.argsort(-cosines, kind="stable")[: NEIGHBOURS + 1]
-        near = [(self._nouns[place], float(cosines[place])) for place in order if self._nouns[place] != noun]
+        near = [(self._nouns[index], float(cosines[index])) for index in order if self._nouns[index] != noun]
         vote = Vote(tuple(near[:NEIGHBOURS]), defaultdict(float), defaultdict(float))
         total = sum(max(cosine, 0.0) for _, cosine in vote.near) or 1.0
         for neighbour, cosine in vote.near:
-            known, weight = self._subjects[neighbour], max(cosine, 0.0) / total
-            vote.classes[known.subject_class] += weight
-            for attribute in self.attributes_of(known):
+            subject, weight = self._subjects[neighbour], max(cosine, 0.0) / total
+            vote.classes[subject.subject_class] += weight
+            for attribute in self.attributes_of(subject):
                 vote.attributes[attribute] += weight
         return vote
 
@@ -186,19 +186,19 @@ class Lexicon:
             return Place(name), ""
         settings = {item.setting for item in alike}
         affords = tuple(sorted(set.intersection(*(set(item.affords) for item in alike))))
-        told = f"lexicon: {', '.join(item.name for item in alike[:3])}"
-        return Place(name, "", settings.pop() if len(settings) == 1 else "either", affords), told
+        source = f"lexicon: {', '.join(item.name for item in alike[:3])}"
+        return Place(name, "", settings.pop() if len(settings) == 1 else "either", affords), source
 
     def preposition(self, name: str) -> str:
         """How sentences come to a place of this name: the preposition most common with its head; "in" where none is."""
         alike = [self._places[name]] if name in self._places else self._place_heads.get(name.split(" ")[-1], [])
-        said = Counter(item.phrase.split(" ")[0] for item in alike if item.phrase)
-        return said.most_common(1)[0][0] if said else "in"
+        prepositions = Counter(item.phrase.split(" ")[0] for item in alike if item.phrase)
+        return prepositions.most_common(1)[0][0] if prepositions else "in"
 
-    def _with_patterns(self, known: SubjectEntry) -> SubjectEntry:
+    def _with_patterns(self, subject: SubjectEntry) -> SubjectEntry:
         """With the pattern that class or attributes tell, before those it was used in."""
-        own = self.pattern(known)[0]
-        return replace(known, patterns=tuple(dict.fromkeys(name for name in (own, *known.patterns) if name)))
+        own = self.pattern(subject)[0]
+        return replace(subject, patterns=tuple(dict.fromkeys(name for name in (own, *subject.patterns) if name)))
 
 
 def _judge(noun: str, vote: Vote) -> SubjectEntry:
@@ -216,11 +216,11 @@ def _judge(noun: str, vote: Vote) -> SubjectEntry:
 def _subjects_of(metadata: Metadata) -> dict[str, SubjectEntry]:
     """Known nouns: the subjects, then general words, then the names of the classes themselves."""
     names = {item.name for item in metadata.classes}
-    found = {item.noun: replace(item, source="lexicon") for item in metadata.subjects}
+    subjects = {item.noun: replace(item, source="lexicon") for item in metadata.subjects}
     for noun, name in GENERAL.items():
         if name in names:
-            found.setdefault(noun, SubjectEntry(noun, name, source="lexicon"))
+            subjects.setdefault(noun, SubjectEntry(noun, name, source="lexicon"))
     for name in sorted(names):
         for noun in name.split(" or "):  # "shark or ray"
-            found.setdefault(noun, SubjectEntry(noun, name, source="lexicon"))
-    return found
+            subjects.setdefault(noun, SubjectEntry(noun, name, source="lexicon"))
+    return subjects

@@ -31,7 +31,7 @@ PIECE = 128
 _UNUSED = ["ner", "textcat", "senter", "entity_linker", "entity_ruler"]
 _FRAME = re.compile(r"\bclose-up\b|\btime[ -]lapse\b", re.IGNORECASE)
 """Words for a view that spaCy takes apart."""
-_BEFORE_PLACES = ("prep", "agent", "prt", "advmod", "conj")
+_LOCATIVE_DEPENDENCIES = ("prep", "agent", "prt", "advmod", "conj")
 """How a preposition can be parsed that brings in a place."""
 _SHORT, _LEAST_CAPITALS = 3, 0.6
 """A caption of so few words, or with so many capitals, is a heading: "Dogs Barking" names no Mr Dogs."""
@@ -60,7 +60,7 @@ class Spot:
     modifiers: tuple[str, ...] = ()
 
 
-class PlaceReader:
+class LocativeReader:
     """Finds places.
 
     Args:
@@ -69,10 +69,10 @@ class PlaceReader:
         movers: Nouns of what moves; none of them is a place unless it is known as one.
     """
 
-    def __init__(self, nouns: NounReader, known: Collection[str] = (), movers: Collection[str] = ()) -> None:
+    def __init__(self, nouns: NounReader, listed: Collection[str] = (), movers: Collection[str] = ()) -> None:
         self._nouns = nouns
-        self._known = frozenset(known)
-        self._heads = words.PLACES | self._known
+        self._listed = frozenset(listed)
+        self._heads = words.PLACES | self._listed
         self._movers = frozenset(movers) - self._heads
 
     def read(self, preposition: Token) -> list[Spot]:
@@ -81,8 +81,8 @@ class PlaceReader:
         for head in self._objects(preposition):
             phrase = self._nouns.read(head)
             name = phrase.plural if phrase.plural.split(" ")[-1] in words.PLURAL_PLACES else phrase.noun
-            if self._is_place(preposition.lower_, head, name):
-                spots.append(Spot(name, _said(preposition, head, phrase, name), phrase.modifiers))
+            if self._is_locative(preposition.lower_, head, name):
+                spots.append(Spot(name, _locative_phrase(preposition, head, phrase, name), phrase.modifiers))
         return spots
 
     def _objects(self, preposition: Token) -> Iterator[Token]:
@@ -101,9 +101,9 @@ class PlaceReader:
             yield head
             yield from grammar.following_conjuncts(head)
 
-    def _is_place(self, preposition: str, head: Token, name: str) -> bool:
+    def _is_locative(self, preposition: str, head: Token, name: str) -> bool:
         lemma, last = lemma_of(head), name.split(" ")[-1]
-        if preposition not in words.SPATIAL or name in self._known:
+        if preposition not in words.SPATIAL or name in self._listed:
             return preposition in words.SPATIAL
         if lemma in words.NO_PLACES or head.like_num or (preposition == "by" and head.head.dep_ == "agent"):
             return False
@@ -118,7 +118,7 @@ class PlaceReader:
         return bool(preposition in words.WITHIN and head.pos_ == "NOUN")
 
 
-def _said(preposition: Token, head: Token, phrase: NounPhrase, name: str) -> str:
+def _locative_phrase(preposition: Token, head: Token, phrase: NounPhrase, name: str) -> str:
     """Preposition, article and name; "the" stays, other determiners become what a place met first has."""
     article = next((child.lower_ for child in head.children if child.dep_ in ("det", "poss")), "")
     if article in ("a", "an"):
@@ -186,7 +186,7 @@ class CaptionParser:
         self._nouns = NounReader({*nouns, *places})
         self._movers = frozenset(nouns)
         self._verbs = frozenset(verbs) - frozenset(nouns)
-        self._places = PlaceReader(self._nouns, places, nouns)
+        self._locatives = LocativeReader(self._nouns, places, nouns)
 
     def parse(self, captions: Iterable[str]) -> Iterator[ParsedCaption]:
         """Parse captions, in order, in memory that does not grow with their number."""
@@ -194,64 +194,66 @@ class CaptionParser:
         while batch := list(islice(rest, BATCH)):
             zone = self._model.memory_zone() if hasattr(self._model, "memory_zone") else nullcontext()
             with zone:
-                found = list(map(self._read, batch, self._documents(batch)))
-            yield from found
+                parsed = list(map(self._read, batch, self._documents(batch)))
+            yield from parsed
 
     def _documents(self, captions: list[str]) -> list[Any]:
         """Parse, and once more what a small model reads better as a whole sentence."""
         documents = list(self._model.pipe(map(_as_sentence, captions), batch_size=PIECE))
         whole = [_completed(document, self._movers, self._verbs) for document in documents]
-        again = {place: text for place, text in enumerate(whole) if text}
-        for place, document in zip(again, self._model.pipe(again.values(), batch_size=PIECE), strict=True):
-            documents[place] = document
+        again = {index: text for index, text in enumerate(whole) if text}
+        for index, document in zip(again, self._model.pipe(again.values(), batch_size=PIECE), strict=True):
+            documents[index] = document
         return documents
 
     def _read(self, text: str, document: Any) -> ParsedCaption:
         spots = {
-            token.i: self._places.read(token)
+            token.i: self._locatives.read(token)
             for token in document
-            if token.dep_ in _BEFORE_PLACES and token.pos_ in ("ADP", "SCONJ", "ADV", "PART")
+            if token.dep_ in _LOCATIVE_DEPENDENCIES and token.pos_ in ("ADP", "SCONJ", "ADV", "PART")
         }
-        of_places = {place for place, here in spots.items() if here}
-        deeds = tuple(self._deed(clause, of_places) for clause in grammar.clauses(document, self._verbs))
+        locatives = {index for index, here in spots.items() if here}
+        deeds = tuple(self._deed(clause, locatives) for clause in grammar.clauses(document, self._verbs))
         named = tuple(dict.fromkeys(self._nouns.read(head) for head in grammar.subjects(document, self._verbs)))
         return ParsedCaption(text, named, deeds, tuple(dict.fromkeys(chain.from_iterable(spots.values()))))
 
-    def _deed(self, clause: ParsedClause, of_places: set[int]) -> Deed:
+    def _deed(self, clause: ParsedClause, locatives: set[int]) -> Deed:
         verb = clause.verb
-        way = _is_way(verb, of_places)
+        way = _is_way(verb, locatives)
         things = clause.patients or [c for c in verb.children if c.dep_ in ("dobj", "oprd") and not way]
         thing = self._nouns.read(things[0]) if things and things[0].pos_ in ("NOUN", "PROPN") else None
-        said = [child for child in verb.children if child.dep_ == "advmod" and child.tag_ in ("RB", "RBR")]
-        manners = [adverb.lower_ for adverb in said if adverb.lower_ not in words.NOT_MANNERS | words.DIRECTIONS]
+        adverbs = [child for child in verb.children if child.dep_ == "advmod" and child.tag_ in ("RB", "RBR")]
+        manners = [adverb.lower_ for adverb in adverbs if adverb.lower_ not in words.NOT_MANNERS | words.DIRECTIONS]
         doers = tuple(self._nouns.read(head) for head in clause.doers)
-        return Deed(lemma_of(verb), self._complement(clause, of_places), doers, thing, tuple(manners))
+        return Deed(lemma_of(verb), self._complement(clause, locatives), doers, thing, tuple(manners))
 
-    def _complement(self, clause: ParsedClause, of_places: set[int]) -> str:
+    def _complement(self, clause: ParsedClause, locatives: set[int]) -> str:
         """What follows the verb, in the order it was said; of a passive verb what it is done to comes first."""
         verb = clause.verb
         if verb.dep_ == "amod":
             return ""
         parts = [self._bare(head) for head in clause.patients[:1]]
-        phrases, way = 0, _is_way(verb, of_places)
+        phrases, way = 0, _is_way(verb, locatives)
         for child in verb.rights:
-            if child.dep_ in ("prt", "advmod") and child.lower_ in words.DIRECTIONS and child.i not in of_places:
+            if child.dep_ in ("prt", "advmod") and child.lower_ in words.DIRECTIONS and child.i not in locatives:
                 if not any(inner.dep_ in ("prep", "pobj") for inner in child.children):
                     parts.insert(0, child.lower_) if clause.patients else parts.append(child.lower_)
             elif child.dep_ in ("dobj", "dative") and child.pos_ in ("NOUN", "PROPN") and not way:
                 parts.append(self._bare(child))
                 inside = [inner for inner in child.children if inner.dep_ == "prep" and inner.lower_ != "of"]
-                parts += [said for inner in inside if (said := self._phrase(inner, of_places))][: _MOST_PARTS - phrases]
+                parts += [phrase for inner in inside if (phrase := self._phrase(inner, locatives))][
+                    : _MOST_PARTS - phrases
+                ]
             elif child.dep_ == "prep" and phrases < _MOST_PARTS:
-                said = self._phrase(child, of_places)
-                phrases += bool(said)
-                parts.append(said)
+                phrase = self._phrase(child, locatives)
+                phrases += bool(phrase)
+                parts.append(phrase)
         return " ".join(part for part in parts if part)
 
-    def _phrase(self, preposition: Token, of_places: set[int]) -> str:
+    def _phrase(self, preposition: Token, locatives: set[int]) -> str:
         """A prepositional phrase of an action, in its general form; empty where it says where or when."""
         heads = [child for child in preposition.children if child.dep_ == "pobj"]
-        if preposition.i in of_places or not heads or heads[0].pos_ not in ("NOUN", "PROPN"):
+        if preposition.i in locatives or not heads or heads[0].pos_ not in ("NOUN", "PROPN"):
             return ""
         if lemma_of(heads[0]) in words.TIMES | words.NOT_SUBJECTS | words.CLOTHES or preposition.lower_ in _OF_TIME:
             return ""
@@ -272,9 +274,9 @@ class CaptionParser:
         return " ".join(part for part in (owner, phrase.plural or phrase.noun, tail) if part)
 
 
-def _is_way(verb: Token, of_places: set[int]) -> bool:
+def _is_way(verb: Token, locatives: set[int]) -> bool:
     """Whether the object of a verb is a place: "speeding down the street", with "down" read as a particle."""
-    return any(child.dep_ == "prt" and child.i in of_places for child in verb.children)
+    return any(child.dep_ == "prt" and child.i in locatives for child in verb.children)
 
 
 _OWNERS = ("his", "her", "their", "my", "your", "our")
@@ -302,7 +304,7 @@ def _completed(document: Any, movers: Collection[str], verbs: Collection[str]) -
     for token in document[1:]:
         before = token.nbor(-1)
         compound = before.dep_ == "compound" and before.head.i == token.i
-        if token.tag_ in _PLURAL and compound and (_disagrees(token, before) or _is_known_verb(token, verbs)):
+        if token.tag_ in _PLURAL and compound and (_disagrees(token, before) or _is_listed_verb(token, verbs)):
             return f"{document[: token.i].text_with_ws}is {ing_form(lemma_of(token))} {document[token.i + 1 :].text}"
     if any(token.tag_ in (*_FINITE, "VB") and token.head.i == token.i for token in document):
         return ""
@@ -322,7 +324,7 @@ def _completed(document: Any, movers: Collection[str], verbs: Collection[str]) -
     return ""
 
 
-def _is_known_verb(token: Token, verbs: Collection[str]) -> bool:
+def _is_listed_verb(token: Token, verbs: Collection[str]) -> bool:
     """Whether a plural is the form of a known verb, something follows it, and its part of the sentence has no verb."""
     followed = token.i + 1 < len(token.doc) and token.nbor().pos_ in ("ADP", "ADV", "DET", "PRON", "ADJ")
     if lemma_of(token) not in verbs or not followed:

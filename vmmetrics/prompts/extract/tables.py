@@ -88,9 +88,9 @@ class BoundedTally:
         for counter, words in seen:
             counter.update(words)
             if len(counter) > 2 * MOST_WORDS:
-                kept = counter.most_common(MOST_WORDS)
+                frequent = counter.most_common(MOST_WORDS)
                 counter.clear()
-                counter.update(dict(kept))
+                counter.update(dict(frequent))
         longest = len(entry.examples[-1]) - 1 if len(entry.examples) == self._examples > 0 else LONGEST_EXAMPLE
         if len(example) <= longest and example not in entry.examples:
             shortest_first = sorted([*entry.examples, example], key=lambda text: (len(text), text))
@@ -100,10 +100,10 @@ class BoundedTally:
         """Forget the rarest, at least a quarter of all."""
         counts = sorted(entry.count for entry in self._entries.values())
         limit = counts[len(counts) // 4]
-        kept = {key: entry for key, entry in self._entries.items() if entry.count > limit}
-        self.forgotten += len(self._entries) - len(kept)
+        remaining = {key: entry for key, entry in self._entries.items() if entry.count > limit}
+        self.forgotten += len(self._entries) - len(remaining)
         self.short += limit
-        self._entries = kept
+        self._entries = remaining
 
 
 MOST_MODIFIERS = 12
@@ -133,29 +133,29 @@ class Tables:
         self.captions = 0
         self.subjects, self.actions, self.places = (BoundedTally(examples) for _ in range(3))
 
-    def add(self, found: ParsedCaption) -> None:
+    def add(self, caption: ParsedCaption) -> None:
         """Count what one caption tells of: each thing once, however often it is named there."""
         self.captions += 1
-        for key, phrase in {_squashed(item.noun): item for item in found.subjects}.items():
+        for key, phrase in {_squashed(item.noun): item for item in caption.subjects}.items():
             plural = (phrase.plural,) if phrase.plural else ()
             members = (phrase.members,) if phrase.members else ()
-            self.subjects.add(key, phrase.noun, found.text, phrase.modifiers, members, plural)
-        for key, deed in {_action_key(item): item for item in found.deeds}.items():
+            self.subjects.add(key, phrase.noun, caption.text, phrase.modifiers, members, plural)
+        for key, deed in {_action_key(item): item for item in caption.deeds}.items():
             doers = [doer.noun if not doer.members else f"{doer.noun}|{doer.members}" for doer in deed.doers]
             objects = (deed.thing.noun,) if deed.thing is not None else ()
-            self.actions.add(key, deed.complement, found.text, deed.modifiers, doers, objects)
-        for key, spot in {_squashed(item.name): item for item in found.spots}.items():
-            self.places.add(key, spot.name, found.text, spot.modifiers, (spot.phrase,))
+            self.actions.add(key, deed.complement, caption.text, deed.modifiers, doers, objects)
+        for key, spot in {_squashed(item.name): item for item in caption.spots}.items():
+            self.places.add(key, spot.name, caption.text, spot.modifiers, (spot.phrase,))
 
 
-def subjects_of(tally: BoundedTally, known: Lexicon, min_count: int) -> tuple[SubjectEntry, ...]:
+def subjects_of(tally: BoundedTally, lexicon: Lexicon, min_count: int) -> tuple[SubjectEntry, ...]:
     """The subjects, the most frequent first, with what is known of each."""
     entries = [entry for _, entry in tally.items() if entry.count >= min_count]
     nouns = [_likeliest(entry.forms) for entry in entries]
-    facts = [known.look_up(noun, _top(entry.links)) for noun, entry in zip(nouns, entries, strict=True)]
-    unknown = [place for place, fact in enumerate(facts) if not fact.source][:MOST_INFERRED]
-    for place, fact in zip(unknown, known.infer([nouns[place] for place in unknown]), strict=True):
-        facts[place] = fact
+    facts = [lexicon.look_up(noun, _top(entry.links)) for noun, entry in zip(nouns, entries, strict=True)]
+    unknown = [index for index, fact in enumerate(facts) if not fact.source][:MOST_INFERRED]
+    for index, fact in zip(unknown, lexicon.infer([nouns[index] for index in unknown]), strict=True):
+        facts[index] = fact
     return tuple(
         replace(
             fact,
@@ -171,56 +171,56 @@ def subjects_of(tally: BoundedTally, known: Lexicon, min_count: int) -> tuple[Su
 
 
 def actions_of(
-    tally: BoundedTally, known: Lexicon, subjects: Sequence[SubjectEntry], min_count: int
+    tally: BoundedTally, lexicon: Lexicon, subjects: Sequence[SubjectEntry], min_count: int
 ) -> tuple[Action, ...]:
     """The actions, the most frequent first.
 
     Args:
         tally: What was counted.
-        known: What is known of classes and verbs.
+        lexicon: What is known of classes and verbs.
         subjects: What is known of their doers.
         min_count: As in the settings of the extraction.
     """
     nouns = {subject.noun: subject for subject in subjects}
-    return tuple(_action(key, entry, known, nouns) for key, entry in tally.items() if entry.count >= min_count)
+    return tuple(_action(key, entry, lexicon, nouns) for key, entry in tally.items() if entry.count >= min_count)
 
 
-def places_of(tally: BoundedTally, categories: Sequence[Place], known: Lexicon, min_count: int) -> tuple[Place, ...]:
+def places_of(tally: BoundedTally, categories: Sequence[Place], lexicon: Lexicon, min_count: int) -> tuple[Place, ...]:
     """The places of captions, the most frequent first, then those of lists that no caption named."""
-    found = {key: entry for key, entry in tally.items() if entry.count >= min_count}
+    frequent = {key: entry for key, entry in tally.items() if entry.count >= min_count}
     listed = {_squashed(item.name): item for item in categories}
     places = []
-    for key in dict.fromkeys((*found, *listed)):
-        entry, item = found.get(key, TallyEntry()), listed.get(key)
-        name = _likeliest(entry.forms) if key in found else listed[key].name
-        like, source = known.place(name)
+    for key in dict.fromkeys((*frequent, *listed)):
+        entry, item = frequent.get(key, TallyEntry()), listed.get(key)
+        name = _likeliest(entry.forms) if key in frequent else listed[key].name
+        like, source = lexicon.place(name)
         setting = item.setting if item is not None and item.setting != "either" else like.setting
         phrase = _likeliest(entry.links)
-        if key not in found:
-            phrase = like.phrase or f"{known.preposition(name)} {article(name)} {name}"
+        if key not in frequent:
+            phrase = like.phrase or f"{lexicon.preposition(name)} {article(name)} {name}"
         modifiers, examples = _top(entry.modifiers), tuple(entry.examples)
         places.append(Place(name, phrase, setting, like.affords, modifiers, entry.count, examples, source))
     return tuple(places)
 
 
-def _action(key: str, entry: TallyEntry, known: Lexicon, nouns: Mapping[str, SubjectEntry]) -> Action:
+def _action(key: str, entry: TallyEntry, lexicon: Lexicon, nouns: Mapping[str, SubjectEntry]) -> Action:
     """Classes, pattern and interaction by those of the doers, each with the weight of its count."""
     classes: Counter[str] = Counter()
     patterns: Counter[tuple[str, str]] = Counter()
     thing, interaction = None, "none"
     if done_to := _likeliest(entry.others):
-        thing = nouns.get(done_to) or known.look_up(done_to)
-        interaction = "subjects" if "animate" in known.attributes_of(thing) else "object"
+        thing = nouns.get(done_to) or lexicon.look_up(done_to)
+        interaction = "subjects" if "animate" in lexicon.attributes_of(thing) else "object"
     for doer, number in entry.links.items():
         noun, _, member = doer.partition("|")
-        fact = known.look_up(noun, (member,)) if member else nouns.get(noun) or known.look_up(noun)
+        fact = lexicon.look_up(noun, (member,)) if member else nouns.get(noun) or lexicon.look_up(noun)
         if fact.subject_class:
             classes[fact.subject_class] += number
-        patterns[known.pattern(fact, thing)] += number
+        patterns[lexicon.pattern(fact, thing)] += number
     if not entry.links and thing is not None:  # of "milk is poured" the milk is what moves
-        patterns[known.pattern(thing)[0], "object"] += 1
-    told = Counter({found: number for found, number in patterns.items() if found[0]})
-    pattern, source = told.most_common(1)[0][0] if told else ("", "")
+        patterns[lexicon.pattern(thing)[0], "object"] += 1
+    decided = Counter({pair: number for pair, number in patterns.items() if pair[0]})
+    pattern, source = decided.most_common(1)[0][0] if decided else ("", "")
     enough = [name for name, number in classes.most_common() if number >= LEAST_CLASS * classes.total()]
     return Action(
         lemma=key.split(" ", 1)[0],

@@ -171,12 +171,12 @@ def filter_entries(
     chosen = settings or FilterSettings()
     embed = None if EMBEDDING in chosen.without else embed
     judge = None if VERDICT in chosen.without else judge
-    found = _Filter(entries, chosen, against, embed, judge)
-    for place, entry in enumerate(entries):
-        found.look_at(place, entry)
-    open_places = [place for place in range(len(entries)) if not found.reasons[place]]
-    repeated = found.settle(sorted(open_places, key=lambda place: (bool(found.notes[place]), place)))
-    return [found.decision(place, repeated.get(place, [])) for place in range(len(entries))]
+    state = _Filter(entries, chosen, against, embed, judge)
+    for index, entry in enumerate(entries):
+        state.check_entry(index, entry)
+    open_indices = [index for index in range(len(entries)) if not state.reasons[index]]
+    repeated = state.settle(sorted(open_indices, key=lambda index: (bool(state.notes[index]), index)))
+    return [state.decision(index, repeated.get(index, [])) for index in range(len(entries))]
 
 
 @dataclass(slots=True)
@@ -190,51 +190,51 @@ class _Filter:
     reasons: defaultdict[int, list[Reason]] = field(default_factory=lambda: defaultdict(list))
     verdicts: dict[int, Verdict] = field(default_factory=dict)
 
-    def look_at(self, place: int, entry: PromptEntry) -> None:
+    def check_entry(self, index: int, entry: PromptEntry) -> None:
         """Note what is wrong with a prompt by itself."""
         settings, ease = self.settings, reading_ease(entry.prompt)
         for name, check in CHECKS.items():
             if name not in settings.without and (why := check(entry)) is not None:
-                self.reasons[place].append(Reason(name, why))
+                self.reasons[index].append(Reason(name, why))
         if READING not in settings.without and not ease >= settings.least_ease:
-            self.reasons[place].append(Reason(READING, "hard to read", round(ease, 1), settings.least_ease))
+            self.reasons[index].append(Reason(READING, "hard to read", round(ease, 1), settings.least_ease))
         for finding in [] if SAFETY in settings.without else find_unsafe(entry.prompt):
             reason = Reason(SAFETY, f"{finding.kind}: {finding.words!r}")
-            (self.reasons if finding.certain else self.notes)[place].append(reason)
+            (self.reasons if finding.certain else self.notes)[index].append(reason)
 
     def settle(self, rivals: Sequence[int]) -> dict[int, list[Reason]]:
         """Find what repeats others and ask the model about the rest, until nobody comes up who was not asked."""
         # over the other lists' prompts and then the rivals, which have the places behind them
-        texts = [entry.prompt for _, entry in self.against] + [self.entries[place].prompt for place in rivals]
+        texts = [entry.prompt for _, entry in self.against] + [self.entries[index].prompt for index in rivals]
         measures = likeness_measures(texts, None if self.embed is None else self.embed(texts), self.settings)
         ended: str | None = None
         while True:
             left = [p for p in rivals if p not in self.verdicts or self.verdicts[p].decision != "drop"]
             repeated = self._repeated(left, rivals, measures)
-            unasked = [place for place in left if place not in repeated and place not in self.verdicts]
+            unasked = [index for index in left if index not in repeated and index not in self.verdicts]
             if self.judge is None or not unasked:
                 return repeated
             if ended is None:
                 try:
-                    for number, verdict in self.judge.verdicts([self.entries[place] for place in unasked]):
+                    for number, verdict in self.judge.verdicts([self.entries[index] for index in unasked]):
                         self.verdicts[unasked[number]] = verdict
                 except (NoAnswerError, CostLimitError) as error:
                     ended = str(error)
-            for place in unasked:
-                self.verdicts.setdefault(place, Verdict("undecided", f"not asked: {ended}", kind="unreachable"))
+            for index in unasked:
+                self.verdicts.setdefault(index, Verdict("undecided", f"not asked: {ended}", kind="unreachable"))
 
     def _repeated(
         self, left: Sequence[int], rivals: Sequence[int], measures: Mapping[str, Measure]
     ) -> dict[int, list[Reason]]:
         """Those of ``left`` that repeat another, and why; those with too common an opening as well."""
         before = len(self.against)
-        at = {place: before + number for number, place in enumerate(rivals)}
+        at = {index: before + number for number, index in enumerate(rivals)}
         crowded: dict[int, list[Reason]] = {}
         while True:
-            order = [place for place in left if place not in crowded]
-            found = zip(order, take_distinct([at[p] for p in order], measures, range(before)), strict=True)
-            repeated = {place: [self._repeat(match, rivals) for match in some] for place, some in found if some}
-            more = self._crowded([place for place in order if place not in repeated])
+            order = [index for index in left if index not in crowded]
+            matches = zip(order, take_distinct([at[p] for p in order], measures, range(before)), strict=True)
+            repeated = {index: [self._repeat(match, rivals) for match in some] for index, some in matches if some}
+            more = self._crowded([index for index in order if index not in repeated])
             if not more:
                 return crowded | repeated
             crowded |= more
@@ -250,31 +250,31 @@ class _Filter:
         limit = self.settings.least_cosine if match.measure == EMBEDDING else self.settings.least_overlap
         return Reason(match.measure, f"repeats {entry.prompt!r}", round(match.likeness, 4), limit, other)
 
-    def _crowded(self, places: Sequence[int]) -> dict[int, list[Reason]]:
+    def _crowded(self, indices: Sequence[int]) -> dict[int, list[Reason]]:
         most = self.settings.most_openings
         if most is None or OPENINGS in self.settings.without:
             return {}
         seen: Counter[tuple[str, ...]] = Counter()
         crowded = {}
-        for place in places:
-            opening = tuple(word.lower() for word in words(self.entries[place].prompt)[:OPENING])
+        for index in indices:
+            opening = tuple(word.lower() for word in words(self.entries[index].prompt)[:OPENING])
             seen[opening] += 1
             if seen[opening] > most:
                 why = f"{seen[opening]} begin with {' '.join(opening)!r}"
-                crowded[place] = [Reason(OPENINGS, why, float(seen[opening]), float(most))]
+                crowded[index] = [Reason(OPENINGS, why, float(seen[opening]), float(most))]
         return crowded
 
-    def decision(self, place: int, repeated: list[Reason]) -> FilterDecision:
+    def decision(self, index: int, repeated: list[Reason]) -> FilterDecision:
         """What became of a prompt, of which that repeats others is known as well."""
-        prompt, reasons, notes = self.entries[place].prompt, self.reasons[place] + repeated, self.notes[place]
+        prompt, reasons, notes = self.entries[index].prompt, self.reasons[index] + repeated, self.notes[index]
         outcome: Outcome = "dropped" if reasons else "kept"
-        verdict = self.verdicts.get(place)
+        verdict = self.verdicts.get(index)
         if verdict is not None and not reasons:
-            told = Reason(VERDICT, f"{verdict.fault}: {verdict.why}" if verdict.decision == "drop" else verdict.why)
+            reason = Reason(VERDICT, f"{verdict.fault}: {verdict.why}" if verdict.decision == "drop" else verdict.why)
             if verdict.decision == "keep":
-                notes = [*notes, told]
+                notes = [*notes, reason]
             else:
-                reasons = [told]
+                reasons = [reason]
                 outcome = "dropped" if verdict.decision == "drop" else "undecided"
         again = outcome == "undecided" and verdict is not None and verdict.kind == "unreachable"
         count, ease = len(words(prompt)), reading_ease(prompt)

@@ -214,21 +214,21 @@ def find_unsafe(text: str) -> list[SafetyFinding]:
     lowered = " ".join(text.lower().replace("’", "'").split())
     masked = _HARMLESS.sub(lambda match: " ".join("~" * match[0].count(" ")) + "~", lowered)
     tokens = _TOKEN.findall(masked)
-    found = [
+    findings = [
         *(SafetyFinding(kind, match[0], True) for kind, words in NEVER.items() for match in words.finditer(masked)),
         *(SafetyFinding("hate", "a slur", True) for token in tokens if _is_slur(token)),
         *_violence(tokens, playing=not _SPORT.isdisjoint(tokens) or _TOYS.search(lowered) is not None),
         *(SafetyFinding(kind, match[0], False) for kind, words in LOOK.items() for match in words.finditer(masked)),
     ]
-    if any(finding.kind == "sexual" for finding in found) and _MINORS.intersection(tokens):
-        found.insert(0, SafetyFinding("sexual, with a minor", "sexual words beside those for a minor", True))
-    return sorted(dict.fromkeys(found), key=lambda finding: not finding.certain)
+    if any(finding.kind == "sexual" for finding in findings) and _MINORS.intersection(tokens):
+        findings.insert(0, SafetyFinding("sexual, with a minor", "sexual words beside those for a minor", True))
+    return sorted(dict.fromkeys(findings), key=lambda finding: not finding.certain)
 
 
 def _violence(tokens: list[str], playing: bool) -> Iterator[SafetyFinding]:
     armed = any(LOOK["weapon"].fullmatch(token) for token in tokens)
-    for place, token in enumerate(tokens):
-        rest = tokens[place + 1 : place + 1 + _LONGEST_AIM + _LONGEST_PHRASE]
+    for index, token in enumerate(tokens):
+        rest = tokens[index + 1 : index + 1 + _LONGEST_AIM + _LONGEST_PHRASE]
         if token in _TO_ONESELF and rest and rest[0] in _ONESELF and not _BENEFIT.intersection(rest[1:2]):
             yield SafetyFinding("self-harm", f"{token} {rest[0]}", True)
         for (form, particle), grave in _VERBS.items():
@@ -239,10 +239,10 @@ def _violence(tokens: list[str], playing: bool) -> Iterator[SafetyFinding]:
                 shown = " ".join([token, *([particle] if particle else []), *words])
                 yield SafetyFinding(VIOLENCE, shown, grave and _head_of(words) in _PERSONS)
         if token in _SUFFERED and not (playing and (not _SUFFERED[token] or token in _PLAYED)):
-            subject = _sufferer(tokens[max(0, place - _LONGEST_PHRASE) : place])
+            subject = _sufferer(tokens[max(0, index - _LONGEST_PHRASE) : index])
             if subject in _VICTIMS:
                 yield SafetyFinding(VIOLENCE, f"{subject} … {token}", _SUFFERED[token] and subject in _PERSONS)
-    for match in _HELD_TO.finditer(" ".join(tokens)):
+    for match in _WEAPON_AT_BODY.finditer(" ".join(tokens)):
         yield SafetyFinding(VIOLENCE, match[0], True)
 
 
@@ -285,7 +285,7 @@ def _participles(verbs: Iterable[str], grave: bool) -> dict[str, bool]:
 
 
 _TOKEN = re.compile(r"[\w~]+(?:['-][\w~]+)*|[^\w\s]")
-_HELD_TO = re.compile(
+_WEAPON_AT_BODY = re.compile(
     r"\b(?:knife|dagger|machete|gun|pistol|rifle|razor) (?:to|at|against|into|through) (?:[\w']+ ){0,2}?"
     r"(?:throat|neck|head|temple|face|back|stomach)\b"
 )

@@ -72,10 +72,10 @@ class Verdict:
 
 def question_of(about: int, entry: PromptEntry) -> AskedQuestion[int]:
     """The question about an entry: its prompt, and the subject, action and outcome where they are known."""
-    told = {"prompt": entry.prompt, "moving subject": entry.subject, "motion": entry.action}
-    told["seen to succeed when"] = entry.outcome
-    known = {name: text for name, text in told.items() if text}
-    turns = (Turn("system", INSTRUCTIONS), Turn("user", json.dumps(known, ensure_ascii=False, indent=1)))
+    fields = {"prompt": entry.prompt, "moving subject": entry.subject, "motion": entry.action}
+    fields["seen to succeed when"] = entry.outcome
+    filled = {name: text for name, text in fields.items() if text}
+    turns = (Turn("system", INSTRUCTIONS), Turn("user", json.dumps(filled, ensure_ascii=False, indent=1)))
     return AskedQuestion(about, turns, SHAPE, _contradiction)
 
 
@@ -120,15 +120,15 @@ class VerdictJudge:
             SetupError: It does not take such requests, or not from us.
             CostLimitError: The next request could go over the bound on the cost.
         """
-        questions = [question_of(place, entry) for place, entry in enumerate(entries)]
+        questions = [question_of(index, entry) for index, entry in enumerate(entries)]
         if self._listener is not None:
             self._listener.begin(self.client.estimate(questions, _EXPECTED_TOKENS), len(questions))
-        for place, answer in self.client.ask_all(questions, threads=self._threads):
+        for index, answer in self.client.ask_all(questions, threads=self._threads):
             if answer.value is None:
                 verdict = Verdict("undecided", answer.why or answer.kind, kind=answer.kind)
             else:
-                said = answer.value
-                verdict = Verdict(said["verdict"], " ".join(said["why"].split()), said["fault"])
+                value = answer.value
+                verdict = Verdict(value["verdict"], " ".join(value["why"].split()), value["fault"])
             if self._listener is not None:
-                self._listener.advance(entries[place], verdict)
-            yield place, verdict
+                self._listener.advance(entries[index], verdict)
+            yield index, verdict

@@ -126,7 +126,9 @@ class Combiner:
     def __init__(
         self, metadata: Metadata, seed: int = 0, patterns: Sequence[str] = PATTERNS, camera_share: float = 0.0
     ) -> None:
-        self._classes: Mapping[str, SubjectClass] = {known.name: known for known in metadata.classes}
+        self._classes: Mapping[str, SubjectClass] = {
+            subject_class.name: subject_class for subject_class in metadata.classes
+        }
         self._of_class: defaultdict[str, list[SubjectEntry]] = defaultdict(list)
         for subject in metadata.subjects:
             self._of_class[subject.subject_class].append(subject)
@@ -144,8 +146,10 @@ class Combiner:
         self._used: Counter[Hashable] = Counter()  # nouns of subjects, names of places, complements of a category
         self._taken: set[tuple[int, int, int]] = set()
         draw = self._chance = random.Random(self._seed)  # noqa: S311  (chance, not secrets)
-        queues = {p: draw.sample(found, len(found)) for p, found in self._categories.items() if found}
-        sources = {pattern: self._pattern(found) for pattern, found in queues.items()}
+        queues = {
+            p: draw.sample(categories, len(categories)) for p, categories in self._categories.items() if categories
+        }
+        sources = {pattern: self._pattern(categories) for pattern, categories in queues.items()}
         keys: set[str] = set()
         while sources:
             for pattern in list(sources):
@@ -160,7 +164,7 @@ class Combiner:
 
     def _categories_of(self, pattern: str) -> list[_Category]:
         """Every (lemma, class) of a pattern in which somebody can do something somewhere."""
-        found: defaultdict[tuple[str, str], _Category] = defaultdict(list)
+        categories: defaultdict[tuple[str, str], _Category] = defaultdict(list)
         for action in self._metadata.actions:
             if action.pattern != pattern:
                 continue
@@ -171,8 +175,8 @@ class Combiner:
             for subject in rules.doers(action, at_home):
                 of_class[subject.subject_class].append(subject)
             for kind, subjects in of_class.items():
-                found[action.lemma, kind].append((action, subjects))
-        return list(found.values())
+                categories[action.lemma, kind].append((action, subjects))
+        return list(categories.values())
 
     def _able(self, subject: SubjectEntry, action: Action) -> bool:
         together = action.pattern != TOGETHER or self._collective(subject) or _can_be_many(subject, action)
@@ -210,10 +214,10 @@ class Combiner:
 
     def _new_places(self, action: Action, subject: SubjectEntry) -> list[Place]:
         """Where the subject can do the action and has not yet."""
-        known, places = self._class(subject), self._metadata.places
-        kind = (subject.subject_class, attributes_of(subject, known))  # the same places for all of a kind
+        subject_class, places = self._class(subject), self._metadata.places
+        kind = (subject.subject_class, attributes_of(subject, subject_class))  # the same places for all of a kind
         if kind not in self._met_at:
-            self._met_at[kind] = [place for place in places if rules.can_be_there(subject, known, place)]
+            self._met_at[kind] = [place for place in places if rules.can_be_there(subject, subject_class, place)]
         if id(action) not in self._suited_by:
             self._suited_by[id(action)] = {id(place) for place in places if rules.suits(action, place)}
         suiting = self._suited_by[id(action)]
@@ -227,7 +231,7 @@ class Combiner:
     def _combination(
         self, number: int, pattern: str, action: Action, subject: SubjectEntry, place: Place
     ) -> Combination:
-        known, collective, draw = self._class(subject), self._collective(subject), self._chance
+        subject_class, collective, draw = self._class(subject), self._collective(subject), self._chance
         modifiers = rules.fitting_modifiers(subject, action)
         modifier = draw.choice(modifiers) if modifiers and draw.random() >= PLAIN_SHARE else ""
         quantity = draw.choice(("two", "three")) if draw.random() < SEVERAL_SHARE else "one"
@@ -236,7 +240,7 @@ class Combiner:
         elif pattern == TOGETHER:
             quantity = "several"
         camera = draw.choice(ASKED_CAMERAS) if draw.random() < self._camera_share else "unspecified"
-        skeleton = "none" if known is None else known.skeleton
+        skeleton = "none" if subject_class is None else subject_class.skeleton
         return Combination(number, action, subject, place, pattern, skeleton, collective, modifier, quantity, camera)
 
 

@@ -86,7 +86,7 @@ class Candidates(SoleFolder):
         lines = {name: self._lines(journal, _JOURNALS[name]) for name, journal in self._journals.items()}
         self.lines = lines["combinations"]
         self.done = {line["combination"] for line in self.lines}
-        self._known_entries = {line["index"] for line in (*lines["candidates"], *lines["rejected"])}
+        self._stored_indices = {line["index"] for line in (*lines["candidates"], *lines["rejected"])}
         self._texts = {_same(line["prompt"]): line["index"] for line in lines["candidates"]}
 
     def add(self, outcome: CombinationOutcome) -> CombinationOutcome:
@@ -108,15 +108,15 @@ class Candidates(SoleFolder):
         self._journals["rejected"].append(
             row_of(rejection.entry) | {"rejected": {"stage": rejection.stage, "reasons": list(rejection.reasons)}}
             for rejection in rejected
-            if rejection.entry.index not in self._known_entries
+            if rejection.entry.index not in self._stored_indices
         )
-        self._journals["candidates"].append(row_of(e) for e in accepted if e.index not in self._known_entries)
+        self._journals["candidates"].append(row_of(e) for e in accepted if e.index not in self._stored_indices)
         combination = outcome.combination
         line = {"combination": combination.key, "number": combination.number, "status": outcome.status}
         line |= {"why": outcome.why} if outcome.why else {}
         line |= {"accepted": len(accepted), "rejected": len(rejected), **combination.described()}
         self._journals["combinations"].append([line])  # last: where this line stands, the candidates stand too
-        self._known_entries |= {entry.index for entry in (*accepted, *(rejection.entry for rejection in rejected))}
+        self._stored_indices |= {entry.index for entry in (*accepted, *(rejection.entry for rejection in rejected))}
         self.done.add(combination.key)
         self.lines.append(line)
         return replace(outcome, accepted=accepted, rejected=rejected)
@@ -222,37 +222,39 @@ class GenerationPlan:
         combiner = Combiner(metadata, settings.seed, settings.patterns, settings.camera_share)
         return cls(list(islice(combiner, settings.count)), settings)
 
-    def remaining(self, kept: Candidates) -> list[Combination]:
+    def remaining(self, candidates: Candidates) -> list[Combination]:
         """Those that are not done yet."""
-        return [combination for combination in self.combinations if combination.key not in kept.done]
+        return [combination for combination in self.combinations if combination.key not in candidates.done]
 
-    def estimate(self, client: Client, kept: Candidates) -> CostEstimate:
+    def estimate(self, client: Client, candidates: Candidates) -> CostEstimate:
         """What the model would take for those that are not done: writing, and looking over all that was written."""
         count = self.settings.candidates
-        todo = self.remaining(kept)
+        todo = self.remaining(candidates)
         written = client.estimate((self._writing(c) for c in todo), count * WRITTEN_TOKENS)
         usual = [_USUAL_PROMPT] * count
         return written + client.estimate((writing.reviewing_question(c, usual) for c in todo), count * REVIEWED_TOKENS)
 
-    def run(self, kept: Candidates, client: Client | None, threads: int = THREADS) -> Iterator[CombinationOutcome]:
+    def run(
+        self, candidates: Candidates, client: Client | None, threads: int = THREADS
+    ) -> Iterator[CombinationOutcome]:
         """Do what is not done yet; each outcome is on the disk when it is yielded.
 
         Args:
-            kept: The folder.
+            candidates: The folder.
             client: Asks the model; None writes by grammar.
             threads: Combinations in hand at once, where a model is asked.
 
         Raises:
             VMMetricsError: As :meth:`vmmetrics.utils.endpoint.client.Client.ask`; what was done before is kept.
         """
-        todo = self.remaining(kept)
+        todo = self.remaining(candidates)
         if client is None:
             for combination in todo:
-                yield kept.add(self._by_grammar(combination))
+                yield candidates.add(self._by_grammar(combination))
             return
         with closing(client.work_through(partial(self._by_model, client), todo, threads)) as outcomes:
             for _, outcome in outcomes:
-                yield kept.add(outcome)
+                yield candidates.add(outcome)
 
     def _by_model(self, client: Client, combination: Combination) -> CombinationOutcome:
         """Have candidates written, check them, and have those that pass looked over."""
@@ -296,8 +298,8 @@ class GenerationPlan:
         origin = {**method, "combination": combination.key, "seed": self.settings.seed}
         first = combination.number * self.settings.candidates + 1
         entries = [
-            PromptEntry(index=f"{first + place:04d}", **combination.fields, **fields, provenance=origin)
-            for place, fields in enumerate(written)
+            PromptEntry(index=f"{first + position:04d}", **combination.fields, **fields, provenance=origin)
+            for position, fields in enumerate(written)
         ]
         return _parted(entries, "checks", list(map(faults, entries)))
 
@@ -310,5 +312,5 @@ def _parted(
     entries: Sequence[PromptEntry], stage: str, reasons: Sequence[Sequence[str]]
 ) -> tuple[list[PromptEntry], list[RejectedPrompt]]:
     """Those that nothing speaks against, and those that something does."""
-    found = list(zip(entries, reasons, strict=True))
-    return [e for e, wrong in found if not wrong], [RejectedPrompt(e, stage, wrong) for e, wrong in found if wrong]
+    pairs = list(zip(entries, reasons, strict=True))
+    return [e for e, wrong in pairs if not wrong], [RejectedPrompt(e, stage, wrong) for e, wrong in pairs if wrong]

@@ -40,10 +40,10 @@ def base_of(third: str, certain: bool = False) -> str | None:
     ['race', 'scurry', 'dash', 'freeze', None]
     """
     guesses = [guess for guess in (third[:-1], third[:-2], third[:-3] + "y") if third_person(guess) == third]
-    known = next((guess for guess in guesses if guess in VERBS), None)
-    if known is None and certain:  # by spelling: -ies from -y, -ches and -sses without e, all else one letter less
+    base = next((guess for guess in guesses if guess in VERBS), None)
+    if base is None and certain:  # by spelling: -ies from -y, -ches and -sses without e, all else one letter less
         return next((g for g in guesses if g.endswith(("y", "ch", "sh", "ss", "x", "zz"))), min(guesses, default=None))
-    return known
+    return base
 
 
 def conform(complement: str, form: Form) -> str | None:
@@ -61,9 +61,9 @@ def conform(complement: str, form: Form) -> str | None:
     """
     unknown = False
 
-    def change(found: re.Match[str]) -> str:
+    def change(match: re.Match[str]) -> str:
         nonlocal unknown
-        link, adverb, word, following = found.groups()
+        link, adverb, word, following = match.groups()
         certain = following in _OBJECTS
         if certain and word in VERBS:  # "and turn away", where metadata forgot the s
             base: str | None = word
@@ -71,7 +71,7 @@ def conform(complement: str, form: Form) -> str | None:
             base = base_of(word, certain) if word.endswith("s") else None
         if base is None or link == "as":
             unknown = unknown or word.endswith("s")
-            return found[0]
+            return match[0]
         return f"{link}{adverb or ''} {_FORMS[form](base)}"
 
     changed = _CHAINED.sub(change, complement)
@@ -99,12 +99,12 @@ _BORNE_UP_KINDS = frozenset(
 _FOOTHOLDS = frozenset({"ground", "shore", "floor", "stage", "air", "open sky"})
 
 
-def can_do(subject: SubjectEntry, known: SubjectClass | None, action: Action) -> bool:
+def can_do(subject: SubjectEntry, subject_class: SubjectClass | None, action: Action) -> bool:
     """Whether a subject does an action: its class is named, or, where no class is, it was seen doing it in a corpus."""
     seen = subject.subject_class in action.classes or (
         not action.classes and set(subject.examples) & set(action.examples)
     )
-    return bool(seen) and plausibility.can_do(subject, known, action) is None
+    return bool(seen) and plausibility.can_do(subject, subject_class, action) is None
 
 
 def doers(action: Action, able: Sequence[SubjectEntry]) -> list[SubjectEntry]:
@@ -114,16 +114,16 @@ def doers(action: Action, able: Sequence[SubjectEntry]) -> list[SubjectEntry]:
     >>> [s.noun for s in doers(row, [SubjectEntry("rower", "athlete"), SubjectEntry("fencer", "athlete")])]
     ['rower']
     """
-    said = _stems(f"{action.lemma} {action.complement} {action.outcome}")
-    named = [subject for subject in able if _stems(subject.noun) & said]
+    stems = _stems(f"{action.lemma} {action.complement} {action.outcome}")
+    named = [subject for subject in able if _stems(subject.noun) & stems]
     return named or list(able)
 
 
-def can_be_there(subject: SubjectEntry, known: SubjectClass | None, place: Place) -> bool:
+def can_be_there(subject: SubjectEntry, subject_class: SubjectClass | None, place: Place) -> bool:
     """Whether the subject is met at a place, and can move there: its medium, its way, its size."""
-    if plausibility.suits(subject, known, place) is not None:
+    if plausibility.suits(subject, subject_class, place) is not None:
         return False
-    attributes = plausibility.attributes_of(subject, known)
+    attributes = plausibility.attributes_of(subject, subject_class)
     affords, kind, indoor = frozenset(place.affords), subject.subject_class, place.setting == "indoor"
     if kind in _BOUND_TO:
         return _BOUND_TO[kind] in affords
@@ -180,8 +180,8 @@ _ON_GROUND = re.compile(
 
 def fitting_modifiers(subject: SubjectEntry, action: Action) -> list[str]:
     """The modifiers of a subject that go with an action: none that names another motion, or repeats a word."""
-    said = _stems(f"{action.lemma} {action.complement} {subject.noun}")  # words that the action and the noun have
-    return [m for m in subject.modifiers if not m.endswith("ing") and not _stems(m) & said and m not in _STATES]
+    stems = _stems(f"{action.lemma} {action.complement} {subject.noun}")  # words that the action and the noun have
+    return [m for m in subject.modifiers if not m.endswith("ing") and not _stems(m) & stems and m not in _STATES]
 
 
 def can_be_several(action: Action) -> bool:

@@ -146,13 +146,16 @@ def written_by_model(candidate: Mapping[str, Any], combination: Combination) -> 
     """What an entry takes from a model's candidate, which is of the shape of :func:`writing_shape`."""
     tags, prompt = candidate["tags"], " ".join(candidate["prompt"].split())
     chosen = {name: tags[name] for name in _CHOICES}
-    kept = {name: candidate[name] for name in ("subject", "action", "outcome")}
-    return kept | {"prompt": prompt, "tags": Tags(**chosen, camera=combination.camera, seconds=float(tags["seconds"]))}
+    fields = {name: candidate[name] for name in ("subject", "action", "outcome")}
+    return fields | {
+        "prompt": prompt,
+        "tags": Tags(**chosen, camera=combination.camera, seconds=float(tags["seconds"])),
+    }
 
 
 def _described(combination: Combination) -> str:
     action = combination.action
-    told = {
+    description = {
         "subject": combination.noun_phrase,
         "action": f"{action.lemma} {action.complement}".strip(),
         "place": combination.place.phrase or combination.place.name,
@@ -161,7 +164,7 @@ def _described(combination: Combination) -> str:
         "speed": action.speed,
         "camera": "" if combination.camera == "unspecified" else f"asked for: {combination.camera}",
     }
-    return json.dumps({name: text for name, text in told.items() if text}, ensure_ascii=False)
+    return json.dumps({name: text for name, text in description.items() if text}, ensure_ascii=False)
 
 
 # Acceptable English from metadata alone: sentences for a combination where no language model is at hand.
@@ -252,9 +255,9 @@ def _fitting_ending(combination: Combination) -> str:
     outcome = combination.action.outcome.rpartition(": ")[2].rstrip(".")  # "the jump succeeds:" is not to be seen
     if combination.quantity != "one" or _OF_A_PERSON.search(outcome) or "until" in complement.split():
         return ""
-    said = set(words(f"{combination.subject.noun} {complement}".lower()))
+    vocabulary = set(words(f"{combination.subject.noun} {complement}".lower()))
     named = _FIRST_NAMED.match(outcome.lower())
-    fits = named is not None and {named[1], named[2], f"{named[1]}s", named[1].removesuffix("s")} & said
+    fits = named is not None and {named[1], named[2], f"{named[1]}s", named[1].removesuffix("s")} & vocabulary
     return outcome if fits else ""
 
 

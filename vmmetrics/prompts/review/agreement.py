@@ -67,12 +67,12 @@ def apply_decisions(
         SetupError: A correction does not fit an entry.
     """
     standing = reviews(decisions)
-    verdicts = [found.verdicts() for found in standing.values()]
-    kept: list[PromptEntry] = []
+    verdicts = [own.verdicts() for own in standing.values()]
+    accepted: list[PromptEntry] = []
     others: dict[str, list[PromptEntry]] = {"dropped": [], "conflicts": [], "undecided": []}
     for entry in entries:
         key = key_of(entry)
-        votes = [found[key] for found in verdicts if key in found]
+        votes = [own[key] for own in verdicts if key in own]
         if len(votes) < max(1, reviewers):
             others["undecided"].append(entry)
             continue
@@ -83,11 +83,13 @@ def apply_decisions(
         elif not agreed or corrections is None:
             others["conflicts"].append(entry)
         else:
-            kept.append(_reviewed(entry, agreed, corrections))
+            accepted.append(_reviewed(entry, agreed, corrections))
     edited, fixed = (
-        sum(what in entry.provenance["review"] for entry in kept) for what in ("edited_from", "corrected_from")
+        sum(what in entry.provenance["review"] for entry in accepted) for what in ("edited_from", "corrected_from")
     )
-    return Applied(tuple(kept), edited, fixed, *(tuple(others[name]) for name in ("dropped", "conflicts", "undecided")))
+    return Applied(
+        tuple(accepted), edited, fixed, *(tuple(others[name]) for name in ("dropped", "conflicts", "undecided"))
+    )
 
 
 def _outcome(votes: Sequence[ReviewDecision], rule: Rule) -> list[ReviewDecision]:
@@ -105,14 +107,14 @@ def _needed(votes: Sequence[ReviewDecision], rule: Rule) -> int:
 
 def _corrections(made: Sequence[Mapping[str, ReviewDecision]], rule: Rule) -> dict[str, ReviewDecision] | None:
     """The correction of each field that wins, the last of those alike; None where they differ and none does."""
-    found: dict[str, ReviewDecision] = {}
+    agreed: dict[str, ReviewDecision] = {}
     for field in dict.fromkeys(name for one in made for name in one):
         votes = sorted((one[field] for one in made if field in one), key=lambda vote: vote.when)
         (value, count), *_ = Counter(vote.value for vote in votes).most_common(1)
         if count < _needed(votes, rule):
             return None
-        found[field] = [vote for vote in votes if vote.value == value][-1]
-    return found
+        agreed[field] = [vote for vote in votes if vote.value == value][-1]
+    return agreed
 
 
 def _reviewed(
@@ -211,10 +213,10 @@ def measure_agreement(
         resamples: Bootstrap samples of the intervals.
         seed: Of the samples.
     """
-    verdicts = {name: found.verdicts() for name, found in reviews(decisions).items()}
+    verdicts = {name: own.verdicts() for name, own in reviews(decisions).items()}
     names = list(verdicts)
-    keys = list(dict.fromkeys(key for found in verdicts.values() for key in found))
-    shared = [key for key in keys if sum(key in found for found in verdicts.values()) > 1]
+    keys = list(dict.fromkeys(key for own in verdicts.values() for key in own))
+    shared = [key for key in keys if sum(key in own for own in verdicts.values()) > 1]
     three = _matrix(verdicts, shared, {verdict: number for number, verdict in enumerate(VERDICTS)})
     two = _matrix(verdicts, shared, {verdict: int(verdict == DROP) for verdict in VERDICTS})
     pairs = {}
@@ -223,13 +225,13 @@ def measure_agreement(
             both = ~np.isnan(two[:, [first, second]]).any(axis=1)
             if both.any():
                 pairs[names[first], names[second]] = _agreed(two[both][:, [first, second]], resamples, seed)
-    sides = [{name: found[key] for name, found in verdicts.items() if key in found} for key in shared]
+    sides = [{name: own[key] for name, own in verdicts.items() if key in own} for key in shared]
     counts = []
     for name in names:
         kinds = [decision.decision for decision in verdicts[name].values()]
         seconds = [decision.seconds for decision in verdicts[name].values() if decision.timed]
-        kept, edited, dropped = (kinds.count(kind) for kind in VERDICTS)
-        counts.append(ReviewerCounts(name, kept, edited, dropped, median(seconds) if seconds else None))
+        keeps, edited, dropped = (kinds.count(kind) for kind in VERDICTS)
+        counts.append(ReviewerCounts(name, keeps, edited, dropped, median(seconds) if seconds else None))
     return ReviewAgreement(
         reviewers=tuple(counts),
         shared=len(shared),
@@ -244,9 +246,7 @@ def _matrix(
     verdicts: Mapping[str, Mapping[str, ReviewDecision]], keys: Sequence[str], categories: Mapping[str, int]
 ) -> FloatArray:
     """(N, R) categories, NaN where a reviewer has not decided."""
-    rows = [
-        [categories[found[key].decision] if key in found else np.nan for found in verdicts.values()] for key in keys
-    ]
+    rows = [[categories[own[key].decision] if key in own else np.nan for own in verdicts.values()] for key in keys]
     return np.array(rows, dtype=np.float64).reshape(len(keys), len(verdicts))
 
 
@@ -257,8 +257,8 @@ def _agreed(ratings: FloatArray, resamples: int, seed: int) -> Agreed:
     prompts = [str(number) for number in range(len(ratings))]
 
     def estimates(statistic: Statistic) -> list[Estimate]:
-        found, samples = sampled(statistic, prompts, resamples, seed)
-        return [estimate(found[s], samples[:, s], prompts, _SAME) for s in range(found.size)]
+        values, samples = sampled(statistic, prompts, resamples, seed)
+        return [estimate(values[s], samples[:, s], prompts, _SAME) for s in range(values.size)]
 
     (percent,) = estimates(_percent_statistic(ratings))
     return Agreed(percent, estimates(cohen_statistic(ratings))[0], estimates(alpha_statistic(ratings))[0])

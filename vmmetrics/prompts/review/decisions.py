@@ -172,8 +172,8 @@ class ReviewDecision:
 
 def key_of(entry: PromptEntry) -> str:
     """What an entry is known by, wherever it stands: a hash of its text, subject, action and place."""
-    told = json.dumps([entry.prompt, entry.subject, entry.action, entry.place], ensure_ascii=True)
-    return hashlib.sha256(told.encode()).hexdigest()[:_KEY_DIGITS]
+    text = json.dumps([entry.prompt, entry.subject, entry.action, entry.place], ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:_KEY_DIGITS]
 
 
 def reason_text(key_or_name: str, more: str = "") -> str:
@@ -244,16 +244,16 @@ def read_decisions(paths: Iterable[Path]) -> list[ReviewDecision]:
     Raises:
         SetupError: A file cannot be read, or holds something else.
     """
-    found: list[ReviewDecision] = []
+    decisions: list[ReviewDecision] = []
     for path in paths:
         try:
             if not path.is_file():
                 raise SetupError(f"No file of decisions, as a review writes them: {path}")
             _refuse_other_files(path)
-            found += _decisions(Journal(path).read_new(), path)
+            decisions += _decisions(Journal(path).read_new(), path)
         except OSError as error:
             raise cannot("read", path, error) from error
-    return found
+    return decisions
 
 
 class Standing:

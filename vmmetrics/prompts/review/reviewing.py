@@ -72,7 +72,7 @@ class Review:
     Attributes:
         entries: In the order they are shown.
         current: Position of the entry shown; None where everything is decided.
-        found: Positions that :meth:`find` found, the next to be shown first.
+        matches: Positions that :meth:`find` found, the next to be shown first.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class Review:
         self._clock = clock
         self._shown_at = clock()
         self.current: int | None = None
-        self.found: list[int] = []
+        self.matches: list[int] = []
         self._advance(-1)
 
     @property
@@ -115,18 +115,18 @@ class Review:
 
     def warnings_of(self, text: str) -> list[str]:
         """What the checks find wrong with the entry shown if it had this text, in words."""
-        found = faults(replace(self.with_corrections(), prompt=text))
+        problems = faults(replace(self.with_corrections(), prompt=text))
         (opening,) = openings([text])
         standing, same = self._standing(), []
         for position, (key, entry) in enumerate(zip(self.keys, self.entries, strict=True)):
             verdict = standing.by_key.get(key)
-            kept = position != self.current and (verdict is None or verdict.decision != decisions.DROP)
-            if kept and openings([(verdict and verdict.text) or entry.prompt]) == [opening]:
+            remains = position != self.current and (verdict is None or verdict.decision != decisions.DROP)
+            if remains and openings([(verdict and verdict.text) or entry.prompt]) == [opening]:
                 same.append(entry.index)
         if same and len(opening) == OPENING:
             more = f" and {len(same) - _NAMED} more" if len(same) > _NAMED else ""
-            found.append(f"it begins with {' '.join(opening)!r} like {', '.join(same[:_NAMED])}{more}")
-        return found
+            problems.append(f"it begins with {' '.join(opening)!r} like {', '.join(same[:_NAMED])}{more}")
+        return problems
 
     def correct(self, field: str, value: str) -> tuple[str, list[str]]:
         """Correct a field of the entry shown; it stays on, whatever was decided about it stands.
@@ -152,8 +152,8 @@ class Review:
 
     def corrections(self) -> dict[str, str]:
         """What this reviewer corrected of the entry shown: values by field."""
-        found = self._standing().corrections[self.keys[self._shown()]]
-        return {field: decision.value for field, decision in found.items()}
+        corrected = self._standing().corrections[self.keys[self._shown()]]
+        return {field: decision.value for field, decision in corrected.items()}
 
     def with_corrections(self) -> PromptEntry:
         """The entry shown with this reviewer's corrections; its text is that of the list."""
@@ -185,11 +185,11 @@ class Review:
             What was taken back; None where there is nothing.
         """
         self._file.refresh()
-        wanted = self._position if position is None else {self.keys[position]: position}
-        taken = next((line for line in reversed(self._standing().lines) if line.key in wanted), None)
+        positions = self._position if position is None else {self.keys[position]: position}
+        taken = next((line for line in reversed(self._standing().lines) if line.key in positions), None)
         if taken is not None:
-            self._write(wanted[taken.key], decisions.UNDO)
-            self.show(wanted[taken.key])
+            self._write(positions[taken.key], decisions.UNDO)
+            self.show(positions[taken.key])
         return taken
 
     def show(self, position: int) -> None:
@@ -201,10 +201,10 @@ class Review:
         """Leave the entry shown as it is, and show the next that is not decided."""
         self._advance(-1 if self.current is None else self.current)
 
-    def show_found(self) -> None:
+    def show_match(self) -> None:
         """Show the next of what was found, around."""
-        position, *rest = self.found
-        self.found = [*rest, position]
+        position, *rest = self.matches
+        self.matches = [*rest, position]
         self.show(position)
 
     def find(self, text: str) -> list[int]:
@@ -213,8 +213,8 @@ class Review:
         start = 0 if self.current is None else self.current + 1
         around = [*range(start, len(self.entries)), *range(start)]
         texts = {position: " ".join(getattr(self.entries[position], name) for name in names) for position in around}
-        self.found = [position for position, whole in texts.items() if text.casefold() in whole.casefold()]
-        return self.found
+        self.matches = [position for position, whole in texts.items() if text.casefold() in whole.casefold()]
+        return self.matches
 
     def at_index(self, index: str) -> int | None:
         """Position of the entry with an index, leading zeros apart; None where there is none.
@@ -223,11 +223,11 @@ class Review:
             ValueError: There are several.
         """
         names = [entry.index for entry in self.entries]
-        found = [p for p, name in enumerate(names) if name == index]
-        found = found or [p for p, name in enumerate(names) if name.lstrip("0") == index.lstrip("0")]
-        if len(found) > 1:
-            raise ValueError(f"{len(found)} entries have the index {index}")
-        return found[0] if found else None
+        positions = [p for p, name in enumerate(names) if name == index]
+        positions = positions or [p for p, name in enumerate(names) if name.lstrip("0") == index.lstrip("0")]
+        if len(positions) > 1:
+            raise ValueError(f"{len(positions)} entries have the index {index}")
+        return positions[0] if positions else None
 
     def own(self) -> ReviewDecision | None:
         """What this reviewer decided about the entry shown; None for nothing, or put off."""
@@ -238,8 +238,8 @@ class Review:
         if self.current is None:
             return []
         key, standing = self.keys[self.current], decisions.reviews(self._file.decisions)
-        verdicts = [found.verdicts() for name, found in standing.items() if name != self.reviewer]
-        return [found[key] for found in verdicts if key in found]
+        verdicts = [own.verdicts() for name, own in standing.items() if name != self.reviewer]
+        return [own[key] for own in verdicts if key in own]
 
     def progress(self) -> Progress:
         """How far it is."""
@@ -248,16 +248,16 @@ class Review:
         recent = [d for d in self._file.decisions if d.reviewer == self.reviewer and d.decision in decisions.VERDICTS]
         timed = [decision.seconds for decision in recent[-_PACE_OVER:] if decision.timed]
         put_right = sum(bool(standing.corrections[key]) for key in self.keys)
-        kept, edited, dropped, skipped = (
+        keeps, edited, dropped, skipped = (
             kinds.count(kind) for kind in (decisions.KEEP, decisions.EDIT, decisions.DROP, decisions.SKIP)
         )
         pace = median(timed) if timed else None
-        return Progress(len(self.entries), kept, edited, dropped, skipped, put_right, pace)
+        return Progress(len(self.entries), keeps, edited, dropped, skipped, put_right, pace)
 
     def warnings(self) -> list[str]:
         """What was found damaged in the file since the last call."""
-        found, self._file.warnings = self._file.warnings, []
-        return found
+        warnings, self._file.warnings = self._file.warnings, []
+        return warnings
 
     def _shown(self) -> int:
         if self.current is None:

@@ -87,9 +87,9 @@ def show(console: Console, review: Review, show_others: bool, message: str) -> N
     else:
         parts += _entry(review.entry, review.with_corrections(), review.corrections())
         own = review.own()
-        said = [*([own] if own else []), *(review.others() if show_others else [])]
-        if said:
-            parts += [Text(), _grid([(clean(d.reviewer), Text(decision_text(d), "yellow")) for d in said])]
+        verdicts = [*([own] if own else []), *(review.others() if show_others else [])]
+        if verdicts:
+            parts += [Text(), _grid([(clean(d.reviewer), Text(decision_text(d), "yellow")) for d in verdicts])]
     if message:
         parts += [Text(), Text("\n".join(map(clean, message.split("\n"))), "cyan")]
     console.print(Group(*parts))
@@ -109,7 +109,7 @@ def decision_text(decision: ReviewDecision) -> str:
 def _entry(listed: PromptEntry, entry: PromptEntry, corrections: Iterable[str]) -> list[RenderableType]:
     title = Text.assemble((clean(entry.index), "bold"), "  ", (clean(entry.pattern), "dim"))
     tags = entry.tags
-    told = tags and (
+    tags_text = tags and (
         f"{tags.subjects} · interaction {tags.interaction} · camera {tags.camera} · {tags.speed} · "
         f"amplitude {tags.amplitude} · skeleton {tags.skeleton} · {tags.seconds:g} s"
     )
@@ -118,7 +118,7 @@ def _entry(listed: PromptEntry, entry: PromptEntry, corrections: Iterable[str]) 
         ("action", Text(clean(entry.action))),
         ("place", Text(clean(entry.place))),
         ("outcome", Text(clean(entry.outcome) or "-")),
-        ("tags", Text(told or "-")),
+        ("tags", Text(tags_text or "-")),
         ("words", Text(str(len(entry.prompt.split())))),
     ]
     was = [f"{field} was {clean(decisions.value_of(listed, field)) or 'empty'}" for field in corrections]
@@ -169,7 +169,7 @@ class LineReview:
         self._seen = False  # whether the entry that a decision without an index would fall on was asked for
         self._named = False  # whether the last line named its entry, or came back to it: the next one's is not plain
         self._due = False  # whether it is still to be printed, unless the next line decides
-        self._reasons_told = False
+        self._reasons_listed = False
         self.done = 0
         self.warned = 0
         self._commands: dict[str, Callable[[str], None]] = {
@@ -210,8 +210,8 @@ class LineReview:
                 raise ValueError(f"expected an index or nothing but got {rest!r}")
             self._commands[name](rest)
         except ValueError as error:
-            told = "1 line before it was" if self.done == 1 else f"{self.done} lines before it were"
-            raise SetupError(f"{where}: {tidy(name)}: {error}; {told} done, none after it") from error
+            before = "1 line before it was" if self.done == 1 else f"{self.done} lines before it were"
+            raise SetupError(f"{where}: {tidy(name)}: {error}; {before} done, none after it") from error
         self.done += 1
         for warning in self._review.warnings():
             self._tell(warning)
@@ -255,8 +255,8 @@ class LineReview:
             raise ValueError(f"{first} is neither an index of the list nor a reason ({reasons_line()})")
         reason = rest if first == "o" else decisions.reason_text(first, rest)
         self._decide(self._turn_to(index), lambda: self._review.drop(reason), f"drop: {reason}")
-        if first != "o" and reason.partition(":")[0] not in _PRESET and not self._reasons_told:
-            self._reasons_told = True
+        if first != "o" and reason.partition(":")[0] not in _PRESET and not self._reasons_listed:
+            self._reasons_listed = True
             self._tell(f"{first!r} is no preset reason ({reasons_line()}); taken as words of your own, as after o")
 
     def _undo(self, index: str) -> None:
@@ -270,10 +270,10 @@ class LineReview:
         self._next("")
 
     def _next(self, _: str) -> None:
-        if not self._review.found:
+        if not self._review.matches:
             self._on("")
             return
-        self._review.show_found()
+        self._review.show_match()
         self._print("")
 
     def _go(self, index: str) -> None:
@@ -326,10 +326,10 @@ class LineReview:
             self._review.show(position)
         return position
 
-    def _decide(self, position: int, decide: Callable[[], None], said: str) -> None:
+    def _decide(self, position: int, decide: Callable[[], None], message: str) -> None:
         decide()
         self._seen = False
-        self._say(position, said)
+        self._say(position, message)
 
     def _warn(self, position: int, wrong: Iterable[str]) -> None:
         for what in wrong:

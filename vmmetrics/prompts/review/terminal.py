@@ -283,14 +283,14 @@ class TerminalReview:
 
     def _find(self) -> str:
         text = self._keyboard.line("find: ")
-        self._review.found = self._review.find(text) if text else []
+        self._review.matches = self._review.find(text) if text else []
         return self._next() if text else ""
 
     def _next(self) -> str:
-        if not self._review.found:
+        if not self._review.matches:
             return "nothing found"
-        self._review.show_found()
-        return f"{len(self._review.found)} found"
+        self._review.show_match()
+        return f"{len(self._review.matches)} found"
 
     def _go(self) -> str:
         try:

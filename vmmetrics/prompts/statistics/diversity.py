@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from vmmetrics.utils.text.similarity import number_grams, number_labels
 
-Kept = NDArray[np.bool_] | None
+Subset = NDArray[np.bool_] | None
 """(N,) which texts count; None for all."""
 
 OPENING = 3
@@ -61,11 +61,11 @@ class Grams:
     count: NDArray[np.int64]
     size: int
 
-    def of(self, kept: Kept) -> Grams:
+    def of(self, subset: Subset) -> Grams:
         """Those of the kept texts."""
-        if kept is None:
+        if subset is None:
             return self
-        chosen = kept[self.owner]
+        chosen = subset[self.owner]
         return Grams(self.owner[chosen], self.gram[chosen], self.count[chosen], self.size)
 
 
@@ -101,9 +101,9 @@ def count_grams(words: NumberedWords, size: int) -> Grams:
     return Grams(owner[order], gram[order], count[order].astype(np.int64), size)
 
 
-def distinct_n(grams: Grams, kept: Kept = None) -> float:
+def distinct_n(grams: Grams, subset: Subset = None) -> float:
     """Different n-grams over all n-grams (Li et al., 2016, "A diversity-promoting objective"); NaN without any."""
-    chosen = grams.of(kept)
+    chosen = grams.of(subset)
     total = int(chosen.count.sum())
     return (1 + int(np.count_nonzero(np.diff(chosen.gram)))) / total if total else float("nan")
 
@@ -162,24 +162,24 @@ def bleu_grams(words: NumberedWords) -> tuple[Grams, ...]:
     return tuple(count_grams(words, size) for size in range(1, ORDER + 1))
 
 
-def self_bleu(words: NumberedWords, grams: Sequence[Grams], kept: Kept = None) -> float:
+def self_bleu(words: NumberedWords, grams: Sequence[Grams], subset: Subset = None) -> float:
     """Mean BLEU of each text against all others.
 
     Args:
         words: The texts.
         grams: Their n-grams, from :func:`bleu_grams`.
-        kept: (N,) which of them count.
+        subset: (N,) which of them count.
 
     Returns:
         Within [0, 1], higher for texts more alike; NaN for fewer than two texts.
     """
-    chosen = np.ones(len(words.lengths), bool) if kept is None else kept
+    chosen = np.ones(len(words.lengths), bool) if subset is None else subset
     lengths = words.lengths[chosen]
     if lengths.size < 2:
         return float("nan")
     logs = np.zeros(lengths.size)
     for some in grams:
-        matched = _matched(some.of(kept), len(words.lengths))[chosen]
+        matched = _matched(some.of(subset), len(words.lengths))[chosen]
         possible = np.maximum(lengths - some.size + 1, 1)
         logs += np.log(np.where(matched > 0, matched, SMOOTHING) / possible) / len(grams)
         if some.size == 1:
@@ -205,11 +205,11 @@ def _brevity(lengths: NDArray[np.int64]) -> NDArray[np.float64]:
     """(N,) logarithm of the penalty for being shorter than the reference nearest in length, the shorter of two."""
     values, counts = np.unique(lengths, return_counts=True)
     penalties = np.zeros(values.size)
-    for place in np.flatnonzero(counts == 1):
-        length = values[place]
-        others = np.delete(values, place)
+    for index in np.flatnonzero(counts == 1):
+        length = values[index]
+        others = np.delete(values, index)
         if others.size and length:
             nearest = others[np.argmin(np.abs(others - length))]  # ascending: of two as near, the shorter
-            penalties[place] = min(0.0, 1 - nearest / length)
-    found: NDArray[np.float64] = penalties[np.searchsorted(values, lengths)]
-    return found
+            penalties[index] = min(0.0, 1 - nearest / length)
+    by_text: NDArray[np.float64] = penalties[np.searchsorted(values, lengths)]
+    return by_text

@@ -18,7 +18,7 @@ from vmmetrics.prompts.checks import LONGEST, SHORTEST
 from vmmetrics.prompts.entry import CHOICES, PATTERNS, PromptEntry
 from vmmetrics.prompts.extract.parsing import INSTALL, MODELS
 from vmmetrics.prompts.statistics import diversity
-from vmmetrics.prompts.statistics.diversity import Grams, Kept, NumberedWords, share_alone
+from vmmetrics.prompts.statistics.diversity import Grams, NumberedWords, Subset, share_alone
 from vmmetrics.utils.text.similarity import number_labels
 
 # Parts of speech and base forms, by spaCy's small English model.
@@ -168,14 +168,14 @@ def take_apart(
         source = "parsed" if parse else "words"
     values = _values(entries, lemmas if source != "words" else [entry.action.lower() for entry in entries])
     values |= {"openings": diversity.openings(texts), "skeletons": skeletons}
-    grams, labels = diversity.bleu_grams(words), _known(values)
+    grams, labels = diversity.bleu_grams(words), _encoded(values)
     return Taken(tuple(entries), words, grams, labels, tuple(lemmas), source, vectors)
 
 
 def by_words(taken: Taken) -> Taken:
     """The same list with actions told apart by their words, to be held against one whose base forms are not known."""
     values = _values(taken.entries, [entry.action.lower() for entry in taken.entries])
-    return replace(taken, labels={**taken.labels, **_known(values)}, source="words")
+    return replace(taken, labels={**taken.labels, **_encoded(values)}, source="words")
 
 
 def _values(entries: Sequence[PromptEntry], actions: Sequence[str]) -> dict[str, Sequence[Hashable]]:
@@ -192,35 +192,35 @@ def _values(entries: Sequence[PromptEntry], actions: Sequence[str]) -> dict[str,
     }
 
 
-def _known(values: Mapping[str, Sequence[Hashable]]) -> dict[str, NDArray[np.int64]]:
+def _encoded(values: Mapping[str, Sequence[Hashable]]) -> dict[str, NDArray[np.int64]]:
     labels = {key: np.where([bool(v) for v in column], number_labels(column), -1) for key, column in values.items()}
     return {key: column for key, column in labels.items() if (column >= 0).any()}
 
 
-def measure(taken: Taken, kept: Kept = None) -> dict[str, float]:
+def measure(taken: Taken, subset: Subset = None) -> dict[str, float]:
     """The figures of :data:`FIGURES` that are known, for all entries or some.
 
     Args:
         taken: The list.
-        kept: (N,) which entries count.
+        subset: (N,) which entries count.
     """
-    found: dict[str, float] = {}
+    figures: dict[str, float] = {}
     for key, labels in taken.labels.items():
-        chosen = labels if kept is None else labels[kept]
+        chosen = labels if subset is None else labels[subset]
         if key == "openings":
-            found[key] = 1 - share_alone(chosen)
+            figures[key] = 1 - share_alone(chosen)
         elif key == "skeletons":
-            found[key] = share_alone(chosen)
+            figures[key] = share_alone(chosen)
         else:
-            found[key] = float(np.unique(chosen[chosen >= 0]).size)
+            figures[key] = float(np.unique(chosen[chosen >= 0]).size)
     for grams in taken.grams[:3]:
-        found[f"distinct_{grams.size}"] = diversity.distinct_n(grams, kept)
-    found["self_bleu"] = diversity.self_bleu(taken.words, taken.grams, kept)
+        figures[f"distinct_{grams.size}"] = diversity.distinct_n(grams, subset)
+    figures["self_bleu"] = diversity.self_bleu(taken.words, taken.grams, subset)
     if taken.vectors is not None:
-        nearest, pairs = diversity.neighbours(taken.vectors if kept is None else taken.vectors[kept])
-        found["distance"] = float(np.mean(1 - nearest)) if nearest.size else float("nan")
-        found["pairs"] = float(pairs)
-    return {figure.key: found[figure.key] for figure in FIGURES if figure.key in found}
+        nearest, pairs = diversity.neighbours(taken.vectors if subset is None else taken.vectors[subset])
+        figures["distance"] = float(np.mean(1 - nearest)) if nearest.size else float("nan")
+        figures["pairs"] = float(pairs)
+    return {figure.key: figures[figure.key] for figure in FIGURES if figure.key in figures}
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,19 +259,19 @@ def pattern_counts(entries: Sequence[PromptEntry]) -> dict[str, int]:
 def tag_counts(entries: Sequence[PromptEntry]) -> dict[str, dict[str, int]]:
     """Tag to value, in the usual order, to the number of prompts; empty where no entry has tags."""
     tags = [entry.tags for entry in entries if entry.tags is not None]
-    found: dict[str, dict[str, int]] = {}
+    by_tag: dict[str, dict[str, int]] = {}
     for name, values in TAG_VALUES.items():
         counts = Counter(getattr(tag, name) for tag in tags)
-        found[name] = {value: counts[value] for value in values if counts[value]}
-    found["seconds"] = {f"{value:g}": number for value, number in sorted(Counter(t.seconds for t in tags).items())}
-    return found if tags else {}
+        by_tag[name] = {value: counts[value] for value in values if counts[value]}
+    by_tag["seconds"] = {f"{value:g}": number for value, number in sorted(Counter(t.seconds for t in tags).items())}
+    return by_tag if tags else {}
 
 
 def coverage(entries: Sequence[PromptEntry], lemmas: Sequence[str]) -> dict[tuple[str, str], Counter[str]]:
     """(Class or, where there is none, noun; pattern) to its actions and how often each is used."""
-    found: dict[tuple[str, str], Counter[str]] = {}
+    covered: dict[tuple[str, str], Counter[str]] = {}
     for entry, lemma in zip(entries, lemmas, strict=True):
         kind, action = entry.subject_class or entry.subject_noun, lemma or entry.action.lower()
         if kind and action:
-            found.setdefault((kind, entry.pattern), Counter())[action] += 1
-    return found
+            covered.setdefault((kind, entry.pattern), Counter())[action] += 1
+    return covered

@@ -113,8 +113,8 @@ def prepare(entries: Sequence[PromptEntry], name: str, *, seed: int = SEED, pars
         embed = False
     sampled = entries
     if len(entries) > (most := measures.SAMPLE) and (parse or embed):
-        places = np.sort(np.random.default_rng(seed).choice(len(entries), most, replace=False))
-        sampled = [entries[place] for place in places]
+        indices = np.sort(np.random.default_rng(seed).choice(len(entries), most, replace=False))
+        sampled = [entries[index] for index in indices]
         notes.append(f"skeletons and neighbours: of a sample of {most} prompts (seed {seed}); the rest: of all")
     slow = " and ".join(what for what, done in (("embeddings", embed), ("parts of speech", parse)) if done)
     if slow:
@@ -168,7 +168,7 @@ def describe(prepared: Prepared, metadata: Metadata | None, *, seed: int = SEED)
         actions=whole.source,
         lengths=measures.lengths_of(entries),
         repeats=sum(number for number in texts.values() if number > 1),
-        nearest={round(place * NEAREST_STEP, 2): number for place, number in sorted(bins.items())},
+        nearest={round(index * NEAREST_STEP, 2): number for index, number in sorted(bins.items())},
         plausibility=None if metadata is None else judge(entries, metadata, whole.lemmas),
         settings=settings,
         notes=prepared.notes,
@@ -280,9 +280,9 @@ def compare(
     generator = np.random.default_rng(seed)
     measured = [_draw(taken, size, draws, generator) for taken in pieces]
     figures = {
-        figure.key: _paired(figure, *(found[figure.key] for found in measured))
+        figure.key: _paired(figure, *(values[figure.key] for values in measured))
         for figure in FIGURES
-        if all(figure.key in found for found in measured)
+        if all(figure.key in values for values in measured)
     }
     both = [describe(side, metadata, seed=seed) for side in (first, second)]
     return ListComparison(both[0], both[1], size, figures, notes)
@@ -290,13 +290,13 @@ def compare(
 
 def _draw(taken: Taken, size: int, draws: int, generator: np.random.Generator) -> dict[str, list[float]]:
     number = len(taken.entries)
-    found = defaultdict(list)
+    values = defaultdict(list)
     for _ in range(1 if size == number else draws):
-        kept = np.zeros(number, bool)
-        kept[generator.choice(number, size, replace=False)] = True
-        for key, value in measure(taken, kept).items():
-            found[key].append(value)
-    return found
+        subset = np.zeros(number, bool)
+        subset[generator.choice(number, size, replace=False)] = True
+        for key, value in measure(taken, subset).items():
+            values[key].append(value)
+    return values
 
 
 def _paired(figure: DiversityFigure, first: list[float], second: list[float]) -> Paired:

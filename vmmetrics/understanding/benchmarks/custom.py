@@ -43,29 +43,29 @@ class Custom(MultipleChoice):
         Raises:
             SetupError: There is none.
         """
-        found = [data] if data.is_file() else [path for name in _DATA["files"] for path in sorted(data.glob(name))]
-        if not found:
+        files = [data] if data.is_file() else [path for name in _DATA["files"] for path in sorted(data.glob(name))]
+        if not files:
             raise SetupError(f"{data}: no questions there; looked for {', '.join(_DATA['files'])}")
-        return found[0]
+        return files[0]
 
-    def nothing_found(self, path: Path, problems: Mapping[str, int]) -> SetupError:
+    def no_questions_error(self, path: Path, problems: Mapping[str, int]) -> SetupError:
         """Return the error for a file without a question."""
         return SetupError(f"{path}: no questions there; expected objects with id, video, text and options")
 
     def questions(self, source: QuestionFile) -> Iterable[Question]:
         """Read the lines that are questions."""
-        found: dict[str, Question] = {}
+        by_id: dict[str, Question] = {}
         for row in source.rows:
             question = read_question(row, [*source.folders, source.path.parent], source.problems)
             if question is None:
                 continue
-            if question.id in found:
+            if question.id in by_id:
                 source.problems["questions with the id of one before them, left out"] += 1
                 continue
-            found[question.id] = question
+            by_id[question.id] = question
             source.problems["hidden answers"] += question.answer is None
             source.problems["questions whose video is missing"] += question.path is None
-        return found.values()
+        return by_id.values()
 
     def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
         """Accuracy over all, over what was answered, and in each grouping that the questions have."""
@@ -101,8 +101,8 @@ def read_question(row: Any, folders: Sequence[Path | None], problems: Counter[st
         problems["lines without id, video, text or options, left out"] += 1
         return None
     letter = str(row.get("answer") or "").strip().upper()
-    place = LETTERS.find(letter) if len(letter) == 1 else -1
-    answer = place if 0 <= place < len(options) else None
+    position = LETTERS.find(letter) if len(letter) == 1 else -1
+    answer = position if 0 <= position < len(options) else None
     if answer is None and row.get("answer") not in (None, ""):
         problems["right answers that are no letter of an option"] += 1
     return Question(
@@ -143,14 +143,18 @@ def find_video(name: str, folders: Sequence[Path | None]) -> Path | None:
         name: A path, from one of the folders or from the root; or the end of one.
         folders: Where it is looked for, in turn.
     """
-    wanted = Path(name)
-    known = [folder for folder in folders if folder is not None]
-    places = [wanted] if wanted.is_absolute() else [folder / wanted for folder in known]
-    places += [folder / wanted.name for folder in known]
+    path_named = Path(name)
+    roots = [folder for folder in folders if folder is not None]
+    candidates = [path_named] if path_named.is_absolute() else [folder / path_named for folder in roots]
+    candidates += [folder / path_named.name for folder in roots]
     try:
-        files = (path for place in places for ending in _ENDINGS if (path := Path(f"{place}{ending}")).is_file())
-        found = next(files, None)
-        return found or next((place for place in places if place.is_dir() and frame_files(place)), None)
+        files = (
+            path for candidate in candidates for ending in _ENDINGS if (path := Path(f"{candidate}{ending}")).is_file()
+        )
+        match = next(files, None)
+        return match or next(
+            (candidate for candidate in candidates if candidate.is_dir() and frame_files(candidate)), None
+        )
     except (OSError, ValueError):  # no file can have such a name
         return None
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from vmmetrics.models.questions import LETTERS, Answered, Question, said_of
+from vmmetrics.models.questions import LETTERS, Answered, Question, answer_text
 from vmmetrics.understanding.benchmarks import data_file
 from vmmetrics.understanding.benchmarks.files import count, favor, listed
 from vmmetrics.understanding.harness.benchmark import Figure, Scored, Scoring
@@ -28,9 +28,9 @@ def upstream_judge(correct: str, options: Sequence[str], output: str) -> bool:
     The right option's text must occur in it, in any case, and no other option's that contains it; which options contain
     it is found with case. Nothing else counts against an answer.
     """
-    said = output.lower()
+    lowered = output.lower()
     longer = [option for option in options if option != correct and correct in option]
-    return correct.lower() in said and not any(option.lower() in said for option in longer)
+    return correct.lower() in lowered and not any(option.lower() in lowered for option in longer)
 
 
 _FILE: Final = data_file("favor")
@@ -67,9 +67,9 @@ class FavorMcq(MultipleChoice):
         """Judge an answer; one that is missing or not understood is wrong."""
         if protocol != "upstream":
             return score_choice(question, answered)
-        said, correct = said_of(answered), question.reference.get("correct_answer")
-        right = correct is not None and upstream_judge(correct, question.options, said)
-        return Scored(question.id, None if correct is None else float(right), answered=bool(said.strip()))
+        text, correct = answer_text(answered), question.reference.get("correct_answer")
+        right = correct is not None and upstream_judge(correct, question.options, text)
+        return Scored(question.id, None if correct is None else float(right), answered=bool(text.strip()))
 
     def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
         """Accuracy over all, by perspective, by task, and by task within each perspective."""
@@ -90,9 +90,9 @@ def _question(
     correct = item.get("correct_answer")
     answer = None
     for plain in (str, lambda text: " ".join(str(text).lower().split()).rstrip(" .,;!?")):
-        places = [place for place, option in enumerate(options) if plain(option) == plain(correct)]
-        if answer is None and correct is not None and len(places) == 1:
-            answer = places[0]
+        indices = [index for index, option in enumerate(options) if plain(option) == plain(correct)]
+        if answer is None and correct is not None and len(indices) == 1:
+            answer = indices[0]
     checks = {
         f"questions with other than {_DATA['options']} options": len(options) != _DATA["options"],
         "questions of no known task": task not in _DATA["tasks"],
@@ -115,12 +115,12 @@ def _released_figures(questions: Sequence[Question], scored: Sequence[Scored]) -
         for name in ("all", *question.groups["task"]):
             right[name] += entry.value == 1
             asked[name] += 1
-    found = []
+    figures = []
     for name, fixed in _DATA["released"].items():
         percent = round(right[name] / fixed * 100, 2)
         note = "" if asked[name] == fixed else f"out of {fixed} as the released script has it; {asked[name]} were asked"
-        found.append(Figure("all" if name == "all" else "task", name, "accuracy", percent / 100, n=fixed, note=note))
-    return found
+        figures.append(Figure("all" if name == "all" else "task", name, "accuracy", percent / 100, n=fixed, note=note))
+    return figures
 
 
 BENCHMARK: Final = FavorMcq()

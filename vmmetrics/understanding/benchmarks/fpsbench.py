@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from vmmetrics.errors import SetupError
-from vmmetrics.models.questions import LETTERS, NOT_RECORDED, Answered, Question, said_of
+from vmmetrics.models.questions import LETTERS, NOT_RECORDED, Answered, Question, answer_text
 from vmmetrics.understanding.benchmarks import data_file
 from vmmetrics.understanding.benchmarks.files.fpsbench import DATA, NONE, cache_folder, each_question
 from vmmetrics.understanding.harness.benchmark import Figure, Scored, Scoring
@@ -47,11 +47,11 @@ def released_letter(text: str, letters: Sequence[str]) -> str | None:
     >>> released_letter("A man", "ABCD"), released_letter("It is B", "ABCD"), released_letter("Apple", "ABCD")
     ('A', 'B', None)
     """
-    said = text.strip()
-    for found in (_LEADING.match(said), _NAMED.search(said)):
-        if found and found[1].upper() in letters:
-            return found[1].upper()
-    return next((letter for letter in _ALONE.findall(said) if letter in letters), None)
+    stripped = text.strip()
+    for match in (_LEADING.match(stripped), _NAMED.search(stripped)):
+        if match and match[1].upper() in letters:
+            return match[1].upper()
+    return next((letter for letter in _ALONE.findall(stripped) if letter in letters), None)
 
 
 def min_fps_group(rate: Any) -> str:
@@ -85,29 +85,29 @@ def released_figures(questions: Sequence[Question], scored: Sequence[Scored]) ->
         questions: The questions.
         scored: What each got under ``protocol="upstream"``: ``detail["given"]`` tells whether there is an answer.
     """
-    given = [(q, s) for q, s in zip(questions, scored, strict=True) if s.detail.get("given")]
-    counted = [(q, s.value) for q, s in given if s.value is not None]
+    predicted = [(q, s) for q, s in zip(questions, scored, strict=True) if s.detail.get("given")]
+    counted = [(q, s.value) for q, s in predicted if s.value is not None]
     values = [value for _, value in counted]
     low, high = interval(values) or (None, None)
-    silent = sum(not s.answered for _, s in given)
+    silent = sum(not s.answered for _, s in predicted)
     mean = sum(values) / len(values) if values else 0.0
-    share = len(counted) / len(given) if given else None
+    share = len(counted) / len(predicted) if predicted else None
     note = "over answers that were understood; the interval draws questions, not videos"
-    found = [
+    figures = [
         # "5-way", whatever options there are
         Figure("all", "all", "accuracy", mean, low, high, len(values), answered=share, chance=0.2, note=note),
-        Figure("all", "all", "no_answer_rate", silent / len(given) if given else 0.0, n=len(given)),
+        Figure("all", "all", "no_answer_rate", silent / len(predicted) if predicted else 0.0, n=len(predicted)),
     ]
     for group in ("category", "domain", "subdomain", "minFPS", "clip duration"):
         of_group: dict[str, list[float]] = {}
         for question, value in counted:
             named = min_fps_group(question.reference["min_fps"]) if group == "minFPS" else question.groups[group][0]
             of_group.setdefault(named, []).append(value)
-        found += [
+        figures += [
             Figure(group, name, "accuracy", sum(of_group[name]) / len(of_group[name]), n=len(of_group[name]))
             for name in sorted(of_group)
         ]
-    return found
+    return figures
 
 
 Setting = Literal["native", "certificate", "slowed"]
@@ -189,9 +189,9 @@ class FpsBench(MultipleChoice):
         """Accuracy over all and over what was answered; by category, minFPS, domain and length of the clip."""
         if protocol == "upstream":
             return released_figures(questions, scored)
-        found = super().figures(questions, scored, protocol)
+        rows = super().figures(questions, scored, protocol)
         note = _note_on_chance(questions)
-        return [replace(f, note="; ".join(filter(None, (f.note, note)))) if f.group == "all" else f for f in found]
+        return [replace(f, note="; ".join(filter(None, (f.note, note)))) if f.group == "all" else f for f in rows]
 
     def read_answers(self, path: Path, protocol: Scoring = "vmmetrics") -> dict[str, Answered]:
         """Answers in the released form: lines {id, prediction?, raw_response?}; of an id that comes again the last.
@@ -201,13 +201,15 @@ class FpsBench(MultipleChoice):
         Raises:
             SetupError: It cannot be read.
         """
-        found = {}
+        answers = {}
         for row in read_rows(path):
             if not isinstance(row, Mapping) or not row.get("id"):
                 raise SetupError(f"{path}: expected lines with id, and prediction or raw_response")
-            given, key = row.get("prediction"), str(row["id"])
-            found[key] = Answered(key, str(row.get("raw_response") or "") if given is None else _predicted(str(given)))
-        return found
+            prediction, key = row.get("prediction"), str(row["id"])
+            answers[key] = Answered(
+                key, str(row.get("raw_response") or "") if prediction is None else _predicted(str(prediction))
+            )
+        return answers
 
     def submission(
         self, questions: Sequence[Question], answers: Mapping[str, Answered], protocol: Scoring = "vmmetrics"
@@ -222,10 +224,10 @@ class FpsBench(MultipleChoice):
         for question in questions:
             answered = answers.get(question.id)
             one = self.score_one(question, answered, protocol)
-            said = said_of(answered)
-            silent = None if said.strip() else _SILENT
+            text = answer_text(answered)
+            silent = None if text.strip() else _SILENT
             letter = silent if one.chosen is None else question.reference["letters"][one.chosen]
-            lines.append(json.dumps({"id": question.id, "prediction": letter, "raw_response": said}) + "\n")
+            lines.append(json.dumps({"id": question.id, "prediction": letter, "raw_response": text}) + "\n")
         return "".join(lines)
 
 
@@ -238,10 +240,10 @@ def _predicted(letter: str) -> str:
 def _score_as_released(question: Question, answered: Answered | None) -> Scored:
     if answered is None or answered.error == NOT_RECORDED:
         return Scored(question.id, None, answered=False, detail={"given": False})
-    said, letters = said_of(answered), question.reference["letters"]
-    letter = released_letter(said, letters)
+    text, letters = answer_text(answered), question.reference["letters"]
+    letter = released_letter(text, letters)
     if letter is None:
-        return Scored(question.id, None, answered=said == _NO_OPTION, detail={"given": True})
+        return Scored(question.id, None, answered=text == _NO_OPTION, detail={"given": True})
     right = question.reference["answer"]
     value = None if right is None else float(letter == right)
     return Scored(question.id, value, letters.index(letter), detail={"given": True})

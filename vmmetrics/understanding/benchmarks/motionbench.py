@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from vmmetrics.errors import SetupError
-from vmmetrics.models.questions import LETTERS, Answered, Question, said_of
+from vmmetrics.models.questions import LETTERS, Answered, Question, answer_text
 from vmmetrics.understanding.benchmarks.files.motionbench import DATA, HIDDEN, each_question, source_names
 from vmmetrics.understanding.harness.benchmark import Figure, Scored, Scoring
 from vmmetrics.understanding.harness.choices import MultipleChoice, QuestionFile, chosen_option, score_choice
@@ -38,10 +38,10 @@ def polish(text: str) -> str:
     >>> [polish(text) for text in ("(A) x", "The answer is B", "Answer: (C)", "b", ")A")]
     ['A', 'T', 'C', 'b', '']
     """
-    said = text.strip().partition(")")[0]
-    if "(" in said:
-        said = said.split("(")[1].strip()
-    return said.split(" ")[0][:1]
+    letter = text.strip().partition(")")[0]
+    if "(" in letter:
+        letter = letter.split("(")[1].strip()
+    return letter.split(" ")[0][:1]
 
 
 def merge(old: str | None, text: str) -> str:
@@ -76,10 +76,10 @@ class MotionBench(MultipleChoice):
         """Compare letters; a question without an answer has 0, one with a hidden key None."""
         if protocol != "upstream":
             return score_choice(question, answered)
-        there, known = answered is not None and answered.error is None, question.reference["answer"] != HIDDEN
-        letter = polish(said_of(answered))
+        there, has_key = answered is not None and answered.error is None, question.reference["answer"] != HIDDEN
+        letter = polish(answer_text(answered))
         chosen = LETTERS.index(letter) if letter and letter in LETTERS[: len(question.options)] else None
-        value = float(there and letter == question.reference["answer"]) if known else None
+        value = float(there and letter == question.reference["answer"]) if has_key else None
         return Scored(question.id, value, chosen, there, detail={"letter": letter} if there else {})
 
     def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
@@ -89,8 +89,8 @@ class MotionBench(MultipleChoice):
         first, *others = super().figures(questions, scored, protocol)
         density = annotation_density(questions)
         if density is not None:
-            said = f"annotation density {density:.1f} characters of question per second of video"
-            first = replace(first, note="; ".join(filter(None, (first.note, f"{said} (paper: {DATA['density']})"))))
+            remark = f"annotation density {density:.1f} characters of question per second of video"
+            first = replace(first, note="; ".join(filter(None, (first.note, f"{remark} (paper: {DATA['density']})"))))
         return [first, *others]
 
     def read_answers(self, path: Path, protocol: Scoring = "vmmetrics") -> dict[str, Answered]:
@@ -102,16 +102,16 @@ class MotionBench(MultipleChoice):
         Raises:
             SetupError: It cannot be read.
         """
-        found: dict[str, str] = {}
-        for uid, said in chain.from_iterable(_letters(row, path).items() for row in read_rows(path)):
-            text = said if isinstance(said, str) else ""
+        letters: dict[str, str] = {}
+        for uid, value in chain.from_iterable(_letters(row, path).items() for row in read_rows(path)):
+            text = value if isinstance(value, str) else ""
             if protocol == "upstream":
                 # the script that counts compares what a finished file has, without making it a letter first
                 done = path.suffix != ".jsonl"
-                found[uid] = (text if polish(text) == text else "") if done else merge(found.get(uid), text)
-            elif uid not in found or chosen_option(text, _ANY_OPTIONS) is not None:
-                found[uid] = text
-        return {uid: Answered(uid, text) for uid, text in found.items()}
+                letters[uid] = (text if polish(text) == text else "") if done else merge(letters.get(uid), text)
+            elif uid not in letters or chosen_option(text, _ANY_OPTIONS) is not None:
+                letters[uid] = text
+        return {uid: Answered(uid, text) for uid, text in letters.items()}
 
     def submission(
         self, questions: Sequence[Question], answers: Mapping[str, Answered], protocol: Scoring = "vmmetrics"
@@ -119,7 +119,7 @@ class MotionBench(MultipleChoice):
         """What the leaderboard takes: one JSON object, letter by uid; empty where no answer was understood."""
         letters = {}
         for question in questions:
-            text = said_of(answers.get(question.id))
+            text = answer_text(answers.get(question.id))
             chosen = None if protocol == "upstream" else chosen_option(text, question.options)
             letters[question.id] = polish(text) if protocol == "upstream" else "" if chosen is None else LETTERS[chosen]
         return json.dumps(letters, indent=2) + "\n"
@@ -146,7 +146,7 @@ def released_figures(questions: Sequence[Question], scored: Sequence[Scored]) ->
         scored: What each got under ``protocol="upstream"``.
     """
     right: Counter[str] = Counter()  # by task
-    known: Counter[str] = Counter()
+    keyed: Counter[str] = Counter()
     in_record: Counter[object] = Counter()
     several = 0
     for question, entry in zip(questions, scored, strict=True):
@@ -154,25 +154,25 @@ def released_figures(questions: Sequence[Question], scored: Sequence[Scored]) ->
             in_record[question.reference["record"]] += 1
             if question.reference["answer"] != HIDDEN:
                 several += in_record[question.reference["record"]] > 1
-                known[question.groups["task"][0]] += 1
+                keyed[question.groups["task"][0]] += 1
                 right[question.groups["task"][0]] += entry.value == 1
     answered, correct = in_record.total(), right.total()
-    total = len(questions) - answered + known.total()
+    total = len(questions) - answered + keyed.total()
     stops = [f"a record has several answered questions ({several} beyond the first)"] if several else []
     if not answered or not total:
         stops.append("every answer is to a hidden key" if answered else "nothing is answered")
     note = "; ".join(f"the released script stops: {reason}" for reason in stops)
     hidden = "of all answers, those to hidden keys among them, which cannot be right"
-    tasks = [task for task in dict.fromkeys((*DATA["tasks"], *known)) if known[task]]
+    tasks = [task for task in dict.fromkeys((*DATA["tasks"], *keyed)) if keyed[task]]
     return [
         Figure("all", "all", "accuracy", correct / total if total else None, n=total, note=note),
         Figure("all", "all", "answered_accuracy", correct / answered if answered else None, n=answered, note=hidden),
-        *(Figure("task", task, "accuracy", right[task] / known[task], n=known[task]) for task in tasks),
+        *(Figure("task", task, "accuracy", right[task] / keyed[task], n=keyed[task]) for task in tasks),
     ]
 
 
 def _letters(row: Any, path: Path) -> Mapping[str, Any]:
-    if not isinstance(row, Mapping) or any(isinstance(said, dict | list) for said in row.values()):
+    if not isinstance(row, Mapping) or any(isinstance(value, dict | list) for value in row.values()):
         raise SetupError(f"{path}: expected objects of letters or texts by uid")
     return row
 

@@ -53,9 +53,9 @@ class Synthetic(MultipleChoice):
         Raises:
             SetupError: One is of something else, or of another version.
         """
-        found = [_question(row, source.folders[0], source.path) for row in source.rows]
-        source.problems["questions whose video is missing"] = sum(question.path is None for question in found)
-        return found
+        questions = [_question(row, source.folders[0], source.path) for row in source.rows]
+        source.problems["questions whose video is missing"] = sum(question.path is None for question in questions)
+        return questions
 
     def score_one(self, question: Question, answered: Answered | None, protocol: Scoring) -> Scored:
         """Judge an answer; one that is missing or not understood is wrong."""
@@ -69,13 +69,13 @@ class Synthetic(MultipleChoice):
 
     def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
         """Accuracy over all, by task, by minFPS; and by whether the frames shown were as many as the answer takes."""
-        found = super().figures(questions, scored, protocol)
+        rows = super().figures(questions, scored, protocol)
         for name in (_DATA["enough"], _DATA["short"]):
             pairs = [(q, s) for q, s in zip(questions, scored, strict=True) if s.detail.get("shown") == name]
             if pairs:
                 asked, got = [q for q, _ in pairs], [s for _, s in pairs]
-                found.append(figure(asked, got, group="shown", name=name, chance=chance_of(asked)))
-        return found
+                rows.append(figure(asked, got, group="shown", name=name, chance=chance_of(asked)))
+        return rows
 
 
 def _question(row: Any, folder: Path, source: Path) -> Question:

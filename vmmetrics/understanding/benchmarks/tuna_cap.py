@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from vmmetrics.errors import SetupError
-from vmmetrics.models.questions import Answered, EntriesByQuestion, LoadedBenchmark, Question, said_of
+from vmmetrics.models.questions import Answered, EntriesByQuestion, LoadedBenchmark, Question, answer_text
 from vmmetrics.understanding.benchmarks.files import Row, text_of
 from vmmetrics.understanding.benchmarks.files import tuna as files
 from vmmetrics.understanding.benchmarks.tuna import judging, scoring
@@ -67,16 +67,16 @@ def outcome(question: Question, judged: Judged | None) -> Scored:
     mended = dict(judged.mended)
     if unread:
         mended["elements without a label that can be read: lacking"] = unread
-    found = _matches(judged.record, len(events), mended)
+    matches = _matches(judged.record, len(events), mended)
     parts = {}
-    if found:
-        kept = scoring.in_order(found)
-        back = sum(pair != given for pair, given in zip(kept, found, strict=True))
+    if matches:
+        ordered = scoring.in_order(matches)
+        back = sum(pair != row for pair, row in zip(ordered, matches, strict=True))
         if back:
             mended["matches against the order of time, taken back"] = back
-        matched = {reference for _, reference in kept}
-        labels = [given if place in matched else [LACK] * len(given) for place, given in enumerate(labels, 1)]
-        parts[HALLUCINATION] = sum(reference is None for _, reference in kept) / len(kept)
+        matched = {reference for _, reference in ordered}
+        labels = [row if index in matched else [LACK] * len(row) for index, row in enumerate(labels, 1)]
+        parts[HALLUCINATION] = sum(reference is None for _, reference in ordered) / len(ordered)
     parts |= scoring.scores(events, labels)
     if "f1" not in parts:
         return unscored(question, "no annotated element has a weight")
@@ -91,7 +91,7 @@ def released_outcome(question: Question, judged: Judged) -> Scored:
     parts = scoring.released_scores(question.reference["events"], relationship)
     if parts is None:
         return unscored(question, judged.why or "the judgement is not of the annotated events")
-    detail = {"relationship": relationship, "place": judged.place}
+    detail = {"relationship": relationship, "place": judged.position}
     return Scored(question.id, parts.get("f1"), parts=parts, detail=detail)
 
 
@@ -104,14 +104,14 @@ def _matches(record: Mapping[str, Any], references: int, mended: dict[str, int])
     if not isinstance(candidates, list) or not isinstance(pairs, list):
         return []
     read = [tuple(map(_number, pair)) for pair in pairs if isinstance(pair, list) and len(pair) == 2]
-    known = [(candidate, reference) for candidate, reference in read if candidate is not None]
-    if len(known) < len(pairs):
-        mended["matches that cannot be read"] = len(pairs) - len(known)
-    found: dict[int, int | None] = {}
-    for candidate, reference in known:
+    readable = [(candidate, reference) for candidate, reference in read if candidate is not None]
+    if len(readable) < len(pairs):
+        mended["matches that cannot be read"] = len(pairs) - len(readable)
+    by_number: dict[int, int | None] = {}
+    for candidate, reference in readable:
         inside = reference is not None and 1 <= reference <= references
-        found.setdefault(candidate, reference if inside else None)
-    return [(number, found.get(number)) for number in range(1, len(candidates) + 1)] if known else []
+        by_number.setdefault(candidate, reference if inside else None)
+    return [(number, by_number.get(number)) for number in range(1, len(candidates) + 1)] if readable else []
 
 
 def _number(value: object) -> int | None:
@@ -150,8 +150,8 @@ class TunaCap(Benchmark):
         pairs = pairs or [({}, annotation) for annotation in annotations]
         paths = files.videos_in(videos or folder)
         questions: dict[str, Question] = {}
-        for place, (row, annotation) in enumerate(pairs):
-            question = _question(place, row, annotation or {}, paths, problems)
+        for index, (row, annotation) in enumerate(pairs):
+            question = _question(index, row, annotation or {}, paths, problems)
             problems["captions with the key of one before them, left out"] += question.id in questions
             questions.setdefault(question.id, question)
         source = {str(file): sha256_of(file) for file in [*table, *([path] if path else [])]}
@@ -195,16 +195,16 @@ class TunaCap(Benchmark):
         # as released a recorded judgement counts whatever was said
         captions = _captions(questions, answers, empty=released and isinstance(judge, judging.RecordedJudge))
         judged = {caption.question.id: made for caption, made in judge.judged(captions)}
-        found = []
+        outcomes = []
         for question in questions:
             made = judged.get(question.id)
             if not caption_events(question):
-                found.append(unscored(question, "there is no annotation"))
+                outcomes.append(unscored(question, "there is no annotation"))
             elif released:
-                found.append(released_outcome(question, made or Judged(None, "there is no caption")))
+                outcomes.append(released_outcome(question, made or Judged(None, "there is no caption")))
             else:
-                found.append(outcome(question, made))
-        return found
+                outcomes.append(outcome(question, made))
+        return outcomes
 
     def judge_estimate(
         self, questions: Sequence[Question], answers: Mapping[str, Answered], judge: Client
@@ -226,7 +226,7 @@ def _rows(path: Path, problems: Counter[str]) -> list[Row]:
         SetupError: It cannot be read, or has no video.
     """
     values = enumerate(read_rows(path, problems))
-    read: list[Row] = [{"index": place} | value for place, value in values if isinstance(value, dict)]
+    read: list[Row] = [{"index": index} | value for index, value in values if isinstance(value, dict)]
     rows = [row for row in read if files.video_of(row)]
     if len(rows) < len(read):
         problems["rows without a video, left out"] += len(read) - len(rows)
@@ -249,7 +249,7 @@ def _annotations(paths: Sequence[Path]) -> tuple[Path | None, list[Row]]:
     return None, []
 
 
-def _question(place: int, row: Row, annotation: Row, paths: Mapping[str, Path], problems: Counter[str]) -> Question:
+def _question(position: int, row: Row, annotation: Row, paths: Mapping[str, Path], problems: Counter[str]) -> Question:
     both = {**row, **{name: value for name, value in annotation.items() if value not in (None, "")}}
     video = files.video_of(row) or files.video_of(annotation) or text_of(annotation.get("index"))
     problems["captions whose video is missing"] += video not in paths
@@ -257,9 +257,9 @@ def _question(place: int, row: Row, annotation: Row, paths: Mapping[str, Path], 
     problems["captions without annotated events: not scored"] += not events_of(annotated, problems)
     characteristics = files.characteristics_of(both.get("visual_characteristic"), problems)
     domain = text_of(both.get("domain"))
-    also = [text_of(row.get("index")), video, files.number_of(row, place)] if row else [video]
+    also = [text_of(row.get("index")), video, files.number_of(row, position)] if row else [video]
     return Question(
-        text_of(both.get("index")) or str(place),
+        text_of(both.get("index")) or str(position),
         video,
         text_of(row.get("question")) or _CAP["asked"].strip(),
         groups={"characteristic": characteristics, "domain": (domain,) if domain else ()},
@@ -272,8 +272,8 @@ def _captions(
     questions: Sequence[Question], answers: Mapping[str, Answered], empty: bool = False
 ) -> list[judging.Caption]:
     """Captions of videos with annotated events; those without a word only if asked for."""
-    said = EntriesByQuestion(answers, questions)
-    texts = {question.id: said_of(said.of(question)).strip() for question in questions}
+    entries = EntriesByQuestion(answers, questions)
+    texts = {question.id: answer_text(entries.of(question)).strip() for question in questions}
     return [
         judging.Caption(question, texts[question.id], events)
         for question in questions
@@ -283,36 +283,36 @@ def _captions(
 
 def _figures(questions: Sequence[Question], scored: Sequence[Scored]) -> list[Figure]:
     note = _without_judgement(scored)
-    found = [figure(questions, scored, name, part(name), note=note) for name in MEASURES]
+    rows = [figure(questions, scored, name, part(name), note=note) for name in MEASURES]
     judged = [one if one.answered else replace(one, parts={}) for one in scored]
-    found += [figure(questions, judged, f"answered_{name}", part(name)) for name in MEASURES]
-    found.append(figure(questions, scored, HALLUCINATION, part(HALLUCINATION), note="of captions that were judged"))
+    rows += [figure(questions, judged, f"answered_{name}", part(name)) for name in MEASURES]
+    rows.append(figure(questions, scored, HALLUCINATION, part(HALLUCINATION), note="of captions that were judged"))
     for kind in TYPES:
-        found += [figure(questions, scored, name, part(f"{kind} {name}"), "element type", kind) for name in MEASURES]
+        rows += [figure(questions, scored, name, part(f"{kind} {name}"), "element type", kind) for name in MEASURES]
     groups = grouped(questions, "characteristic")
     within = {name: _chosen(questions, scored, groups.get(name, ())) for name in _CHARACTERISTICS}
     for name, chosen in within.items():
-        found += [figure(*chosen, measure, part(measure), *_named(name, "")) for measure in MEASURES]
-    for name, places in grouped(questions, "domain").items():
-        found.append(figure(*_chosen(questions, scored, places), "f1", part("f1"), "domain", name))
+        rows += [figure(*chosen, measure, part(measure), *_named(name, "")) for measure in MEASURES]
+    for name, indices in grouped(questions, "domain").items():
+        rows.append(figure(*_chosen(questions, scored, indices), "f1", part("f1"), "domain", name))
     for name, kind in product(_CHARACTERISTICS, TYPES):
-        found.append(figure(*within[name], "f1", part(f"{kind} f1"), *_named(name, kind)))
-    return [one for one in found if one.n or one.group == ALL]
+        rows.append(figure(*within[name], "f1", part(f"{kind} f1"), *_named(name, kind)))
+    return [one for one in rows if one.n or one.group == ALL]
 
 
 def _without_judgement(scored: Sequence[Scored]) -> str:
     """How many captions have no judgement, and why; what is wrong with answers differs, so only the first are told."""
     why = Counter((one.value is None, str(one.detail["why"])) for one in scored if not one.answered)
-    known = why.most_common(5)
-    told = [f"{count} {'left out' if out else 'with 0'}: {reason}" for (out, reason), count in known]
-    others = why.total() - sum(count for _, count in known)
-    return "; ".join([*told, f"{others} for other reasons, in scores.jsonl"] if others else told)
+    common = why.most_common(5)
+    parts = [f"{count} {'left out' if out else 'with 0'}: {reason}" for (out, reason), count in common]
+    others = why.total() - sum(count for _, count in common)
+    return "; ".join([*parts, f"{others} for other reasons, in scores.jsonl"] if others else parts)
 
 
 def _chosen(
-    questions: Sequence[Question], scored: Sequence[Scored], places: Sequence[int]
+    questions: Sequence[Question], scored: Sequence[Scored], indices: Sequence[int]
 ) -> tuple[list[Question], list[Scored]]:
-    return [questions[place] for place in places], [scored[place] for place in places]
+    return [questions[index] for index in indices], [scored[index] for index in indices]
 
 
 def _released_figures(questions: Sequence[Question], scored: Sequence[Scored]) -> list[Figure]:
@@ -322,15 +322,15 @@ def _released_figures(questions: Sequence[Question], scored: Sequence[Scored]) -
     """
     groups = {ALL: range(len(questions))} | grouped(questions, "characteristic")
     note = _without_judgement(scored)
-    found = []
+    figures = []
     for name, kind, measure in product((ALL, *_CHARACTERISTICS), ("", *TYPES), MEASURES):
         key = f"{kind} {measure}" if kind else measure
-        got = [scored[place] for place in groups.get(name, ()) if key in scored[place].parts]
+        got = [scored[index] for index in groups.get(name, ()) if key in scored[index].parts]
         values = [one.parts[key] for one in sorted(got, key=lambda one: one.detail["place"])]
         mean = round(sum(values) / len(values), 3) if values else None
-        told = note if (name, kind) == (ALL, "") else ""
-        found.append(Figure(*_named(name, kind), measure, mean, n=len(values), clusters=len(values), note=told))
-    return found
+        remark = note if (name, kind) == (ALL, "") else ""
+        figures.append(Figure(*_named(name, kind), measure, mean, n=len(values), clusters=len(values), note=remark))
+    return figures
 
 
 def _named(characteristic: str, kind: str) -> tuple[str, str]:

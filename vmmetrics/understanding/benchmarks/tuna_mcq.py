@@ -17,7 +17,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
-from vmmetrics.models.questions import LETTERS, Answered, EntriesByQuestion, Question, said_of
+from vmmetrics.models.questions import LETTERS, Answered, EntriesByQuestion, Question, answer_text
 from vmmetrics.understanding.benchmarks.files import count, listed, text_of, tuna
 from vmmetrics.understanding.harness.benchmark import Figure, Scored, Scoring
 from vmmetrics.understanding.harness.choices import MultipleChoice, QuestionFile, score_choice
@@ -59,8 +59,8 @@ def upstream_letter(prediction: str, question: str) -> str:
     left = prediction.strip()
     for prefix in RELEASED_PREFIXES:
         left = left.replace(prefix, "")
-    found = re.search("[ABCD]", left)
-    return found[0] if found else _by_text(prediction, question)
+    match = re.search("[ABCD]", left)
+    return match[0] if match else _by_text(prediction, question)
 
 
 def _by_text(prediction: str, question: str) -> str:
@@ -108,14 +108,14 @@ class TunaMcq(MultipleChoice):
         """Read the released Parquet file, the table made from it, or its JSON twin."""
         files = tuna.videos_in(source.folders[0])
         questions: dict[str, Question] = {}
-        for place, row in enumerate(source.rows):
-            found = _question(place, row, files, source.problems) if isinstance(row, Mapping) else None
-            if found is None:
+        for position, row in enumerate(source.rows):
+            question = _question(position, row, files, source.problems) if isinstance(row, Mapping) else None
+            if question is None:
                 source.problems["rows without a video, a question or options, left out"] += 1
-            elif found.id in questions:
+            elif question.id in questions:
                 source.problems["questions with the key of one before them, left out"] += 1
             else:
-                questions[found.id] = found
+                questions[question.id] = question
         return questions.values()
 
     def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:
@@ -134,18 +134,18 @@ class TunaMcq(MultipleChoice):
         self, questions: Sequence[Question], answers: Mapping[str, Answered], protocol: Scoring, judge: Any = None
     ) -> list[Scored]:
         """Judge each answer, by whichever of its names the file has for its question."""
-        said = EntriesByQuestion(answers, questions)
-        by_id = {question.id: found for question in questions if (found := said.of(question)) is not None}
+        entries = EntriesByQuestion(answers, questions)
+        by_id = {question.id: answered for question in questions if (answered := entries.of(question)) is not None}
         return super().score(questions, by_id, protocol, judge)
 
     def score_one(self, question: Question, answered: Answered | None, protocol: Scoring) -> Scored:
         """Judge an answer; one that is missing or not understood is wrong. A hidden letter equals none (upstream)."""
         if protocol != "upstream":
             return score_choice(question, answered)
-        said = said_of(answered)
-        letter = upstream_letter(said or "nan", question.reference["question"])
+        text = answer_text(answered)
+        letter = upstream_letter(text or "nan", question.reference["question"])
         chosen = LETTERS.index(letter) if letter in LETTERS[: len(question.options)] else None
-        return Scored(question.id, float(letter == question.reference["answer"]), chosen, bool(said.strip()))
+        return Scored(question.id, float(letter == question.reference["answer"]), chosen, bool(text.strip()))
 
     def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
         """Accuracy over all, by skill, task and visual characteristic, by skill and task within a characteristic."""
@@ -158,13 +158,15 @@ class TunaMcq(MultipleChoice):
         return [replace(f, value=value, low=None, high=None, note="", error=None) for f, value in rounded]
 
 
-def _question(place: int, row: Mapping[str, Any], files: Mapping[str, Path], problems: Counter[str]) -> Question | None:
+def _question(
+    position: int, row: Mapping[str, Any], files: Mapping[str, Path], problems: Counter[str]
+) -> Question | None:
     options = tuple(str(option).strip() for option in listed(row.get("candidates")))
     text, video = text_of(row.get("question")), tuna.video_of(row)
     if not text or not video or not 2 <= len(options) <= len(LETTERS):
         return None
     right = text_of(row.get("answer"))
-    task, skill = tuna.known_name(row.get("task"), list(_TASKS)), tuna.known_name(row.get("skill"), _SKILLS)
+    task, skill = tuna.matching_name(row.get("task"), list(_TASKS)), tuna.matching_name(row.get("skill"), _SKILLS)
     answer = _answer_index(right, options)
     checks = {
         f"questions with other than {_MCQ['options']} options": len(options) != _MCQ["options"],
@@ -176,8 +178,8 @@ def _question(place: int, row: Mapping[str, Any], files: Mapping[str, Path], pro
     }
     count(problems, checks)
     skill = skill if task is None else _TASKS[task]
-    reference = {"answer": right, "question": str(row["question"]), "also": (tuna.number_of(row, place),)}
-    key = text_of(row.get("index")) or str(place)
+    reference = {"answer": right, "question": str(row["question"]), "also": (tuna.number_of(row, position),)}
+    key = text_of(row.get("index")) or str(position)
     characteristics = tuna.characteristics_of(row.get("visual_characteristic"), problems)
     groups: dict[str, tuple[str, ...]] = {"skill": (skill or "?",), "task": (task or "?",)}
     groups["characteristic"] = characteristics
@@ -191,8 +193,8 @@ def _answer_index(text: str, options: Sequence[str]) -> int | None:
     letter = _LETTER.match(text)
     if letter and letter[1].upper() in LETTERS[: len(options)]:
         return LETTERS.index(letter[1].upper())
-    places = [place for place, option in enumerate(options) if text and option == text]
-    return places[0] if len(places) == 1 else None
+    indices = [index for index, option in enumerate(options) if text and option == text]
+    return indices[0] if len(indices) == 1 else None
 
 
 BENCHMARK: Final = TunaMcq()

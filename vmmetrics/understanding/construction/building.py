@@ -120,16 +120,16 @@ class BuildFolder(SoleFolder):
         accepted = [question for outcome in outcomes for question in outcome.accepted]
         passed, repeated = first_of_each(accepted) if makes else (accepted, [])
         judged = dict(decisions or {})
-        kept, dropped, undecided = [], [], 0
+        survivors, dropped, undecided = [], [], 0
         for question in passed:  # what nobody decided upon stays
             own = judged.pop(key_of(question), [])
             reasons = tuple(filter(None, own))
             if reasons:
                 dropped.append(RejectedQuestion(question, "review", reasons))
             else:
-                kept.append(question)
+                survivors.append(question)
                 undecided += not own
-        questions = balanced(kept, seed) if makes else kept
+        questions = balanced(survivors, seed) if makes else survivors
         rejected = [*(rejection for outcome in outcomes for rejection in outcome.rejected), *repeated, *dropped]
         statuses = dict(Counter(outcome.status for outcome in outcomes))
         todo = len(units) - len(outcomes)
@@ -148,15 +148,15 @@ class BuildFolder(SoleFolder):
 def first_of_each(questions: Sequence[Question]) -> tuple[list[Question], list[RejectedQuestion]]:
     """Those that are not the same question about the same video as one before, and those that are."""
     seen: dict[tuple[str, ...], str] = {}
-    kept, repeated = [], []
+    unique, repeated = [], []
     for question in questions:
-        said = (question.text, question.options[question.answer or 0])
-        first = seen.setdefault((question.video, *(" ".join(text.lower().split()) for text in said)), question.id)
+        content = (question.text, question.options[question.answer or 0])
+        first = seen.setdefault((question.video, *(" ".join(text.lower().split()) for text in content)), question.id)
         if first == question.id:
-            kept.append(question)
+            unique.append(question)
         else:
             repeated.append(RejectedQuestion(question, "repeat", (f"the same question and answer as {first}",)))
-    return kept, repeated
+    return unique, repeated
 
 
 def _summary(questions: Sequence[Question], rejected: Sequence[RejectedQuestion], units: dict[str, int]) -> Line:
@@ -200,8 +200,8 @@ _FILLED = ("decision", "note", "reviewer")
 def key_of(question: Question) -> str:
     """What a decision is about: a hash of id, video, text, options whatever their order, and right option."""
     right = None if question.answer is None else question.options[question.answer]
-    told = json.dumps([question.id, question.video, question.text, sorted(question.options), right], ensure_ascii=True)
-    return hashlib.sha256(told.encode()).hexdigest()[:16]
+    text = json.dumps([question.id, question.video, question.text, sorted(question.options), right], ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def review_lines(questions: Iterable[Question], path: Path) -> list[Line]:
@@ -240,7 +240,7 @@ def read_decisions(paths: Iterable[Path]) -> dict[str, list[str]]:
     Raises:
         SetupError: A file cannot be read, or a line decides something else than to keep or to drop.
     """
-    found: dict[str, list[str]] = {}
+    decisions: dict[str, list[str]] = {}
     for path in paths:
         for number, row in enumerate(read_rows(path), start=1):
             if not isinstance(row, Mapping) or not row.get("key"):
@@ -250,5 +250,5 @@ def read_decisions(paths: Iterable[Path]) -> dict[str, list[str]]:
                 raise SetupError(f"{path}: entry {number}: expected {KEEP} or {DROP} but got {decision.lower()!r}")
             why = " ".join(f"{reviewer or 'a reviewer'}: {note or 'dropped'}".split())
             if decision:
-                found.setdefault(str(row["key"]), []).append(why if decision.lower() == DROP else "")
-    return found
+                decisions.setdefault(str(row["key"]), []).append(why if decision.lower() == DROP else "")
+    return decisions

@@ -84,8 +84,8 @@ class MotionBenchRecipe(WritingRecipe):
                 return f"only {moving} questions are about something other than appearance; at least {DYNAMIC} must be"
             return None
 
-        told = MOTIONBENCH.format(count=MOTIONBENCH_COUNT, dynamic=DYNAMIC, wrong=WRONG)
-        return self.asked(clip.key, told, clip.caption, _MOTIONBENCH_SHAPE, too_static)
+        instruction = MOTIONBENCH.format(count=MOTIONBENCH_COUNT, dynamic=DYNAMIC, wrong=WRONG)
+        return self.asked(clip.key, instruction, clip.caption, _MOTIONBENCH_SHAPE, too_static)
 
 
 TUNA_COUNT: Final = 5
@@ -139,9 +139,9 @@ class TunaRecipe(WritingRecipe):
         writing = [self._writing(self.clips[unit], usual) for unit in units]
         watched = estimate(self.watcher.settings, [asked.turns for asked in watching], _POINT_TOKENS)
         written = estimate(self.client.settings, [asked.turns for asked in writing], TUNA_COUNT * _TUNA_TOKENS)
-        found = [(self.watcher.settings.model, watched), (self.client.settings.model, written)]
+        estimates = [(self.watcher.settings.model, watched), (self.client.settings.model, written)]
         frames = [number for number in (int(self.drop_single), self.multi) if number]
-        return found + self.viewers_estimates(self.viewers, TUNA_COUNT * len(units), *frames)
+        return estimates + self.viewers_estimates(self.viewers, TUNA_COUNT * len(units), *frames)
 
     def write(self, clip: SourceClip) -> Written:
         """The video model's contradictions, and the writer's questions about them."""
@@ -157,18 +157,20 @@ class TunaRecipe(WritingRecipe):
 
     def filtered(self, question: Question) -> Question | RejectedQuestion:
         """Rejected if one frame is enough; if wanted, if many are not."""
-        found = super().filtered(question) if self.drop_single else question
-        if isinstance(found, RejectedQuestion) or not self.viewers or self.multi is None:
-            return found
-        views = viewed(self.viewers, found, FramePolicy("uniform", self.multi))
-        checked, why = views_of(found, "many frames", views), f"nobody is right from {self.multi} frames"
+        result = super().filtered(question) if self.drop_single else question
+        if isinstance(result, RejectedQuestion) or not self.viewers or self.multi is None:
+            return result
+        views = viewed(self.viewers, result, FramePolicy("uniform", self.multi))
+        checked, why = views_of(result, "many frames", views), f"nobody is right from {self.multi} frames"
         return checked if any(view.right for view in views) else RejectedQuestion(checked, "many frames", (why,))
 
     def _watching(self, clip: SourceClip, pictures: tuple[bytes, ...]) -> Asked[str]:
-        told = f"{CONTRADICTIONS.format(frames=len(pictures))}\n{in_words(_POINTS)}"
-        return Asked(clip.key, (Turn("system", told), Turn("user", clip.caption, pictures)), _POINTS, seed=self.seed)
+        instruction = f"{CONTRADICTIONS.format(frames=len(pictures))}\n{in_words(_POINTS)}"
+        return Asked(
+            clip.key, (Turn("system", instruction), Turn("user", clip.caption, pictures)), _POINTS, seed=self.seed
+        )
 
     def _writing(self, clip: SourceClip, points: Sequence[Any]) -> Asked[str]:
-        told = TUNA.format(count=TUNA_COUNT, wrong=WRONG, tasks=", ".join(SKILLS))
+        instruction = TUNA.format(count=TUNA_COUNT, wrong=WRONG, tasks=", ".join(SKILLS))
         misread = json.dumps(list(points), ensure_ascii=False) if points else "none were found"
-        return self.asked(clip.key, told, f"The text: {clip.caption}\n\nMisread: {misread}", _TUNA_SHAPE)
+        return self.asked(clip.key, instruction, f"The text: {clip.caption}\n\nMisread: {misread}", _TUNA_SHAPE)

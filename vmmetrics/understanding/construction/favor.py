@@ -263,9 +263,9 @@ class FavorRecipe(WritingRecipe):
         return []
 
     def _asked(self, clip: SourceClip, task: str, note: str, count: int) -> Asked[str]:
-        told = FAVOR.format(count=count, task=note, wrong=WRONG)
+        instruction = FAVOR.format(count=count, task=note, wrong=WRONG)
         shown = _shown(clip, annotation_of(clip))
-        return self.asked(f"{clip.key} {task}", told, shown, questions_shape(0, count, WRONG))
+        return self.asked(f"{clip.key} {task}", instruction, shown, questions_shape(0, count, WRONG))
 
 
 def _tasks(annotation: Annotation) -> list[tuple[str, str]]:
@@ -277,25 +277,29 @@ def _tasks(annotation: Annotation) -> list[tuple[str, str]]:
     if len({stems(step.text) for step in annotation.camera if not step.text.lower().startswith("first-person")}) < 2:
         left_out.add("CM")
     focus = FOCUS[annotation.has_focus]
-    return [(task, told.format(focus=focus)) for task, told in FAVOR_TASKS.items() if task not in left_out]
+    return [(task, template.format(focus=focus)) for task, template in FAVOR_TASKS.items() if task not in left_out]
 
 
 def _shown(clip: SourceClip, annotation: Annotation) -> str:
     """The annotation as the writer reads it; subjects by their looks, so that no number gets into a question."""
     who = [
-        {"who": s.name, "looks": s.attributes, "actions, in order": [_told_step(step, "action") for step in s.actions]}
+        {
+            "who": s.name,
+            "looks": s.attributes,
+            "actions, in order": [_step_fields(step, "action") for step in s.actions],
+        }
         for s in annotation.subjects
     ]
     more = {
-        "camera, in order": [_told_step(step, "motion") for step in annotation.camera],
+        "camera, in order": [_step_fields(step, "motion") for step in annotation.camera],
         "other things that move": annotation.others,
         "text": clip.caption,
     }
-    told = {"subjects": who} | {name: value for name, value in more.items() if value}
-    return json.dumps(told, ensure_ascii=False, indent=1)
+    description = {"subjects": who} | {name: value for name, value in more.items() if value}
+    return json.dumps(description, ensure_ascii=False, indent=1)
 
 
-def _told_step(step: AnnotatedStep, name: str) -> Mapping[str, Any] | str:
+def _step_fields(step: AnnotatedStep, name: str) -> Mapping[str, Any] | str:
     timed = {key: value for key, value in (("from", step.start), ("to", step.end)) if value is not None}
     more = timed | ({"focus": step.focus} if step.focus else {})
     return {name: step.text, **more} if more else step.text

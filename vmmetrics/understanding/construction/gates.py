@@ -81,12 +81,12 @@ class GateRecipe(QuestionRecipe):
 
     def estimates(self, units: Sequence[str]) -> list[tuple[str, CostEstimate]]:
         """All that is asked, if no gate closes before another."""
-        found = self.viewers_estimates(self.blind, SHUFFLES * len(units), 0.0)
-        found += self.viewers_estimates(self.reviewers, len(units), 16.0)
+        estimates = self.viewers_estimates(self.blind, SHUFFLES * len(units), 0.0)
+        estimates += self.viewers_estimates(self.reviewers, len(units), 16.0)
         if self.proofreader is not None:
             asked = (self._language(self.places[unit]) for unit in units)
-            found.append((self.proofreader.settings.model, self.proofreader.estimate(asked, _VERDICT_TOKENS)))
-        return found
+            estimates.append((self.proofreader.settings.model, self.proofreader.estimate(asked, _VERDICT_TOKENS)))
+        return estimates
 
     def _outcome(self, unit: str) -> UnitOutcome:
         """Gate after gate, the cheap ones first, until one closes."""
@@ -134,8 +134,8 @@ class GateRecipe(QuestionRecipe):
         return views_of(question, "blind", views), reasons
 
     def _missed(self, question: Question) -> tuple[Question, list[str]]:
-        given = self.answers.get(question.id, {})
-        views = [_answered(question, name, letter) for name, letter in sorted(given.items())]
+        letters = self.answers.get(question.id, {})
+        views = [_answered(question, name, letter) for name, letter in sorted(letters.items())]
         views += viewed(self.reviewers, question, ADAPTIVE)
         if not views:
             return question, []
@@ -146,15 +146,15 @@ class GateRecipe(QuestionRecipe):
         return checked, []
 
     def _language(self, question: Question) -> Asked[str]:
-        told = Turn("system", f"{LANGUAGE}\n{in_words(_VERDICT)}")
+        instruction = Turn("system", f"{LANGUAGE}\n{in_words(_VERDICT)}")
         options = list(question.options)
         generator("language", self.seed, question.id).shuffle(options)  # an order that tells nothing
         listed = "\n".join(f"- {option}" for option in options)
-        return Asked(question.id, (told, Turn("user", f"{question.text}\n{listed}")), _VERDICT)
+        return Asked(question.id, (instruction, Turn("user", f"{question.text}\n{listed}")), _VERDICT)
 
 
 def _answered(question: Question, reviewer: str, letter: str) -> FilterAnswer:
     """What a person answered; nothing is chosen by what is no letter of an option."""
-    place = LETTERS.find(letter.strip().upper()) if len(letter.strip()) == 1 else -1
-    chosen = question.options[place] if 0 <= place < len(question.options) else None
-    return FilterAnswer(reviewer, "the video", chosen is not None and place == question.answer, chosen)
+    index = LETTERS.find(letter.strip().upper()) if len(letter.strip()) == 1 else -1
+    chosen = question.options[index] if 0 <= index < len(question.options) else None
+    return FilterAnswer(reviewer, "the video", chosen is not None and index == question.answer, chosen)

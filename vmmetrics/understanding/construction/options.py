@@ -68,14 +68,14 @@ def parts(option: str) -> tuple[str, ...]:
     >>> parts("pans left, then zooms in")
     ('pan left', 'zoom in')
     """
-    found = (" ".join(stems(part)) for part in BETWEEN.split(option))
-    return tuple(part for part in found if part)
+    stemmed = (" ".join(stems(part)) for part in BETWEEN.split(option))
+    return tuple(part for part in stemmed if part)
 
 
 def are_orders(options: Sequence[str]) -> bool:
     """Whether the options are the same parts, two or more, in several orders."""
     sorts = [sorted(parts(option)) for option in options]
-    return len(sorts[0]) > 1 and all(found == sorts[0] for found in sorts)
+    return len(sorts[0]) > 1 and all(one == sorts[0] for one in sorts)
 
 
 def consensus(options: Sequence[str], answer: int) -> str | None:
@@ -92,14 +92,14 @@ def consensus(options: Sequence[str], answer: int) -> str | None:
         The part in words; None where nothing is given away.
     """
     tokens, least = _tokens(options)
-    counts = Counter(token for found in tokens for token in found)
+    counts = Counter(token for own in tokens for token in own)
     right = tokens[answer]
     if not right:
         return None
     scores = _shared(tokens)
     top = max(sorted(right, key=str), key=lambda token: counts[token])
     rival = max((count for token, count in counts.items() if token not in right), default=0)
-    alone = all(score < scores[answer] for place, score in enumerate(scores) if place != answer)
+    alone = all(score < scores[answer] for index, score in enumerate(scores) if index != answer)
     if counts[top] < least or counts[top] <= rival or not alone:
         return None
     return str(top[1]) if isinstance(top, tuple) else str(top)
@@ -108,10 +108,10 @@ def consensus(options: Sequence[str], answer: int) -> str | None:
 def is_odd_one_out(options: Sequence[str], answer: int) -> bool:
     """Whether the wrong options have words in common, several and each with each, and the right one none with any."""
     words = [set(stems(option)) for option in options]
-    wrong = [found for place, found in enumerate(words) if place != answer]
-    if len(wrong) < 2 or any(found & words[answer] for found in wrong):
+    wrong = [own for index, own in enumerate(words) if index != answer]
+    if len(wrong) < 2 or any(own & words[answer] for own in wrong):
         return False
-    return all(len(one & other) >= _ALIKE for place, one in enumerate(wrong) for other in wrong[:place])
+    return all(len(one & other) >= _ALIKE for index, one in enumerate(wrong) for other in wrong[:index])
 
 
 def _tokens(options: Sequence[str]) -> tuple[list[set[Hashable]], int]:
@@ -119,17 +119,17 @@ def _tokens(options: Sequence[str]) -> tuple[list[set[Hashable]], int]:
     split = [parts(option) for option in options]
     tokens: list[set[Hashable]] = [set(stems(option)) for option in options]
     least = _SHARED_WORDS
-    if any(len(found) > 1 for found in split):
+    if any(len(pieces) > 1 for pieces in split):
         least, ordered = _SHARED_PARTS, are_orders(options)
-        tokens = [set(enumerate(found) if ordered else found) for found in split]
+        tokens = [set(enumerate(pieces) if ordered else pieces) for pieces in split]
     everywhere = set.intersection(*tokens)
-    return [found - everywhere for found in tokens], least
+    return [pieces - everywhere for pieces in tokens], least
 
 
 def _shared(tokens: Sequence[set[Hashable]]) -> list[int]:
     """For each option, in how many others its parts are, all together."""
-    counts = Counter(token for found in tokens for token in found)
-    return [sum(counts[token] - 1 for token in found) for found in tokens]
+    counts = Counter(token for own in tokens for token in own)
+    return [sum(counts[token] - 1 for token in own) for own in tokens]
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,13 +153,13 @@ def _scores(question: Question) -> dict[str, list[int]]:
     """Guessers that see no video, by name: each scores the options and takes the highest."""
     lengths = [len(option) for option in question.options]
     common = _shared(_tokens(question.options)[0])
-    said = set(stems(question.text))
+    question_stems = set(stems(question.text))
     return {
         "longest option": lengths,
         "shortest option": [-length for length in lengths],
         "shares most with the others": common,
         "shares least with the others": [-score for score in common],
-        "shares most with the question": [len(said & set(stems(option))) for option in question.options],
+        "shares most with the question": [len(question_stems & set(stems(option))) for option in question.options],
     }
 
 
@@ -172,13 +172,13 @@ def guesses(questions: Sequence[Question]) -> dict[str, Guess]:
     chance = sum(chances) / len(keyed)
     spread = math.sqrt(sum(share * (1 - share) for share in chances)) / len(keyed)
     scored = [(_scores(question), question.answer or 0) for question in keyed]
-    found = {}
+    by_guesser = {}
     for name in scored[0][0]:
         of_it = ((scores[name], answer) for scores, answer in scored)
         shares = ((scores[answer] == max(scores)) / scores.count(max(scores)) for scores, answer in of_it)
         right = sum(shares) / len(keyed)
-        found[name] = Guess(right, chance, (right - chance) / spread if spread else 0.0, len(keyed))
-    return found
+        by_guesser[name] = Guess(right, chance, (right - chance) / spread if spread else 0.0, len(keyed))
+    return by_guesser
 
 
 # Options in another order: for one question by a seed, for a set so that right letters come equally often.
@@ -197,7 +197,7 @@ def arranged(question: Question, order: Sequence[int]) -> Question:
         question: It.
         order: Index in ``question.options`` of each option to come.
     """
-    options = tuple(question.options[place] for place in order)
+    options = tuple(question.options[index] for index in order)
     answer = None if question.answer is None else list(order).index(question.answer)
     return replace(question, options=options, answer=answer)
 
@@ -252,24 +252,24 @@ def balanced(questions: Sequence[Question], seed: int) -> list[Question]:
         seed: Of the draw.
     """
     groups: dict[int, list[int]] = {}
-    for place, question in enumerate(questions):
+    for index, question in enumerate(questions):
         movable = _movable(question)
         if question.answer in movable:
-            groups.setdefault(len(movable), []).append(place)
-    found = list(questions)
-    for size, places in groups.items():
+            groups.setdefault(len(movable), []).append(index)
+    rearranged = list(questions)
+    for size, indices in groups.items():
         drawn = generator("letters", seed, size)
         letters = list(range(size))
         drawn.shuffle(letters)  # which letters get one more
-        targets = [letters[number % size] for number in range(len(places))]
+        targets = [letters[number % size] for number in range(len(indices))]
         drawn.shuffle(targets)
-        for place, target in zip(places, targets, strict=True):
-            question = found[place]
+        for index, target in zip(indices, targets, strict=True):
+            question = rearranged[index]
             order = [option for option in range(size) if option != question.answer]
             generator("options", seed, question.id).shuffle(order)
             order.insert(target, question.answer or 0)
-            found[place] = arranged(question, [*order, *range(size, len(question.options))])
-    return found
+            rearranged[index] = arranged(question, [*order, *range(size, len(question.options))])
+    return rearranged
 
 
 def _movable(question: Question) -> list[int]:
@@ -313,9 +313,9 @@ def reorderings(steps: Sequence[str], wrong: int, *seed: object) -> tuple[str, .
         while len(orders) <= wrong:
             orders[tuple(drawn.sample(right, len(right)))] = None
         # numbers in place of the steps, which may have commas of their own
-        bare = [ARROW.join(f"n{place}" for place in order) for order in orders]
-        if all(consensus(bare, place) is None for place in range(len(bare))):
-            return tuple(ARROW.join(steps[place] for place in order) for order in orders)
+        bare = [ARROW.join(f"n{index}" for index in order) for order in orders]
+        if all(consensus(bare, index) is None for index in range(len(bare))):
+            return tuple(ARROW.join(steps[index] for index in order) for order in orders)
     return None
 
 

@@ -129,20 +129,20 @@ def _digest(option: str) -> tuple[str, ...]:
 
     Who is pushed does not push, though the words that carry meaning are the same.
     """
-    said = stems(" ".join(_NUMERALS.get(word, word) for word in option.lower().split()))
-    if not said:
+    stemmed = stems(" ".join(_NUMERALS.get(word, word) for word in option.lower().split()))
+    if not stemmed:
         return tuple(re.findall(r"\w+", option.lower()))
-    return ("passive", *said) if _PASSIVE.search(option) else said
+    return ("passive", *stemmed) if _PASSIVE.search(option) else stemmed
 
 
 def _contained(question: Question) -> str | None:
     """The right option within a wrong one or around it: both are then right, or nearly."""
     answer = question.answer or 0
     right, own = stems(question.options[answer]), set(parts(question.options[answer]))
-    for place, option in enumerate(question.options):
+    for index, option in enumerate(question.options):
         wrong = stems(option)
         shorter, longer = sorted((right, wrong), key=len)
-        if place == answer or not shorter or len(shorter) == len(longer) or _EXCLUDING & set(longer) - set(shorter):
+        if index == answer or not shorter or len(shorter) == len(longer) or _EXCLUDING & set(longer) - set(shorter):
             continue
         runs = (longer[i : i + len(shorter)] for i in range(len(longer) - len(shorter) + 1))
         members = parts(option)
@@ -158,7 +158,7 @@ def _like_length(question: Question) -> str | None:
         return f"options of {min(lengths)} to {max(lengths)} characters"
     answer = question.answer or 0
     right = len(question.options[answer])
-    wrong = [len(o) for place, o in enumerate(question.options) if place != answer and not is_none_of_the_above(o)]
+    wrong = [len(o) for index, o in enumerate(question.options) if index != answer and not is_none_of_the_above(o)]
     if not wrong or is_none_of_the_above(question.options[answer]):
         return None
     for ahead, next_one, word in ((right, max(wrong), "longest"), (min(wrong), right, "shortest")):
@@ -167,7 +167,7 @@ def _like_length(question: Question) -> str | None:
     return None
 
 
-def _given_away(question: Question) -> str | None:
+def _revealed(question: Question) -> str | None:
     """The right option told by how often its parts are in the options."""
     answer = question.answer or 0
     part = consensus(question.options, answer)
@@ -179,22 +179,22 @@ def _given_away(question: Question) -> str | None:
 
 def _leaked(question: Question) -> str | None:
     """Words of the question that only the right option repeats."""
-    said, answer = set(stems(question.text)), question.answer or 0
-    common = [len(said & set(stems(option))) for option in question.options]
-    rival = max(count for place, count in enumerate(common) if place != answer)
+    question_stems, answer = set(stems(question.text)), question.answer or 0
+    common = [len(question_stems & set(stems(option))) for option in question.options]
+    rival = max(count for index, count in enumerate(common) if index != answer)
     leaked = common[answer] - rival >= _LEAK
     return "the right option repeats words of the question that no wrong one does" if leaked else None
 
 
 def _left_open(question: Question) -> str | None:
     others = question.options[: len(question.options) - is_none_of_the_above(question.options[-1])]
-    found = next((option for option in others if _LEFT_OPEN.search(option)), None)
-    return None if found is None else f"{found!r} is about the other options, or about what is not known"
+    match = next((option for option in others if _LEFT_OPEN.search(option)), None)
+    return None if match is None else f"{match!r} is about the other options, or about what is not known"
 
 
 def _lettered(question: Question) -> str | None:
-    found = next((option for option in question.options if _LETTERED.match(option)), None)
-    return None if found is None else f"{found!r} begins with a letter of its own"
+    match = next((option for option in question.options if _LETTERED.match(option)), None)
+    return None if match is None else f"{match!r} begins with a letter of its own"
 
 
 def _asks(question: Question) -> str | None:
@@ -210,9 +210,9 @@ def _language(question: Question) -> str | None:
     for text in (question.text, *question.options):
         if _BROKEN.search(text):
             return f"characters that were decoded wrongly in {text!r}"
-        found = _TWICE.search(text)
-        if found:
-            return f"a word twice in {text!r}: {found[0]!r}"
+        match = _TWICE.search(text)
+        if match:
+            return f"a word twice in {text!r}: {match[0]!r}"
         if _ARTICLE.search(text):
             return f"a wrong article in {text!r}"
         if text.count("(") != text.count(")") or text.count('"') % 2:
@@ -225,9 +225,9 @@ def _no(pattern: re.Pattern[str], what: str, options: bool = True) -> Callable[[
 
     def rule(question: Question) -> str | None:
         for text in (question.text, *(question.options if options else ())):
-            found = pattern.search(text)
-            if found:
-                return f"{what}: {' '.join(found[0].split())!r}"
+            match = pattern.search(text)
+            if match:
+                return f"{what}: {' '.join(match[0].split())!r}"
         return None
 
     return rule
@@ -241,7 +241,7 @@ RULES: Final[Mapping[str, Callable[[Question], str | None]]] = {
     "length": _like_length,
     "lettered": _lettered,
     "left open": _left_open,
-    "given away": _given_away,
+    "given away": _revealed,
     "leaked": _leaked,
     "when": _no(_WHEN, "it asks when something happens", options=False),
     "times": _no(_TIMES, "it names times"),

@@ -82,13 +82,13 @@ class FilterModel:
         """
         try:
             with self._one_by_one:
-                said = self.model.answer(question, asked(question, blind=policy.kind == "none"), frames)
+                reply = self.model.answer(question, asked(question, blind=policy.kind == "none"), frames)
         except RejectedError as error:
             return FilterAnswer(self.model.name, str(policy), False, None, str(error))
-        place = None if said.error else chosen_option(said.text, question.options)
-        chosen = None if place is None else question.options[place]
-        right = place is not None and place == question.answer
-        return FilterAnswer(self.model.name, str(policy), right, chosen, said.error)
+        index = None if reply.error else chosen_option(reply.text, question.options)
+        chosen = None if index is None else question.options[index]
+        right = index is not None and index == question.answer
+        return FilterAnswer(self.model.name, str(policy), right, chosen, reply.error)
 
 
 def seen(question: Question, policy: FramePolicy) -> Frames:
@@ -114,7 +114,7 @@ def views_of(question: Question, name: str, views: Sequence[FilterAnswer]) -> Qu
     return noted(question, "views", dict(question.reference.get("views", {})) | {name: shown})
 
 
-def given_away(views: Sequence[FilterAnswer], what: str) -> str | None:
+def shortcut(views: Sequence[FilterAnswer], what: str) -> str | None:
     """Why a question goes of which too much is seen; None where some model is known to be wrong.
 
     A model that gave no answer (it refused, its endpoint did not take the request) is not known to be wrong: otherwise
@@ -152,8 +152,8 @@ class QuestionRecipe(ABC):
 
     def digest(self, unit: str) -> str:
         """Hash of what the input says of a unit, in short (64 bits): where it changed, the unit is done again."""
-        told = json.dumps(self._input(unit), sort_keys=True, default=str)
-        return hashlib.sha256(told.encode()).hexdigest()[:16]
+        text = json.dumps(self._input(unit), sort_keys=True, default=str)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     @abstractmethod
     def _input(self, unit: str) -> list[Any]:
@@ -264,7 +264,7 @@ class WritingRecipe(QuestionRecipe):
             return question
         policy, stage, what = self.shown
         views = viewed(self.viewers, question, policy)
-        checked, why = views_of(question, stage, views), given_away(views, what)
+        checked, why = views_of(question, stage, views), shortcut(views, what)
         return checked if why is None else RejectedQuestion(checked, stage, (why,))
 
     def _outcome(self, unit: str) -> UnitOutcome:
@@ -275,18 +275,18 @@ class WritingRecipe(QuestionRecipe):
         accepted: list[Question] = []
         for question in written:
             why = [*faults(question, self.rules), *self.more_faults(question)]
-            found = RejectedQuestion(question, "checks", tuple(why)) if why else self.filtered(question)
-            if isinstance(found, RejectedQuestion):
-                rejected.append(found)
+            result = RejectedQuestion(question, "checks", tuple(why)) if why else self.filtered(question)
+            if isinstance(result, RejectedQuestion):
+                rejected.append(result)
             else:
-                accepted.append(found)
+                accepted.append(result)
         return UnitOutcome(unit, why=missing, accepted=tuple(accepted), rejected=tuple(rejected))
 
     def asked(
-        self, about: str, told: str, text: str, shape: Mapping[str, Any], check: Check | None = None
+        self, about: str, instruction: str, text: str, shape: Mapping[str, Any], check: Check | None = None
     ) -> AskedQuestion[str]:
         """A question to the writer; an answer with a blank in it, or at fault by a check of its own, is asked again."""
-        turns = (Turn("system", f"{told}\n{in_words(shape)}"), Turn("user", text))
+        turns = (Turn("system", f"{instruction}\n{in_words(shape)}"), Turn("user", text))
 
         def fault(value: dict[str, Any]) -> str | None:
             for number, item in enumerate(value["questions"], start=1):

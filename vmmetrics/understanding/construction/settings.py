@@ -99,10 +99,10 @@ class BuildSettings:
         url = f"http{rest}" if at else self.url
         if url is None:
             raise ValueError(f"{spec} needs an address: {spec}@http://..., or --url")
-        given, answered = self.prices or (None, None)
+        input_price, answered = self.prices or (None, None)
         return EndpointSettings(
             url, model if at else rest, tokens=self.tokens, per_minute=self.per_minute,
-            input_price=given, output_price=answered, key_variable=self.key_variable,
+            input_price=input_price, output_price=answered, key_variable=self.key_variable,
         )  # fmt: skip
 
     def viewing(self, spec: str) -> ModelSettings:
@@ -158,9 +158,9 @@ def open_build(settings: BuildSettings, folder: Path) -> Opened:
 
     def viewers(specs: Sequence[str]) -> list[FilterModel]:
         models = [open_model(settings.viewing(spec), (), folder / "replies") for spec in specs]
-        found = [FilterModel(model, settings.seed) for model in models]
-        clients.extend(viewer.client for viewer in found if viewer.client is not None)
-        return found
+        filters = [FilterModel(model, settings.seed) for model in models]
+        clients.extend(viewer.client for viewer in filters if viewer.client is not None)
+        return filters
 
     recipe: QuestionRecipe
     if settings.recipe == "fpsbench":
@@ -192,11 +192,11 @@ def _asked_already(settings: BuildSettings) -> tuple[list[Question], dict[str, d
     if not keyed:
         raise SetupError(f"{settings.source}: no questions with options and a key, which gates need")
     people = {} if settings.answers is None else read_people(settings.answers)
-    known = {question.id for question in keyed}
+    ids = {question.id for question in keyed}
     problems = {
         "questions without options or key, left out": len(loaded.questions) - len(keyed),
         "answers of people to questions that are not there": sum(
-            len(given) for question, given in people.items() if question not in known
+            len(letters) for question, letters in people.items() if question not in ids
         ),
     }
     return keyed, people, dict(loaded.problems) | {name: number for name, number in problems.items() if number}

@@ -72,23 +72,23 @@ def read_clips(path: Path, videos: Path | None, annotated: bool) -> tuple[dict[s
     if whole and "video" not in whole and all(isinstance(row, Mapping) for row in whole.values()):
         rows = [{"video": name, **row} for name, row in whole.items()]
     problems: Counter[str] = Counter()
-    found: dict[str, SourceClip] = {}
+    clips: dict[str, SourceClip] = {}
     for row in rows:
-        known = row if isinstance(row, Mapping) else {}
-        key = str(known.get("video") or known.get("video_name") or "").strip()
-        caption = " ".join(str(known.get("caption") or "").split())
+        fields = row if isinstance(row, Mapping) else {}
+        key = str(fields.get("video") or fields.get("video_name") or "").strip()
+        caption = " ".join(str(fields.get("caption") or "").split())
         if not key or not (caption or annotated):
             problems["rows without a video or a caption, left out"] += 1
-        elif key in found:
+        elif key in clips:
             problems["rows about a video that one before is about, left out"] += 1
         else:
-            file = find_video(str(known.get("path") or key), [videos, path.parent])
-            times = seconds(known.get("start")), seconds(known.get("end"))
-            found[key] = SourceClip(key, caption, file, *times, dict(known))
+            file = find_video(str(fields.get("path") or key), [videos, path.parent])
+            times = seconds(fields.get("start")), seconds(fields.get("end"))
+            clips[key] = SourceClip(key, caption, file, *times, dict(fields))
             problems["videos that are missing"] += file is None
-    if not found:
+    if not clips:
         raise SetupError(f"{path}: nothing to make questions from; expected rows with video and caption")
-    return found, dict(+problems)
+    return clips, dict(+problems)
 
 
 def read_people(path: Path) -> dict[str, dict[str, str]]:
@@ -100,14 +100,14 @@ def read_people(path: Path) -> dict[str, dict[str, str]]:
     Raises:
         SetupError: It cannot be read, or a row has another form.
     """
-    found: dict[str, dict[str, str]] = {}
+    letters: dict[str, dict[str, str]] = {}
     for number, row in enumerate(read_rows(path), start=1):
-        known = row if isinstance(row, Mapping) else {}
-        question, reviewer, answer = (str(known.get(name) or "").strip() for name in ("id", "reviewer", "answer"))
+        fields = row if isinstance(row, Mapping) else {}
+        question, reviewer, answer = (str(fields.get(name) or "").strip() for name in ("id", "reviewer", "answer"))
         if not (question and reviewer and answer):
             raise SetupError(f"{path}: entry {number}: expected id, reviewer and answer")
-        found.setdefault(question, {})[reviewer] = answer
-    return found
+        letters.setdefault(question, {})[reviewer] = answer
+    return letters
 
 
 WRITTEN, LEFT_OUT, REFUSED, UNUSABLE = "written", "left out", "refused", "unusable"
@@ -178,9 +178,11 @@ def read_outcome(line: Mapping[str, Any], where: Mapping[str, Question]) -> Unit
     """
     try:
         unit = str(line["unit"])
-        accepted = tuple(_found(row, where.get(unit)) for row in line["accepted"])
+        accepted = tuple(_restored(row, where.get(unit)) for row in line["accepted"])
         rejected = tuple(
-            RejectedQuestion(_found(row, where.get(unit)), row["rejected"]["stage"], tuple(row["rejected"]["reasons"]))
+            RejectedQuestion(
+                _restored(row, where.get(unit)), row["rejected"]["stage"], tuple(row["rejected"]["reasons"])
+            )
             for row in line["rejected"]
         )
         return UnitOutcome(unit, str(line["status"]), str(line.get("why", "")), accepted, rejected)
@@ -188,11 +190,11 @@ def read_outcome(line: Mapping[str, Any], where: Mapping[str, Question]) -> Unit
         raise ValueError(f"no outcome: {error}") from error
 
 
-def _found(row: Any, known: Question | None) -> Question:
+def _restored(row: Any, listed: Question | None) -> Question:
     question = read_question(row, [], Counter())
     if question is None:
         raise ValueError("no question")
-    return question if known is None else replace(question, path=known.path, start=known.start, end=known.end)
+    return question if listed is None else replace(question, path=listed.path, start=listed.start, end=listed.end)
 
 
 def noted(question: Question, name: str, value: Any) -> Question:

@@ -13,16 +13,16 @@ from torch import Tensor, nn
 
 # What the paradigms are put together from: spatial downsampling, places in a group, learned queries.
 
-PLACE_SPREAD = 0.02
+POSITION_STD = 0.02
 """Standard deviation that places start with, as positions of ViTs do."""
 QUERY_LAYERS = 2
 """The paper calls its Q-Former light-weighted and gives no depth; two layers let a query look twice."""
 HEAD_WIDTH = 64
 
 
-def places(k: int, width: int) -> nn.Parameter:
+def position_embedding(k: int, width: int) -> nn.Parameter:
     """Return a learned embedding (k, width) of a frame's place in its group."""
-    return nn.Parameter(nn.init.trunc_normal_(torch.empty(k, width), std=PLACE_SPREAD))
+    return nn.Parameter(nn.init.trunc_normal_(torch.empty(k, width), std=POSITION_STD))
 
 
 class Downsample(nn.Module):  # type: ignore[misc]
@@ -69,8 +69,8 @@ class Queries(nn.Module):  # type: ignore[misc]
 
     def __init__(self, k: int, tokens: int, width: int) -> None:
         super().__init__()
-        self.places = places(k, width)
-        self.queries = places(tokens, width)
+        self.places = position_embedding(k, width)
+        self.queries = position_embedding(tokens, width)
         self.norm = nn.LayerNorm(width)
         heads = width // HEAD_WIDTH if width % HEAD_WIDTH == 0 else 1
         layer = nn.TransformerDecoderLayer(
@@ -85,7 +85,7 @@ class Queries(nn.Module):  # type: ignore[misc]
         return looked.unflatten(0, tokens.shape[:2])
 
 
-KNOWN = ("VisionTransformer", "ViTModel", "CLIPVisionModel", "SiglipVisionModel", "Dinov2Model")
+SUPPORTED = ("VisionTransformer", "ViTModel", "CLIPVisionModel", "SiglipVisionModel", "Dinov2Model")
 """Classes whose positions are added once, before the first layer. Rotary ones turn queries and keys inside every layer
 and would need the positions of k frames there."""
 
@@ -96,7 +96,7 @@ class PatchEncoder(nn.Module):  # type: ignore[misc]
     Prefix tokens take part in attention as the model was trained with them, and are dropped at the end.
 
     Args:
-        vit: One of :data:`KNOWN` or a subclass. It becomes this module's own: fusion before the encoder widens its
+        vit: One of :data:`SUPPORTED` or a subclass. It becomes this module's own: fusion before the encoder widens its
             patch convolution, fusion through it hooks its first layer.
 
     Attributes:
@@ -114,9 +114,9 @@ class PatchEncoder(nn.Module):  # type: ignore[misc]
         super().__init__()
         of = ("timm", "transformers")  # torchvision's and others' classes have the same names
         names = {base.__name__ for base in type(vit).__mro__ if base.__module__.partition(".")[0] in of}
-        if not names.intersection(KNOWN):
-            given = f"{type(vit).__module__}.{type(vit).__name__}"
-            raise ValueError(f"{given} is not supported; timm's or transformers' {', '.join(KNOWN)} is needed")
+        if not names.intersection(SUPPORTED):
+            name = f"{type(vit).__module__}.{type(vit).__name__}"
+            raise ValueError(f"{name} is not supported; timm's or transformers' {', '.join(SUPPORTED)} is needed")
         self.is_timm = "VisionTransformer" in names
         if self.is_timm and not isinstance(vit.patch_drop, nn.Identity):
             raise ValueError("the encoder drops patches at random (patch_drop_rate), so positions of frames differ")
@@ -334,7 +334,7 @@ class ThroughEncoder(FusedEncoder):
 
     def _build(self) -> None:
         if self.k > 1:
-            self.places = places(self.k, self.encoder.width)
+            self.places = position_embedding(self.k, self.encoder.width)
             self.encoder.before_layers(self._join)
 
     def encoded(self, frames: Tensor) -> Tensor:

@@ -137,15 +137,15 @@ class Benchmark(ABC):
     @property
     def references(self) -> Sequence[Reference]:
         """Published rows."""
-        found = []
+        references = []
         for row in self.data.get("references", ()):
             figures: dict[tuple[str, str, str], float] = {}
             for scale, part in ((1, "figures"), (100, "percent")):
                 for measure, groups in row.get(part, {}).items():
                     for group, values in groups.items():
                         figures |= {(measure, group, name): value / scale for name, value in values.items()}
-            found.append(Reference(row["model"], row["source"], figures))
-        return found
+            references.append(Reference(row["model"], row["source"], figures))
+        return references
 
     def policy_for(self, question: Question) -> str | None:
         """Return the frame policy of one question; None where the common one holds."""

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from vmmetrics.errors import SetupError
-from vmmetrics.models.questions import LETTERS, Answered, LoadedBenchmark, Question, said_of
+from vmmetrics.models.questions import LETTERS, Answered, LoadedBenchmark, Question, answer_text
 from vmmetrics.understanding.harness.benchmark import Benchmark, Figure, Scored, Scoring
 from vmmetrics.understanding.harness.statistics import accuracy_figures
 from vmmetrics.utils.endpoint.messages import Turn
@@ -92,45 +92,45 @@ def chosen_option(output: str, options: Sequence[str]) -> int | None:
     >>> chosen_option("(B), because it falls", ["rises", "falls"]), chosen_option("A man falls", ["rises", "falls"])
     (1, 1)
     """
-    said = _ASIDE.sub(" ", _THOUGHT.sub(" ", output)).strip()
-    plain = _plain(said)
+    spoken_text = _ASIDE.sub(" ", _THOUGHT.sub(" ", output)).strip()
+    plain = _plain(spoken_text)
     texts = [_plain(option) for option in options]
     letters = LETTERS[: len(options)]
     if plain and texts.count(plain) == 1 and plain.upper() not in letters:  # "A" is a letter, whatever options say
         return texts.index(plain)
     # an answer that lists the options, A and B and so on, each in a line, chooses none by its first letter
-    listed = _LINES.findall(said)[:2] == ["A", "B"] or plain.startswith(
+    listed = _LINES.findall(spoken_text)[:2] == ["A", "B"] or plain.startswith(
         _plain(" ".join(("A", *options[:1], "B", *options[1:2])))
     )
-    leading = None if listed else _leading(said, letters)
+    leading = None if listed else _leading(spoken_text, letters)
     if leading is not None:
         return leading
-    hits = (found for pattern in (_SMALL, _CLAIM, _VERDICT) for found in pattern.finditer(said))
-    claimed = [h[1].upper() for h in hits if h[1].upper() in letters and not _ALSO.match(said, h.end(1))]
+    hits = (match for pattern in (_SMALL, _CLAIM, _VERDICT) for match in pattern.finditer(spoken_text))
+    claimed = [h[1].upper() for h in hits if h[1].upper() in letters and not _ALSO.match(spoken_text, h.end(1))]
     if claimed:
         return letters.index(claimed[-1])
     for pattern in (_MENTION, _BRACKETED):
-        found = ((hit[hit.lastindex or 1], hit.end(hit.lastindex or 1)) for hit in pattern.finditer(said))
-        spoken = {letter for letter, end in found if letter in letters and not _DENIED.match(said, end)}
+        match = ((hit[hit.lastindex or 1], hit.end(hit.lastindex or 1)) for hit in pattern.finditer(spoken_text))
+        spoken = {letter for letter, end in match if letter in letters and not _DENIED.match(spoken_text, end)}
         if len(spoken) == 1:
             return letters.index(spoken.pop())
     if listed:
         return None
     named = _named_option(plain, texts)
-    return _last(said, letters) if named is None else named
+    return _last(spoken_text, letters) if named is None else named
 
 
-def _leading(said: str, letters: str) -> int | None:
-    found = _BARE.match(said) or _FIRST.match(said)
-    if found is None or _ALSO.match(said, found.end(1)) or _DENIED.match(said, found.end(1)):
+def _leading(text: str, letters: str) -> int | None:
+    match = _BARE.match(text) or _FIRST.match(text)
+    if match is None or _ALSO.match(text, match.end(1)) or _DENIED.match(text, match.end(1)):
         return None
-    return letters.index(found[1].upper()) if found[1].upper() in letters else None
+    return letters.index(match[1].upper()) if match[1].upper() in letters else None
 
 
-def _last(said: str, letters: str) -> int | None:
-    found = _LAST.search(said[-_END:])
-    others = {letter for letter in _STANDING.findall(said) if letter in letters}
-    return letters.index(found[1]) if found and others == {found[1]} else None
+def _last(text: str, letters: str) -> int | None:
+    match = _LAST.search(text[-_END:])
+    others = {letter for letter in _STANDING.findall(text) if letter in letters}
+    return letters.index(match[1]) if match and others == {match[1]} else None
 
 
 def _named_option(plain: str, texts: Sequence[str]) -> int | None:
@@ -147,7 +147,7 @@ def _plain(text: str) -> str:
 
 def score_choice(question: Question, answered: Answered | None) -> Scored:
     """Judge an answer to a question with options; one that is missing or not understood is wrong, a hidden key None."""
-    chosen = chosen_option(said_of(answered), question.options)
+    chosen = chosen_option(answer_text(answered), question.options)
     value = None if question.answer is None else float(chosen == question.answer)
     return Scored(question.id, value, chosen, chosen is not None)
 
@@ -202,7 +202,7 @@ class MultipleChoice(Benchmark):
         """
         return find_file(data, self.data["files"], f"{self.noun} of {self.title}")
 
-    def nothing_found(self, path: Path, problems: Mapping[str, int]) -> SetupError:
+    def no_questions_error(self, path: Path, problems: Mapping[str, int]) -> SetupError:
         """Return the error for a file without a question."""
         return nothing_found(path, f"question of {self.title}", problems)
 
@@ -215,16 +215,16 @@ class MultipleChoice(Benchmark):
         path = self.find(data)
         problems: Counter[str] = Counter()
         folders = [videos] if videos else self.video_folders(data if data.is_dir() else data.parent)
-        found = tuple(self.questions(QuestionFile(read_rows(path, problems), path, folders, problems)))
-        if not found:
-            raise self.nothing_found(path, problems)
-        return LoadedBenchmark(found, dict(+problems), {str(path): sha256_of(path)})
+        questions = tuple(self.questions(QuestionFile(read_rows(path, problems), path, folders, problems)))
+        if not questions:
+            raise self.no_questions_error(path, problems)
+        return LoadedBenchmark(questions, dict(+problems), {str(path): sha256_of(path)})
 
     def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:
         """Return the question, its options by letter, and how to answer."""
         words = {name: text.strip() for name, text in self.data.items() if isinstance(text, str)}
-        said = words | {"text": question.text, "options": "\n".join(question.lettered)}
-        return (Turn("user", self.form.format_map(said)),)
+        fields = words | {"text": question.text, "options": "\n".join(question.lettered)}
+        return (Turn("user", self.form.format_map(fields)),)
 
     def score(
         self, questions: Sequence[Question], answers: Mapping[str, Answered], protocol: Scoring, judge: Any = None

@@ -16,7 +16,7 @@ from vmmetrics.engines.cluster import RayPool
 from vmmetrics.engines.connection import Cluster
 from vmmetrics.engines.pool import DEFAULT_TIMEOUT, Note
 from vmmetrics.models.frames import FramePolicy, Frames
-from vmmetrics.models.protocol import R, S, Said
+from vmmetrics.models.protocol import ModelAnswer, R, S
 from vmmetrics.models.questions import Answered, LoadedBenchmark, Question
 from vmmetrics.understanding import registry
 from vmmetrics.understanding.harness.benchmark import Scoring
@@ -67,12 +67,18 @@ class QuestionHandler:
 
     def configuration(self) -> Mapping[str, Any]:
         """Load the model; return its name and what its answers depend on here."""
-        given = self._settings
-        run_plugins(given.plugins)
-        model = open_model(given.model, (), Path(tempfile.gettempdir()))  # none that keeps replies
-        found, benchmark = LoadedBenchmark(()), registry.find(given.benchmark)
+        settings = self._settings
+        run_plugins(settings.plugins)
+        model = open_model(settings.model, (), Path(tempfile.gettempdir()))  # none that keeps replies
+        empty, benchmark = LoadedBenchmark(()), registry.find(settings.benchmark)
         self._asking = Asking(
-            benchmark, found, model, given.policy, given.protocol, given.side, own_policies=given.own_policies
+            benchmark,
+            empty,
+            model,
+            settings.policy,
+            settings.protocol,
+            settings.side,
+            own_policies=settings.own_policies,
         )
         versions = {name: version for name in DECISIVE if (version := version_of(name))}
         return {"name": model.name, "sees": model.sees, "identity": dict(model.identity), "versions": versions}
@@ -120,7 +126,7 @@ class ClusterModel:
         self.sees = bool(described["sees"])
         self.identity: Mapping[str, Any] = described["identity"]
 
-    def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> Said:
+    def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> ModelAnswer:
         """Not here: the nodes ask, see :meth:`work_through`."""
         raise NotImplementedError
 

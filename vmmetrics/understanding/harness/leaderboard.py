@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from vmmetrics.errors import SetupError
-from vmmetrics.models.protocol import NOT_TOLD
+from vmmetrics.models.protocol import NO_TIMES
 from vmmetrics.models.questions import Question
 from vmmetrics.understanding import registry
 from vmmetrics.understanding.harness.benchmark import Figure, Reference, Scored, Scoring
@@ -59,8 +59,8 @@ def compare_runs(first: Path, second: Path, protocol: Scoring) -> Compared:
     if not common:
         raise SetupError(f"{first} and {second} have no question in common")
     groupings = list(dict.fromkeys(name for question in common for name in question.groups))
-    found = differences(common, one, other, groupings, sides[0].measure)
-    if not found:
+    tests = differences(common, one, other, groupings, sides[0].measure)
+    if not tests:
         raise SetupError(f"{first} and {second} have no question in common that both have a score for")
     notes = []
     apart = len(sides[0].scored) + len(sides[1].scored) - 2 * len(common)
@@ -70,18 +70,18 @@ def compare_runs(first: Path, second: Path, protocol: Scoring) -> Compared:
         notes.append("the runs were asked from different data files")
     if sides[0].by != sides[1].by:
         notes.append(f"{UNLIKE}: {'; '.join(sorted(sides[0].by))} / {'; '.join(sorted(sides[1].by))}")
-    notes += _untold(sides)
+    notes += _timing_notes(sides)
     names = [side.model for side in sides]
     if names[0] == names[1]:  # told apart by the frames shown, or where these are one too by the folders
         more = (first, second) if sides[0].frames == sides[1].frames else [side.frames for side in sides]
         names = [f"{name}, {which}" for name, which in zip(names, more, strict=True)]
-    return Compared(sides[0].benchmark, (names[0], names[1]), found, notes)
+    return Compared(sides[0].benchmark, (names[0], names[1]), tests, notes)
 
 
-def _untold(runs: Sequence[ReadScores]) -> list[str]:
+def _timing_notes(runs: Sequence[ReadScores]) -> list[str]:
     """What must be known where some models were told the times of their frames and others not."""
-    told = {run.times for run in runs} - {""}
-    if NOT_TOLD not in told or len(told) == 1:
+    timings = {run.times for run in runs} - {""}
+    if NO_TIMES not in timings or len(timings) == 1:
         return []
     return [f"{UNTOLD}: {'; '.join(f'{run.model}, {run.frames}: {run.times}' for run in runs if run.times)}"]
 
@@ -178,11 +178,11 @@ def make_boards(folders: Sequence[Path], protocol: Scoring, group: str | None = 
         for _, scores in members:
             members[0][1].check_same_method(scores)
         groups = dict.fromkeys(figure.group for _, read in members for figure in read.figures if figure.group != ALL)
-        wanted = group or next((figure.group for figure in members[0][1].figures if figure.group != ALL), None)
-        rows = [_row(folder, scores, wanted) for folder, scores in members]
+        grouping = group or next((figure.group for figure in members[0][1].figures if figure.group != ALL), None)
+        rows = [_row(folder, scores, grouping) for folder, scores in members]
         if group is not None and not any(row.cells for row in rows):
             raise SetupError(f"{benchmark} has no grouping {group!r}; it has {', '.join(groups) or 'none'}")
-        boards.append(_board(benchmark, protocol, wanted, rows))
+        boards.append(_board(benchmark, protocol, grouping, rows))
     return boards
 
 
@@ -228,7 +228,7 @@ def _notes(rows: Sequence[RunRow]) -> list[str]:
     if len({row.scores.by for row in rows}) > 1:
         by = "; ".join(f"{row.label}: {', '.join(sorted(row.scores.by))}" for row in rows)
         notes.append(f"{UNLIKE}: {by}")
-    return notes + _untold([row.scores for row in rows])
+    return notes + _timing_notes([row.scores for row in rows])
 
 
 # Leaderboards of understanding runs as tables for people and as CSV.
@@ -253,7 +253,7 @@ def board_parts(board: RunBoard) -> list[Part]:
         rest = [number(reference.figures.get((board.measure, board.group or ALL, name)), 3) for name in board.columns]
         table.add(f"{reference.model} (published)", "", "", first, "", *rest, reference=True)
     ranked = [row.label for row in board.rows if row.overall.value is not None]
-    remarks = [_step_text(*told) for told in zip(board.steps, ranked, ranked[1:], strict=False)] + [*board.notes]
+    remarks = [_step_text(*step) for step in zip(board.steps, ranked, ranked[1:], strict=False)] + [*board.notes]
     return [table, Lines("remarks", "How sure this is", tuple(remarks))] if remarks else [table]
 
 

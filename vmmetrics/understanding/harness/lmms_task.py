@@ -48,19 +48,19 @@ def doc_to_target(doc: Mapping[str, Any]) -> str:
 
 def process_results(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Return the question's key and whether the answer is right; the sample log keeps both."""
-    said = results[0] if results else ""
-    right = float(letter_of(said, doc["options"]) == doc["answer"]) if doc["answer"] else None
+    reply = results[0] if results else ""
+    right = float(letter_of(reply, doc["options"]) == doc["answer"]) if doc["answer"] else None
     return {"vmmetrics_accuracy": {"id": doc["id"], "right": right}}
 
 
-def letter_of(said: str, options: Sequence[str]) -> str | None:
+def letter_of(reply: str, options: Sequence[str]) -> str | None:
     """Return the letter that an answer chooses, None where that is not plain.
 
     >>> letter_of("B. it falls", ["rises", "falls"]), letter_of("A man falls", ["rises", "falls"])
     ('B', None)
     """
-    text = _THOUGHT.sub("", said).strip()
-    letters = [chr(ord("A") + place) for place in range(len(options))]
+    text = _THOUGHT.sub("", reply).strip()
+    letters = [chr(ord("A") + index) for index in range(len(options))]
     leading = _LEADING.match(text)
     if leading is not None and leading[1] in letters:
         return str(leading[1])
@@ -73,5 +73,5 @@ def letter_of(said: str, options: Sequence[str]) -> str | None:
 
 def mean(entries: Sequence[Mapping[str, Any]]) -> float:
     """Return the share of right answers among questions with a key; NaN where there are none."""
-    known = [entry["right"] for entry in entries if entry["right"] is not None]
-    return sum(known) / len(known) if known else float("nan")
+    values = [entry["right"] for entry in entries if entry["right"] is not None]
+    return sum(values) / len(values) if values else float("nan")

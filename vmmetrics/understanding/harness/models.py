@@ -73,8 +73,8 @@ class ModelSettings:
     def __post_init__(self) -> None:
         kind, rest = self.kind, self.rest
         seeded = rest.isdecimal() and len(rest) <= SEED_DIGITS
-        known = {"endpoint": "@http" in rest[1:], "hf": bool(rest), "recorded": bool(rest), "majority": not rest}
-        if not (known | {"frame-reader": not rest, "random": not rest or seeded}).get(kind, False):
+        valid = {"endpoint": "@http" in rest[1:], "hf": bool(rest), "recorded": bool(rest), "majority": not rest}
+        if not (valid | {"frame-reader": not rest, "random": not rest or seeded}).get(kind, False):
             raise ValueError(f"Expected a model ({FORMS}) but got {self.spec!r}")
         if self.form not in ("auto", "images", "video"):
             raise ValueError(f"Expected frames as auto, images or video but got {self.form!r}")
@@ -104,10 +104,10 @@ class ModelSettings:
             ValueError: It cannot be.
         """
         model, _, url = self.rest.rpartition("@http")
-        given, answered = self.prices or (None, None)
+        input_price, answered = self.prices or (None, None)
         return EndpointSettings(
             f"http{url}", model, tokens=self.tokens, temperature=self.temperature, seed=self.seed,
-            per_minute=self.per_minute, input_price=given, output_price=answered, key_variable=self.key_variable,
+            per_minute=self.per_minute, input_price=input_price, output_price=answered, key_variable=self.key_variable,
             timeout=max(TIMEOUT, self.tokens / TOKENS_A_SECOND), extra=further_fields(self.extra, self.effort),
         )  # fmt: skip
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from vmmetrics.errors import ClipError, SetupError
-from vmmetrics.models.frames import NO_FRAMES, SIDE, FramePolicy, frames_wanted, look
+from vmmetrics.models.frames import NO_FRAMES, SIDE, FramePolicy, count_frames, look
 from vmmetrics.models.protocol import Model
 from vmmetrics.models.questions import Answered, LoadedBenchmark, Question
 from vmmetrics.understanding.harness.benchmark import Benchmark, Scoring
@@ -62,7 +62,7 @@ class RunFolder(SoleFolder):
         record.setdefault("sessions", []).append({"started": now(), **self._session})
         return True
 
-    def _known(self) -> dict[str, Any]:
+    def _identity(self) -> dict[str, Any]:
         return read_run(self.path)
 
     def _read(self) -> None:
@@ -203,7 +203,7 @@ class Asking:
         own = self.own_policies and any(self.benchmark.policy_for(q) is not None for q in self.loaded.questions)
         words = f"{self.policy}, or the question's own" if own else str(self.policy)
         shown = {"policy": words, "side": self.side} if self.model.sees else None
-        versions = {name: found for name in DECISIVE if (found := version_of(name))} if self._looks else {}
+        versions = {name: version for name in DECISIVE if (version := version_of(name))} if self._looks else {}
         return {
             "benchmark": self.benchmark.name,
             "prompts": self.protocol,
@@ -227,8 +227,8 @@ class Asking:
         """Hash of everything that is said to the model, and of the parts of videos it is about."""
         whole = hashlib.sha256()
         for question in self.loaded.questions:
-            said = [[turn.role, turn.text] for turn in self.turns(question)]
-            whole.update(json.dumps([question.id, said, question.start, question.end]).encode())
+            turns = [[turn.role, turn.text] for turn in self.turns(question)]
+            whole.update(json.dumps([question.id, turns, question.start, question.end]).encode())
         return whole.hexdigest()
 
     def remaining(self, folder: RunFolder, again: bool = False) -> list[Question]:
@@ -238,8 +238,8 @@ class Asking:
             folder: The folder.
             again: Whether those with an error count as without.
         """
-        known = folder.answers
-        return [q for q in self.covered() if q.id not in known or (again and known[q.id].error is not None)]
+        answers = folder.answers
+        return [q for q in self.covered() if q.id not in answers or (again and answers[q.id].error is not None)]
 
     def run(self, folder: RunFolder, again: bool = False) -> Iterator[AnswerOutcome]:
         """Ask what is left, and keep the answers.
@@ -255,9 +255,9 @@ class Asking:
         at_once = 1 if self.model.sees else _AT_ONCE
         with closing(self.model.work_through(self.ask, self.remaining(folder, again))) as done:
             while outcomes := [outcome for _, outcome in islice(done, at_once)]:
-                kept = [outcome.answered for outcome in outcomes if outcome.kept]
-                if kept:
-                    folder.add(kept)
+                recorded = [outcome.answered for outcome in outcomes if outcome.kept]
+                if recorded:
+                    folder.add(recorded)
                 for outcome in outcomes:
                     silent = silent + 1 if outcome.silent else 0
                     yield outcome
@@ -280,13 +280,13 @@ class Asking:
                 return AnswerOutcome(Answered(question.id, error=f"the video cannot be shown: {error}", unseen=True))
         shown = frames.shown if self.model.sees else None
         try:
-            said = self.model.answer(question, self.turns(question), frames)
+            reply = self.model.answer(question, self.turns(question), frames)
         except (RejectedError, NoAnswerError) as error:
             unanswered = Answered(question.id, shown=shown, error=str(error))
             return AnswerOutcome(unanswered, kept=isinstance(error, RejectedError), silent=True)
-        if shown is not None and said.told is not None:
-            shown = replace(shown, told=said.told)
-        return AnswerOutcome(Answered(question.id, said.text, shown, said.error, said.usage))
+        if shown is not None and reply.times_text is not None:
+            shown = replace(shown, told=reply.times_text)
+        return AnswerOutcome(Answered(question.id, reply.text, shown, reply.error, reply.usage))
 
     def frames_each(self, questions: Sequence[Question]) -> float:
         """Frames shown of a clip on average, counted on some of them without decoding them."""
@@ -297,7 +297,7 @@ class Asking:
             with suppress(ClipError):
                 if question.path is not None:
                     policy = self.policy_of(question)
-                    counts.append(frames_wanted(policy, question.path, question.start, question.end))
+                    counts.append(count_frames(policy, question.path, question.start, question.end))
         return sum(counts) / len(counts) if counts else 0.0
 
 
@@ -313,30 +313,30 @@ def asked_of(
         answered: Keys of questions that were answered, whose videos need not be there any more.
     """
 
-    def place(key: str) -> bytes:
+    def sort_key(key: str) -> bytes:
         return hashlib.sha256(key.encode("utf-8", "backslashreplace")).digest()
 
-    chosen = set(sorted((question.id for question in questions), key=place)[:limit])
+    chosen = set(sorted((question.id for question in questions), key=sort_key)[:limit])
     return tuple(q for q in questions if q.id in chosen and (q.path is not None or not looks or q.id in answered))
 
 
 def _by_name(source: Mapping[str, str]) -> dict[str, str]:
     """Hashes of files by their names, wherever they lie; a number tells apart those of one name."""
-    found: dict[str, str] = {}
+    by_name: dict[str, str] = {}
     for path in sorted(source):
         name = Path(path).name
         same = sum(Path(other).name == name for other in source)
-        number = sum(known.partition(" #")[0] == name for known in found) + 1
-        found[name if same == 1 else f"{name} #{number}"] = source[path]
-    return found
+        number = sum(present.partition(" #")[0] == name for present in by_name) + 1
+        by_name[name if same == 1 else f"{name} #{number}"] = source[path]
+    return by_name
 
 
 def usage_of(answers: Mapping[str, Answered]) -> dict[str, float]:
     """Sums over answers: tokens, cost, seconds; and how many there are, have an error, or were cut off."""
-    found: dict[str, float] = {"answers": len(answers), "errors": sum(a.error is not None for a in answers.values())}
+    usage: dict[str, float] = {"answers": len(answers), "errors": sum(a.error is not None for a in answers.values())}
     for name in ("input_tokens", "output_tokens", "cost", "cut", "thinking", "again"):
-        known = [answered.usage[name] for answered in answers.values() if name in answered.usage]
-        if known:
-            found[name] = round(sum(known), 6)
-    found["seconds"] = round(sum(answered.seconds for answered in answers.values()), 3)
-    return found
+        values = [answered.usage[name] for answered in answers.values() if name in answered.usage]
+        if values:
+            usage[name] = round(sum(values), 6)
+    usage["seconds"] = round(sum(answered.seconds for answered in answers.values()), 3)
+    return usage

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from vmmetrics.errors import SetupError, cannot
-from vmmetrics.models.protocol import NOT_TOLD
+from vmmetrics.models.protocol import NO_TIMES
 from vmmetrics.models.questions import Answered, Question
 from vmmetrics.understanding.harness.benchmark import Benchmark, Figure, Reference, Scored, Scoring
 from vmmetrics.understanding.harness.running import usage_of
@@ -78,8 +78,8 @@ class ScoredRun(_Figures):
             for row in self.references
         ]
         names = ("benchmark", "model", "frames", "protocol", "judge", "counts", "usage", "figures")
-        said = {name: plain(getattr(self, name)) for name in names if name != "judge" or self.judge}
-        return said | {"references": rows}
+        fields = {name: plain(getattr(self, name)) for name in names if name != "judge" or self.judge}
+        return fields | {"references": rows}
 
 
 def score(
@@ -130,7 +130,7 @@ def score(
     counts = {"asked": len(questions)} | {name: count for name, count in counts.items() if count}
     model, policy = configuration["model"], configuration.get("frames")
     frames = str(policy["policy"]) if policy else "not known" if "recorded" in model else "none"
-    if times_of(configuration) == NOT_TOLD:
+    if times_of(configuration) == NO_TIMES:
         frames += ", times not told"
     identity = judge.settings.part() if isinstance(judge, Client) else {}
     if isinstance(judge, Path):
@@ -160,7 +160,7 @@ def times_of(configuration: Mapping[str, Any]) -> str:
     model, frames = configuration["model"], configuration.get("frames")
     if not frames or "form" not in model or str(frames["policy"]).startswith("none"):
         return ""
-    return str(model.get("times", NOT_TOLD if model["form"] == "images" else ""))
+    return str(model.get("times", NO_TIMES if model["form"] == "images" else ""))
 
 
 def file_in(folder: Path, name: str, protocol: Scoring) -> Path:
@@ -177,9 +177,9 @@ def page_parts(result: ScoredRun, most: int | None = None) -> list[Part]:
         most: Published rows at most; None for all.
     """
     keys = {(figure.measure, figure.group, figure.name) for figure in result.figures}
-    known = [reference for reference in result.references if keys & set(reference.figures)][:most]
+    published = [reference for reference in result.references if keys & set(reference.figures)][:most]
     columns = tables.heads(
-        "group", "name", "measure", "value", "n", "videos", "answered", "chance", *(r.model for r in known), texts=3
+        "group", "name", "measure", "value", "n", "videos", "answered", "chance", *(r.model for r in published), texts=3
     )
     title = f"{result.benchmark}: {result.model}, frames {result.frames}, scored as {result.way}"
     table = DisplayTable("figures", title, "Intervals: 95 %, videos drawn.", columns)
@@ -187,9 +187,9 @@ def page_parts(result: ScoredRun, most: int | None = None) -> list[Part]:
         key = (figure.measure, figure.group, figure.name)
         value = DisplayCell(number(figure.value, 3), tables.bounds(figure.low, figure.high, 3), table.mark(figure.note))
         counts = [tables.count(figure.n), tables.count(figure.clusters or None), share(figure.answered)]
-        numbers = [figure.chance, *(reference.figures.get(key) for reference in known)]
+        numbers = [figure.chance, *(reference.figures.get(key) for reference in published)]
         table.add(*key[1:], key[0], value, *counts, *(number(each, 3) for each in numbers))
-    sources = [f"{reference.model}: {reference.source}" for reference in known]
+    sources = [f"{reference.model}: {reference.source}" for reference in published]
     counted = [f"{name}: {times:,}" for name, times in result.counts.items()]
     return [table, Lines("counts", "What was counted, and where published rows are from", (*counted, *sources))]
 

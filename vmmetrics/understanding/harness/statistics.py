@@ -126,11 +126,11 @@ def chance_of(questions: Iterable[Question]) -> float | None:
 
 def grouped(questions: Sequence[Question], grouping: str) -> dict[str, list[int]]:
     """Indices of the questions by their values in a grouping, values in order of first occurrence."""
-    found: dict[str, list[int]] = {}
+    groups: dict[str, list[int]] = {}
     for index, question in enumerate(questions):
         for name in question.groups.get(grouping, ()):
-            found.setdefault(name, []).append(index)
-    return found
+            groups.setdefault(name, []).append(index)
+    return groups
 
 
 def figure(
@@ -189,11 +189,9 @@ def accuracy_figures(
     chance = chance_of(asked)
     answered = figure(asked, got, "answered_accuracy", where_answered, chance=chance)
     figures = [figure(asked, got, chance=chance), answered]
-    places = {name: place for place, name in enumerate(order)}
+    ranks = {name: rank for rank, name in enumerate(order)}
     for grouping in groupings:
-        for name, members in sorted(
-            grouped(asked, grouping).items(), key=lambda item: places.get(item[0], len(places))
-        ):
+        for name, members in sorted(grouped(asked, grouping).items(), key=lambda item: ranks.get(item[0], len(ranks))):
             of_it = [asked[i] for i in members]
             chance = chance_of(of_it)
             figures.append(figure(of_it, [got[i] for i in members], group=grouping, name=name, chance=chance))
@@ -263,12 +261,12 @@ def differences(
     asked = [q for q, *_ in rows]
     families = [(ALL, {ALL: list(range(len(rows)))} if rows else {})]
     families += [(grouping, grouped(asked, grouping)) for grouping in groupings]
-    found: list[ModelDifference] = []
+    tested: list[ModelDifference] = []
     for group, names in families:
         tests = []
-        for name, places in names.items():
-            firsts, seconds = (np.array([rows[place][side] for place in places]) for side in (1, 2))
-            apart, videos = seconds - firsts, [asked[place].video for place in places]
+        for name, indices in names.items():
+            firsts, seconds = (np.array([rows[index][side] for index in indices]) for side in (1, 2))
+            apart, videos = seconds - firsts, [asked[index].video for index in indices]
             codes, count = bootstrap.prompt_codes(videos)
             p = sign_flip_p(np.bincount(codes, apart, minlength=count).astype(np.float64))
             mean = clustered_mean(apart.tolist(), videos)
@@ -279,5 +277,5 @@ def differences(
                 )
             )  # fmt: skip
         raised = holm([test.p for test in tests])
-        found += [replace(test, p_holm=p) for test, p in zip(tests, raised, strict=True)]
-    return found
+        tested += [replace(test, p_holm=p) for test, p in zip(tests, raised, strict=True)]
+    return tested

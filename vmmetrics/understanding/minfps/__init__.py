@@ -143,32 +143,32 @@ class Distribution:
     buckets: Mapping[str, int]
 
 
-def distribution(found: Sequence[QuestionRate], name: str = "all") -> Distribution:
+def distribution(rates_of: Sequence[QuestionRate], name: str = "all") -> Distribution:
     """Sum up minFPS over questions."""
-    rates = [rate for question in found if (rate := question.min_fps) is not None]
-    counts = Counter(bucket_of(question.min_fps) for question in found)
+    rates = [rate for question in rates_of if (rate := question.min_fps) is not None]
+    counts = Counter(bucket_of(question.min_fps) for question in rates_of)
     buckets = {bucket: counts[bucket] for bucket in (*(name for *_, name in BUCKETS), NEVER)}
     quartiles = tuple(np.quantile(rates, (0.25, 0.5, 0.75)).tolist()) if rates else None
     mean = float(np.mean(rates)) if rates else None
-    return Distribution(name, len(found), len(found) - len(rates), mean, quartiles, buckets)
+    return Distribution(name, len(rates_of), len(rates_of) - len(rates), mean, quartiles, buckets)
 
 
-def distributions(found: Sequence[QuestionRate], grouping: str) -> list[Distribution]:
+def distributions(rates: Sequence[QuestionRate], grouping: str) -> list[Distribution]:
     """Over all questions, then for each value of a grouping, in order of first occurrence."""
     of_it: dict[str, list[QuestionRate]] = {}
-    for question in found:
+    for question in rates:
         for name in dict.fromkeys(question.groups.get(grouping, ())):
             of_it.setdefault(name, []).append(question)
-    return [distribution(found), *(distribution(members, name) for name, members in of_it.items())]
+    return [distribution(rates), *(distribution(members, name) for name, members in of_it.items())]
 
 
-def agreement(found: Iterable[QuestionRate]) -> float | None:
+def agreement(rates: Iterable[QuestionRate]) -> float | None:
     """Share of questions with two annotators or more on whose bucket they all agree; None for no such question."""
-    alike = [len({bucket_of(rate) for rate in q.by.values()}) == 1 for q in found if len(q.by) > 1]
+    alike = [len({bucket_of(rate) for rate in q.by.values()}) == 1 for q in rates if len(q.by) > 1]
     return sum(alike) / len(alike) if alike else None
 
 
-def known_of(reference: Mapping[str, Any]) -> float | None:
+def annotated_min_fps(reference: Mapping[str, Any]) -> float | None:
     """The minFPS that a benchmark's question states, or None."""
     value = reference.get("min_fps")
     return float(value) if isinstance(value, int | float) and value > 0 else None

@@ -22,7 +22,7 @@ from vmmetrics.types import FloatArray
 from vmmetrics.understanding.construction.options import shuffles
 from vmmetrics.understanding.harness.benchmark import Benchmark
 from vmmetrics.understanding.harness.choices import chosen_option
-from vmmetrics.understanding.minfps import QuestionRate, known_of, search
+from vmmetrics.understanding.minfps import QuestionRate, annotated_min_fps, search
 from vmmetrics.understanding.synthetic.reader import look_up, seconds_of
 from vmmetrics.utils.endpoint.messages import RejectedError
 from vmmetrics.utils.storage.journal import Journal, iterate_lines
@@ -86,12 +86,12 @@ def model_annotator(model: Model, benchmark: Benchmark, asks: int) -> Annotator:
         frames = frames_at(question, rate) if model.sees else NO_FRAMES
         for asked in shuffles(question, asks, "minfps"):
             try:
-                said = model.answer(asked, benchmark.turns(asked, "vmmetrics"), frames)
+                reply = model.answer(asked, benchmark.turns(asked, "vmmetrics"), frames)
             except RejectedError as error:
                 raise ClipError(f"at {rate:g} fps: {error}") from error
-            if said.error is not None:
-                raise ClipError(f"at {rate:g} fps: {said.error}")
-            if chosen_option(said.text, asked.options) != asked.answer:
+            if reply.error is not None:
+                raise ClipError(f"at {rate:g} fps: {reply.error}")
+            if chosen_option(reply.text, asked.options) != asked.answer:
                 return False
         return True
 
@@ -113,7 +113,7 @@ def person_annotator(name: str, folder: Path, ask: Callable[[Question, Path, flo
         path = folder / f"{_slug(question.id)}-{key}-{rate:g}fps.mp4"
         frames = frames_at(question, rate)
         # a film as long as the clip, in which each frame stays until the next
-        shown = frames.pictures[_on_screen(np.array(frames.told), rate, extent_of(question)[1])]
+        shown = frames.pictures[_on_screen(np.array(frames.times), rate, extent_of(question)[1])]
         times = math.ceil(_SHOWN_FPS / rate)
         write_h264(path, (picture for picture in shown for _ in range(times)), rate * times, _CODING)
         try:
@@ -145,11 +145,11 @@ def frames_at(question: Question, rate: float, begun: float = 0.0) -> Frames:
     return frames
 
 
-def _on_screen(told: FloatArray, rate: float, seconds: float) -> NDArray[np.intp]:
+def _on_screen(times: FloatArray, rate: float, seconds: float) -> NDArray[np.intp]:
     """Which frame is on the screen from each moment on that the rate names; every frame has one at least.
 
     Args:
-        told: (T,) seconds of the frames, each the nearest to one of the moments.
+        times: (T,) seconds of the frames, each the nearest to one of the moments.
         rate: Moments a second.
         seconds: Length of the clip.
 
@@ -157,8 +157,8 @@ def _on_screen(told: FloatArray, rate: float, seconds: float) -> NDArray[np.intp
     array([0, 1, 1, 1, 2, 3])
     """
     moments = np.arange(max(1, math.ceil(seconds * rate - 1e-6))) / rate
-    nearest = np.argmin(np.abs(moments[:, None] - told).round(6), axis=1)  # of two as near the earlier, as chosen
-    early = told[nearest] - moments > 0.5 / rate + 1e-6  # the nearest is still to come, behind a gap
+    nearest = np.argmin(np.abs(moments[:, None] - times).round(6), axis=1)  # of two as near the earlier, as chosen
+    early = times[nearest] - moments > 0.5 / rate + 1e-6  # the nearest is still to come, behind a gap
     last = np.append(np.diff(nearest) > 0, True)
     shown: NDArray[np.intp] = np.where(early & ~last, np.maximum(nearest - 1, 0), nearest)
     return shown
@@ -225,16 +225,16 @@ class Asked(Locked):
         lines = self._journal.read_as(_Line)
         if not lines:
             self._journal.append([head])
-        self._found = {line.question for line in lines if line.found}
-        self.said = {(line.question, line.rate): line.answerable for line in lines if line.rate is not None}
+        self._finished = {line.question for line in lines if line.found}
+        self.verdicts = {(line.question, line.rate): line.answerable for line in lines if line.rate is not None}
 
     def _answerable(self, question: Question, rate: float) -> bool:
         """What they say, or said before."""
-        if (question.id, rate) not in self.said:
+        if (question.id, rate) not in self.verdicts:
             answerable = self._annotator.answerable(question, rate)
             self._journal.append([{"question": question.id, "rate": rate, "answerable": answerable}])
-            self.said[question.id, rate] = answerable
-        return self.said[question.id, rate]
+            self.verdicts[question.id, rate] = answerable
+        return self.verdicts[question.id, rate]
 
     def work_through(self, questions: Sequence[Question]) -> Iterator[tuple[Question, float | None, str | None]]:
         """Find minFPS of each question by this annotator; what was asked before is not asked again.
@@ -245,14 +245,14 @@ class Asked(Locked):
         for question in questions:
             try:
                 native, seconds = extent_of(question)
-                found = search(partial(self._answerable, question), native, seconds).min_fps
+                min_fps = search(partial(self._answerable, question), native, seconds).min_fps
             except ClipError as error:
                 yield question, None, str(error)
                 continue
-            if question.id not in self._found:
-                self._journal.append([{"question": question.id, "found": True, "min_fps": found}])
-                self._found.add(question.id)
-            yield question, found, None
+            if question.id not in self._finished:
+                self._journal.append([{"question": question.id, "found": True, "min_fps": min_fps}])
+                self._finished.add(question.id)
+            yield question, min_fps, None
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +275,7 @@ def rates_found(folder: Path, questions: Sequence[Question]) -> list[QuestionRat
         for line in lines:
             if line.found:
                 by.setdefault(line.question, {})[name.annotator or path.stem] = line.min_fps
-    return [QuestionRate(q.id, by[q.id], q.groups, known_of(q.reference)) for q in questions if q.id in by]
+    return [QuestionRate(q.id, by[q.id], q.groups, annotated_min_fps(q.reference)) for q in questions if q.id in by]
 
 
 def _slug(text: str) -> str:

@@ -48,7 +48,7 @@ class Page:
         self._news = threading.Condition()
         self._state: dict[str, Any] = {"version": 0, "status": "preparing"}
         self._clip = b""
-        self._said: bool | None = None
+        self._answerable: bool | None = None
         self.key = secrets.token_urlsafe(16)
         self._server = _Server(self)
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}/{self.key}/"
@@ -64,23 +64,23 @@ class Page:
             rate: Frames per second.
         """
         asked = {"question": question.text, "options": list(question.lettered), "rate": in_words(rate)}
-        place = {"number": self._numbers[question.id], "total": len(self._numbers)}
+        position = {"number": self._numbers[question.id], "total": len(self._numbers)}
         with self._news:
-            self._clip, self._said = path.read_bytes(), None
-            self._tell("asking", **asked, **place)
-            while not self._news.wait_for(lambda: self._said is not None, 1.0):
+            self._clip, self._answerable = path.read_bytes(), None
+            self._tell("asking", **asked, **position)
+            while not self._news.wait_for(lambda: self._answerable is not None, 1.0):
                 pass  # without an end, Windows would not take Ctrl-C
-            said, self._clip = self._said, b""
+            answerable, self._clip = self._answerable, b""
             self._tell("preparing")
-            return bool(said)
+            return bool(answerable)
 
     def answer(self, version: Any, answerable: Any) -> bool:
         """Take what somebody said; whether it is about what is asked now, and nobody said anything before."""
         with self._news:
             current = type(version) is int and version == self._state["version"]  # True is 1, and no version
-            about = current and self._state["status"] == "asking" and self._said is None
+            about = current and self._state["status"] == "asking" and self._answerable is None
             if about and isinstance(answerable, bool):
-                self._said = answerable
+                self._answerable = answerable
                 self._news.notify_all()
                 return True
             return False
@@ -163,8 +163,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         path = self._path()
-        found = re.search(r"[?&](?:after|version)=([0-9]{1,9})(?:&|$)", self.path)
-        version = int(found[1]) if found else -1
+        match = re.search(r"[?&](?:after|version)=([0-9]{1,9})(?:&|$)", self.path)
+        version = int(match[1]) if match else -1
         if path == "":
             nonce = secrets.token_urlsafe(16)
             self._reply(_HTML.read_text("utf-8").replace("NONCE", nonce).encode(), "text/html; charset=utf-8", nonce)
@@ -192,8 +192,8 @@ class _Handler(BaseHTTPRequestHandler):
         if size > _LARGEST:
             return self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
         try:
-            said = json.loads(body)
-            taken = self.server.page.answer(said["version"], said["answerable"])
+            posted = json.loads(body)
+            taken = self.server.page.answer(posted["version"], posted["answerable"])
         except (ValueError, TypeError, KeyError, RecursionError):
             return self._refuse(HTTPStatus.BAD_REQUEST)
         return self._reply_json({}) if taken else self._refuse(HTTPStatus.CONFLICT)
@@ -202,8 +202,8 @@ class _Handler(BaseHTTPRequestHandler):
         """What is wanted, behind the key; None for a stranger, who was told so."""
         host = re.sub(r":\d+$", "", self.headers.get("Host", ""))
         _, key, *rest = [*self.path.partition("?")[0].split("/", 2), ""]
-        known = secrets.compare_digest(key.encode(), self.server.page.key.encode())
-        if host not in _NAMES or not known or len(rest) < 2:
+        authorised = secrets.compare_digest(key.encode(), self.server.page.key.encode())
+        if host not in _NAMES or not authorised or len(rest) < 2:
             self._refuse(HTTPStatus.FORBIDDEN)
             return None
         return rest[0]

@@ -143,13 +143,15 @@ def _weave(canvas: Picture, grain: Picture, at: Sequence[Point], radius: float) 
 
 def marks(shapes: Iterable[Shape], camera: FloatArray = IDENTITY) -> dict[str, Point]:
     """Centre of each marker's shapes on the canvas, by its name; of several with one name, the mean."""
-    found: dict[str, list[FloatArray]] = {}
+    by_marker: dict[str, list[FloatArray]] = {}
     for shape in shapes:
         if isinstance(shape, Line) or shape.marker is None:
             continue
         centre = shape.centre if isinstance(shape, Disc) else _centroid(shape.points)
-        found.setdefault(shape.marker, []).append(_through((centre,), camera)[0])
-    return {name: (float(at[0]), float(at[1])) for name, all_of in found.items() for at in [np.mean(all_of, axis=0)]}
+        by_marker.setdefault(shape.marker, []).append(_through((centre,), camera)[0])
+    return {
+        name: (float(at[0]), float(at[1])) for name, all_of in by_marker.items() for at in [np.mean(all_of, axis=0)]
+    }
 
 
 def box(left: float, top: float, right: float, bottom: float) -> tuple[Point, ...]:
@@ -298,28 +300,28 @@ def whirler(feet: Point, size: float, turns: float, dot: str, centre: str) -> li
     return [*shapes, Line((hand, ball), 3.0), Disc(ball, 22.0, marker=dot), Disc(hand, 14.0, marker=centre)]
 
 
-def walker(feet: Point, size: float, stride: float, facing: int) -> list[Shape]:
+def walker(feet: Point, size: float, stride: float, heading: int) -> list[Shape]:
     """A figure that walks, seen from the side; knees and elbows bend.
 
     Args:
         feet: Under its hips, on the ground.
         size: Its height.
         stride: Where in the cycle of two steps, turns.
-        facing: 1 for right, -1 for left.
+        heading: 1 for right, -1 for left.
     """
     wide = 0.055 * size
     thigh, arm = 0.22 * size, 0.18 * size
     hip = (feet[0], feet[1] - 0.42 * size - 0.015 * size * math.cos(2 * _TURN * stride))
-    shoulder = (hip[0] + facing * 0.02 * size, hip[1] - 0.32 * size)
+    shoulder = (hip[0] + heading * 0.02 * size, hip[1] - 0.32 * size)
     shapes: list[Shape] = []
     for side in (0.0, 0.5):
         swing = math.sin(_TURN * (stride + side))
         bend = max(0.0, math.cos(_TURN * (stride + side)))
-        knee = reach(hip, thigh, 90.0 - facing * 28.0 * swing)
-        foot = reach(knee, thigh, 90.0 - facing * (28.0 * swing - 48.0 * bend))
-        shapes.append(Line((hip, knee, foot, (foot[0] + facing * 0.06 * size, foot[1])), wide))
-        elbow = reach(shoulder, arm, 90.0 + facing * 30.0 * swing)
-        shapes.append(Line((shoulder, elbow, reach(elbow, arm, 90.0 + facing * (30.0 * swing - 35.0))), 0.8 * wide))
+        knee = reach(hip, thigh, 90.0 - heading * 28.0 * swing)
+        foot = reach(knee, thigh, 90.0 - heading * (28.0 * swing - 48.0 * bend))
+        shapes.append(Line((hip, knee, foot, (foot[0] + heading * 0.06 * size, foot[1])), wide))
+        elbow = reach(shoulder, arm, 90.0 + heading * 30.0 * swing)
+        shapes.append(Line((shoulder, elbow, reach(elbow, arm, 90.0 + heading * (30.0 * swing - 35.0))), 0.8 * wide))
     return [*shapes, Line((hip, shoulder), 1.5 * wide), Disc((shoulder[0], shoulder[1] - 0.15 * size), 0.105 * size)]
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from vmmetrics.errors import SetupError
 from vmmetrics.models.frames import Frames
-from vmmetrics.models.protocol import OneByOne, Said
+from vmmetrics.models.protocol import ModelAnswer, OneByOne
 from vmmetrics.models.questions import LETTERS, Question
 from vmmetrics.types import FloatArray
 from vmmetrics.understanding.synthetic.figures import MARKERS, SIDE, Picture
@@ -77,8 +77,8 @@ def answer(reading: Reading, tracks: Tracks, seconds: float, times: Sequence[flo
     shape = (len(times), 2)
     of_markers = [tracks.get(name, np.full(shape, np.nan)) for name in reading.markers]
     fits = READERS[reading.kind](reading, of_markers, np.asarray(times) / seconds)
-    places = np.flatnonzero(fits)
-    return int(places[0]) if len(places) == 1 else None
+    indices = np.flatnonzero(fits)
+    return int(indices[0]) if len(indices) == 1 else None
 
 
 def _cycles_of(track: FloatArray) -> int:
@@ -96,7 +96,7 @@ def _cycles(reading: Reading, tracks: list[FloatArray], _: FloatArray) -> list[b
     return [value == _cycles_of(tracks[0]) for value in reading.values]
 
 
-def _places(reading: Reading, tracks: list[FloatArray], _: FloatArray) -> list[bool]:
+def _instances(reading: Reading, tracks: list[FloatArray], _: FloatArray) -> list[bool]:
     seen = tracks[0][~np.isnan(tracks[0][:, 0])]
     new = [np.hypot(*(b - a)) > _ELSEWHERE for a, b in pairwise(seen)]
     count = int(sum(new)) + bool(len(seen))
@@ -160,12 +160,12 @@ def _camera(reading: Reading, tracks: list[FloatArray], _: FloatArray) -> list[b
     kind = max(moved, key=lambda name: float(np.abs(moved[name]).max()))
     most = float(moved[kind][np.argmax(np.abs(moved[kind]))])
     # what is in the picture moves against the camera
-    said = {"pan": "left" if most > 0 else "right", "zoom": "in" if most > 0 else "out", "roll": "roll"}[kind]
-    return [value == (said if abs(most) > 1 else "still") for value in reading.values]
+    motion = {"pan": "left" if most > 0 else "right", "zoom": "in" if most > 0 else "out", "roll": "roll"}[kind]
+    return [value == (motion if abs(most) > 1 else "still") for value in reading.values]
 
 
 Reader = Callable[[Reading, list[FloatArray], FloatArray], Sequence[Any]]
-_READERS: Final[tuple[Reader, ...]] = (_cycles, _places, _order, _turning, _ratio, _gone, _together, _camera)
+_READERS: Final[tuple[Reader, ...]] = (_cycles, _instances, _order, _turning, _ratio, _gone, _together, _camera)
 READERS: Final[Mapping[str, Reader]] = {reader.__name__[1:]: reader for reader in _READERS}
 """From what is wanted, the markers' tracks and the frames' places in the clip (0..1) to which options fit."""
 
@@ -184,14 +184,14 @@ class FrameReader(OneByOne):
     name = "frame-reader"
     identity: Mapping[str, Any] = MappingProxyType({"frame-reader": 1})
 
-    def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> Said:  # noqa: ARG002
+    def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> ModelAnswer:  # noqa: ARG002
         """A letter, or that the frames do not show it.
 
         Raises:
             SetupError: It is no question of the synthetic suite.
         """
-        place = look_up(question, frames)
-        return Said(UNSURE if place is None else LETTERS[place])
+        index = look_up(question, frames)
+        return ModelAnswer(UNSURE if index is None else LETTERS[index])
 
 
 def look_up(question: Question, frames: Frames, begun: float = 0.0) -> int | None:

@@ -244,10 +244,10 @@ def turning(frames: int, dwell: int, signs: tuple[int, int], waves: float, phase
         (frames,) angle in turns.
     """
     half = frames // 2
-    places = np.arange(frames - 1)
-    share = np.where(places < half, places / half, (places - half) / (frames - half))
+    steps = np.arange(frames - 1)
+    share = np.where(steps < half, steps / half, (steps - half) / (frames - half))
     swell = np.minimum(1.0, SLOWEST + 2 * (1 - SLOWEST) * np.sin(np.pi * (waves * share + phase)) ** 2)
-    sign = np.where(places < half, signs[0], signs[1])
+    sign = np.where(steps < half, signs[0], signs[1])
     return np.concatenate([[0.0], np.cumsum(sign * swell * MOST_OF_A_TURN / dwell)])
 
 

@@ -14,14 +14,14 @@ import numpy as np
 
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.understanding.synthetic import questions, ways
-from vmmetrics.understanding.synthetic.questions import QuestionPlace
+from vmmetrics.understanding.synthetic.questions import QuestionSlot
 from vmmetrics.understanding.synthetic.reader import answer
 from vmmetrics.understanding.synthetic.scenes import Draft, Dwell, Tracks, sampled, too_low
 from vmmetrics.understanding.synthetic.textures import Textures
 from vmmetrics.utils.storage.atomic import write_atomically
 from vmmetrics.video.encoding import write_h264
 
-Ask = Callable[[np.random.Generator, Dwell, QuestionPlace], Draft]
+Ask = Callable[[np.random.Generator, Dwell, QuestionSlot], Draft]
 """From what chance decides, the dwell and the turn to a question.
 
 Answer and place are the turn's because questions are drawn again until no rate too low answers them: some answers
@@ -115,25 +115,25 @@ def make(count: int, seed: int = 0) -> Iterator[Item]:
         yield Item(f"{name.replace(' ', '-')}-{round_of:03d}-s{seed}", name, draft)
 
 
-def _shuffled(count: int, place: int, key: tuple[int, ...]) -> int:
+def _shuffled(count: int, step: int, key: tuple[int, ...]) -> int:
     """One of 0 to count - 1; in each run of so many places every one of them, in an order of its own."""
-    block, within = divmod(place, count)
+    block, within = divmod(step, count)
     return int(np.random.default_rng((*key, block)).permutation(count)[within])
 
 
-def _turn(task: SuiteTask, number: int, key: tuple[int, ...]) -> QuestionPlace:
+def _turn(task: SuiteTask, number: int, key: tuple[int, ...]) -> QuestionSlot:
     """Place and answer: each equally often, and over as many questions as there are pairs of them each pair once."""
     block, within = divmod(number, task.options * task.answers)
     rng = np.random.default_rng((*key, block))
-    places, answers = rng.permutation(task.options), rng.permutation(task.answers)
+    positions, answers = rng.permutation(task.options), rng.permutation(task.answers)
     shifted = within + within // math.lcm(task.options, task.answers)
-    return QuestionPlace(int(places[within % task.options]), int(answers[shifted % task.answers]), number)
+    return QuestionSlot(int(positions[within % task.options]), int(answers[shifted % task.answers]), number)
 
 
-def _draw(task: SuiteTask, dwell: Dwell, turn: QuestionPlace, key: tuple[int, int]) -> Draft:
+def _draw(task: SuiteTask, dwell: Dwell, turn: QuestionSlot, key: tuple[int, int]) -> Draft:
     for attempt in range(_DRAWS):
         draft = task.ask(np.random.default_rng((*key, attempt)), dwell, turn)
-        if not any(found == draft.right for found in _read_at(draft, too_low(draft.min_fps))):
+        if not any(read == draft.right for read in _read_at(draft, too_low(draft.min_fps))):
             return draft
     raise RuntimeError(f"No question in {_DRAWS} draws for {task.ask.__name__} at minFPS {dwell.min_fps:g}")
 

@@ -45,16 +45,16 @@ def _noise(rng: np.random.Generator, side: int, roughness: float, stretch: int =
         stretch: Times that the grain is as long downwards as across.
     """
     cells = _COARSEST
-    found: FloatArray = rng.standard_normal((cells, cells), np.float32)
+    noise: FloatArray = rng.standard_normal((cells, cells), np.float32)
     while cells < side:
         cells = min(2 * cells, side)
         finer = rng.standard_normal((max(2, cells // stretch), cells), np.float32)
         if stretch > 1:
             finer = _resized(finer, cells)
-        found = _resized(found, cells)
-        found += (cells / _COARSEST) ** -roughness * finer
-    middle, deviation = cv2.meanStdDev(found)
-    normal: FloatArray = (found - np.float32(middle.item())) / np.float32(deviation.item())
+        noise = _resized(noise, cells)
+        noise += (cells / _COARSEST) ** -roughness * finer
+    middle, deviation = cv2.meanStdDev(noise)
+    normal: FloatArray = (noise - np.float32(middle.item())) / np.float32(deviation.item())
     return normal
 
 
@@ -129,16 +129,16 @@ class Textures:
         side = len(background)
         tones = rng.permutation(len(_TONES))
         kinds = rng.integers(len(_KINDS), size=3)
-        found, angle = background.copy(), rng.uniform(0, 2 * np.pi)
+        textured, angle = background.copy(), rng.uniform(0, 2 * np.pi)
         along = np.linspace(-_SHADE / 2, _SHADE / 2, side, dtype=np.float32)
         shade = np.float32(np.cos(angle)) * along + np.float32(np.sin(angle)) * along[:, None]
         wall, ground = (np.asarray(cv2.inRange(background, colour, colour), bool) for colour in (WALL, GROUND))
         for tone, where in zip(tones, (wall, ground), strict=False):
-            np.copyto(found, np.array(_TONES[tone], np.uint8), where=where[..., None])
+            np.copyto(textured, np.array(_TONES[tone], np.uint8), where=where[..., None])
         bumps = shade
         for kind, where in zip(kinds, (wall, ground, ~(wall | ground)), strict=True):
             if where.any():
                 texture = _KINDS[kind](rng, side)
                 np.add(bumps, texture * np.float32(_CONTRAST / texture.std()), out=bumps, where=where)
-        covered: Picture = np.clip(found + np.round(bumps[..., None]), 0, 255).astype(np.uint8)
+        covered: Picture = np.clip(textured + np.round(bumps[..., None]), 0, 255).astype(np.uint8)
         return covered

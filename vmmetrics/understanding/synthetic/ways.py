@@ -10,7 +10,7 @@ import numpy as np
 from vmmetrics.types import FloatArray
 from vmmetrics.understanding.synthetic import figures
 from vmmetrics.understanding.synthetic.figures import GROUND, SIDE, SOFT, WALL, Disc, Picture, Polygon, Shape, box
-from vmmetrics.understanding.synthetic.questions import QuestionPlace, colours, placed, rest
+from vmmetrics.understanding.synthetic.questions import QuestionSlot, colours, placed, rest
 from vmmetrics.understanding.synthetic.scenes import MARGIN, Draft, DrawnScene, Dwell, Reading, lifts, turning, unseen
 
 _WAYS: Final = {
@@ -29,7 +29,7 @@ _HALF: Final = 2.2
 """Seconds that something turns one way, at least."""
 
 
-def direction(rng: np.random.Generator, dwell: Dwell, turn: QuestionPlace) -> Draft:
+def direction(rng: np.random.Generator, dwell: Dwell, turn: QuestionSlot) -> Draft:
     """Which way something turns, at a speed that swells and ebbs."""
     name = str(rng.choice(list(_TURNING)))
     dot, hub = colours(rng, 2)
@@ -41,10 +41,10 @@ def direction(rng: np.random.Generator, dwell: Dwell, turn: QuestionPlace) -> Dr
     turns = turns + rng.random()
     what, draw, at, size = _TURNING[name]
     scene = DrawnScene(dwell.fps, 2 * half, lambda frame: draw(at, size, float(turns[frame]), dot, hub))
-    values = placed(rng, right, [way for way in _WAYS if way != right], turn.place)
+    values = placed(rng, right, [way for way in _WAYS if way != right], turn.position)
     options, reading = tuple(_WAYS[value] for value in values), Reading("turning", (dot, hub), values)
     text = f"Which way does {what.format(colour=dot)}?"
-    return Draft(scene, text, options, turn.place, reading, dwell.min_fps, name)
+    return Draft(scene, text, options, turn.position, reading, dwell.min_fps, name)
 
 
 _CAMERA: Final = {
@@ -56,7 +56,7 @@ _CAMERA: Final = {
     "still": ("it does not move at all", 0.0),
 }
 """In words; and pixels the picture moves, logarithm of its scale, degrees: the landmarks stay in the picture."""
-_HELD: Final = (24.0, 0.12, 6.0)
+_CAMERA_START: Final = (24.0, 0.12, 6.0)
 """The same of how the camera is held, at most."""
 _CENTRE: Final = (SIDE / 2, 232.0)
 """About which the camera zooms and tilts: midway between the landmarks, so that neither moves their middle."""
@@ -68,17 +68,17 @@ _JOLTED: Final = 2.0
 """Seconds of a clip beyond its rests in which the camera may jolt."""
 
 
-def camera(rng: np.random.Generator, dwell: Dwell, turn: QuestionPlace) -> Draft:
+def camera(rng: np.random.Generator, dwell: Dwell, turn: QuestionSlot) -> Draft:
     """What the camera does all the time while somebody walks by; one of six answers is no option, each as often."""
     kinds = list(_CAMERA)
     right = kinds.pop(turn.answer)
     kinds.pop((turn.answer + turn.number // len(_CAMERA)) % len(kinds))
     text = "Somebody walks past two houses. What does the camera do meanwhile?"
     moved = np.linspace(-0.5, 0.5, dwell.seconds(_SLOW))
-    return _filmed(rng, dwell, text, right, placed(rng, right, kinds, turn.place), moved, 2 / _SLOW)
+    return _filmed(rng, dwell, text, right, placed(rng, right, kinds, turn.position), moved, 2 / _SLOW)
 
 
-def jolt(rng: np.random.Generator, dwell: Dwell, turn: QuestionPlace) -> Draft:
+def jolt(rng: np.random.Generator, dwell: Dwell, turn: QuestionSlot) -> Draft:
     """What the camera does for a moment, and undoes, while somebody walks by."""
     kinds = [kind for kind in _CAMERA if kind != "still"]
     right = kinds.pop(turn.answer)
@@ -87,7 +87,7 @@ def jolt(rng: np.random.Generator, dwell: Dwell, turn: QuestionPlace) -> Draft:
     start = int(rng.choice(unseen(frames, dwell, edge, frames - edge - dwell.frames)))
     text = "Somebody walks past two houses. What does the camera do for a moment, before it comes back?"
     moved = lifts(frames, (start,), dwell.frames)
-    return _filmed(rng, dwell, text, right, placed(rng, right, kinds, turn.place), moved, dwell.min_fps)
+    return _filmed(rng, dwell, text, right, placed(rng, right, kinds, turn.position), moved, dwell.min_fps)
 
 
 def _filmed(
@@ -102,12 +102,12 @@ def _filmed(
     """Somebody who walks by, and a camera that has done a share of its motion in each frame, (T,)."""
     view = _view(rng)
     landmarks = colours(rng, 2)
-    facing = int(rng.choice([-1, 1]))
+    heading = int(rng.choice([-1, 1]))
     pace, phase = 0.9 * dwell.fps, float(rng.random())  # frames of a double step
 
     def shapes(frame: int) -> Sequence[Shape]:
         way = 250 * (frame / (len(moved) - 1) - 0.5)
-        somebody = figures.walker((SIDE / 2 + facing * way, 404), 116, frame / pace + phase, facing)
+        somebody = figures.walker((SIDE / 2 + heading * way, 404), 116, frame / pace + phase, heading)
         houses = [
             s for x, c in zip((-72, 72), landmarks, strict=True) for s in figures.house((SIDE / 2 + x, 264), 80, c)
         ]
@@ -119,8 +119,8 @@ def _filmed(
 
     scene = DrawnScene(dwell.fps, len(moved), shapes, _landscape(rng), seen_from)
     options = tuple(_CAMERA[value][0] for value in values)
-    place = values.index(right)
-    return Draft(scene, text, options, place, Reading("camera", landmarks, values), min_fps, right)
+    index = values.index(right)
+    return Draft(scene, text, options, index, Reading("camera", landmarks, values), min_fps, right)
 
 
 def _matrix(kind: str, amount: float) -> FloatArray:
@@ -134,7 +134,7 @@ def _matrix(kind: str, amount: float) -> FloatArray:
 
 def _view(rng: np.random.Generator) -> FloatArray:
     """How the camera is held before it moves, (2, 3): not quite straight, lest one frame tell what it will do."""
-    x, zoom, roll = rng.uniform(-1, 1, 3) * _HELD
+    x, zoom, roll = rng.uniform(-1, 1, 3) * _CAMERA_START
     view = _matrix("in", zoom)
     view[:, :2] = _matrix("roll", roll)[:, :2] @ view[:, :2]
     view[:, 2] = np.array(_CENTRE) - view[:, :2] @ _CENTRE + (x, 0.0)

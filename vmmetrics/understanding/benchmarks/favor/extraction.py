@@ -84,8 +84,8 @@ def extract(text: str) -> Structure:
             verb = _verb(lower)
             if _is_filming(lower, verb, filming):
                 filming = True
-                said = [word for word in words[verb or 0 :] if word.lower() not in ("the", "camera")]
-                motion = " ".join(said[:_LONGEST_MOTION])
+                motion_words = [word for word in words[verb or 0 :] if word.lower() not in ("the", "camera")]
+                motion = " ".join(motion_words[:_LONGEST_MOTION])
                 if camera_motion(motion).kind:
                     camera.append(motion)
             elif verb is None and words:  # "takes plates, cups"; or whoever does what comes next
@@ -118,13 +118,13 @@ def _verb(words: Sequence[str]) -> int | None:
     if words and words[0] in FORMS and words[0] not in _CAMERA:
         return 0
     forms = [
-        place
-        for place in range(1, len(words))
-        if words[place] not in _AFTER_NOUN
-        and words[place - 1] not in _BEFORE_NOUN
-        and (words[place] in _BE or FORMS.get(words[place], words[place]) != words[place] or _several(words[place - 1]))
+        index
+        for index in range(1, len(words))
+        if words[index] not in _AFTER_NOUN
+        and words[index - 1] not in _BEFORE_NOUN
+        and (words[index] in _BE or FORMS.get(words[index], words[index]) != words[index] or _several(words[index - 1]))
     ]
-    present = (place for place in forms if words[place] in _BE or words[place].endswith(("s", "ing")))
+    present = (index for index in forms if words[index] in _BE or words[index].endswith(("s", "ing")))
     return next(present, next(iter(forms), None))
 
 
@@ -145,26 +145,26 @@ def _is_filming(words: Sequence[str], verb: int | None, filming: bool) -> bool:
 def _subject(phrase: Sequence[str], subjects: list[_Subject]) -> tuple[int, Sequence[str]]:
     """Place of whom a phrase stands for, who is added if new; and the owner's part that acts ("hands")."""
     words = [word.lower() for word in phrase]
-    owner = next((place for place, word in enumerate(words) if word.endswith(("'s", "’s"))), None)
+    owner = next((index for index, word in enumerate(words) if word.endswith(("'s", "’s"))), None)
     recent = range(len(subjects) - 1, max(-1, len(subjects) - 1 - _REMEMBERED), -1)
     pronoun = words[0] if words[0] in _PRONOUNS else words[-1]  # "in the end he"
     if pronoun in _PRONOUNS:
         others = _SHE if pronoun in _HE else _HE if pronoun in _SHE else frozenset()
-        fits = next((place for place in recent if subjects[place].words.isdisjoint(others)), None)
+        fits = next((index for index in recent if subjects[index].words.isdisjoint(others)), None)
         if fits is not None:
             return fits, phrase[1:] if pronoun == words[0] else ()
     if owner is not None:
-        place, _ = _subject([*phrase[:owner], phrase[owner][:-2]], subjects)
-        return place, phrase[owner + 1 :]
-    end = next((place for place, word in enumerate(words) if place and word in _AFTER_NOUN), len(words))
+        index, _ = _subject([*phrase[:owner], phrase[owner][:-2]], subjects)
+        return index, phrase[owner + 1 :]
+    end = next((index for index, word in enumerate(words) if index and word in _AFTER_NOUN), len(words))
     looks = {part for word in words for part in word.split("-")}
-    for place in recent:
-        known = subjects[place]
-        alike = known.words & looks & _MARKS
-        apart = (known.words & _MARKS and looks & _MARKS) or words[0] in ("a", "an", "another")
-        if known.head == words[end - 1] and (alike or not apart):
-            known.words |= looks
-            return place, ()
+    for index in recent:
+        earlier = subjects[index]
+        alike = earlier.words & looks & _MARKS
+        apart = (earlier.words & _MARKS and looks & _MARKS) or words[0] in ("a", "an", "another")
+        if earlier.head == words[end - 1] and (alike or not apart):
+            earlier.words |= looks
+            return index, ()
     named = phrase[1:] if words[0] in _ARTICLES and len(phrase) > 1 else phrase
     subjects.append(_Subject(" ".join(named), words[end - 1], looks))
     return len(subjects) - 1, ()

@@ -127,15 +127,15 @@ class ReleasedSimilarity:
         self._words = words
         self._verbs = frozenset(verbs)
         self._embed = embed
-        self._known: dict[tuple[str, str], float] = {}
+        self._cached: dict[tuple[str, str], float] = {}
         self._vectors: dict[str, NDArray[np.float32]] = {}
         self._core: dict[str, str] = {}
         self._tokens: dict[str, frozenset[str]] = {}
 
     def prepare(self, texts: Sequence[str]) -> None:
         """Embed texts that will be compared, all at once; each is embedded when it is needed otherwise."""
-        wanted = {text.strip().lower(): text for text in reversed(texts) if text}
-        missing = {key: text for key, text in wanted.items() if key not in self._vectors}
+        by_key = {text.strip().lower(): text for text in reversed(texts) if text}
+        missing = {key: text for key, text in by_key.items() if key not in self._vectors}
         if self._embed is not None and missing:
             self._vectors.update(zip(missing, self._embed(list(missing.values())), strict=True))
 
@@ -144,9 +144,9 @@ class ReleasedSimilarity:
         if not text or not other:
             return 0.0
         key = _key(text, other)
-        if key not in self._known:
-            self._known[key] = self._compared(text, other)
-        return self._known[key]
+        if key not in self._cached:
+            self._cached[key] = self._compared(text, other)
+        return self._cached[key]
 
     def actions(self, action: str, other: str) -> float:
         """Of two actions: of their texts, with boosts for their verbs."""
@@ -155,15 +155,15 @@ class ReleasedSimilarity:
         key = _key(action, other)
         if key[0] == key[1]:
             return 1.0
-        if key not in self._known:
+        if key not in self._cached:
             value = self.texts(action, other)
             verb, other_verb = self._core_verb(action), self._core_verb(other)
             if verb and other_verb:
                 value = min(1.0, value + 0.3 * self._verbs_agree(verb, other_verb))
             if _linked(action.lower(), other.lower(), tables.LAPTOP_PAIRS):
                 value = min(1.0, value + 0.15)
-            self._known[key] = value
-        return self._known[key]
+            self._cached[key] = value
+        return self._cached[key]
 
     def matrix(self, actions: Sequence[str], others: Sequence[str]) -> FloatArray:
         """(N, M) of all pairs; where both are lists of two or more, mixed with how near their places are."""

@@ -122,21 +122,21 @@ def _subjects(text: str) -> dict[int, ActingSubject]:
     heads = list(_HEAD.finditer(text))
     if not heads and "[" in text:
         return {1: ActingSubject("Subject 1", tuple(_bracketed(text)))}
-    found: dict[int, ActingSubject] = {}
-    for place, head in enumerate(heads):
-        end = heads[place + 1].start() if place + 1 < len(heads) else len(text)
+    subjects: dict[int, ActingSubject] = {}
+    for index, head in enumerate(heads):
+        end = heads[index + 1].start() if index + 1 < len(heads) else len(text)
         part = text[head.end() : end]
         number = int(head["named"] or head["bare"] or 1)
         if "[" not in part:
             continue
         description = part.split("[", 1)[0].strip(_MARKS)
         actions = _bracketed(part, first_may_describe=not description)
-        before = found.get(number)
-        found[number] = ActingSubject(
+        before = subjects.get(number)
+        subjects[number] = ActingSubject(
             (before.description if before else "") or description or f"Subject {number}",
             (*(before.actions if before else ()), *actions),
         )
-    return found
+    return subjects
 
 
 def _bracketed(text: str, first_may_describe: bool = False) -> list[str]:
@@ -149,7 +149,7 @@ def _bracketed(text: str, first_may_describe: bool = False) -> list[str]:
 
 def _chronology(text: str) -> list[tuple[str, int]]:
     text = _LED.sub(r"\2 (Subject \1)", text)
-    found: list[tuple[str, int]] = []
+    items: list[tuple[str, int]] = []
     waiting: list[str] = []  # actions without a bracket of their own: whoever the next bracket names does them
     at = 0
     for by in _BY.finditer(text):
@@ -157,24 +157,24 @@ def _chronology(text: str) -> list[tuple[str, int]]:
         at = by.end()
         number = _NUMBER.search(by[1])
         who = int(number[1]) if number else 1 if by[1].strip().lower() == "subject" else NOBODY
-        found += [(action, who) for action in waiting]
+        items += [(action, who) for action in waiting]
         waiting = []
     waiting += _listed(_LISTED, text[at:])
     for action in waiting:
         number = _NUMBER.match(action)
-        found.append((action, int(number[1]) if number else NOBODY))
-    return found
+        items.append((action, int(number[1]) if number else NOBODY))
+    return items
 
 
 COMPOSITE: Final = "composite: half F1, half order of the chronology"
 """For records: results of two must not be compared."""
 WRONG_SUBJECT: Final = 0.9
 """Factor of an action that is said of another subject than whom it was matched with; the released code's."""
-OUT_OF_PLACE: Final = 0.5
+OUT_OF_ORDER: Final = 0.5
 """Factor of a match in the chronological list that stands outside the run in order: done, but not then."""
 LOOKS: Final = 0.1
 """Weight of how alike subjects are described, beside what they do, when they are matched; the released code's."""
-_IN_PLACE: Final = 1e-3
+_ORDER_PREFERENCE: Final = 1e-3
 """At equal similarity the pair at the nearer relative places is matched, so that repeated actions keep their order."""
 
 
@@ -237,79 +237,83 @@ def texts_of(structures: Iterable[Structure]) -> list[str]:
     return texts
 
 
-def score(similarity: Similarity, wanted: Structure, said: Structure) -> CaptionScores:
+def score(similarity: Similarity, reference: Structure, candidate: Structure) -> CaptionScores:
     """Score a description's structure.
 
     Args:
         similarity: Of texts.
-        wanted: The annotation.
-        said: The description.
+        reference: The annotation.
+        candidate: The description.
 
     Returns:
         Scores; identical structures have 1 everywhere, an empty description 0. What the annotation does not have (no
         camera, no actions) nobody can miss: saying nothing of it is 1, saying something 0.
     """
-    camera = match(camera_matrix(similarity, said.camera, wanted.camera))
-    subject, numbers = _match_subjects(similarity, wanted, said)
-    actions, others = [action for action, _ in said.chronology], [action for action, _ in wanted.chronology]
+    camera = match(camera_matrix(similarity, candidate.camera, reference.camera))
+    subject, numbers = _match_subjects(similarity, reference, candidate)
+    actions, others = [action for action, _ in candidate.chronology], [action for action, _ in reference.chronology]
     values = similarity.matrix(actions, others)
-    for i, (_, who) in enumerate(said.chronology):
-        for j, (_, other) in enumerate(wanted.chronology):
-            if numbers.get(who, NOBODY if who in said.subjects else who) != other:  # in the order alone: as they are
+    for i, (_, who) in enumerate(candidate.chronology):
+        for j, (_, other) in enumerate(reference.chronology):
+            if (
+                numbers.get(who, NOBODY if who in candidate.subjects else who) != other
+            ):  # in the order alone: as they are
                 values[i, j] *= WRONG_SUBJECT
-    return CaptionScores(camera, subject, match(values, out_of_place=OUT_OF_PLACE), numbers)
+    return CaptionScores(camera, subject, match(values, out_of_order=OUT_OF_ORDER), numbers)
 
 
-def match(values: FloatArray, out_of_place: float = 1.0) -> ListMatch:
+def match(values: FloatArray, out_of_order: float = 1.0) -> ListMatch:
     """Match what was said, in rows, with what was annotated, in columns.
 
     Args:
         values: (N, M) similarities, 0..1.
-        out_of_place: Factor of matches outside the heaviest run of matches in order.
+        out_of_order: Factor of matches outside the heaviest run of matches in order.
     """
     n, m = values.shape
     if n == 0 or m == 0:
         nothing = float(n == m)
         return ListMatch(nothing, nothing, nothing)
     apart = np.abs(np.linspace(0, 1, n)[:, None] - np.linspace(0, 1, m)[None, :]) if n > 1 and m > 1 else 0.0
-    rows, columns = linear_sum_assignment(values - _IN_PLACE * apart * (values > 0), maximize=True)
+    rows, columns = linear_sum_assignment(values - _ORDER_PREFERENCE * apart * (values > 0), maximize=True)
     pairs = tuple((int(i), int(j), float(values[i, j])) for i, j in zip(rows, columns, strict=True) if values[i, j] > 0)
     whole = sum(value for *_, value in pairs)
-    total = whole if out_of_place == 1 else out_of_place * whole + (1 - out_of_place) * _in_order(pairs)
+    total = whole if out_of_order == 1 else out_of_order * whole + (1 - out_of_order) * _in_order(pairs)
     precision, recall = total / n, total / m
     return ListMatch(precision, recall, max(0.0, _tau(pairs)) * f1_of(precision, recall), pairs)
 
 
-def _match_subjects(similarity: Similarity, wanted: Structure, said: Structure) -> tuple[ListMatch, dict[int, int]]:
+def _match_subjects(
+    similarity: Similarity, reference: Structure, candidate: Structure
+) -> tuple[ListMatch, dict[int, int]]:
     """Subjects matched so that as much of what they do is matched as can be; unmatched ones keep all they did."""
-    numbers, others = list(said.subjects), list(wanted.subjects)
+    numbers, others = list(candidate.subjects), list(reference.subjects)
     if not numbers or not others:
         return match(np.zeros((len(numbers), len(others)))), {}
     looks = similarity.matrix(
-        [said.subjects[n].description for n in numbers], [wanted.subjects[o].description for o in others]
+        [candidate.subjects[n].description for n in numbers], [reference.subjects[o].description for o in others]
     )
     matches = [
-        [match(similarity.matrix(said.subjects[n].actions, wanted.subjects[o].actions)) for o in others]
+        [match(similarity.matrix(candidate.subjects[n].actions, reference.subjects[o].actions)) for o in others]
         for n in numbers
     ]
     done = np.array([[sum(value for *_, value in one.pairs) for one in row] for row in matches])
     rows, columns = linear_sum_assignment(done + LOOKS * looks, maximize=True)
     taken = list(zip(rows.tolist(), columns.tolist(), strict=True))
-    said_count = sum(len(said.subjects[n].actions) for n in numbers)
-    wanted_count = sum(len(wanted.subjects[o].actions) for o in others)
+    candidate_count = sum(len(candidate.subjects[n].actions) for n in numbers)
+    reference_count = sum(len(reference.subjects[o].actions) for o in others)
     total = float(sum(done[i, j] for i, j in taken))
     same = {numbers[i]: others[j] for i, j in taken}
-    if not said_count or not wanted_count:
-        return match(np.zeros((said_count, wanted_count))), same
-    order = sum(matches[i][j].order * len(wanted.subjects[others[j]].actions) for i, j in taken) / wanted_count
-    return ListMatch(total / said_count, total / wanted_count, order), same
+    if not candidate_count or not reference_count:
+        return match(np.zeros((candidate_count, reference_count))), same
+    order = sum(matches[i][j].order * len(reference.subjects[others[j]].actions) for i, j in taken) / reference_count
+    return ListMatch(total / candidate_count, total / reference_count, order), same
 
 
 def _in_order(pairs: tuple[tuple[int, int, float], ...]) -> float:
     """Weight of the heaviest run of matches whose places rise on both sides."""
     best: list[float] = []
-    for place, (_, j, value) in enumerate(pairs):
-        best.append(value + max((best[k] for k in range(place) if pairs[k][1] < j), default=0.0))
+    for index, (_, j, value) in enumerate(pairs):
+        best.append(value + max((best[k] for k in range(index) if pairs[k][1] < j), default=0.0))
     return max(best, default=0.0)
 
 

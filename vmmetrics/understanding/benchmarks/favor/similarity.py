@@ -110,17 +110,17 @@ class Similarity:
         return self._words[text]
 
 
-def installed_similarity(wanted: str | None = None) -> Similarity:
+def installed_similarity(requested: str | None = None) -> Similarity:
     """The sentence embedding where it is installed, else the overlap of words; the name says which.
 
     Args:
-        wanted: ``"embedding"`` or ``"words"``; None takes what is there.
+        requested: ``"embedding"`` or ``"words"``; None takes what is there.
 
     Raises:
         SetupError: The embedding is wanted and not installed.
     """
-    if wanted == "words" or (wanted is None and not embedding_installed()):
-        why = "" if wanted else f"; {MODEL} is not installed ({INSTALL})"
+    if requested == "words" or (requested is None and not embedding_installed()):
+        why = "" if requested else f"; {MODEL} is not installed ({INSTALL})"
         return Similarity(None, f"overlap of words{why}")
     identity = embedding_identity()
     return Similarity(embed, f"{identity.model} ({identity.source} {identity.version}, sha256 {identity.sha256[:12]})")
@@ -213,14 +213,14 @@ def _named(text: str) -> CameraMotion:
     return CameraMotion(kind, directions)
 
 
-def camera_matrix(similarity: Similarity, said: Sequence[str], wanted: Sequence[str]) -> FloatArray:
+def camera_matrix(similarity: Similarity, candidate: Sequence[str], reference: Sequence[str]) -> FloatArray:
     """(N, M) how alike motions are: by kind and direction where both are known, else as texts."""
-    motions, others = [camera_motion(text) for text in said], [camera_motion(text) for text in wanted]
-    values = np.zeros((len(said), len(wanted)))
+    motions, others = [camera_motion(text) for text in candidate], [camera_motion(text) for text in reference]
+    values = np.zeros((len(candidate), len(reference)))
     for i, motion in enumerate(motions):
         for j, other in enumerate(others):
             if motion.kind is None or other.kind is None:
-                values[i, j] = similarity.matrix([said[i]], [wanted[j]])[0, 0]
+                values[i, j] = similarity.matrix([candidate[i]], [reference[j]])[0, 0]
             else:
                 values[i, j] = _likeness(motion, other)
     return values

@@ -44,14 +44,14 @@ def videos_below(folders: Sequence[Path]) -> dict[str, Path]:
     Args:
         folders: Where to look; one that is not there holds nothing.
     """
-    found: dict[str, Path] = {}
+    by_stem: dict[str, Path] = {}
     for folder, depth in product(folders, ("*", "*/*", "*/*/*")):  # releases have "clips/temporal_certificate"
         with suppress(OSError):
             for path in sorted(folder.glob(depth)):
                 hidden = any(name.startswith(".") for name in path.relative_to(folder).parts)
                 if path.suffix.lower() in _ENDINGS and not hidden and path.is_file():
-                    found.setdefault(path.stem, path)
-    return found
+                    by_stem.setdefault(path.stem, path)
+    return by_stem
 
 
 def count(problems: Counter[str], checks: Mapping[str, object]) -> None:

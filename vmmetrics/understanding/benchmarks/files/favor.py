@@ -34,14 +34,16 @@ def find_video(files: Mapping[str, Path], stem: str) -> Path | None:
 
 def by_video(rows: Sequence[Any]) -> list[Any]:
     """Rows with their video's name in them, from rows that have it or from objects by it."""
-    found: list[Any] = []
+    entries: list[Any] = []
     for row in rows:
         keyed = isinstance(row, dict) and row and "video_name" not in row
         if keyed and all(isinstance(v, dict | str) for v in row.values()):
-            found += [{**(v if isinstance(v, dict) else {"caption": v}), "video_name": name} for name, v in row.items()]
+            entries += [
+                {**(v if isinstance(v, dict) else {"caption": v}), "video_name": name} for name, v in row.items()
+            ]
         else:
-            found.append(row)
-    return found
+            entries.append(row)
+    return entries
 
 
 def each_question(rows: Sequence[Any], problems: Counter[str]) -> Iterator[tuple[str, str, Row]]:
@@ -78,11 +80,11 @@ def read_descriptions(rows: Sequence[Any]) -> dict[str, str]:
     Takes a list of ``{stem: text}``, an object of them, rows with ``video_name`` and ``caption``, and the first step's
     output: ``{stem: {"motion_list": ..., ...}}``, which is given back as JSON.
     """
-    found: dict[str, str] = {}
+    descriptions: dict[str, str] = {}
     for row in by_video(rows):
         if isinstance(row, Mapping) and "video_name" in row:
             structured = isinstance(row.get("motion_list"), str) and "model_caption" in row
             text = json.dumps(dict(row)) if structured else row.get("caption") or row.get("model_caption")
             if isinstance(text, str):
-                found.setdefault(stem_of(row["video_name"]), text)
-    return found
+                descriptions.setdefault(stem_of(row["video_name"]), text)
+    return descriptions

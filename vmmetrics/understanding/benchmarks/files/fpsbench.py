@@ -79,9 +79,9 @@ def part_of(clock: Clock, times: Times, certificate: bool) -> tuple[float | None
 
     A certificate that lies beside its clip leaves the clip.
     """
-    wanted = (times.shown if certificate else None) or times.clip
+    span = (times.shown if certificate else None) or times.clip
     whole = {"clip": times.clip, "certificate": times.certificate}.get(clock)
-    return (None, None) if wanted == whole else times.span(wanted, clock)
+    return (None, None) if span == whole else times.span(span, clock)
 
 
 DATA: Final = data_file("fpsbench")
@@ -178,8 +178,8 @@ def _question(
         problems["questions without text or options, left out"] += 1
         return None
     options = tuple(str(choices[letter]) for letter in letters)
-    given = asked.get("answer")
-    right = "" if given is None else str(given)
+    key_letter = asked.get("answer")
+    right = "" if key_letter is None else str(key_letter)
     answer = letters.index(right) if len(right) == 1 and right in letters else None
     other = answer is not None and asked.get("answer_text") != options[answer]
     usual = letters == _LETTERS[: len(letters)] and len(letters) >= len(_LETTERS) - 1
@@ -216,7 +216,7 @@ def _question(
     }
     reference = {
         "letters": letters,
-        "answer": given,
+        "answer": key_letter,
         "min_fps": rate,
         "clip": times and times.clip,
         "certificate": times and times.certificate,

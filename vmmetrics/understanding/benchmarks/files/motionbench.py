@@ -46,12 +46,12 @@ def split_options(text: str) -> tuple[str, tuple[str, ...]]:
     stem: list[str] = []
     options: list[list[str]] = []
     for line in text.splitlines():
-        found = _OPTION.fullmatch(line)
-        if found and found[1] == "A":
-            stem += [" ".join([LETTERS[place] + ".", *words]) for place, words in enumerate(options)]
-            options = [[found[2]]]
-        elif found and options and found[1] == LETTERS[len(options)]:
-            options.append([found[2]])
+        match = _OPTION.fullmatch(line)
+        if match and match[1] == "A":
+            stem += [" ".join([LETTERS[index] + ".", *words]) for index, words in enumerate(options)]
+            options = [[match[2]]]
+        elif match and options and match[1] == LETTERS[len(options)]:
+            options.append([match[2]])
         else:
             (options[-1] if options else stem).append(line)
     return "\n".join(stem).strip(), tuple(" ".join(" ".join(words).split()) for words in options)
@@ -75,8 +75,8 @@ def _footage(files: Mapping[str, Path], sources: Mapping[str, str], name: str) -
 
 def source_names(data: Path) -> dict[str, str]:
     """The released ``mapping.json`` turned round, from beside the data; empty where it is not there or no mapping."""
-    places = (folder / "mapping.json" for folder in (data, data / "data", data.parent))
-    path = next((path for path in places if path.is_file()), None)
+    candidates = (folder / "mapping.json" for folder in (data, data / "data", data.parent))
+    path = next((path for path in candidates if path.is_file()), None)
     try:
         mapping = fields_of(_value_in(path.read_text(encoding="utf-8"))) if path else {}
     except (OSError, ValueError):
@@ -108,8 +108,8 @@ def each_question(
             if not isinstance(item, Mapping):
                 problems["questions that are no objects"] += 1
                 continue
-            given = item.get("uid", item.get("id"))
-            uid = f"{stem_of(name)}_{per_video[name]}" if given in (None, "") else str(given)
+            listed = item.get("uid", item.get("id"))
+            uid = f"{stem_of(name)}_{per_video[name]}" if listed in (None, "") else str(listed)
             per_video[name] += 1
             if uid in seen:
                 problems["questions with the uid of one before them, left out"] += 1
@@ -152,8 +152,8 @@ def _question(
     task = _TASKS.get(re.sub(r"\W", "", str(kind)).lower())
     key = str(item.get("answer") or HIDDEN).strip()
     key = HIDDEN if key.upper() == HIDDEN else key
-    found = _KEY.fullmatch(key.upper())
-    index = LETTERS.index(found[1]) if found and key != HIDDEN else None
+    match = _KEY.fullmatch(key.upper())
+    index = LETTERS.index(match[1]) if match and key != HIDDEN else None
     answer = index if index is not None and index < len(options) else None
     cut = _CUT.fullmatch(stem_of(name))
     checks = {

@@ -31,17 +31,17 @@ def characteristics_of(value: Any, problems: Counter[str]) -> tuple[str, ...]:
         problems: What was wrong is counted here.
     """
     named = value if isinstance(value, list | tuple) else text_of(value).split(",")
-    known = {_plain(name): name for name in DATA["characteristics"]}
-    wanted = [_plain(name) for name in named if _plain(name)]
-    if any(name not in known for name in wanted):
+    by_plain = {_plain(name): name for name in DATA["characteristics"]}
+    listed = [_plain(name) for name in named if _plain(name)]
+    if any(name not in by_plain for name in listed):
         problems["rows with an unknown visual characteristic"] += 1
-    found = tuple(dict.fromkeys(known[name] for name in wanted if name in known))
-    if ("Low-Dynamic" in found) == ("High-Dynamic" in found):
+    matches = tuple(dict.fromkeys(by_plain[name] for name in listed if name in by_plain))
+    if ("Low-Dynamic" in matches) == ("High-Dynamic" in matches):
         problems["rows that are not of one dynamic, low or high"] += 1
-    return found
+    return matches
 
 
-def known_name(value: Any, names: Sequence[str]) -> str | None:
+def matching_name(value: Any, names: Sequence[str]) -> str | None:
     """The name that a field means, however it is written; None where it is none of them."""
     return {_plain(name): name for name in names}.get(_plain(value))
 
@@ -54,8 +54,8 @@ def find_files(data: Path, patterns: Sequence[str]) -> list[Path]:
     """The file that was named; or, in a folder, all that fit, the likelier before the others."""
     if data.is_file():
         return [data]
-    found = (path for pattern in patterns for path in sorted(data.glob(pattern)) if path.is_file())
-    return list(dict.fromkeys(found))
+    files = (path for pattern in patterns for path in sorted(data.glob(pattern)) if path.is_file())
+    return list(dict.fromkeys(files))
 
 
 def video_of(row: Mapping[str, Any]) -> str:
@@ -64,15 +64,15 @@ def video_of(row: Mapping[str, Any]) -> str:
     return stem_of(next(filter(None, names), ""))
 
 
-def number_of(row: Mapping[str, Any], place: int) -> str:
+def number_of(row: Mapping[str, Any], position: int) -> str:
     """Number of a row in the table that the released runner makes, from 0: its index there, else its place."""
     index = text_of(row.get("index"))
-    return index if index.isdecimal() else str(place)
+    return index if index.isdecimal() else str(position)
 
 
 def videos_in(folder: Path) -> dict[str, Path]:
     """Files of the videos below a folder, by their keys; where the release has them before others."""
-    return videos_below([folder / place for place in DATA["video_folders"]])
+    return videos_below([folder / name for name in DATA["video_folders"]])
 
 
 def read_answers(path: Path) -> dict[str, Answered]:
@@ -85,22 +85,22 @@ def read_answers(path: Path) -> dict[str, Answered]:
     Raises:
         SetupError: It cannot be read, or is none of them.
     """
-    found: dict[str, Answered] = {}
+    answers: dict[str, Answered] = {}
     for row in read_rows(path):
-        for key, said in _answers_in(row).items():
-            if key and (isinstance(said, str) or said is None or said != said):
-                found[key] = Answered(key, text_of(said))
-    if not found:
+        for key, text in _answers_in(row).items():
+            if key and (isinstance(text, str) or text is None or text != text):
+                answers[key] = Answered(key, text_of(text))
+    if not answers:
         raise SetupError(f"{path}: no answers there; expected an object of them by index, or rows with {_ANSWERS}")
-    return found
+    return answers
 
 
 def _answers_in(row: Any) -> dict[str, Any]:
     fields = fields_of(row)
-    told = [name for name in _ANSWERS if name in fields]
-    if told:
-        return {text_of(fields.get("index", fields.get("video"))): fields[told[0]]}
-    return {} if "index" in fields else {text_of(key): said for key, said in fields.items()}
+    present = [name for name in _ANSWERS if name in fields]
+    if present:
+        return {text_of(fields.get("index", fields.get("video"))): fields[present[0]]}
+    return {} if "index" in fields else {text_of(key): text for key, text in fields.items()}
 
 
 # TUNA-CAP's two files brought together: the table of videos, and the annotations that captions are scored with.
@@ -123,23 +123,23 @@ def annotations_of(rows: Sequence[Row], annotations: Sequence[Row], problems: Co
         annotations: Of the annotations' file.
         problems: What was wrong is counted here.
     """
-    found: list[Row | None] = [None] * len(rows)
+    matched: list[Row | None] = [None] * len(rows)
     indices, named = ([text_of(one.get("index")) for one in some] for some in (rows, annotations))
     after = [str(int(index) + 1) if index.isdecimal() and len(index) < 10 else "" for index in indices]
     numbers = [str(int(number[1])) if (number := _NUMBER.search(index)) else "" for index in named]
     videos = [video_of(one) if one.get("video") or one.get("video_path") else "" for one in annotations]
     ways = (list(map(video_of, rows)), videos, False), (indices, named, True), (after, numbers, True)
     for of_rows, of_annotations, doubtful in ways:
-        known = {key: annotations[place] for place, key in reversed([*enumerate(of_annotations)]) if key}
-        pairs = [known.get(key) for key in of_rows]
+        by_key = {key: annotations[position] for position, key in reversed([*enumerate(of_annotations)]) if key}
+        pairs = [by_key.get(key) for key in of_rows]
         alike = [_characteristics(row) == _characteristics(pair) for row, pair in zip(rows, pairs, strict=True) if pair]
         if alike and (not doubtful or sum(alike) >= _AGREEING * len(alike)):
-            found = pairs
+            matched = pairs
             break
     if annotations:
-        taken = {id(one) for one in found}
+        taken = {id(one) for one in matched}
         problems["annotations without a row of the table, left out"] += sum(id(one) not in taken for one in annotations)
-    return found
+    return matched
 
 
 def _characteristics(row: Row) -> frozenset[str]:

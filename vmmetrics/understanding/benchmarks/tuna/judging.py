@@ -45,13 +45,13 @@ class Judged:
         record: In the released intermediate form; None where there is no judgement.
         why: Why there is none.
         mended: What we had to mend in it, in words, to how often.
-        place: Of the record in the file it is from; the released scorer adds up in that order.
+        position: Of the record in the file it is from; the released scorer adds up in that order.
     """
 
     record: Mapping[str, Any] | None
     why: str = ""
     mended: Mapping[str, int] = field(default_factory=dict)
-    place: int = 0
+    position: int = 0
 
 
 class RecordedJudge:
@@ -72,10 +72,10 @@ class RecordedJudge:
         records = {text_of(row["index"]): row for row in rows if "index" in row and "relationship" in row}
         if not records:
             raise SetupError(f"{path}: no judgements there; expected a list of objects with index and relationship")
-        numbered = {key: (place, record) for place, (key, record) in enumerate(records.items())}
-        self._found = EntriesByQuestion(numbered, questions, exact=as_it_is)
+        numbered = {key: (position, record) for position, (key, record) in enumerate(records.items())}
+        self._entries = EntriesByQuestion(numbered, questions, exact=as_it_is)
         self._as_it_is = as_it_is
-        if questions and not as_it_is and all(self._found.of(question) is None for question in questions):
+        if questions and not as_it_is and all(self._entries.of(question) is None for question in questions):
             theirs, ours = next(iter(records)), questions[0].id
             raise SetupError(
                 f"None of the {len(records)} judgements is of one of these captions: their index is like {theirs!r}, "
@@ -85,11 +85,11 @@ class RecordedJudge:
     def judged(self, captions: Sequence[Caption]) -> Iterable[tuple[Caption, Judged]]:
         """Each caption with its record; it must be a judgement of this very caption."""
         for caption in captions:
-            place, record = self._found.of(caption.question) or (0, None)
+            position, record = self._entries.of(caption.question) or (0, None)
             if record is None:
                 yield caption, Judged(None, "the recorded judge has nothing about it")
             elif self._as_it_is or _plain(record.get("candidate_caption")) in ("", _plain(caption.text)):
-                yield caption, Judged(record, place=place)
+                yield caption, Judged(record, position=position)
             else:
                 yield caption, Judged(None, "the recorded judge judged another caption")
 
@@ -122,10 +122,10 @@ class EventJudge:
         for caption in todo:
             events = sentences(caption.text)
             pairs = [(n, n if n <= len(caption.events) else None) for n in range(1, len(events) + 1)]
-            said = scoring.texts_of_references(pairs, events, len(caption.events))
-            told = [place for place, text in enumerate(said) if text and caption.events[place].elements]
+            texts = scoring.texts_of_references(pairs, events, len(caption.events))
+            indices = [index for index, text in enumerate(texts) if text and caption.events[index].elements]
             asks += [_to_split(caption), _to_match(events, caption.events)]
-            asks += [_to_classify(told, caption.events, said)] if told else []
+            asks += [_to_classify(indices, caption.events, texts)] if indices else []
         return self._client.estimate(asks, _ANSWER_TOKENS)
 
     def _judge(self, caption: Caption) -> Judged:
@@ -133,8 +133,8 @@ class EventJudge:
         try:
             events = self._split(caption, mended)
             pairs = self._match(events, caption.events, mended)
-            said = scoring.texts_of_references(pairs, events, len(caption.events))
-            relationship = self._classify(caption.events, said)
+            texts = scoring.texts_of_references(pairs, events, len(caption.events))
+            relationship = self._classify(caption.events, texts)
         except _NoJudgementError as error:
             return Judged(None, str(error))
         record = {
@@ -179,41 +179,41 @@ class EventJudge:
         answer = self._client.ask(replace(_to_match(candidates, events), check=check))
         if answer.kind not in ("answered", "unusable") or not complete:
             raise _NoJudgementError(f"match: {answer.why}")
-        kept = scoring.in_order(complete[-1])
-        back = sum(pair != given for pair, given in zip(kept, complete[-1], strict=True))
+        ordered = scoring.in_order(complete[-1])
+        back = sum(pair != pair_before for pair, pair_before in zip(ordered, complete[-1], strict=True))
         if back:
             mended["matches against the order of time, taken back"] = back
-        return kept
+        return ordered
 
-    def _classify(self, events: Sequence[AnnotatedEvent], said: Sequence[str]) -> list[dict[str, Any]]:
+    def _classify(self, events: Sequence[AnnotatedEvent], texts: Sequence[str]) -> list[dict[str, Any]]:
         """Labels in the released form; of an event of which the caption says nothing, everything is lacking."""
-        told = [place for place, text in enumerate(said) if text and events[place].elements]
+        indices = [index for index, text in enumerate(texts) if text and events[index].elements]
         labels = [[LACK] * len(event.elements) for event in events]
 
         def check(value: dict[str, Any]) -> str | None:
-            for number, (judged, place) in enumerate(zip(value["events"], told, strict=True), 1):
+            for number, (judged, index) in enumerate(zip(value["events"], indices, strict=True), 1):
                 if judged["event"] != number:
-                    return f"expected events 1 to {len(told)} in order"
-                count = len(events[place].elements)
+                    return f"expected events 1 to {len(indices)} in order"
+                count = len(events[index].elements)
                 if [one["element"] for one in judged["elements"]] != list(range(1, count + 1)):
                     return f"event {number}: expected elements 1 to {count} in order"
             return None
 
-        if told:
-            answer = self._client.ask(replace(_to_classify(told, events, said), check=check))
+        if indices:
+            answer = self._client.ask(replace(_to_classify(indices, events, texts), check=check))
             if answer.value is None:
                 raise _NoJudgementError(f"classify: {answer.why}")
-            for place, judged in zip(told, answer.value["events"], strict=True):
-                labels[place] = [one["relationship"] for one in judged["elements"]]
+            for index, judged in zip(indices, answer.value["events"], strict=True):
+                labels[index] = [one["relationship"] for one in judged["elements"]]
         return [
             {
                 "candidate_event": text,
                 "visual_elements": [
                     {"content": element.content, "relationship": label}
-                    for element, label in zip(event.elements, given, strict=True)
+                    for element, label in zip(event.elements, row, strict=True)
                 ],
             }
-            for event, text, given in zip(events, said, labels, strict=True)
+            for event, text, row in zip(events, texts, labels, strict=True)
         ]
 
 
@@ -242,25 +242,25 @@ def _to_match(candidates: Sequence[str], events: Sequence[AnnotatedEvent]) -> As
     return Ask("match", _turns("match", shape, asked), shape)
 
 
-def _to_classify(told: Sequence[int], events: Sequence[AnnotatedEvent], said: Sequence[str]) -> Ask[Any]:
+def _to_classify(indices: Sequence[int], events: Sequence[AnnotatedEvent], texts: Sequence[str]) -> Ask[Any]:
     label = {"type": "string", "enum": list(scoring.LABELS)}
     element = object_shape({"element": {"type": "integer"}, "relationship": label})
     event = object_shape({"event": {"type": "integer"}, "elements": list_shape(element, 0)})
-    shape = object_shape({"events": list_shape(event, len(told), len(told))})
+    shape = object_shape({"events": list_shape(event, len(indices), len(indices))})
     asked = [
         {
             "event": number,
-            "candidate": said[place],
-            "elements": _numbered((one.content for one in events[place].elements), "element"),
+            "candidate": texts[index],
+            "elements": _numbered((one.content for one in events[index].elements), "element"),
         }
-        for number, place in enumerate(told, 1)
+        for number, index in enumerate(indices, 1)
     ]
     return Ask("classify", _turns("classify", shape, {"events": asked}), shape)
 
 
 def _turns(stage: str, shape: Mapping[str, Any], asked: Mapping[str, Any]) -> tuple[Turn, ...]:
-    told = f"{_WORDS['system']} {in_words(shape)}"
-    return Turn("system", told), Turn(
+    system = f"{_WORDS['system']} {in_words(shape)}"
+    return Turn("system", system), Turn(
         "user", f"{_WORDS[stage].strip()}\n\n{dumps(asked, ensure_ascii=False, indent=1)}"
     )
 

@@ -35,19 +35,19 @@ def is_caption(caption: str, events: Sequence[str]) -> bool:
     >>> is_caption("It falls. It rolls. It falls.", ["It falls.", "It rolls."]), is_caption("It falls.", ["It fell."])
     (True, False)
     """
-    said = _words(" ".join(events))
-    places: dict[str, int] = {}  # of each word in `said`, a bit each
-    for place, word in enumerate(said):
-        places[word] = places.get(word, 0) | 1 << place
+    tokens = _words(" ".join(events))
+    positions: dict[str, int] = {}  # of each word in `said`, a bit each
+    for position, word in enumerate(tokens):
+        positions[word] = positions.get(word, 0) | 1 << position
     reached = 1  # bit n: the caption so far can be the first n words of `said`
     seen: set[tuple[str, ...]] = set()
     for statement in map(_words, _STATEMENT.findall(caption)):
         further = reached
         for word in statement:
-            further = (further & places.get(word, 0)) << 1
+            further = (further & positions.get(word, 0)) << 1
         reached = further | reached if tuple(statement) in seen else further
         seen.add(tuple(statement))
-    return bool(said) and reached >> len(said) & 1 == 1
+    return bool(tokens) and reached >> len(tokens) & 1 == 1
 
 
 def sentences(caption: str) -> list[str]:
@@ -91,32 +91,32 @@ def in_order(pairs: Sequence[Pair]) -> tuple[Pair, ...]:
     """
     chains: dict[int, tuple[int, int]] = {}  # the longest that ends in each reference: its length, and its last place
     before: dict[int, int | None] = {}
-    for place, (_, reference) in enumerate(pairs):
+    for index, (_, reference) in enumerate(pairs):
         if reference is not None:
-            length, before[place] = _longest(chains, reference)
-            chains[reference] = (length + 1, place)
-    kept = set()
+            length, before[index] = _longest(chains, reference)
+            chains[reference] = (length + 1, index)
+    ordered = set()
     last = _longest(chains, max(chains, default=0))[1]
     while last is not None:
-        kept.add(last)
+        ordered.add(last)
         last = before[last]
-    return tuple((candidate, reference if i in kept else None) for i, (candidate, reference) in enumerate(pairs))
+    return tuple((candidate, reference if i in ordered else None) for i, (candidate, reference) in enumerate(pairs))
 
 
 def _longest(chains: Mapping[int, tuple[int, int]], most: int) -> tuple[int, int | None]:
     """Length and last place of the longest chain that ends in a reference up to ``most``; of several, the earliest."""
-    ends = ((length, -reference, place) for reference, (length, place) in chains.items() if reference <= most)
-    length, _, place = max(ends, default=(0, 0, None))
-    return length, place
+    ends = ((length, -reference, index) for reference, (length, index) in chains.items() if reference <= most)
+    length, _, index = max(ends, default=(0, 0, None))
+    return length, index
 
 
 def texts_of_references(pairs: Sequence[Pair], candidates: Sequence[str], references: int) -> list[str]:
     """What the candidate says of each reference event: its matched events, joined with spaces; empty for none."""
-    said: list[list[str]] = [[] for _ in range(references)]
+    matched: list[list[str]] = [[] for _ in range(references)]
     for candidate, reference in pairs:
         if reference is not None:
-            said[reference - 1].append(candidates[candidate - 1])
-    return [" ".join(texts) for texts in said]
+            matched[reference - 1].append(candidates[candidate - 1])
+    return [" ".join(texts) for texts in matched]
 
 
 def labels_of(relationship: Sequence[object], events: Sequence[AnnotatedEvent]) -> tuple[list[list[str]], int]:
@@ -124,22 +124,22 @@ def labels_of(relationship: Sequence[object], events: Sequence[AnnotatedEvent]) 
 
     Those count as lacking: they are in the whole weight.
     """
-    found, unread = [], 0
+    labels, unread = [], 0
     for event, judged in zip(events, relationship, strict=True):
-        read = [label_of(label) for label in _given(event, _elements(judged))]
+        read = [label_of(label) for label in _by_element(event, _elements(judged))]
         unread += read.count(None)
-        found.append([label or LACK for label in read])
-    return found, unread
+        labels.append([label or LACK for label in read])
+    return labels, unread
 
 
-def _given(event: AnnotatedEvent, judged: Sequence[object]) -> list[object]:
+def _by_element(event: AnnotatedEvent, judged: Sequence[object]) -> list[object]:
     """What was said of each element: by its words where every judgement repeats an element's, else by its place."""
     rows = [fields_of(row) for row in judged]
-    wanted = [tuple(_words(element.content)) for element in event.elements]
+    contents = [tuple(_words(element.content)) for element in event.elements]
     named = {tuple(_words(text_of(row.get("content")))): row for row in rows}
-    if len(named) == len(rows) and set(named) <= set(wanted) and len(set(wanted)) == len(wanted):
-        rows = [named.get(words, {}) for words in wanted]
-    rows = rows[: len(wanted)] + [{}] * (len(wanted) - len(rows))
+    if len(named) == len(rows) and set(named) <= set(contents) and len(set(contents)) == len(contents):
+        rows = [named.get(words, {}) for words in contents]
+    rows = rows[: len(contents)] + [{}] * (len(contents) - len(rows))
     return [row.get("relationship") for row in rows]
 
 
@@ -192,13 +192,13 @@ def events_of(value: Any, problems: Counter[str] | None = None) -> tuple[Annotat
         problems: What was wrong is counted here.
     """
     counted: Counter[str] = Counter() if problems is None else problems
-    found = []
+    events = []
     for event in value if isinstance(value, list) else []:
         if not isinstance(event, Mapping):
             counted["annotated events that are no objects"] += 1
         read = tuple(_element(fields_of(one), counted) for one in _elements(event))
-        found.append(AnnotatedEvent(text_of(fields_of(event).get("event")), read))
-    return tuple(found)
+        events.append(AnnotatedEvent(text_of(fields_of(event).get("event")), read))
+    return tuple(events)
 
 
 def _element(fields: Mapping[str, Any], problems: Counter[str]) -> Element:
@@ -231,20 +231,20 @@ def scores(events: Sequence[AnnotatedEvent], labels: Sequence[Sequence[str]]) ->
         labels: A label for each element of each event; an element without one is lacking, and counts.
     """
     tally: defaultdict[tuple[str, str], float] = defaultdict(float)
-    for event, given in zip(events, chain(labels, repeat(())), strict=False):
-        for element, label in zip(event.elements, chain(given, repeat(LACK)), strict=False):
+    for event, row in zip(events, chain(labels, repeat(())), strict=False):
+        for element, label in zip(event.elements, chain(row, repeat(LACK)), strict=False):
             for scope in ("", *([f"{element.type} "] if element.type else [])):
                 tally[scope, label] += element.weight
                 tally[scope, "all"] += element.weight
-    found: dict[str, float] = {}
+    figures: dict[str, float] = {}
     for scope in ("", *(f"{kind} " for kind in TYPES)):
         if tally[scope, "all"]:
             entailed = tally[scope, ENTAILMENT]
-            said = entailed + tally[scope, CONTRADICTION]
-            precision, recall = entailed / said if said else 0.0, entailed / tally[scope, "all"]
+            claimed = entailed + tally[scope, CONTRADICTION]
+            precision, recall = entailed / claimed if claimed else 0.0, entailed / tally[scope, "all"]
             values = (precision, recall, f1_of(precision, recall))
-            found |= {f"{scope}{name}": value for name, value in zip(MEASURES, values, strict=True)}
-    return found
+            figures |= {f"{scope}{name}": value for name, value in zip(MEASURES, values, strict=True)}
+    return figures
 
 
 def released_scores(events: Any, relationship: Any) -> dict[str, float] | None:
@@ -261,8 +261,8 @@ def released_scores(events: Any, relationship: Any) -> dict[str, float] | None:
         return None
     taken, labels = [], []
     for event, judged in zip(events, relationship, strict=True):
-        said = [fields_of(one).get("relationship", LACK) for one in _elements(judged)]
-        both = zip(_elements(event), said, strict=False)
+        judged_labels = [fields_of(one).get("relationship", LACK) for one in _elements(judged)]
+        both = zip(_elements(event), judged_labels, strict=False)
         pairs = [(one, label) for one, label in both if isinstance(one.get("weight"), int | float)]
         taken.append(AnnotatedEvent("", tuple(Element("", one.get("type"), one["weight"]) for one, _ in pairs)))
         labels.append([label if label in (ENTAILMENT, CONTRADICTION) else LACK for _, label in pairs])
