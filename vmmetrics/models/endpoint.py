@@ -119,7 +119,7 @@ class EndpointModel:
         return self.client.work_through(work, items, self._threads)
 
     def estimate(self, conversations: Sequence[Sequence[Turn]], pictures: float, expected: int) -> CostEstimate:
-        """What asking would take, replies that are kept not counted off.
+        """Return the estimated cost of some questions; cached replies are not subtracted.
 
         Args:
             conversations: What is to be asked, without frames.

@@ -1,4 +1,4 @@
-"""Which frames of a clip a model is shown: chosen by time, never by a stride over frame numbers.
+"""Frame policies: the frames of a clip that a model sees, sampled by time, never by a stride over frame numbers.
 
 A policy names moments of the clip; the frame nearest to each is shown, once. So 20 frames per second of a file with 30
 are 20, where a stride of round(30 / 20) frames would give 15.
@@ -40,7 +40,7 @@ _WORDS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class FramePolicy:
-    """Which frames are shown.
+    """A rule that selects the frames to show.
 
     Attributes:
         kind: "uniform": the middle of each of ``number`` equal parts of the clip. "fps": every 1 / ``number`` seconds
@@ -109,7 +109,7 @@ class FramePolicy:
         return _middles(min(count, self.most), seconds)
 
     def requested(self, seconds: float) -> int | None:
-        """How many frames the policy wants of a clip, whatever there is and may be shown; None for all there are."""
+        """Return the number of frames the policy asks for, before any limit; None for all frames of the clip."""
         if self.kind in ("fps", "adaptive"):
             return max(1, math.ceil(seconds * self.slowed * self._rate(seconds) - _SLACK))
         return {"native": None, "none": 0, "uniform": int(self.number)}.get(self.kind, 1)
@@ -128,7 +128,7 @@ def _middles(count: int, seconds: float) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """What a model is shown of a clip.
+    """The frames of a clip that a model sees, and their times.
 
     Attributes:
         pictures: (T, H, W, 3) uint8 RGB.
@@ -256,7 +256,7 @@ def look(
 
 
 def count_frames(policy: FramePolicy, path: Path, start: float | None = None, end: float | None = None) -> int:
-    """How many frames a policy shows of a clip, found without decoding more than one.
+    """Return the number of frames that a policy shows of a clip, decoding at most one.
 
     Raises:
         ClipError: As :func:`look`.

@@ -154,7 +154,7 @@ def _hashes(folder: Path) -> dict[str, str]:
 
 
 def _placed(torch: Any, device: str | None) -> dict[str, str]:
-    """How transformers is told to place a model on several devices; nothing for one device."""
+    """Return the transformers arguments that spread a model over several devices; empty for one device."""
     several = torch.cuda.is_available() and torch.cuda.device_count() > 1
     spreads = util.find_spec("accelerate") is not None
     if device != "auto" and not (device is None and several and spreads):
@@ -183,7 +183,7 @@ def is_memory(error: BaseException) -> bool:
 
 
 def _why(error: Exception, folder: Path) -> str:
-    """Why a model cannot be loaded, and what to do."""
+    """Return the reason a model cannot be loaded, and what to do."""
     text = str(error).strip()
     first = text.partition("\n")[0]
     if is_memory(error):
@@ -203,7 +203,7 @@ def _why(error: Exception, folder: Path) -> str:
 
 
 def _fault_of_packages(error: BaseException) -> str:
-    """Which package is missing or cannot be imported, and why; the error's own deepest cause where all can."""
+    """Name the package that is missing or fails to import, and why; else the deepest cause of the error."""
     message = str(error)
     some = {module: name for module, name in _BY_SOME.items() if name in message.lower() or util.find_spec(module)}
     for module, name in {**_NEEDED, **some}.items():

@@ -107,7 +107,7 @@ class LocalModel:
         return self._batcher.work_through(work, items)
 
     def _reads_times(self) -> bool:
-        """Whether what the processor makes of a video depends on the times of its frames."""
+        """Return True if the processor's output for a video depends on its frame times."""
         inputs = []
         for seconds in (0.5, 4.0):
             stated = tuple(seconds * index for index in range(4))
@@ -120,7 +120,7 @@ class LocalModel:
         return any(not _same(inputs[0][name], inputs[1].get(name)) for name in inputs[0])
 
     def _answers(self, requests: Sequence[_Request]) -> list[ModelAnswer | Exception]:
-        """What the model answers to each, or why it does not."""
+        """Return the model's answer to each request, or the error."""
         first = self._replies(requests, self._tokens)
         again = [
             index
@@ -139,7 +139,7 @@ class LocalModel:
         return answers
 
     def _replies(self, requests: Sequence[_Request], tokens: int) -> list[Reply | RejectedError]:
-        """What is written to each; those that are shown a video, pictures or nothing go together."""
+        """Generate a reply to each request, batched by kind of input: video, images or none."""
         replies: dict[int, Reply | RejectedError] = {}
         for kind in ("video", "images", "none"):
             indices = [index for index, request in enumerate(requests) if request.kind == kind]
@@ -149,7 +149,7 @@ class LocalModel:
         return [replies[index] for index in range(len(requests))]
 
     def _halving(self, requests: Sequence[_Request], tokens: int) -> list[Reply | RejectedError]:
-        """What is written to each; a batch that does not go, for the memory or for one of it, is tried in halves."""
+        """Generate a reply to each request; split a batch that fails (memory, or one bad request) in halves."""
         try:
             return [*self._written(requests, tokens)]
         except (ValueError, RuntimeError, IndexError, MemoryError) as error:
@@ -183,7 +183,7 @@ class LocalModel:
         return replies
 
     def _inputs(self, requests: Sequence[_Request]) -> Any:
-        """What the model takes: the words by its own template, the frames through its own processor."""
+        """Return the model's inputs: text through its chat template, frames through its processor."""
         import torch
 
         texts = [self._text(request) for request in requests]
@@ -211,7 +211,7 @@ class LocalModel:
 
 
 def _same(first: Any, second: Any) -> bool:
-    """Whether two inputs of one name are equal: tensors, or lists of numbers."""
+    """Return True if two inputs of one name are equal: tensors, or lists of numbers."""
     one, other = np.asarray(first), np.asarray(second)
     return one.shape == other.shape and bool((one == other).all())
 

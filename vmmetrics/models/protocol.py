@@ -1,4 +1,4 @@
-"""What a model is to the harness."""
+"""The interface of a model under evaluation, and the record of its answers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TIMES_AS_TEXT, NO_TIMES = "in words", "not told"
 
 @dataclass(frozen=True, slots=True)
 class ModelAnswer:
-    """What a model said.
+    """The answer of a model to one question.
 
     Attributes:
         text: Its words.
@@ -46,11 +46,11 @@ class Model(Protocol):
 
     @property
     def name(self) -> str:
-        """What tables call it."""
+        """Name shown in tables."""
 
     @property
     def sees(self) -> bool:
-        """Whether it looks at frames; without, none are read."""
+        """True if the model uses frames; otherwise none are decoded."""
 
     @property
     def identity(self) -> Mapping[str, Any]:

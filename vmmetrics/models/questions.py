@@ -1,4 +1,4 @@
-"""What is asked about a video: one form for every benchmark, whatever file it came from."""
+"""Questions about videos and their answers: one form for every benchmark."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class Answered:
 
 
 def answer_text(answered: Answered | None) -> str:
-    """What a model said; nothing where there is no answer."""
+    """Return the text of an answer; empty if there is none."""
     return answered.text if answered is not None and answered.error is None else ""
 
 

@@ -102,7 +102,7 @@ class RecordedModel(OneByOne):
         self._count("recorded errors in place of answers", errors)
 
     def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> ModelAnswer:  # noqa: ARG002
-        """What was recorded."""
+        """Return the recorded answer."""
         row = self._matched.get(question.id)
         return ModelAnswer("", NOT_RECORDED) if row is None else ModelAnswer(row.text, row.error)
 
@@ -166,7 +166,7 @@ def _without(rows: Iterable[RecordedAnswer], matched: Mapping[str, RecordedAnswe
 
 
 def _agreement(row: RecordedAnswer, question: Question) -> Iterator[bool]:
-    """Whether what a row says of its question fits one: its words, the right letter."""
+    """Yield, for each checkable field of a row (text, right letter), True if it agrees with the question."""
     if row.asked is not None:
         yield _folded(question.text) in _folded(row.asked) or _folded(row.asked.split("\n")[0]) in _folded(
             question.text

@@ -1,4 +1,4 @@
-"""What can be told of a prompt without a model: small functions from a text or an entry to what is wrong, or None.
+"""Checks of a prompt without a model: functions from a text or an entry to a fault, or None.
 
 ``faults(entry)`` asks them all; :data:`CHECKS` has them by name, so that a caller can take some. The words they
 look for are those that prompts of text-to-video models are full of and a motion prompt has no use for.
@@ -260,7 +260,7 @@ _EXCEPTIONS: Final = {
 
 
 def sentences_in(text: str) -> int:
-    """How many sentences there are, at least 1; punctuation without a word is none.
+    """Count the sentences, at least 1; punctuation without a word is none.
 
     >>> sentences_in('It holds 1.5 litres. "Full!" It tips')
     3

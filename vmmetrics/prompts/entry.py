@@ -31,7 +31,7 @@ LONGEST_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Tags:
-    """What kind of motion a prompt asks for.
+    """Tags that classify the motion a prompt asks for.
 
     Attributes:
         subjects: How many move.

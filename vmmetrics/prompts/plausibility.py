@@ -1,4 +1,4 @@
-"""Who can do what, and where: pure predicates that give a reason against a combination, or None.
+"""Plausibility of a subject, an action and a place: predicates that return a reason against it, or None.
 
 What the metadata say outright (the classes of an action, its needs, what a subject lacks) decides first. Where they are
 silent, as after an extraction from a corpus, a few rules about bodies, media and sizes speak. The rules are lenient: a
@@ -77,7 +77,7 @@ def attributes_of(subject: SubjectEntry, subject_class: SubjectClass | None) -> 
 
 
 def can_do(subject: SubjectEntry, subject_class: SubjectClass | None, action: Action) -> str | None:
-    """Why a subject cannot do something.
+    """Check that a subject can do an action.
 
     Args:
         subject: Who.
@@ -104,14 +104,14 @@ def can_do(subject: SubjectEntry, subject_class: SubjectClass | None, action: Ac
 
 
 def fits(place: Place, action: Action) -> str | None:
-    """Why an action cannot be done somewhere, or None where nothing speaks against it."""
+    """Return the reason an action cannot be done at a place, or None."""
     if action.needs and set(action.needs).isdisjoint(place.affords):
         return f"{place.name} offers nothing that one needs to {_words(action)}: {' or '.join(action.needs)}"
     return None
 
 
 def suits(subject: SubjectEntry, subject_class: SubjectClass | None, place: Place) -> str | None:
-    """Why a subject is not to be met in a place, whatever it does there, or None where nothing speaks against it."""
+    """Return the reason a subject does not occur at a place, whatever it does there, or None."""
     if not place.affords:
         return None
     name, affords = subject.subject_class, frozenset(place.affords)
@@ -187,7 +187,7 @@ class Flag:
 
 @dataclass(frozen=True, slots=True)
 class Plausibility:
-    """What the metadata say about a list.
+    """Plausibility of a list by the metadata.
 
     Attributes:
         prompts: Entries of the list.

@@ -1,4 +1,4 @@
-"""Which clips are to be made, and their folder: what was made with what, and the prompts beside them.
+"""Generation jobs of a prompt list, and the folder of their clips, prompts and generation log.
 
 ``DIR/0001.mp4`` and so on, ``prompts.json``, which scoring reads, and ``generation.jsonl``: a line for each session
 (what makes the clips, versions, machine) and one for each clip made or failed. A clip appears whole or not at all.
@@ -55,7 +55,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class ClipPlan:
-    """What is to be made.
+    """The clips to generate.
 
     Attributes:
         jobs: The clips wanted now.
@@ -237,7 +237,7 @@ class ClipFolder(Locked):
         self.warnings += self._journal.warnings()
 
     def made(self, job: Job) -> bool:
-        """Whether the clip is there, made from this prompt with this seed."""
+        """Return True if the clip exists and was made from this prompt with this seed."""
         line = self.newest.get(job.clip, {})
         if "error" in line or (line.get("prompt"), line.get("seed")) != (job.entry.prompt, job.seed):
             return False

@@ -26,7 +26,7 @@ class Maker(Protocol):
 
     @property
     def configuration(self) -> Mapping[str, Any]:
-        """What clips depend on beside prompt and seed, as JSON has it; known before anything is loaded."""
+        """Return what clips depend on besides prompt and seed, as JSON values; available before loading."""
 
     def load(self) -> Mapping[str, Any]:
         """Get ready, once; what is worth recording (versions, device)."""
@@ -50,7 +50,7 @@ class ClipListener(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ClipsOutcome:
-    """What came of it.
+    """Counts of a generation run.
 
     Attributes:
         made: Clips of those wanted that are there now.
@@ -81,7 +81,7 @@ def generate(path: Path, plan: ClipPlan, maker: Maker, listener: ClipListener) -
         earlier, session = dict(folder.newest), uuid.uuid4().hex[:8]
 
         def settled(job: Job) -> bool:
-            """Whether the clip was made, or tried since this call began."""
+            """Return True if the clip exists or was tried since this call began."""
             folder.refresh()
             line = folder.newest.get(job.clip)
             tried = line is not None and "error" in line and line is not earlier.get(job.clip)

@@ -221,7 +221,7 @@ class PipelineMaker:
         return {"class": type(pipeline).__name__, "device": str(self._device), "versions": versions}
 
     def _arguments_of(self, pipeline: Any) -> dict[str, Any]:
-        """What each call is given beside prompt and generator."""
+        """Return the arguments of each pipeline call besides prompt and generator."""
         takes = inspect.signature(pipeline.__call__).parameters
         frames = next((name for name in _FRAME_OPTIONS if name in takes), _FRAME_OPTIONS[0])
         width, height = self.size or (None, None)

@@ -91,7 +91,7 @@ _FOREIGN = words_of(
 
 @dataclass(frozen=True, slots=True)
 class Cleaned:
-    """What became of a caption.
+    """Result of cleaning a caption.
 
     Attributes:
         text: The caption, ready for a parser; empty where it was dropped.
@@ -136,13 +136,13 @@ def clean_caption(raw: str) -> Cleaned:
 
 
 def _is_praise(part: str) -> bool:
-    """Whether a part between commas only praises the picture ("4k, highly detailed"): the rest of it joins words."""
+    """Return True if a comma-separated part only praises the picture ("4k, highly detailed")."""
     left = _QUALITY.sub(" ", part)
     return left != part and not re.sub(r"\b(?:and|in|with|of|the|a|style|render|rendering)\b|[\W\d_]", "", left)
 
 
 def _objection(text: str) -> str:
-    """Why a cleaned caption is no use, a key of :data:`DROPPED`; empty where it is."""
+    """Return the reason to drop a cleaned caption, a key of :data:`DROPPED`; empty if it is usable."""
     letters = [c for c in text if c.isalpha()]
     if len(letters) < 2:
         return "symbols" if letters or any(not c.isspace() for c in text) else "empty"
@@ -175,7 +175,7 @@ class Seen:
         self._slots = np.zeros(slots, np.uint64)
 
     def again(self, text: str) -> bool:
-        """Whether the caption was seen before, whatever its capitals and punctuation; remembers it."""
+        """Return True if the caption was seen before, ignoring case and punctuation; record it otherwise."""
         plain = " ".join(re.findall(r"\w+", text.casefold()))
         number = int.from_bytes(hashlib.blake2b(plain.encode(), digest_size=8).digest(), "little") | 1
         slot = (number >> 1) % len(self._slots)

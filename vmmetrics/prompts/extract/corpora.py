@@ -263,7 +263,7 @@ _AFTER = ("platform", "room", "hall", "entrance", "cabin")
 
 
 def is_place_list(path: Path) -> bool:
-    """Whether a text file lists place categories rather than captions: each line one name, many with / or _."""
+    """Return True if a text file lists place categories, not captions: one name a line, many with / or _."""
     if path.suffix.lower() != ".txt":
         return False
     with path.open(encoding="utf-8-sig", errors="replace") as stream:

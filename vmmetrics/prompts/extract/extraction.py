@@ -44,7 +44,7 @@ _UNFINISHED = {"format": FORMAT, "unfinished": "stopped while it wrote; the same
 
 @dataclass(frozen=True, slots=True)
 class ExtractSettings:
-    """How a corpus is read.
+    """Settings of an extraction.
 
     Attributes:
         column: Column or key with the captions; None finds it by its usual names.
@@ -83,7 +83,7 @@ class ExtractSettings:
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """What an extraction found.
+    """Result of an extraction.
 
     Attributes:
         metadata: The tables, the most frequent first; of the classes, those that occur.
@@ -229,7 +229,7 @@ def _assemble(
 
 
 def _origin(things: Sequence[SubjectEntry | Place | Action], tally: BoundedTally) -> dict[str, int]:
-    """How many things there are, how many were known, inferred or neither, and what the bound on memory cost."""
+    """Count the entries by source (known, inferred, unknown), with the losses to the memory bound."""
     sources = [thing.source for thing in things]
     inferred, unknown = sum(source.startswith("inferred") for source in sources), sources.count("")
     by_source = {"known": len(sources) - inferred - unknown, "inferred": inferred, "unknown": unknown}
@@ -245,7 +245,7 @@ _parser: CaptionParser
 
 
 def parse_in_processes(captions: Iterable[str], jobs: int, *parser: Any) -> Iterator[ParsedCaption]:
-    """What :meth:`CaptionParser.parse` finds, in the same order, by several processes.
+    """Yield what :meth:`CaptionParser.parse` yields, in the same order, from several processes.
 
     Args:
         captions: Read no further than the processes can follow.

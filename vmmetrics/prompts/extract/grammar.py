@@ -1,4 +1,4 @@
-"""Who does what in a parsed sentence: clauses, passive ones, participles, relative clauses, bare noun phrases."""
+"""Clauses of a parsed sentence: subjects and actions, passives, participles, relative clauses, bare nouns."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class NounReader:
         return NounPhrase(noun, tuple(dict.fromkeys(modifiers)), members_of(head), plural)
 
     def _start(self, head: Token, before: list[Token]) -> int:
-        """Where among the words before the head its name begins."""
+        """Return the index in ``before`` at which the noun's name begins."""
         for start in range(max(0, len(before) - _LONGEST_NAME), len(before)):
             if " ".join([*(word.lower_ for word in before[start:]), lemma_of(head)]) in self._names:
                 return start
@@ -147,7 +147,7 @@ def _before(head: Token) -> list[Token]:
 
 
 def _describes(word: Token) -> bool:
-    """Whether a word before a noun says what it is like, rather than how many there are or what it does."""
+    """Return True if a word before a noun is a modifier, not a number, determiner or verb."""
     if word.like_num or word.lower_ in words.QUANTITIES or (word.is_stop and word.pos_ in ("DET", "PRON")):
         return False
     return not (word.tag_ == "VBG" and word.lower_ not in words.ADJECTIVES_IN_ING)
@@ -245,7 +245,7 @@ def subjects(document: Token, verbs: Collection[str] = ()) -> list[Token]:
 
 
 def names_something(head: Token) -> bool:
-    """Whether a head is a noun for something that could move."""
+    """Return True if a head is a noun for something that could move."""
     lemma = lemma_of(head)
     if lemma in words.PEOPLE_PRONOUNS:
         return True
@@ -257,7 +257,7 @@ def names_something(head: Token) -> bool:
 
 
 def is_deed(token: Token) -> bool:
-    """Whether a token is a verb for something done, in a place where it says what a subject does."""
+    """Return True if a token is an action verb in a position where it predicates a subject."""
     lemma = lemma_of(token)
     if lemma in words.STATIVE or not (token.is_alpha or "-" in token.text):
         return False
@@ -274,12 +274,12 @@ def is_deed(token: Token) -> bool:
 
 
 def has_subject(token: Token) -> bool:
-    """Whether a noun has a subject, which only a verb can have: "an owl flies", read as several flies."""
+    """Return True if a noun has a subject, as only a verb can: "an owl flies", tagged as a plural noun."""
     return token.tag_ == "NNS" and token.dep_ == "ROOT" and any(child.dep_ == "nsubj" for child in token.children)
 
 
 def is_passive(verb: Token) -> bool:
-    """Whether what a verb is done to stands as its subject, or before its participle ("leaves blown by the wind")."""
+    """Return True if a verb's patient is its subject or stands before its participle ("leaves blown by wind")."""
     if any(child.dep_ in ("nsubjpass", "auxpass") for child in verb.children):
         return True
     if verb.dep_ == "conj" and verb.tag_ == "VBN" and not any(child.dep_ == "nsubj" for child in verb.children):

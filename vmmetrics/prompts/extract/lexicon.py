@@ -1,4 +1,4 @@
-"""What is known of nouns, verbs and places: class, physical attributes, motion pattern, setting; from metadata."""
+"""Lexicon of nouns, verbs and places from metadata: class, attributes, motion pattern, setting."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _HANDLED = {attribute: pattern for attribute, pattern in _SHOWN.items() if attri
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """What the nearest known nouns say of a noun.
+    """Weighted vote of a noun's nearest neighbours in the lexicon.
 
     Attributes:
         near: The :data:`NEIGHBOURS` nearest, each with its cosine, the nearest first.
@@ -103,7 +103,7 @@ class Lexicon:
         return plausibility.attributes_of(subject, self.classes.get(subject.subject_class))
 
     def look_up(self, noun: str, members: Sequence[str] = ()) -> SubjectEntry:
-        """What the metadata itself knows of a noun, or of the noun that heads a compound ("truck" of "toy truck")."""
+        """Return the entry of a noun, or of the head of a compound ("truck" of "toy truck")."""
         if members and noun in BODIES:
             inner = self.attributes_of(self.look_up(members[0]))
             kind = BODIES[noun][0] if "human" in inner else BODIES[noun][1] if "animate" in inner else ""
@@ -121,13 +121,13 @@ class Lexicon:
         return SubjectEntry(noun)
 
     def infer(self, nouns: Sequence[str]) -> list[SubjectEntry]:
-        """What the nearest known nouns agree on, for nouns that :meth:`look_up` does not know."""
+        """Infer entries of nouns missing from the lexicon by a vote of their nearest neighbours."""
         if self._embed is None or not self._nouns:
             return list(map(SubjectEntry, nouns))
         return [self._with_patterns(_judge(noun, vote)) for noun, vote in zip(nouns, self.votes(nouns), strict=True)]
 
     def votes(self, nouns: Sequence[str]) -> list[Vote]:
-        """What the nearest known nouns are, for each noun; the noun itself is not asked.
+        """Return the vote of the nearest neighbours of each noun, the noun itself excluded.
 
         Raises:
             ValueError: There is no embedding.
@@ -190,7 +190,7 @@ class Lexicon:
         return Place(name, "", settings.pop() if len(settings) == 1 else "either", affords), source
 
     def preposition(self, name: str) -> str:
-        """How sentences come to a place of this name: the preposition most common with its head; "in" where none is."""
+        """Return the most common preposition of places with the same head noun; "in" if there is none."""
         alike = [self._places[name]] if name in self._places else self._place_heads.get(name.split(" ")[-1], [])
         prepositions = Counter(item.phrase.split(" ")[0] for item in alike if item.phrase)
         return prepositions.most_common(1)[0][0] if prepositions else "in"
@@ -202,7 +202,7 @@ class Lexicon:
 
 
 def _judge(noun: str, vote: Vote) -> SubjectEntry:
-    """What a vote is clear enough to tell: the class, else attributes, else nothing."""
+    """Return the entry that a vote supports: the class if clear, else attributes, else nothing."""
     if not vote.near or vote.near[0][1] < LEAST_COSINE:
         return SubjectEntry(noun)
     source = "inferred: " + ", ".join(f"{noun} {cosine:.2f}" for noun, cosine in vote.near[:3])

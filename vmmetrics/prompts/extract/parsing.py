@@ -149,7 +149,7 @@ class Deed:
 
 @dataclass(frozen=True, slots=True)
 class ParsedCaption:
-    """What a caption tells of.
+    """Subjects, actions and places of a caption.
 
     Attributes:
         text: The caption.
@@ -228,7 +228,7 @@ class CaptionParser:
         return Deed(lemma_of(verb), self._complement(clause, locatives), doers, thing, tuple(manners))
 
     def _complement(self, clause: ParsedClause, locatives: set[int]) -> str:
-        """What follows the verb, in the order it was said; of a passive verb what it is done to comes first."""
+        """Return the words after the verb, in order; of a passive verb its patient first."""
         verb = clause.verb
         if verb.dep_ == "amod":
             return ""
@@ -275,7 +275,7 @@ class CaptionParser:
 
 
 def _is_way(verb: Token, locatives: set[int]) -> bool:
-    """Whether the object of a verb is a place: "speeding down the street", with "down" read as a particle."""
+    """Return True if a verb's object is a place: "speeding down the street", with "down" tagged a particle."""
     return any(child.dep_ == "prt" and child.i in locatives for child in verb.children)
 
 
@@ -325,7 +325,7 @@ def _completed(document: Any, movers: Collection[str], verbs: Collection[str]) -
 
 
 def _is_listed_verb(token: Token, verbs: Collection[str]) -> bool:
-    """Whether a plural is the form of a known verb, something follows it, and its part of the sentence has no verb."""
+    """Return True if a plural is a form of a listed verb, has a word after it, and no verb in its clause."""
     followed = token.i + 1 < len(token.doc) and token.nbor().pos_ in ("ADP", "ADV", "DET", "PRON", "ADJ")
     if lemma_of(token) not in verbs or not followed:
         return False
@@ -335,7 +335,7 @@ def _is_listed_verb(token: Token, verbs: Collection[str]) -> bool:
 
 
 def _disagrees(token: Token, before: Token) -> bool:
-    """Whether what was read as a plural cannot be one: "an owl flies", "a flock of geese flies"."""
+    """Return True if a word tagged plural cannot be one: "an owl flies", "a flock of geese flies"."""
     if any(child.lower_ in ("a", "an") for child in token.children):
         return True
     in_collective = token.dep_ == "pobj" and token.head.lower_ == "of"
@@ -343,7 +343,7 @@ def _disagrees(token: Token, before: Token) -> bool:
 
 
 def _is_participle(token: Token) -> bool:
-    """Whether a word in -ing stands where it can be a verb: also one read as the head of a compound."""
+    """Return True if a word in -ing can be a verb where it stands, also one tagged as a compound's head."""
     if not token.lower_.endswith("ing") or token.dep_ in ("amod", "compound", "pcomp", "xcomp"):
         return False
     if token.tag_ == "VBG":

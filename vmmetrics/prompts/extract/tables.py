@@ -29,7 +29,7 @@ Words = Iterable[str]
 
 @dataclass(slots=True)
 class TallyEntry:
-    """What was seen of one thing.
+    """Counts of one subject, action or place.
 
     Attributes:
         count: Times it was seen.
@@ -236,13 +236,13 @@ def _action(key: str, entry: TallyEntry, lexicon: Lexicon, nouns: Mapping[str, S
 
 
 def _action_key(deed: Deed) -> str:
-    """What makes two actions the same: verb and complement without articles and number."""
+    """Return the key of an action: verb and complement without articles and number."""
     words = (word for word in deed.complement.split() if word not in _ARTICLES)
     return " ".join([deed.lemma, *(singular(word) if word.endswith("s") else word for word in words)])
 
 
 def _squashed(name: str) -> str:
-    """What makes two names the same: "fire truck", "fire-truck" and "firetruck"."""
+    """Return the key of a name, equal for "fire truck", "fire-truck" and "firetruck"."""
     return name.replace(" ", "").replace("-", "")
 
 

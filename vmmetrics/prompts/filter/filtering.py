@@ -1,4 +1,4 @@
-"""Which prompts of a list are worth keeping, and why the others are not.
+"""Filters a prompt list, with a reason for every dropped prompt.
 
 In this order, each for what is left: what can be told from a prompt alone (checks of form and wording, reading
 ease, safety); near-duplicates of other prompts that are left, of which one stays; a model's verdict. Where the verdict
@@ -61,7 +61,7 @@ Outcome = Literal["kept", "dropped", "undecided"]
 
 @dataclass(frozen=True, slots=True)
 class FilterSettings:
-    """What is asked of a prompt.
+    """Thresholds of the filter.
 
     Attributes:
         least_cosine: Of two embeddings, from which two prompts are the same.
@@ -93,7 +93,7 @@ class FilterSettings:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a prompt is dropped, or what is to be noted of it.
+    """Reason to drop a prompt, or a note on it.
 
     Attributes:
         check: Of :data:`NAMES`.
@@ -112,7 +112,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class FilterDecision:
-    """What became of a prompt.
+    """Outcome of the filter for one prompt.
 
     Attributes:
         outcome: "kept", "dropped", or "undecided" where the model was asked and gave no usable answer.
@@ -265,7 +265,7 @@ class _Filter:
         return crowded
 
     def decision(self, index: int, repeated: list[Reason]) -> FilterDecision:
-        """What became of a prompt, of which that repeats others is known as well."""
+        """Return the outcome for a prompt, given the reasons of its near-duplicates."""
         prompt, reasons, notes = self.entries[index].prompt, self.reasons[index] + repeated, self.notes[index]
         outcome: Outcome = "dropped" if reasons else "kept"
         verdict = self.verdicts.get(index)

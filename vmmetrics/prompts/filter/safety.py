@@ -1,4 +1,4 @@
-"""Whether a prompt asks for what must not be shown: a lexicon of our own that minds the sense of words.
+"""Safety check of prompts: a lexicon of our own that minds the sense of words.
 
 What it can do: find plain words for sex, gore, self-harm, hate, terror, drugs and cruelty, and violence done *to
 someone* ("stabs a guard", "is shot"), while "shoots a basketball", "kills the engine" and "breast stroke" pass. Weapons
@@ -247,7 +247,7 @@ def _violence(tokens: list[str], playing: bool) -> Iterator[SafetyFinding]:
 
 
 def _behind(rest: list[str], particle: str, armed: bool, needs_arms: bool) -> list[str]:
-    """What follows a verb and its particle, which may be apart where a weapon stands between: "shoots a gun at him"."""
+    """Return the words after a verb and its particle, which a weapon may separate: "shoots a gun at him"."""
     if not particle:
         return rest
     near = rest[:_LONGEST_AIM] if armed and particle == "at" else rest[:1]
@@ -257,7 +257,7 @@ def _behind(rest: list[str], particle: str, armed: bool, needs_arms: bool) -> li
 
 
 def _object_of(rest: list[str]) -> list[str]:
-    """What stands behind a verb up to the end of a noun phrase: "a fleeing guard" of "a fleeing guard in the back"."""
+    """Return the noun phrase after a verb: "a fleeing guard" of "a fleeing guard in the back"."""
     return list(takewhile(lambda token: token not in _BREAKS and token[0].isalnum(), rest[:_LONGEST_PHRASE]))
 
 

@@ -1,4 +1,4 @@
-"""What a second model says of prompts: keep or drop, with its reason.
+"""Verdicts of a second model on prompts: keep or drop, with a reason.
 
 The model reads one prompt at a time, as a JSON string, and answers with an object whose reason stands before its
 verdict, so that the verdict follows from it. Replies are kept: the same question is never paid for twice.
@@ -54,7 +54,7 @@ INSTRUCTIONS: Final = f"{_TASK}\n{in_words(SHAPE)}"
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the model said of a prompt.
+    """Verdict of the model on a prompt.
 
     Attributes:
         decision: "keep", "drop", or "undecided" where no usable answer came.

@@ -30,7 +30,7 @@ ASKED_CAMERAS = tuple(camera for camera in CHOICES["camera"] if camera != "unspe
 
 @dataclass(frozen=True)
 class Combination:
-    """What a prompt is to be about.
+    """The subject, action and place of one prompt to write.
 
     Attributes:
         number: Place in the sequence, from 0.
@@ -72,7 +72,7 @@ class Combination:
 
     @property
     def tags(self) -> Tags:
-        """What kind of motion it is."""
+        """Tags of the motion."""
         subjects = "several" if self.collective or self.quantity != "one" else "one"
         of_action = {name: getattr(self.action, name) for name in ("interaction", "speed", "amplitude", "seconds")}
         return Tags(subjects=subjects, camera=self.camera, skeleton=self.skeleton, **of_action)
@@ -84,7 +84,7 @@ class Combination:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """What it gives of an entry, by the entry's own names; some may be empty."""
+        """Fields of a prompt entry that the combination sets; some may be empty."""
         return {
             "subject_noun": self.subject.noun,
             "place": self.place.name,
@@ -94,7 +94,7 @@ class Combination:
         }
 
     def described(self) -> dict[str, Any]:
-        """What it combines, ready for JSON."""
+        """The combination as JSON values."""
         return {
             "subject": self.noun_phrase,
             "noun": self.subject.noun,
@@ -200,7 +200,7 @@ class Combiner:
             categories = lasting
 
     def _draw(self, category: _Category) -> tuple[Action, SubjectEntry, Place] | None:
-        """What was used least of a category and is new, or None."""
+        """Draw the least used new combination of a category, or None."""
         for action, doers in self._least(category, lambda part: (id(category), part[0].complement)):
             for subject in self._least(doers, lambda s: ("subject", s.noun)):
                 fits = self._new_places(action, subject)
@@ -213,7 +213,7 @@ class Combiner:
         return None
 
     def _new_places(self, action: Action, subject: SubjectEntry) -> list[Place]:
-        """Where the subject can do the action and has not yet."""
+        """Return the places where the subject can do the action, those already used left out."""
         subject_class, places = self._class(subject), self._metadata.places
         kind = (subject.subject_class, attributes_of(subject, subject_class))  # the same places for all of a kind
         if kind not in self._met_at:

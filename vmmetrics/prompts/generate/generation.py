@@ -47,7 +47,7 @@ class RejectedPrompt:
 
 @dataclass(frozen=True)
 class CombinationOutcome:
-    """What became of a combination.
+    """Outcome of one combination.
 
     Attributes:
         combination: Which.
@@ -124,7 +124,7 @@ class Candidates(SoleFolder):
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """What is taken from a line of ``candidates.jsonl`` and ``rejected.jsonl``."""
+    """Fields read from a line of ``candidates.jsonl`` or ``rejected.jsonl``."""
 
     index: str
     prompt: str
@@ -132,7 +132,7 @@ class _Candidate:
 
 @dataclass(frozen=True, slots=True)
 class _Combination:
-    """What is taken from a line of ``combinations.jsonl``."""
+    """Fields read from a line of ``combinations.jsonl``."""
 
     combination: str
     status: str
@@ -159,7 +159,7 @@ _USUAL_PROMPT = "x" * 130
 
 @dataclass(frozen=True, slots=True)
 class GenerationSettings:
-    """What is generated.
+    """Settings of a generation.
 
     Attributes:
         count: Combinations wanted in all.
@@ -190,7 +190,7 @@ class GenerationSettings:
             raise ValueError(f"Expected patterns among {', '.join(PATTERNS)} but got {', '.join(unknown) or 'none'}")
 
     def configuration(self, metadata: Metadata, client: Client | None) -> dict[str, Any]:
-        """What the candidates depend on, ready for JSON: all but the count, which may grow."""
+        """Return the settings that candidates depend on, as JSON values: all but the count, which may grow."""
         digest = hashlib.sha256(json.dumps(plain(metadata), sort_keys=True).encode()).hexdigest()
         part: dict[str, Any] = {"seed": self.seed, "candidates": self.candidates, "camera_share": self.camera_share}
         part |= {"patterns": list(self.patterns), "metadata": digest}
@@ -202,7 +202,7 @@ class GenerationSettings:
 
 @dataclass(frozen=True)
 class GenerationPlan:
-    """What is to be done.
+    """The combinations to write.
 
     Attributes:
         combinations: All that are wanted; fewer than asked for where the metadata allow no more.
@@ -227,7 +227,7 @@ class GenerationPlan:
         return [combination for combination in self.combinations if combination.key not in candidates.done]
 
     def estimate(self, client: Client, candidates: Candidates) -> CostEstimate:
-        """What the model would take for those that are not done: writing, and looking over all that was written."""
+        """Estimate the cost of the remaining combinations: writing, and verifying every candidate."""
         count = self.settings.candidates
         todo = self.remaining(candidates)
         written = client.estimate((self._writing(c) for c in todo), count * WRITTEN_TOKENS)

@@ -1,4 +1,4 @@
-"""What a combination must be beyond plausible: those who draw freely are stricter than those who flag a written prompt.
+"""Rules for drawing combinations, stricter than the plausibility checks of written prompts.
 
 :mod:`vmmetrics.prompts.plausibility` says what is out of the question. The rules here keep what is drawn likely: an
 action that names its doer is done by them, a ground that the words name is there, and nobody is far from where they are
@@ -100,7 +100,7 @@ _FOOTHOLDS = frozenset({"ground", "shore", "floor", "stage", "air", "open sky"})
 
 
 def can_do(subject: SubjectEntry, subject_class: SubjectClass | None, action: Action) -> bool:
-    """Whether a subject does an action: its class is named, or, where no class is, it was seen doing it in a corpus."""
+    """Return True if a subject does an action: its class is listed or, without classes, a corpus shows it."""
     seen = subject.subject_class in action.classes or (
         not action.classes and set(subject.examples) & set(action.examples)
     )
@@ -120,7 +120,7 @@ def doers(action: Action, able: Sequence[SubjectEntry]) -> list[SubjectEntry]:
 
 
 def can_be_there(subject: SubjectEntry, subject_class: SubjectClass | None, place: Place) -> bool:
-    """Whether the subject is met at a place, and can move there: its medium, its way, its size."""
+    """Return True if the subject occurs at a place and can move there: medium, way of moving, size."""
     if plausibility.suits(subject, subject_class, place) is not None:
         return False
     attributes = plausibility.attributes_of(subject, subject_class)
@@ -144,7 +144,7 @@ def can_be_there(subject: SubjectEntry, subject_class: SubjectClass | None, plac
 
 
 def suits(action: Action, place: Place) -> bool:
-    """Whether a place has half or more of what an action needs, every ground its words name, and is not named there."""
+    """Return True if a place has at least half of an action's needs and each ground its words name."""
     affords = set(place.affords)
     if 2 * len(affords & set(action.needs)) < len(action.needs):
         return False
@@ -185,7 +185,7 @@ def fitting_modifiers(subject: SubjectEntry, action: Action) -> list[str]:
 
 
 def can_be_several(action: Action) -> bool:
-    """Whether the action's words go with several subjects: they speak of no one body, and the verbs can be told."""
+    """Return True if the action's words fit several subjects: no single body is named, verbs are known."""
     return not _OF_ONE.search(action.complement) and conform(action.complement, "base") is not None
 
 
@@ -199,7 +199,7 @@ _STEM = 3  # letters that a word must keep for its stem to mean it
 
 
 def _stems(text: str) -> frozenset[str]:
-    """What words of a family share: hurdle, hurdles and hurdler are one."""
+    """Return the stems that words of a family share: hurdle, hurdles and hurdler have one."""
     long = (word for word in re.findall(r"[a-z]+", text.lower()) if len(word) >= _STEM and word not in _COMMON)
     return frozenset(stem for word in long if len(stem := _ENDINGS.sub("", word)) >= _STEM)
 

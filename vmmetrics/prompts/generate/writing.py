@@ -1,4 +1,4 @@
-"""How prompts are written: what a language model is asked, and sentences by grammar where there is none."""
+"""Writing of prompts: the questions to a language model, and sentences by grammar without one."""
 
 from __future__ import annotations
 
@@ -136,14 +136,14 @@ def reviewing_question(combination: Combination, prompts: Sequence[str]) -> Aske
 
 
 def faults_of(verdict: Mapping[str, Any]) -> list[str]:
-    """What a verdict finds wrong, in words; empty where it passes."""
+    """Return the faults of a verdict as text; empty if it passes."""
     failed = [name.replace("_", " ") for name in REQUIREMENTS if not verdict[name]]
     why = " ".join(str(verdict["why"]).split())
     return [f"not {', not '.join(failed)}" + (f": {why}" if why else "")] if failed else []
 
 
 def written_by_model(candidate: Mapping[str, Any], combination: Combination) -> dict[str, Any]:
-    """What an entry takes from a model's candidate, which is of the shape of :func:`writing_shape`."""
+    """Return the entry fields of a model's candidate, which has the form of :func:`writing_shape`."""
     tags, prompt = candidate["tags"], " ".join(candidate["prompt"].split())
     chosen = {name: tags[name] for name in _CHOICES}
     fields = {name: candidate[name] for name in ("subject", "action", "outcome")}

@@ -1,4 +1,4 @@
-"""What reviewers' decisions come to: the list they leave, and how far they agree (percent, Cohen's κ, α)."""
+"""Results of a review: the resulting list, and reviewer agreement (percent, Cohen's κ, Krippendorff's α)."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ _SAME = "all said the same of every prompt, so chance would agree as well"
 
 @dataclass(frozen=True, slots=True)
 class ReviewerCounts:
-    """What one reviewer decided.
+    """Decisions of one reviewer, counted.
 
     Attributes:
         name: Who.
@@ -183,7 +183,7 @@ class Agreed:
 
 @dataclass(frozen=True, slots=True)
 class ReviewAgreement:
-    """What several reviewers' decisions say of one another.
+    """Agreement of several reviewers.
 
     Attributes:
         reviewers: What each decided.

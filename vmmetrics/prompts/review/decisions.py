@@ -1,4 +1,4 @@
-"""What reviewers decided: a line each in a file that is only ever appended to; taking back is a line too."""
+"""Review decisions: one line each in an append-only file; undoing appends a line too."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def field_named(name: str) -> str:
 
 
 def value_of(entry: PromptEntry, field: str) -> str:
-    """What the entry has in a field, as text; empty where it has no tags."""
+    """Return a field of the entry as text; empty if it has no tags."""
     if not field.startswith(_TAG):
         return str(getattr(entry, field))
     value = getattr(entry.tags, field.removeprefix(_TAG), "")
@@ -104,7 +104,7 @@ _KEY_DIGITS = 16  # 64 bits: among a million entries two share a key with a chan
 
 
 class Rule(StrEnum):
-    """What decides where reviewers differ.
+    """Rule that resolves reviewers' disagreement.
 
     ``unanimous``: nothing. ``any-drop``: one who drops it. ``majority``: an outcome more than half of them chose.
 
@@ -161,7 +161,7 @@ class ReviewDecision:
 
     @property
     def timed(self) -> bool:
-        """Whether somebody took time over it; a script does not."""
+        """True if a person took time over the decision; False for a script."""
         return self.seconds >= _LEAST_SECONDS
 
     @property
@@ -171,7 +171,7 @@ class ReviewDecision:
 
 
 def key_of(entry: PromptEntry) -> str:
-    """What an entry is known by, wherever it stands: a hash of its text, subject, action and place."""
+    """Return the key of an entry, independent of its position: a hash of text, subject, action and place."""
     text = json.dumps([entry.prompt, entry.subject, entry.action, entry.place], ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()[:_KEY_DIGITS]
 
@@ -257,7 +257,7 @@ def read_decisions(paths: Iterable[Path]) -> list[ReviewDecision]:
 
 
 class Standing:
-    """What stands of one reviewer's decisions.
+    """The decisions of one reviewer that were not undone.
 
     Attributes:
         lines: Those that stand, in the file's order: not what was taken back.
@@ -289,7 +289,7 @@ class Standing:
 
 
 def reviews(decisions: Sequence[ReviewDecision]) -> dict[str, Standing]:
-    """What stands of each reviewer's decisions, the one who began first first."""
+    """Return the standing decisions by reviewer, in the order in which they began."""
     return {name: Standing(decisions, name) for name in dict.fromkeys(decision.reviewer for decision in decisions)}
 
 

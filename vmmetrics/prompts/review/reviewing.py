@@ -25,7 +25,7 @@ _PACE_OVER = 20
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a reviewer is.
+    """Progress of a reviewer.
 
     Attributes:
         total: Entries of the list.
@@ -114,7 +114,7 @@ class Review:
             self._decide(decisions.EDIT, edited=text)
 
     def warnings_of(self, text: str) -> list[str]:
-        """What the checks find wrong with the entry shown if it had this text, in words."""
+        """Return the faults the checks report if the current entry had this text."""
         problems = faults(replace(self.with_corrections(), prompt=text))
         (opening,) = openings([text])
         standing, same = self._standing(), []
@@ -151,7 +151,7 @@ class Review:
         return name, [what for what in self.warnings_of(entry.prompt) if what not in before]
 
     def corrections(self) -> dict[str, str]:
-        """What this reviewer corrected of the entry shown: values by field."""
+        """Return this reviewer's corrections of the current entry: values by field."""
         corrected = self._standing().corrections[self.keys[self._shown()]]
         return {field: decision.value for field, decision in corrected.items()}
 
@@ -230,11 +230,11 @@ class Review:
         return positions[0] if positions else None
 
     def own(self) -> ReviewDecision | None:
-        """What this reviewer decided about the entry shown; None for nothing, or put off."""
+        """Return this reviewer's decision on the current entry; None if undecided or put off."""
         return None if self.current is None else self._standing().verdicts().get(self.keys[self.current])
 
     def others(self) -> list[ReviewDecision]:
-        """What the other reviewers decided about the entry shown."""
+        """Return the other reviewers' decisions on the current entry."""
         if self.current is None:
             return []
         key, standing = self.keys[self.current], decisions.reviews(self._file.decisions)
@@ -242,7 +242,7 @@ class Review:
         return [own[key] for own in verdicts if key in own]
 
     def progress(self) -> Progress:
-        """How far it is."""
+        """Return the progress of this reviewer."""
         standing = self._standing()
         kinds = [decision.decision for key, decision in standing.by_key.items() if key in self._position]
         recent = [d for d in self._file.decisions if d.reviewer == self.reviewer and d.decision in decisions.VERDICTS]
@@ -255,7 +255,7 @@ class Review:
         return Progress(len(self.entries), keeps, edited, dropped, skipped, put_right, pace)
 
     def warnings(self) -> list[str]:
-        """What was found damaged in the file since the last call."""
+        """Return and clear the warnings about damaged lines in the file."""
         warnings, self._file.warnings = self._file.warnings, []
         return warnings
 

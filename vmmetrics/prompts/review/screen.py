@@ -1,4 +1,4 @@
-"""What a reviewer sees, as text that fits any width, and review by lines of commands."""
+"""Review screen as text that fits any width, and review by commands, one a line."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def show(console: Console, review: Review, show_others: bool, message: str) -> N
 
 
 def decision_text(decision: ReviewDecision) -> str:
-    """What was decided, in one line."""
+    """Format a decision as one line."""
     if decision.decision == decisions.SET:
         return f"set {decision.field}: {clean(decision.value)}"
     if decision.decision == decisions.EDIT:

@@ -40,7 +40,7 @@ _UTF8_FOLLOWING = ((b"\xf0", 3), (b"\xe0", 2), (b"\xc0", 1))  # bytes after one 
 
 
 def usable() -> bool:
-    """Whether keys can be read: standard input and output are a terminal, on a system with termios."""
+    """Return True if keys can be read: standard input and output are a terminal with termios."""
     try:
         import termios  # noqa: F401
     except ImportError:  # Windows

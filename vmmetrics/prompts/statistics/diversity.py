@@ -1,6 +1,6 @@
-"""How unlike each other texts are: distinct-n, shared openings, skeletons of their own, nearest neighbours.
+"""Diversity of texts: distinct-n, shared openings, unique skeletons, nearest neighbours.
 
-Every function takes ``kept``, a choice of the texts, so that a list is taken to pieces once and measured many times.
+Every function takes ``subset``, a mask of texts, so that a list is tokenised once and measured many times.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class NumberedWords:
 
 @dataclass(frozen=True, slots=True)
 class Grams:
-    """How often each text has each n-gram.
+    """Counts of each n-gram in each text.
 
     Attributes:
         owner: (P,) the text.

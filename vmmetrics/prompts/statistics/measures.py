@@ -1,4 +1,4 @@
-"""What a prompt list consists of: counts, lengths, and how varied it is."""
+"""Figures of a prompt list: counts, lengths and diversity."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def take_apart(
 
 
 def by_words(taken: Taken) -> Taken:
-    """The same list with actions told apart by their words, to be held against one whose base forms are not known."""
+    """Return the list with actions compared by their words, for a list whose base forms are unknown."""
     values = _values(taken.entries, [entry.action.lower() for entry in taken.entries])
     return replace(taken, labels={**taken.labels, **_encoded(values)}, source="words")
 

@@ -126,7 +126,7 @@ def prepare(entries: Sequence[PromptEntry], name: str, *, seed: int = SEED, pars
 
 
 def _missing(entries: Sequence[PromptEntry]) -> list[str]:
-    """What all entries lack, and what some."""
+    """List the fields that all entries lack, and those that some lack."""
     fields = {"base form of the action": "action_lemma"}
     lacking = {
         what: sum(not getattr(entry, fields.get(what, what.replace(" ", "_"))) for entry in entries)

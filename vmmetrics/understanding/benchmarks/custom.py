@@ -74,7 +74,7 @@ class Custom(MultipleChoice):
 
 
 def asked(question: Question, blind: bool = False) -> tuple[Turn, ...]:
-    """What is said to a model, without the frames.
+    """Return the conversation with a model, without the frames.
 
     Args:
         question: With options.

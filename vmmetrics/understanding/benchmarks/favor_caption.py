@@ -123,7 +123,7 @@ class FavorCaption(Benchmark):
         return LoadedBenchmark(tuple(questions.values()), dict(+problems), {str(path): sha256_of(path)})
 
     def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:
-        """What is said."""
+        """Return the conversation: the instruction to describe the video."""
         return (Turn("user", question.text),)
 
     def read_answers(self, path: Path, protocol: Scoring = "vmmetrics") -> dict[str, Answered]:
@@ -164,7 +164,7 @@ class FavorCaption(Benchmark):
     def judge_estimate(
         self, questions: Sequence[Question], answers: Mapping[str, Answered], judge: Client
     ) -> CostEstimate:
-        """What rating would take."""
+        """Estimate the cost of rating the answers."""
         return judge.estimate(_asks(questions, _texts(questions, answers)), _ANSWER_TOKENS)
 
     def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
@@ -263,7 +263,7 @@ def _texts(questions: Sequence[Question], answers: Mapping[str, Answered]) -> di
 
 
 def _asks(questions: Sequence[Question], texts: Mapping[str, str]) -> list[Ask[str]]:
-    """What a judge rates: descriptions of videos that people described too."""
+    """Return the judge's tasks: answers to videos that have a reference caption."""
     asks = []
     for question in questions:
         text, caption = texts[question.id], question.reference.get("caption")

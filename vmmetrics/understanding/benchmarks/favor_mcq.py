@@ -23,7 +23,7 @@ from vmmetrics.utils.endpoint.messages import Turn
 
 
 def upstream_judge(correct: str, options: Sequence[str], output: str) -> bool:
-    """Whether the released runner calls an answer right.
+    """Return True if the released runner counts an answer as right.
 
     The right option's text must occur in it, in any case, and no other option's that contains it; which options contain
     it is found with case. Nothing else counts against an answer.
@@ -57,7 +57,7 @@ class FavorMcq(MultipleChoice):
                 yield question
 
     def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:
-        """What is said: the options as a list of texts (upstream), or by letter."""
+        """Return the conversation: the options as a list of texts (upstream), or by letter."""
         if protocol != "upstream":
             return super().turns(question, protocol)
         asked = _DATA["listed"].format(options=list(question.options))

@@ -158,7 +158,7 @@ class FpsBench(MultipleChoice):
         return f"{rate:g} fps slowed {needed / rate:f}"
 
     def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:
-        """What is said: neither the answer, nor the minFPS, nor the certificate. Upstream asks for a reason too."""
+        """Return the conversation, without answer, minFPS and certificate; upstream also asks for a reason."""
         letters = ", ".join(LETTERS[: len(question.options)])
         asked = DATA["explained"].format(letters=letters) if protocol == "upstream" else DATA["lettered"]
         text = "\n".join([question.text, *question.lettered])
@@ -214,7 +214,7 @@ class FpsBench(MultipleChoice):
     def submission(
         self, questions: Sequence[Question], answers: Mapping[str, Answered], protocol: Scoring = "vmmetrics"
     ) -> str:
-        """What the leaderboard takes: a line {id, prediction, raw_response} for each question, letters as released.
+        """Return the leaderboard's file: a line {id, prediction, raw_response} a question, letters as released.
 
         ``prediction`` is null where no answer was understood; the leaderboard then reads the text beside it. Where
         nothing was said it is ``UNKNOWN``, which the leaderboard takes for no answer: it refuses a file with a line
@@ -232,7 +232,7 @@ class FpsBench(MultipleChoice):
 
 
 def _predicted(letter: str) -> str:
-    """What a released file's prediction says: its letter, nothing, or that it is something else."""
+    """Return a released file's prediction as text: its letter, nothing, or a mark for anything else."""
     bare = letter.strip().upper()
     return "" if bare in ("", _SILENT) else bare if bare in {*"ABCDE"} else _NO_OPTION
 

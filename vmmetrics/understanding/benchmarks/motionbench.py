@@ -45,7 +45,7 @@ def polish(text: str) -> str:
 
 
 def merge(old: str | None, text: str) -> str:
-    """What the released tools keep of a question answered again: the old letter if it is A to D, else the new one."""
+    """Merge two answers to a question as the released tools do: the old letter if A to D, else the new one."""
     return polish(old if old and any(letter in old for letter in "ABCD") else text)
 
 
@@ -67,7 +67,7 @@ class MotionBench(MultipleChoice):
         return each_question(source.rows, source.folders[0], source_names(source.path.parent), source.problems)
 
     def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:
-        """What is said: the question as it is in the file (upstream), or its options each in a line of one form."""
+        """Return the conversation: the question as released (upstream), or with one option a line."""
         ours = "\n".join(filter(None, [question.text, *question.lettered]))
         asked = question.reference["text"] if protocol == "upstream" else ours
         return (Turn("user", f"{asked}\n\n{DATA['instruction'].strip()}"),)
@@ -116,7 +116,7 @@ class MotionBench(MultipleChoice):
     def submission(
         self, questions: Sequence[Question], answers: Mapping[str, Answered], protocol: Scoring = "vmmetrics"
     ) -> str:
-        """What the leaderboard takes: one JSON object, letter by uid; empty where no answer was understood."""
+        """Return the leaderboard's file: one JSON object, letter by uid; empty where no option was recognised."""
         letters = {}
         for question in questions:
             text = answer_text(answers.get(question.id))

@@ -158,7 +158,7 @@ class TunaCap(Benchmark):
         return LoadedBenchmark(tuple(questions.values()), dict(+problems), source)
 
     def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:
-        """What is said: the released file's own words, or ours where it has none."""
+        """Return the conversation: the released prompt, or ours where there is none."""
         return (Turn("user", question.text),)
 
     def read_answers(self, path: Path, protocol: Scoring = "vmmetrics") -> dict[str, Answered]:
@@ -209,7 +209,7 @@ class TunaCap(Benchmark):
     def judge_estimate(
         self, questions: Sequence[Question], answers: Mapping[str, Answered], judge: Client
     ) -> CostEstimate:
-        """What judging would take, about."""
+        """Estimate the cost of judging the captions."""
         return judging.EventJudge(judge).estimate(_captions(questions, answers))
 
     def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
@@ -301,7 +301,7 @@ def _figures(questions: Sequence[Question], scored: Sequence[Scored]) -> list[Fi
 
 
 def _without_judgement(scored: Sequence[Scored]) -> str:
-    """How many captions have no judgement, and why; what is wrong with answers differs, so only the first are told."""
+    """Summarise the captions without a judgement: counts of the most frequent reasons."""
     why = Counter((one.value is None, str(one.detail["why"])) for one in scored if not one.answered)
     common = why.most_common(5)
     parts = [f"{count} {'left out' if out else 'with 0'}: {reason}" for (out, reason), count in common]

@@ -119,7 +119,7 @@ class TunaMcq(MultipleChoice):
         return questions.values()
 
     def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:
-        """What is said: what the pictures are, the question, the options by letter."""
+        """Return the conversation: a line about the frames, the question, the options by letter."""
         return Turn("system", _MCQ["system"]), *super().turns(question, protocol)
 
     def read_answers(self, path: Path, protocol: Scoring = "vmmetrics") -> dict[str, Answered]:

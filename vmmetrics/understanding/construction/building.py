@@ -198,7 +198,7 @@ _FILLED = ("decision", "note", "reviewer")
 
 
 def key_of(question: Question) -> str:
-    """What a decision is about: a hash of id, video, text, options whatever their order, and right option."""
+    """Return the key of a review decision: a hash of id, video, text, right option and the set of options."""
     right = None if question.answer is None else question.options[question.answer]
     text = json.dumps([question.id, question.video, question.text, sorted(question.options), right], ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]

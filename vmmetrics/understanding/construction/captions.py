@@ -127,7 +127,7 @@ class TunaRecipe(WritingRecipe):
     multi: int | None
 
     def configuration(self) -> dict[str, Any]:
-        """What outcomes depend on."""
+        """Return the settings that outcomes depend on."""
         watcher = {"url": self.watcher.settings.url, "model": self.watcher.settings.model}
         needs = {"drop_single": self.drop_single, "multi": self.multi}
         return super().configuration() | {"watcher": watcher, "needs": needs}

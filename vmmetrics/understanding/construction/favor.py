@@ -65,7 +65,7 @@ class AnnotatedStep:
 
 @dataclass(frozen=True, slots=True)
 class AnnotatedSubject:
-    """Who moves.
+    """A moving subject of the annotation.
 
     Attributes:
         name: In a word or two, without article.
@@ -79,7 +79,7 @@ class AnnotatedSubject:
 
     @property
     def seen(self) -> str:
-        """What to call them.
+        """Short description of the subject.
 
         >>> AnnotatedSubject("man", ("red coat", "short hair", "beard"), ()).seen
         'the man (red coat, short hair)'
@@ -90,7 +90,7 @@ class AnnotatedSubject:
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """What people annotated of a video.
+    """Annotation of a video.
 
     Attributes:
         subjects: Who moves.
@@ -106,11 +106,11 @@ class Annotation:
 
     @property
     def has_focus(self) -> bool:
-        """Whether anybody annotated what the camera focuses on."""
+        """True if the camera's focus is annotated."""
         return any(step.focus for step in self.camera)
 
     def unfit(self) -> str | None:
-        """Why no questions should be made of the video; None where they may."""
+        """Reason to make no questions of the video; None if it is usable."""
         moving = [subject for subject in self.subjects if subject.actions]
         if not moving:
             return "nobody moves in the annotation"
@@ -236,7 +236,7 @@ class FavorRecipe(WritingRecipe):
         return written, [], "; ".join(missing)
 
     def more_faults(self, question: Question) -> list[str]:
-        """What FAVOR's tasks forbid besides."""
+        """Return further faults, by the rules of FAVOR's tasks."""
         task = question.groups["task"][0]
         partial = _PARTIAL.search(question.text)
         if task == "HAC" and partial:

@@ -72,7 +72,7 @@ class GateRecipe(QuestionRecipe):
         return [line_of(replace(self.places[unit], path=None)), self.answers.get(unit, {})]
 
     def configuration(self) -> dict[str, Any]:
-        """What outcomes depend on."""
+        """Return the settings that outcomes depend on."""
         blind, reviewers = ([dict(viewer.model.identity) for viewer in some] for some in (self.blind, self.reviewers))
         part = {"recipe": self.name, "instructions": VERSION, "seed": self.seed, "blind": blind, "reviewers": reviewers}
         asked = self.proofreader and self.proofreader.settings
@@ -154,7 +154,7 @@ class GateRecipe(QuestionRecipe):
 
 
 def _answered(question: Question, reviewer: str, letter: str) -> FilterAnswer:
-    """What a person answered; nothing is chosen by what is no letter of an option."""
+    """Return a person's answer; no option is chosen if the letter is none of an option."""
     index = LETTERS.find(letter.strip().upper()) if len(letter.strip()) == 1 else -1
     chosen = question.options[index] if 0 <= index < len(question.options) else None
     return FilterAnswer(reviewer, "the video", chosen is not None and index == question.answer, chosen)

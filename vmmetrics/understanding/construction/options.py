@@ -39,7 +39,7 @@ _ALIKE: Final = 2
 
 
 def is_none_of_the_above(option: str) -> bool:
-    """Whether an option is FPS-Bench's last one, spelling apart."""
+    """Return True if an option is FPS-Bench's last one, whatever its spelling."""
     return " ".join(re.findall(r"[a-z]+", option.lower())) == NONE_OF_THE_ABOVE.lower()
 
 
@@ -73,13 +73,13 @@ def parts(option: str) -> tuple[str, ...]:
 
 
 def are_orders(options: Sequence[str]) -> bool:
-    """Whether the options are the same parts, two or more, in several orders."""
+    """Return True if the options are the same two or more parts in different orders."""
     sorts = [sorted(parts(option)) for option in options]
     return len(sorts[0]) > 1 and all(one == sorts[0] for one in sorts)
 
 
 def consensus(options: Sequence[str], answer: int) -> str | None:
-    """The part of the right option that gives it away by being in more options than any part of a wrong one.
+    """Return the part that reveals the right option: it occurs in more options than any part of a wrong one.
 
     Parts are what stands between commas and arrows; of re-orderings, a part at its place; of options without parts, a
     word. The right option must also be the one that shares most: where a wrong one shares as much, nobody can tell.
@@ -106,7 +106,7 @@ def consensus(options: Sequence[str], answer: int) -> str | None:
 
 
 def is_odd_one_out(options: Sequence[str], answer: int) -> bool:
-    """Whether the wrong options have words in common, several and each with each, and the right one none with any."""
+    """Return True if all wrong options share several words, and the right one shares none with them."""
     words = [set(stems(option)) for option in options]
     wrong = [own for index, own in enumerate(words) if index != answer]
     if len(wrong) < 2 or any(own & words[answer] for own in wrong):
@@ -115,7 +115,7 @@ def is_odd_one_out(options: Sequence[str], answer: int) -> bool:
 
 
 def _tokens(options: Sequence[str]) -> tuple[list[set[Hashable]], int]:
-    """What each option is made of but for what all have, and from how many options on it tells."""
+    """Return each option's parts that not all have, and the least number of options that makes a part telling."""
     split = [parts(option) for option in options]
     tokens: list[set[Hashable]] = [set(stems(option)) for option in options]
     least = _SHARED_WORDS
@@ -134,7 +134,7 @@ def _shared(tokens: Sequence[set[Hashable]]) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """How a guesser does over a set of questions.
+    """Result of a guessing strategy over a set of questions.
 
     Attributes:
         right: Share it gets right; where it cannot decide between several, their share.
@@ -164,7 +164,7 @@ def _scores(question: Question) -> dict[str, list[int]]:
 
 
 def guesses(questions: Sequence[Question]) -> dict[str, Guess]:
-    """How guessers that see no video do over the questions that have a key."""
+    """Score the guessing strategies that see no video, over the questions with a key."""
     keyed = [question for question in questions if question.answer is not None]
     if not keyed:
         return {}

@@ -89,7 +89,7 @@ _EXCLUDING: Final = frozenset(
 
 
 def faults(question: Question, rules: Sequence[str]) -> list[str]:
-    """What is wrong with a question, as ``rule: why`` of each rule named; empty where nothing is.
+    """Check a question by some rules and return its faults, each as ``rule: why``; empty if there are none.
 
     Args:
         question: With its options and its right answer.
@@ -125,7 +125,7 @@ def _distinct(question: Question) -> str | None:
 
 
 def _digest(option: str) -> tuple[str, ...]:
-    """What an option says, numbers as digits; one of words that carry no meaning says its words.
+    """Return the stems of an option's content words, numbers as digits; all its words if it has none.
 
     Who is pushed does not push, though the words that carry meaning are the same.
     """
@@ -206,7 +206,7 @@ def _asks(question: Question) -> str | None:
 
 
 def _language(question: Question) -> str | None:
-    """What a spelling checker sees without a dictionary."""
+    """Return a language fault that needs no dictionary."""
     for text in (question.text, *question.options):
         if _BROKEN.search(text):
             return f"characters that were decoded wrongly in {text!r}"

@@ -1,4 +1,4 @@
-"""What every recipe is: units of work, what is asked about each, what it would cost, and models that filter."""
+"""Base of question recipes: units of work, prompts, cost estimates, and filter models."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _LETTER_TOKENS: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class FilterAnswer:
-    """What a model answered.
+    """Answer of a filter model.
 
     Attributes:
         model: Its name.
@@ -103,7 +103,7 @@ def seen(question: Question, policy: FramePolicy) -> Frames:
 
 
 def viewed(viewers: Sequence[FilterModel], question: Question, policy: FramePolicy) -> list[FilterAnswer]:
-    """What models answer over the frames that a policy shows; see :func:`seen`."""
+    """Ask the models a question over the frames of a policy; see :func:`seen`."""
     frames = seen(question, policy) if viewers else NO_FRAMES
     return [viewer.view(question, policy, frames) for viewer in viewers]
 
@@ -115,7 +115,7 @@ def views_of(question: Question, name: str, views: Sequence[FilterAnswer]) -> Qu
 
 
 def shortcut(views: Sequence[FilterAnswer], what: str) -> str | None:
-    """Why a question goes of which too much is seen; None where some model is known to be wrong.
+    """Return the reason to drop a question that no model gets wrong; None if some model is known to be wrong.
 
     A model that gave no answer (it refused, its endpoint did not take the request) is not known to be wrong: otherwise
     a model that takes no pictures would let every question pass.
@@ -157,21 +157,21 @@ class QuestionRecipe(ABC):
 
     @abstractmethod
     def _input(self, unit: str) -> list[Any]:
-        """What the input says of a unit."""
+        """Return the input's data for a unit."""
 
     @abstractmethod
     def configuration(self) -> dict[str, Any]:
-        """What outcomes depend on, ready for JSON: the input's rows apart, which may grow."""
+        """Return what outcomes depend on, as JSON values: all but the input's rows, which may grow."""
 
     @abstractmethod
     def estimates(self, units: Sequence[str]) -> list[tuple[str, CostEstimate]]:
-        """What the models would take for some units, each with its name; roughly, where it depends on what comes."""
+        """Estimate the cost of some units for each model by name; rough where it depends on the answers."""
 
     @staticmethod
     def viewers_estimates(
         viewers: Sequence[FilterModel], questions: int, *frames: float
     ) -> list[tuple[str, CostEstimate]]:
-        """What models would take for so many usual questions, each asked over so many frames in turn; no free ones."""
+        """Estimate the cost of usual questions for paid models, each over several frame counts."""
         usual = [asked(Question("x", "x", "x" * 90, ("x" * 40,) * 4, 0))] * questions
         priced = [viewer.model for viewer in viewers if isinstance(viewer.model, EndpointModel) and questions]
         return [(model.name, model.estimate(usual, number, _LETTER_TOKENS)) for model in priced for number in frames]
@@ -237,7 +237,7 @@ class WritingRecipe(QuestionRecipe):
         return [clip.caption, clip.start, clip.end, dict(clip.fields)]
 
     def configuration(self) -> dict[str, Any]:
-        """What outcomes depend on."""
+        """Return the settings that outcomes depend on."""
         settings = self.client.settings
         asked = {"url": settings.url, "model": settings.model, "tokens": settings.tokens}
         part = {"recipe": self.name, "instructions": VERSION, "seed": self.seed, "temperature": self.temperature}
@@ -252,7 +252,7 @@ class WritingRecipe(QuestionRecipe):
         """
 
     def more_faults(self, question: Question) -> list[str]:  # noqa: ARG002
-        """What else is wrong with a question, by rules of the recipe's own."""
+        """Return further faults of a question, by rules of the recipe's own."""
         return []
 
     def filtered(self, question: Question) -> Question | RejectedQuestion:

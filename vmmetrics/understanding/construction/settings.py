@@ -25,7 +25,7 @@ _UNABLE: Final = ("recorded:", "majority")
 
 @dataclass(frozen=True, slots=True)
 class BuildSettings:
-    """What is built, from what, with which models.
+    """Settings of a build: recipe, sources, models.
 
     Attributes:
         recipe: One of :data:`RECIPES`.

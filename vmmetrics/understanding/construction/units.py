@@ -1,4 +1,4 @@
-"""What became of a video or a question that a recipe worked on, and the lines it is kept as."""
+"""Outcomes of a recipe's units (videos or questions), and their lines in a journal."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ class RejectedQuestion:
 
 @dataclass(frozen=True, slots=True)
 class UnitOutcome:
-    """What became of one unit of work: a video, or for gates a question.
+    """Outcome of one unit of work: a video, or for gates a question.
 
     Attributes:
         unit: Its key.
@@ -155,7 +155,7 @@ class UnitOutcome:
 
     @property
     def final(self) -> bool:
-        """Whether it is kept; otherwise it is tried again."""
+        """True if the outcome is stored; otherwise the unit is tried again."""
         return self.status not in (UNREACHABLE, NO_VIDEO)
 
     def to_json(self) -> Line:

@@ -1,4 +1,4 @@
-"""What a benchmark is to the harness."""
+"""The interface of a benchmark."""
 
 # ruff: noqa: ARG002 - an interface
 
@@ -25,7 +25,7 @@ models."""
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """What one question got.
+    """Score of one question.
 
     Attributes:
         question: Its key.

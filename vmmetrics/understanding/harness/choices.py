@@ -154,7 +154,7 @@ def score_choice(question: Question, answered: Answered | None) -> Scored:
 
 @dataclass(frozen=True, slots=True)
 class QuestionFile:
-    """What a benchmark is read from.
+    """Source of a benchmark's questions.
 
     Attributes:
         rows: Of the file.

@@ -33,7 +33,7 @@ _Item = tuple[Question, ...]
 
 @dataclass(frozen=True, slots=True)
 class QuestionSettings:
-    """What is asked of whom, for those who ask on the nodes.
+    """Settings that cluster nodes need to ask a model questions.
 
     Attributes:
         benchmark: Name of the benchmark.

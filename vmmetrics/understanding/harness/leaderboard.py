@@ -79,7 +79,7 @@ def compare_runs(first: Path, second: Path, protocol: Scoring) -> Compared:
 
 
 def _timing_notes(runs: Sequence[ReadScores]) -> list[str]:
-    """What must be known where some models were told the times of their frames and others not."""
+    """Return a note if some models were told the times of their frames and others not."""
     timings = {run.times for run in runs} - {""}
     if NO_TIMES not in timings or len(timings) == 1:
         return []

@@ -121,7 +121,7 @@ def write_task(
 
 
 def _why_not(benchmark: Benchmark, question: Question) -> str | None:
-    """Why lmms-eval cannot ask a question; None where it can."""
+    """Return the reason lmms-eval cannot ask a question; None if it can."""
     policies = (benchmark.policy_for(question), benchmark.policy)
     if question.path is None:
         return "questions whose video is missing"

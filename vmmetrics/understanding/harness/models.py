@@ -28,7 +28,7 @@ FORMS = "endpoint:MODEL@URL, hf:FOLDER, hf:ORG/NAME, recorded:FILE, random, rand
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """Which model, and how it is asked.
+    """Name and options of a model.
 
     Attributes:
         spec: Its name, as in :data:`FORMS`.
@@ -89,12 +89,12 @@ class ModelSettings:
 
     @property
     def kind(self) -> str:
-        """What stands before the colon."""
+        """The part of the name before the colon."""
         return self.spec.partition(":")[0]
 
     @property
     def rest(self) -> str:
-        """What stands behind it."""
+        """The part of the name after the colon."""
         return self.spec.partition(":")[2]
 
     def endpoint(self) -> EndpointSettings:

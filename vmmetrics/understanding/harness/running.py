@@ -125,7 +125,7 @@ class _Session:
 
 @dataclass(frozen=True, slots=True)
 class _Header:
-    """What is taken from ``run.json``."""
+    """Fields read from ``run.json``."""
 
     configuration: _Configuration
     sessions: tuple[_Session, ...]
@@ -148,7 +148,7 @@ _CHOOSE, _DESCRIBE = "choose the option that is most likely right", "describe wh
 
 @dataclass(frozen=True, slots=True)
 class AnswerOutcome:
-    """What came of a question.
+    """Outcome of one question.
 
     Attributes:
         answered: The answer, or why there is none.
@@ -186,7 +186,7 @@ class Asking:
     own_policies: bool = False
 
     def covered(self, answers: Collection[str] = ()) -> tuple[Question, ...]:
-        """What is asked, and answered ones: see :func:`asked_of`."""
+        """Return the questions of the run, and those already answered; see :func:`asked_of`."""
         return asked_of(self.loaded.questions, self.limit, self._looks, answers)
 
     @property
@@ -194,7 +194,7 @@ class Asking:
         return self.model.sees and self.policy.kind != "none"
 
     def policy_of(self, question: Question) -> FramePolicy:
-        """What a question is shown."""
+        """Return the frame policy of a question."""
         own = self.benchmark.policy_for(question) if self.own_policies else None
         return self.policy if own is None else FramePolicy.parse(own)
 
@@ -216,7 +216,7 @@ class Asking:
         }
 
     def turns(self, question: Question) -> tuple[Turn, ...]:
-        """What is said to the model; one that could look but is shown nothing is told so, lest it ask for the video."""
+        """Return the conversation; a model that could see but gets no frames is told so, lest it ask for them."""
         *before, last = self.benchmark.turns(question, self.protocol)
         if self.model.sees and self.policy.kind == "none":
             blind = _BLIND.format(_CHOOSE if question.options else _DESCRIBE)

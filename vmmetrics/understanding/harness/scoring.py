@@ -32,7 +32,7 @@ _LENGTHS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class _Figures:
-    """What is taken again from ``figures.json``."""
+    """Fields read from ``figures.json``."""
 
     benchmark: str
     model: str
@@ -68,7 +68,7 @@ class ScoredRun(_Figures):
 
     @property
     def way(self) -> str:
-        """How it was scored, in words."""
+        """Description of the scoring protocol."""
         return self.protocol + (f", judged by {self.judge.get('model') or self.judge['file']}" if self.judge else "")
 
     def to_json(self) -> dict[str, Any]:
@@ -164,7 +164,7 @@ def times_of(configuration: Mapping[str, Any]) -> str:
 
 
 def file_in(folder: Path, name: str, protocol: Scoring) -> Path:
-    """Where a file of a run is that depends on how it is scored (``scores.jsonl``, ``scores-upstream.jsonl``)."""
+    """Return the path of a run's file for a protocol (``scores.jsonl``, ``scores-upstream.jsonl``)."""
     path = folder / name
     return path if protocol == "vmmetrics" else path.with_stem(f"{path.stem}-{protocol}")
 
@@ -260,7 +260,7 @@ class ReadScores(_Figures):
 
     @property
     def measure(self) -> str:
-        """What a question's value is called."""
+        """Name of a question's value."""
         return next((figure.measure for figure in self.figures), "accuracy")
 
     def check_same_method(self, other: ReadScores) -> None:

@@ -68,7 +68,7 @@ class ClusteredMean:
 
     @property
     def note(self) -> str:
-        """What must be known to read the interval."""
+        """Caveat of the interval; empty if there is none."""
         if self.clusters == 1:
             return "no interval: there is a single video"
         if self.clusters and self.error == 0:
@@ -119,7 +119,7 @@ def clustered_mean(
 
 
 def chance_of(questions: Iterable[Question]) -> float | None:
-    """What guessing among the options gives; None where a question has none."""
+    """Return the expected accuracy of random guessing, 0 to 1; None if a question has no options."""
     counts = [len(question.options) for question in questions]
     return sum(1 / count for count in counts) / len(counts) if counts and all(counts) else None
 

@@ -18,7 +18,7 @@ _OFF: Final = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class RateSearch:
-    """What the procedure found.
+    """Result of the search.
 
     Attributes:
         min_fps: The rate; None where it was not answerable at any.

@@ -146,7 +146,7 @@ def frames_at(question: Question, rate: float, begun: float = 0.0) -> Frames:
 
 
 def _on_screen(times: FloatArray, rate: float, seconds: float) -> NDArray[np.intp]:
-    """Which frame is on the screen from each moment on that the rate names; every frame has one at least.
+    """Return the index of the frame on screen at each moment of a rate; every frame appears at least once.
 
     Args:
         times: (T,) seconds of the frames, each the nearest to one of the moments.
@@ -187,7 +187,7 @@ def extent_of(question: Question) -> tuple[float, float]:
 
 
 class Asked(Locked):
-    """What one annotator said: a journal of their own, held by one process, so that annotators can work side by side.
+    """Answers of one annotator, in a journal of their own that one process locks, so that several can work at once.
 
     Args:
         folder: Of all annotators.
@@ -229,7 +229,7 @@ class Asked(Locked):
         self.verdicts = {(line.question, line.rate): line.answerable for line in lines if line.rate is not None}
 
     def _answerable(self, question: Question, rate: float) -> bool:
-        """What they say, or said before."""
+        """Return the annotator's verdict, from the journal if it is there."""
         if (question.id, rate) not in self.verdicts:
             answerable = self._annotator.answerable(question, rate)
             self._journal.append([{"question": question.id, "rate": rate, "answerable": answerable}])

@@ -86,7 +86,7 @@ class Page:
             return False
 
     def state(self, after: int) -> dict[str, Any]:
-        """What the page is to show, as soon as it is not of a version; or as it was, after a while."""
+        """Return the page's state once it differs from a version, or unchanged after a timeout."""
         with self._news:
             self._news.wait_for(lambda: self._state["version"] != after, _LONGEST)
             return self._state
@@ -199,7 +199,7 @@ class _Handler(BaseHTTPRequestHandler):
         return self._reply_json({}) if taken else self._refuse(HTTPStatus.CONFLICT)
 
     def _path(self) -> str | None:
-        """What is wanted, behind the key; None for a stranger, who was told so."""
+        """Return the requested path after the key; None for a request without it, which is refused."""
         host = re.sub(r":\d+$", "", self.headers.get("Host", ""))
         _, key, *rest = [*self.path.partition("?")[0].split("/", 2), ""]
         authorised = secrets.compare_digest(key.encode(), self.server.page.key.encode())

@@ -107,7 +107,7 @@ def paint(canvas: Picture, shapes: Iterable[Shape], camera: FloatArray = IDENTIT
 
 
 class Cloth(Protocol):
-    """How figures look in a textured clip."""
+    """Textures of the figures in a textured clip."""
 
     @property
     def ink(self) -> Colour:
@@ -178,7 +178,7 @@ def _through(points: Iterable[Point], camera: FloatArray) -> FloatArray:
 
 
 def _centroid(points: tuple[Point, ...]) -> Point:
-    """Of the area, by the shoelace formula."""
+    """Return the centroid of a polygon's area, by the shoelace formula."""
     across = down = area = 0.0
     for (x, y), (right, below) in zip(points, (*points[1:], points[0]), strict=True):
         cross = x * below - right * y
@@ -331,7 +331,7 @@ def hopper(kind: str, feet: Point, size: float, height: float, marker: str) -> l
 
 
 def hole(centre: Point) -> Shape:
-    """Where something can pop up."""
+    """Return the shape of a hole that something pops out of."""
     x, y = centre
     points = tuple((x + 36 * math.cos(a * _TURN / 40), y + 11 * math.sin(a * _TURN / 40)) for a in range(40))
     return Polygon(points, INK)

@@ -31,7 +31,7 @@ def colours(rng: np.random.Generator, count: int) -> tuple[str, ...]:
 
 
 class QuestionSlot(NamedTuple):
-    """What is the same however often a question is drawn again, and alike over the questions of a task.
+    """Position of a question in its task's balanced design, the same for every redraw.
 
     Attributes:
         position: Index of the right option.
@@ -56,7 +56,7 @@ def rest(dwell: Dwell) -> int:
 
 
 def spell(rng: np.random.Generator, dwell: Dwell, moved: int, most: int) -> tuple[int, int]:
-    """When movement begins, in a clip as long as for the longest movement: its length says nothing of what is in it.
+    """Draw the start of a movement, in a clip as long as the longest one needs, so that length reveals nothing.
 
     Args:
         rng: Chooses when.
@@ -136,7 +136,7 @@ _REPEATED: Final = {
 
 
 def repetitions(rng: np.random.Generator, dwell: Dwell, turn: QuestionSlot) -> Draft:
-    """How often something is repeated."""
+    """Draw a question on how often something is repeated."""
     name = str(rng.choice(list(_REPEATED)))
     (colour,) = colours(rng, 1)
     count = REPEATED[turn.position]
@@ -149,7 +149,7 @@ def repetitions(rng: np.random.Generator, dwell: Dwell, turn: QuestionSlot) -> D
 
 
 def instances(rng: np.random.Generator, dwell: Dwell, turn: QuestionSlot) -> Draft:
-    """How many balls pop up, one after the other, at no place twice in a row."""
+    """Draw a question on how many balls pop up one after the other, never twice in a row at one hole."""
     (colour,) = colours(rng, 1)
     count = POPPED[turn.position]
     start, frames = spell(rng, dwell, dwell.frames * count, dwell.frames * POPPED[-1])
@@ -187,7 +187,7 @@ _PAIRS: Final = {
 
 
 def speed(rng: np.random.Generator, dwell: Dwell, turn: QuestionSlot) -> Draft:
-    """Which of two moves faster, and how many times as fast; never alike, which no rate is too low to show."""
+    """Draw a question on which of two moves faster and by what factor; never equal speeds."""
     name = str(rng.choice(list(_PAIRS)))
     first, second = colours(rng, 2)
     ratios = {f"the {first} one, 2 times as fast": 2.0, f"the {first} one, 3 times as fast": 3.0,
@@ -247,7 +247,7 @@ def order(rng: np.random.Generator, dwell: Dwell, turn: QuestionSlot) -> Draft:
 
 
 def flash(rng: np.random.Generator, dwell: Dwell, turn: QuestionSlot) -> Draft:
-    """Which of five shapes that bob about is not there for a moment."""
+    """Draw a question on which of five bobbing shapes vanishes for a moment."""
     names = colours(rng, 5)
     gone = names.index(list(MARKERS)[turn.answer])
     frames = 2 * rest(dwell) + dwell.seconds(2.6)
@@ -280,7 +280,7 @@ _TOGETHER: Final = {
 
 
 def synchrony(rng: np.random.Generator, dwell: Dwell, turn: QuestionSlot) -> Draft:
-    """Which two of four move together: one moment gives each of the two others away."""
+    """Draw a question on which two of four move together; one moment sets the others apart."""
     name = str(rng.choice(list(_TOGETHER)))
     names = colours(rng, 4)
     a, b, c, d = (names[i] for i in rng.permutation(4))

@@ -148,7 +148,7 @@ def _together(reading: Reading, tracks: list[FloatArray], _: FloatArray) -> list
 
 
 def _camera(reading: Reading, tracks: list[FloatArray], _: FloatArray) -> list[bool]:
-    """What the two landmarks say of the camera, from the first frame to the one that differs most."""
+    """Infer the camera motion from two landmarks, between the first frame and the one that differs most."""
     left, right = tracks
     if len(left) < 2 or np.isnan(left).any() or np.isnan(right).any():
         return [False] * len(reading.values)

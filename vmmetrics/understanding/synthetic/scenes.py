@@ -22,7 +22,7 @@ MARGIN: Final = SIDE // 2
 
 @dataclass(frozen=True, slots=True)
 class Dwell:
-    """How short what decides is.
+    """Duration of the decisive motion.
 
     Attributes:
         fps: Frames per second of the clip.
@@ -68,7 +68,7 @@ class DrawnScene:
 
     @property
     def seconds(self) -> float:
-        """How long it lasts."""
+        """Length of the clip in seconds."""
         return self.frames / self.fps
 
     def picture(self, frame: int) -> Picture:
@@ -108,7 +108,7 @@ class DrawnScene:
         return canvas
 
     def tracks(self, frames: Sequence[int]) -> Tracks:
-        """Where the markers are in some frames, from the description."""
+        """Return the marker positions in some frames, from the scene description."""
         seen = [marks(self.shapes(i), IDENTITY if self.camera is None else self.camera(i)) for i in frames]
         names, gone = sorted(set().union(*seen)), (np.nan, np.nan)
         return {name: np.array([at.get(name, gone) for at in seen], np.float64).reshape(-1, 2) for name in names}
@@ -133,7 +133,7 @@ def sampled(frames: int, fps: float, rate: float, phase: float = 0.0) -> list[in
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What has to be read off the frames, and what each option says about it.
+    """The quantity to read off the frames, and its value in each option.
 
     Attributes:
         kind: Of :data:`vmmetrics.understanding.synthetic.reader.READERS`.
@@ -147,7 +147,7 @@ class Reading:
 
 
 def reading_of(line: dict[str, Any]) -> Reading:
-    """What has to be read, from a line's ``reading``.
+    """Return the reading of a line.
 
     Raises:
         KeyError: A part of it is missing.

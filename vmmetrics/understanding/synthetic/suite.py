@@ -139,7 +139,7 @@ def _draw(task: SuiteTask, dwell: Dwell, turn: QuestionSlot, key: tuple[int, int
 
 
 def read_draft(draft: Draft, rate: float, phase: float = 0.0) -> int | None:
-    """What the frame reader answers to a question, without pictures.
+    """Return the frame reader's answer to a question, without rendering.
 
     Args:
         draft: The question.
@@ -150,7 +150,7 @@ def read_draft(draft: Draft, rate: float, phase: float = 0.0) -> int | None:
 
 
 def _read_at(draft: Draft, rates: Sequence[float], phase: float = 0.0) -> Iterator[int | None]:
-    """What it answers at each rate, highest first."""
+    """Yield the frame reader's answer at each rate, highest first."""
     scene, seen = draft.scene, dict[int, Tracks]()
     for rate in rates:
         frames = sampled(scene.frames, scene.fps, rate, phase)

@@ -30,7 +30,7 @@ _HALF: Final = 2.2
 
 
 def direction(rng: np.random.Generator, dwell: Dwell, turn: QuestionSlot) -> Draft:
-    """Which way something turns, at a speed that swells and ebbs."""
+    """Draw a question on which way something turns, at a speed that swells and ebbs."""
     name = str(rng.choice(list(_TURNING)))
     dot, hub = colours(rng, 2)
     right = list(_WAYS)[turn.answer]
@@ -69,7 +69,7 @@ _JOLTED: Final = 2.0
 
 
 def camera(rng: np.random.Generator, dwell: Dwell, turn: QuestionSlot) -> Draft:
-    """What the camera does all the time while somebody walks by; one of six answers is no option, each as often."""
+    """Draw a question on the camera's lasting motion while somebody walks by; six answers, one not offered."""
     kinds = list(_CAMERA)
     right = kinds.pop(turn.answer)
     kinds.pop((turn.answer + turn.number // len(_CAMERA)) % len(kinds))
@@ -79,7 +79,7 @@ def camera(rng: np.random.Generator, dwell: Dwell, turn: QuestionSlot) -> Draft:
 
 
 def jolt(rng: np.random.Generator, dwell: Dwell, turn: QuestionSlot) -> Draft:
-    """What the camera does for a moment, and undoes, while somebody walks by."""
+    """Draw a question on the camera's brief motion while somebody walks by."""
     kinds = [kind for kind in _CAMERA if kind != "still"]
     right = kinds.pop(turn.answer)
     frames = 2 * rest(dwell) + dwell.seconds(_JOLTED)
@@ -133,7 +133,7 @@ def _matrix(kind: str, amount: float) -> FloatArray:
 
 
 def _view(rng: np.random.Generator) -> FloatArray:
-    """How the camera is held before it moves, (2, 3): not quite straight, lest one frame tell what it will do."""
+    """Draw the camera's initial view, (2, 3) affine, slightly off level so that one frame reveals nothing."""
     x, zoom, roll = rng.uniform(-1, 1, 3) * _CAMERA_START
     view = _matrix("in", zoom)
     view[:, :2] = _matrix("roll", roll)[:, :2] @ view[:, :2]

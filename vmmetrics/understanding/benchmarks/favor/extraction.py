@@ -133,7 +133,7 @@ def _several(word: str) -> bool:
 
 
 def _is_filming(words: Sequence[str], verb: int | None, filming: bool) -> bool:
-    """Whether a piece is about the camera: by its subject, by a verb of its alone, or going on with it."""
+    """Return True if a clause is about the camera: by its subject, its verb, or as a continuation."""
     subject = words if verb is None else words[:verb]
     if not _CAMERA.isdisjoint(subject) and "wearer" not in subject:
         return True

@@ -1,4 +1,4 @@
-"""How alike two actions are to FAVOR-Bench's released second step, whose answers depend on what was asked before.
+"""Action similarity of FAVOR-Bench's released second step, whose values depend on earlier queries.
 
 One cache serves two measures under one key, as there: a pair that was first compared as texts keeps that value when
 compared as actions, and the other way round, for as long as the instance lives.
@@ -53,7 +53,7 @@ class PlainWords:
         return verb_lemma(verb) or verb
 
     def share_sense(self, verb: str, other: str) -> bool:
-        """Whether two verbs have a synonym set of WordNet in common; here whether they are one."""
+        """Return True if two verbs share a WordNet synset; without WordNet, if they are equal."""
         return verb == other
 
 
@@ -140,7 +140,7 @@ class ReleasedSimilarity:
             self._vectors.update(zip(missing, self._embed(list(missing.values())), strict=True))
 
     def texts(self, text: str, other: str) -> float:
-        """Of two texts."""
+        """Return the similarity of two texts, 0 to 1."""
         if not text or not other:
             return 0.0
         key = _key(text, other)
@@ -149,7 +149,7 @@ class ReleasedSimilarity:
         return self._cached[key]
 
     def actions(self, action: str, other: str) -> float:
-        """Of two actions: of their texts, with boosts for their verbs."""
+        """Return the similarity of two actions, 0 to 1: of their texts, with boosts for their verbs."""
         if not action or not other:
             return 0.0
         key = _key(action, other)

@@ -61,7 +61,7 @@ class ActingSubject:
 
 @dataclass(frozen=True, slots=True)
 class Structure:
-    """What happens.
+    """Structured description of a video: camera motions, subjects and their actions.
 
     Attributes:
         camera: Motions of the camera, in order.

@@ -1,4 +1,4 @@
-"""How alike two actions are, 0 to 1: the cosine of a sentence embedding, stretched so that unrelated ones get 0.
+"""Action similarity, 0 to 1: rescaled cosine of sentence embeddings, 0 for unrelated texts.
 
 Values depend on the two texts alone: neither on what else is compared nor on the order.
 """
@@ -189,7 +189,7 @@ class CameraMotion:
 
 
 def camera_motion(text: str) -> CameraMotion:
-    """What kind of motion a text names.
+    """Return the camera motion that a text names.
 
     A bare "moves" is of the kind that its direction suggests, and so is a pan upwards. Where it moves from is no
     direction; what for is asked where nothing else is said ("moves to follow her").

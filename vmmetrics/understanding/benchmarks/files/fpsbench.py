@@ -27,7 +27,7 @@ Span = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """When a question's clip and its certificate (the part that suffices to answer) are, seconds of the source.
+    """Start and end of a question's clip and of its certificate (the part that suffices to answer), seconds.
 
     Raises:
         ValueError: One of them ends before it begins, or as it does.
@@ -42,7 +42,7 @@ class Times:
 
     @property
     def contained(self) -> bool:
-        """Whether the certificate lies within the clip."""
+        """True if the certificate lies within the clip."""
         return self.clip[0] <= self.certificate[0] and self.certificate[1] <= self.clip[1]
 
     @property
@@ -52,7 +52,7 @@ class Times:
         return (start, end) if start < end else None
 
     def convert(self, second: float, of: Clock, to: Clock) -> float:
-        """The same moment on another clock.
+        """Convert a time from one clock to another, in seconds.
 
         >>> Times((100, 106), (102, 104)).convert(1.5, "certificate", "clip")
         3.5
@@ -75,7 +75,9 @@ def prepared_name(key: str, span: Span) -> str:
 
 
 def part_of(clock: Clock, times: Times, certificate: bool) -> tuple[float | None, float | None]:
-    """Where in a file of a clock the clip, or of it the certificate, is; None for the file's own beginning and end.
+    """Return start and end of a question's clip or certificate in a file; None for the file's own start or end.
+
+    Units: seconds of the file's clock.
 
     A certificate that lies beside its clip leaves the clip.
     """
@@ -118,7 +120,7 @@ def _footage(
 
 
 def cache_folder() -> Path:
-    """Where the released preparation puts clips unless told otherwise: ``$FPSBENCH_CACHE`` or ``~/.cache/fpsbench``."""
+    """Return the default clip folder of the released preparation: ``$FPSBENCH_CACHE`` or ``~/.cache/fpsbench``."""
     named = os.environ.get("FPSBENCH_CACHE")
     return Path(named).expanduser() if named else Path.home() / ".cache" / "fpsbench"
 

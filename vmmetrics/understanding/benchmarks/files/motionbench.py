@@ -181,7 +181,7 @@ def _question(
 def _bounds(
     item: Row, cut: re.Match[str] | None, footage: Footage, duration: float | None, problems: Counter[str]
 ) -> tuple[float | None, float | None]:
-    """Where in the file the question's part is.
+    """Return start and end of the question's part of the file, seconds.
 
     ``start`` and ``end`` of a question are taken as seconds of the clip. Where they are the cut that the clip's name
     tells, or lie beyond its end, they are those of the video it was cut from, and the clip is that part.

@@ -76,7 +76,7 @@ def videos_in(folder: Path) -> dict[str, Path]:
 
 
 def read_answers(path: Path) -> dict[str, Answered]:
-    """What a model said, from a file in one of the released forms.
+    """Read a model's answers from a file in one of the released forms.
 
     A submission (``{index: caption}``), the intermediate file of the captions' scorer (a list of objects with ``index``
     and ``candidate_caption``), or the table that the released runner makes, with ``index`` and ``prediction``, saved as

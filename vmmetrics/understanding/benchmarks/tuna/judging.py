@@ -1,4 +1,4 @@
-"""What a judge says of captions: split into events, matched with the annotated ones, classified element by element.
+"""Judging of captions: split into events, matched with the annotated events, classified element by element.
 
 A judge is a model behind an endpoint, or a file in the released intermediate form with what one said before. Either
 way what comes out is a record in that form: ``candidate_caption, candidate_events, match_ids, relationship``.
@@ -39,7 +39,7 @@ class Caption:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What became of a caption.
+    """Judgement of a caption.
 
     Attributes:
         record: In the released intermediate form; None where there is no judgement.
@@ -113,7 +113,7 @@ class EventJudge:
         return self._client.work_through(self._judge, captions)
 
     def estimate(self, captions: Iterable[Caption]) -> CostEstimate:
-        """What judging would take, about: as if events were sentences and told in the annotated order.
+        """Estimate the cost of judging, assuming one event a sentence in the annotated order.
 
         A caption whose first question was answered before takes nothing.
         """
@@ -218,7 +218,7 @@ class EventJudge:
 
 
 class _NoJudgementError(Exception):
-    """Of a caption; why, in words."""
+    """No judgement of a caption; the message is the reason."""
 
 
 def caption_events(question: Question) -> tuple[AnnotatedEvent, ...]:

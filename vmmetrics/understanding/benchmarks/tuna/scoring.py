@@ -28,7 +28,7 @@ _WORD: Final = re.compile(r"\w+")
 
 
 def is_caption(caption: str, events: Sequence[str]) -> bool:
-    """Whether events, joined, are the caption; statements that repeat earlier ones word by word may be missing.
+    """Return True if the joined events equal the caption; verbatim repeats may be missing.
 
     Case and punctuation do not matter.
 
@@ -62,7 +62,7 @@ def _words(text: str) -> list[str]:
 
 
 def pairs_problem(pairs: Sequence[Pair], candidates: int, references: int) -> str | None:
-    """What is wrong with matches but for their order, in words for who made them; None where nothing is."""
+    """Return the fault of some matches, order aside, as text for the judge; None if there is none."""
     if [candidate for candidate, _ in pairs] != list(range(1, candidates + 1)):
         return f"expected one pair for each candidate event, 1 to {candidates}, in order"
     far = [reference for _, reference in pairs if reference is not None and not 1 <= reference <= references]
@@ -70,7 +70,7 @@ def pairs_problem(pairs: Sequence[Pair], candidates: int, references: int) -> st
 
 
 def order_problem(pairs: Sequence[Pair]) -> str | None:
-    """Where matches run backwards in time, in words; None where they do not."""
+    """Return where matches run backwards in time, as text for the judge; None if they do not."""
     matched = [(candidate, reference) for candidate, reference in pairs if reference is not None]
     for (_, before), (candidate, reference) in pairwise(matched):
         if reference < before:
@@ -111,7 +111,7 @@ def _longest(chains: Mapping[int, tuple[int, int]], most: int) -> tuple[int, int
 
 
 def texts_of_references(pairs: Sequence[Pair], candidates: Sequence[str], references: int) -> list[str]:
-    """What the candidate says of each reference event: its matched events, joined with spaces; empty for none."""
+    """Return the candidate's text for each reference event: its matched events joined; empty for none."""
     matched: list[list[str]] = [[] for _ in range(references)]
     for candidate, reference in pairs:
         if reference is not None:
@@ -133,7 +133,7 @@ def labels_of(relationship: Sequence[object], events: Sequence[AnnotatedEvent]) 
 
 
 def _by_element(event: AnnotatedEvent, judged: Sequence[object]) -> list[object]:
-    """What was said of each element: by its words where every judgement repeats an element's, else by its place."""
+    """Return the judgement of each element: matched by content if every one repeats it, else by position."""
     rows = [fields_of(row) for row in judged]
     contents = [tuple(_words(element.content)) for element in event.elements]
     named = {tuple(_words(text_of(row.get("content")))): row for row in rows}
