@@ -324,7 +324,7 @@ def test_a_model_by_its_name_on_the_hub(folder: Path, tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     first, second = done.stdout.strip().splitlines()
     assert first == f"tiny {{'repository': 'org/tiny', 'revision': '{commit}'}} tiny"
-    assert second.startswith("org/absent is no folder here, nor can it be had from the Hub:")
+    assert second.startswith("org/absent is not a local folder and cannot be downloaded from the Hub:")
     assert second.endswith("hf download org/absent")
 
 

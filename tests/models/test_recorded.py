@@ -96,7 +96,7 @@ def test_likelihoods_are_no_answers(tmp_path: Path) -> None:
     likelihoods = sample(QUESTIONS[0], 0, "") | {"filtered_resps": [[-1.5, False], [-0.5, True]]}
     model, said = asked(lines(tmp_path / "a.jsonl", [likelihoods, sample(QUESTIONS[1], 1, "B")]), QUESTIONS)
     assert said["v1-a"] == "- no recorded answer"
-    assert model.problems["rows that hold likelihoods and no words"] == 1
+    assert model.problems["rows with likelihoods but no text"] == 1
     with pytest.raises(SetupError, match=r"holds no answers .*likelihoods"):
         RecordedModel(lines(tmp_path / "b.jsonl", [likelihoods]))
 
@@ -142,7 +142,7 @@ def test_places_may_count_from_one_and_failures_are_errors(tmp_path: Path) -> No
     model, said = asked(lines(tmp_path / "a.jsonl", rows), ALIKE)
     assert said["count-000"] == "A. so"
     assert said["count-002"] == "- Failed to obtain answer via API."
-    assert model.problems["recorded errors in place of answers"] == 1
+    assert model.problems["recorded errors instead of answers"] == 1
 
 
 def test_the_output_of_a_batch(tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_the_output_of_a_batch(tmp_path: Path) -> None:
     ]
     model, answers = asked(lines(tmp_path / "output.jsonl", rows), QUESTIONS)
     assert answers == {"v1-a": "A", "v2-b": "- batch: too many", "v3-c": "B"}
-    assert model.problems["recorded answers to none of the questions: x-1, x-2"] == 2
+    assert model.problems["recorded answers that match no question: x-1, x-2"] == 2
     assert model.answers["x-2"] == "C"
 
 

@@ -26,7 +26,7 @@ TEXTS = ("prediction", "raw_response", "text", "output", "response", "candidate_
 files that is the key, and a key that is taken for answers scores 100 %."""
 LARGEST = 2**30
 """Bytes of a file; a sample log of 10,000 questions with their prompts has a tenth of this."""
-_NO_WORDS = "rows that hold likelihoods and no words"
+_NO_WORDS = "rows with likelihoods but no text"
 _FAILED = "Failed to obtain answer via API"  # what VLMEvalKit writes for an answer that never came
 _DOC_IDS = ("id", "uid", "question_id", "question_key", "qid", "key", "index")
 _PROMPTS = ("question", "prompt", "query")  # and "text", but in a row of answers that is the answer

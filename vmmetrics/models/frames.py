@@ -66,7 +66,7 @@ class FramePolicy:
         if self.kind == "uniform" and self.number != int(self.number):
             raise ValueError(f"Expected a whole number of frames but got {self.number:g}")
         if not 0 < self.slowed < math.inf or self.most < 1:
-            raise ValueError("Expected the slowing to be above 0, and at least one frame")
+            raise ValueError("Expected a slowing factor above 0 and a limit of at least 1 frame")
 
     @classmethod
     def parse(cls, text: str) -> Self:

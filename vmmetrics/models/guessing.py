@@ -55,7 +55,7 @@ class MajorityModel(OneByOne):
     def __init__(self, questions: Sequence[Question]) -> None:
         counts = Counter(question.answer for question in questions if question.answer is not None)
         if not counts:
-            raise SetupError("The majority letter needs questions with options and a key; there are none")
+            raise SetupError("The majority letter needs questions with options and a key, and the benchmark has none")
         self._ranking = [index for index, _ in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))]
         self.identity: Mapping[str, Any] = {"majority": "".join(LETTERS[index] for index in self._ranking)}
 

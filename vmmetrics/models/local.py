@@ -79,7 +79,7 @@ class LocalModel:
         self._processor.tokenizer.padding_side = "left"  # what is written follows what was said
         videos = getattr(self._processor, "video_processor", None) is not None
         if form == "video" and not videos:
-            raise SetupError(f"The processor of {source} takes no videos; choose --video-format images")
+            raise SetupError(f"The processor of {source} does not accept videos; choose --video-format images")
         self._video = videos and form != "images"
         self._tokens, self._threads, self._times = tokens, threads, times
         self._in_video = self._video and self._reads_times()
@@ -157,7 +157,7 @@ class LocalModel:
                 reason = str(error).strip().partition("\n")[0]
                 if is_memory(error):
                     return [RejectedError(f"{self.name} ran out of memory ({reason or 'MemoryError'}); {LESS}")]
-                return [RejectedError(f"{self.name} does not take this: {reason}")]
+                return [RejectedError(f"{self.name} rejects the input: {reason}")]
         middle = len(requests) // 2  # out of the except clause: what the error holds of the memory is free
         return self._halving(requests[:middle], tokens) + self._halving(requests[middle:], tokens)
 
@@ -220,7 +220,7 @@ def _times(frames: Frames) -> Mapping[str, Any]:
     """The times of the frames as transformers' video metadata has them: places on a clock of 1,000 a second."""
     return {
         "fps": float(_TICKS),
-        "frames_indices": [round(time * _TICKS) for time in frames.times_text],
-        "total_num_frames": max(1, round(len(frames.times_text) * _TICKS / frames.fps)),
-        "duration": len(frames.times_text) / frames.fps,
+        "frames_indices": [round(time * _TICKS) for time in frames.times],
+        "total_num_frames": max(1, round(len(frames.times) * _TICKS / frames.fps)),
+        "duration": len(frames.times) / frames.fps,
     }

@@ -42,7 +42,7 @@ class Question:
 
     def __post_init__(self) -> None:
         if self.options and not 2 <= len(self.options) <= len(LETTERS):
-            raise ValueError(f"Expected two to {len(LETTERS)} options but got {len(self.options)}")
+            raise ValueError(f"Expected 2 to {len(LETTERS)} options but got {len(self.options)}")
         if self.answer is not None and not 0 <= self.answer < len(self.options):
             raise ValueError(f"Expected the answer to be one of {len(self.options)} options but got {self.answer}")
 

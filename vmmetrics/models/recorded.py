@@ -85,7 +85,7 @@ class RecordedModel(OneByOne):
             left = _without(left, by_words)
             by_position = {} if matches else self._by_position(left, questions, by_words)
             left = _without(left, by_position)
-            for how, matched in (("question's words", by_words), ("place in the benchmark", by_position)):
+            for how, matched in (("question's words", by_words), ("position in the benchmark", by_position)):
                 self._count(f"recorded answers matched by their {how}", len(matched))
             matches |= by_words | by_position
         self._matched = matches
@@ -94,12 +94,12 @@ class RecordedModel(OneByOne):
             why = "; ".join(problem for problem in self.problems if "place" in problem)
             raise SetupError(
                 f"None of the {len(self._rows)} answers in {self._path} is to one of these questions: "
-                f"their keys are like {theirs!r}, the questions' like {ours!r}{why and '; '}{why}"
+                f"its keys look like {theirs!r}, the questions' like {ours!r}{why and '; '}{why}"
             )
         names = listed([shortened(clean(row.key), _LONGEST) for row in left], _SHOWN)
-        self._count(f"recorded answers to none of the questions: {names}", len(left))
+        self._count(f"recorded answers that match no question: {names}", len(left))
         errors = sum(row.error is not None for row in matches.values())
-        self._count("recorded errors in place of answers", errors)
+        self._count("recorded errors instead of answers", errors)
 
     def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> ModelAnswer:  # noqa: ARG002
         """Return the recorded answer."""
@@ -140,11 +140,11 @@ class RecordedModel(OneByOne):
         words = {id(row): key for key, row in by_words.items()}
         signs += [words[id(row)] == questions[position].id for row, position in inside if id(row) in words]
         if signs and sum(signs) < _AGREEING * len(signs):
-            problem = "recorded answers not matched by place: words or right letters in the file are of other questions"
+            problem = "recorded answers not matched by position: question texts or right letters in the file differ"
             self._count(problem, len(rows))
             return {}
         if not signs and len(numbered) != len(questions):
-            self._count("recorded answers not matched by place: there are more or fewer questions", len(rows))
+            self._count("recorded answers not matched by position: the number of questions differs", len(rows))
             return {}
         return {questions[position].id: row for row, position in inside if id(row) not in words}
 

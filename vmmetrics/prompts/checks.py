@@ -104,7 +104,7 @@ def articles(text: str) -> str | None:
 def repeats(text: str) -> str | None:
     """A word twice in a row."""
     match = _TWICE.search(text)
-    return None if match is None or match[1].lower() in ("that", "had") else f"{match[1]!r} stands twice in a row"
+    return None if match is None or match[1].lower() in ("that", "had") else f"{match[1]!r} is repeated"
 
 
 def one_shot(text: str) -> str | None:
@@ -133,7 +133,7 @@ def camera_jargon(text: str, camera: str = "unspecified") -> str | None:
     if match is not None:
         return f"camera jargon: {match[0]!r}"
     if camera not in ("unspecified", "static", "handheld") and "camera" not in text.lower():
-        return f"the camera motion that was asked for is not in the words: {camera}"
+        return f"the requested camera motion is not mentioned: {camera}"
     return None
 
 

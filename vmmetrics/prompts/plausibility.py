@@ -97,16 +97,16 @@ def can_do(subject: SubjectEntry, subject_class: SubjectClass | None, action: Ac
     if action.classes or not attributes:
         return None
     if "animate" in attributes and needed and attributes.isdisjoint(needed):
-        return f"{subject.noun} has not what it takes to {action.lemma}: {' or '.join(needed)}"
+        return f"{subject.noun} lacks what it takes to {action.lemma}: {' or '.join(needed)}"
     if action.lemma in LIFE_NEEDED and attributes.isdisjoint(("animate", "articulated")):
-        return f"{subject.noun} does not live, and only what lives can {action.lemma}"
+        return f"{subject.noun} is not alive, and only living things can {action.lemma}"
     return None
 
 
 def fits(place: Place, action: Action) -> str | None:
     """Return the reason an action cannot be done at a place, or None."""
     if action.needs and set(action.needs).isdisjoint(place.affords):
-        return f"{place.name} offers nothing that one needs to {_words(action)}: {' or '.join(action.needs)}"
+        return f"{place.name} offers nothing that is needed to {_words(action)}: {' or '.join(action.needs)}"
     return None
 
 
@@ -122,7 +122,7 @@ def suits(subject: SubjectEntry, subject_class: SubjectClass | None, place: Plac
     if bound is not None and affords.isdisjoint(bound):
         return f"{subject.noun} needs {' or '.join(sorted(bound))}, and {place.name} has none"
     if "underwater" in affords and affords.isdisjoint(_SURFACES) and _cannot_dive(name, attributes, affords):
-        return f"{place.name} lies under water, and {subject.noun} is not met there"
+        return f"{place.name} is under water, where {subject.noun} does not occur"
     if place.setting == "indoor":
         return _indoors(subject, place, affords)
     return None
@@ -140,7 +140,7 @@ def _indoors(subject: SubjectEntry, place: Place, affords: frozenset[str]) -> st
     halls = _HALLS if affords & {"home", "kitchen"} else _HALLS | {"floor"}
     for classes, admitted in ((_OUT_OF_DOORS, _WEATHER_INDOORS), (_HEAVY, halls), (_LARGE_ANIMALS, _STABLES)):
         if subject.subject_class in classes and affords.isdisjoint(admitted):
-            return f"{subject.noun} ({subject.subject_class}) does not get into {place.name}, which is indoors"
+            return f"{subject.noun} ({subject.subject_class}) does not occur in {place.name}, which is indoors"
     return None
 
 
@@ -152,10 +152,10 @@ def _words(action: Action) -> str:
 
 CHECKS: Final[Mapping[str, str]] = {
     "noun": "the subject's noun is not in the prompt",
-    "class": "the metadata have the noun in another class",
+    "class": "the metadata list the noun in another class",
     "ability": "the subject cannot do the action",
-    "needs": "the place does not afford what the action needs",
-    "habitat": "the subject is not met in the place",
+    "needs": "the place does not offer what the action needs",
+    "habitat": "the subject does not occur at the place",
 }
 """What is held against the metadata, and what is wrong where it fails."""
 

@@ -309,9 +309,9 @@ def select(
     if not entries:
         raise SetupError("The list holds no prompts, so there is nothing to choose from")
     if not 1 <= size <= len(entries):
-        raise SetupError(f"Expected a size from 1 to {len(entries)}, the prompts of the list, but got {size}")
+        raise SetupError(f"Expected a size from 1 to {len(entries)}, the length of the list, but got {size}")
     if vectors is not None and len(entries) > LONGEST_LIST:
-        raise SetupError(f"The term on embeddings takes lists of up to {LONGEST_LIST} prompts but got {len(entries)}")
+        raise SetupError(f"Selection by embeddings takes lists of up to {LONGEST_LIST} prompts but got {len(entries)}")
     groups, room = _groups(entries, size) if balanced else (np.zeros(len(entries), np.int64), [size])
     generator = np.random.default_rng(seed)
     near: Sequence[int] = ()
@@ -350,16 +350,14 @@ def tag_distances(objective: Objective, indices: Sequence[int] | NDArray[np.int6
 def _groups(entries: Sequence[PromptEntry], size: int) -> tuple[NDArray[np.int64], list[int]]:
     counts = Counter(entry.pattern for entry in entries)
     if counts[""]:
-        raise SetupError(
-            f"{counts['']} of {len(entries)} prompts have no pattern to balance; --no-balance does without"
-        )
+        raise SetupError(f"{counts['']} of {len(entries)} prompts have no pattern to balance; use --no-balance")
     patterns = [pattern for pattern in PATTERNS if counts[pattern]]
     whole, left = divmod(size, len(patterns))
     largest = sorted(patterns, key=lambda pattern: -counts[pattern])[:left]
     room = [whole + (pattern in largest) for pattern in patterns]
     short = [f"{p} has {counts[p]} of {n}" for p, n in zip(patterns, room, strict=True) if counts[p] < n]
     if short:
-        raise SetupError(f"Too few prompts for a balance over patterns: {'; '.join(short)}; --no-balance does without")
+        raise SetupError(f"Too few prompts to balance the patterns: {'; '.join(short)}; use --no-balance")
     return np.array([patterns.index(entry.pattern) for entry in entries], np.int64), room
 
 

@@ -100,8 +100,8 @@ def test_decisions_line_after_line_fall_on_one_entry_after_the_other(tmp_path: P
 def test_each_decision_of_a_script_is_answered_by_a_line_and_screens_only_where_asked_for(tmp_path: Path) -> None:
     told = piped(tmp_path, "go 3\nkeep\nkeep 0005\nskip 6\ndrop 0004 still\nset 0003 place a long pier\nundo 5\n")
     assert told == [
-        "0003  keep", "0005  keep", "0006  put off", "0004  drop: still", "0003  set place: a long pier (was yard)",
-        "0005  taken back: keep",
+        "0003  keep", "0005  keep", "0006  skipped", "0004  drop: still", "0003  set place: a long pier (was yard)",
+        "0005  undone: keep",
         "2 of 8 decided: 1 kept, 0 edited, 1 dropped, 1 with corrected fields; the same command goes on",
     ]  # fmt: skip
     shown = "\n".join(piped(tmp_path, "go 3\ngo 7\nkeep\nshow 8\n"))

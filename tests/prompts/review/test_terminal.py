@@ -78,9 +78,9 @@ def test_single_keys_decide_and_quit_leaves_the_terminal_as_it_was(start: Start,
     terminal.press("d", r"why\?.*9 unsafe")
     terminal.press("4", r"2/6 anna.*q quit")
     terminal.press("s", r"1 put off.*q quit")
-    shown = terminal.press("u", r"taken back: put off.*q quit")
+    shown = terminal.press("u", r"undone: put off.*q quit")
     assert "2/6 anna" in driver.plain(shown)
-    terminal.press("\x7f", r"taken back: drop: still.*q quit")
+    terminal.press("\x7f", r"undone: drop: still.*q quit")
     terminal.keys("q")
     assert terminal.finish() == 0
     assert "1 of 6 decided: 1 kept" in terminal.seen
@@ -144,7 +144,7 @@ def test_a_field_is_corrected_and_taken_back(start: Start, tmp_path: Path) -> No
     terminal.press("f", r"field \(")
     terminal.press("subject_noun\r", r"subject_noun: \w+")
     terminal.press("\x15zebra\r", r"warning: the subject is not named: 'zebra'.*q quit")
-    shown = driver.plain(terminal.press("u", r"taken back: set subject_noun: zebra.*q quit"))
+    shown = driver.plain(terminal.press("u", r"undone: set subject_noun: zebra.*q quit"))
     assert "zebra" not in shown.replace("subject_noun: zebra", "")
     for nothing in ("\r", "sped\r"):
         terminal.press("f", r"field \(")
@@ -210,7 +210,7 @@ def test_resume_after_kill_in_the_middle_of_the_work(start: Start, tmp_path: Pat
     again = start()
     shown = driver.plain(again.first)
     assert "2/6 anna" in shown and f"A {seen[-1]} moves" in shown
-    again.press("u", r"taken back: keep.*q quit")
+    again.press("u", r"undone: keep.*q quit")
     again.keys("\x04")
     assert again.finish() == 0
 

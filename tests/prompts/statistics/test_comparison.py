@@ -117,7 +117,7 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     assert "theirs has no tags" in (tmp_path / "both.svg").read_text()
     shown = said["text"]
     assert "variety at equal size: 4 prompts" in shown
-    assert "cannot be known" in shown
+    assert "unknown" in shown
 
 
 def test_lists_of_one_name_are_told_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -113,7 +113,7 @@ def jobs_of(entries: Sequence[PromptEntry], samples: int = 1, seed: int = 0) -> 
     names = [job.clip.lower() for job in jobs]  # some file systems do not tell cases apart
     twice = sorted(name for name, number in Counter(names).items() if number > 1)
     if twice:
-        raise SetupError(f"Two prompts would be written to {twice[0]}; give every prompt an index of its own")
+        raise SetupError(f"Two prompts would be written to {twice[0]}; give every prompt a unique index")
     return jobs
 
 
@@ -203,7 +203,7 @@ class ClipFolder(Locked):
             return
         first = self._sessions[0].get("configuration", {})  # all others were held against it
         different = differences(json.loads(json.dumps(configuration)), first, names=("now", "the folder"))
-        refuse(different, f"{self.path} holds clips that were made otherwise", "make them as before")
+        refuse(different, f"{self.path} holds clips made with other settings", "use the same settings")
 
     def join(self, configuration: Mapping[str, Any], session: Mapping[str, Any], jobs: Sequence[Job]) -> None:
         """Record what the clips are made with from now on, and write the prompts beside them.

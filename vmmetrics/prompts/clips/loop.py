@@ -118,7 +118,7 @@ def generate(path: Path, plan: ClipPlan, maker: Maker, listener: ClipListener) -
             listener.advance(folder.newest[job.clip])
             idle = 0
         left = [job.clip for job in plan.jobs if not folder.made(job)]
-        failed = {clip: str(folder.newest.get(clip, {}).get("error", "the clip was taken away")) for clip in left}
+        failed = {clip: str(folder.newest.get(clip, {}).get("error", "the clip file is missing")) for clip in left}
         return ClipsOutcome(tuple(job.clip for job in plan.jobs if job.clip not in failed), failed)
 
 
@@ -156,5 +156,5 @@ def _checked(out: Path) -> dict[str, Any]:
         raise ClipError("no clip was written")
     clip = read_clip(out)
     if len(clip) < _LEAST_FRAMES:
-        raise ClipError("the clip has a single frame, and so no motion")
+        raise ClipError("the clip has a single frame, so no motion")
     return {"frames": len(clip), "fps": round(clip.fps, 3), "width": clip.size[0], "height": clip.size[1]}

@@ -184,7 +184,7 @@ class PipelineMaker:
     def __post_init__(self) -> None:
         taken = [name for name in self.options if name in _OWN]
         if taken:
-            raise SetupError(f"--set {taken[0]} cannot be: it comes from the prompt list and the seed")
+            raise SetupError(f"--set {taken[0]} is not allowed: it comes from the prompt list and the seed")
         self._folder = _folder_of(self.pipeline)
         _refuse_code(self._folder)
         self._torch, self._device, self._dtype = _where(self.device, self.dtype)
@@ -229,13 +229,13 @@ class PipelineMaker:
         arguments: dict[str, Any] = {name: value for name, value in own.items() if value is not None}
         twice = sorted(set(arguments) & set(self.options))
         if twice:
-            raise SetupError(f"{twice[0]} is given twice: by --set and by an option of its own")
+            raise SetupError(f"{twice[0]} is set twice: by --set and by its own option")
         offered: dict[str, Any] = dict.fromkeys(_RATE_OPTIONS, self.fps) | {"output_type": "np"}
         arguments = {name: value for name, value in offered.items() if name in takes} | arguments | dict(self.options)
         unknown = sorted(set(arguments) - set(takes))
         if unknown and not any(one.kind is inspect.Parameter.VAR_KEYWORD for one in takes.values()):
             accepted = ", ".join(name for name in takes if name not in _OWN)
-            raise SetupError(f"{type(pipeline).__name__} takes no {unknown[0]}; it takes {accepted}")
+            raise SetupError(f"{type(pipeline).__name__} has no argument {unknown[0]}; it accepts {accepted}")
         return arguments
 
     def make(self, job: Job, out: Path) -> None:
@@ -257,9 +257,9 @@ def _frames_of(output: Any) -> Any:
     if frames is None and isinstance(output, tuple | list) and output:
         frames = output[0]
     if frames is None:
-        raise ClipError(f"The pipeline gave a {type(output).__name__} without frames; is it one that makes video?")
+        raise ClipError(f"The pipeline returned a {type(output).__name__} without frames; is it a video pipeline?")
     if len(frames) != 1:
-        raise ClipError(f"The pipeline gave {len(frames)} clips where one was asked for")
+        raise ClipError(f"The pipeline returned {len(frames)} clips instead of one")
     return frames[0]
 
 
@@ -268,7 +268,7 @@ def _where(device: str | None, dtype: str | None) -> tuple[Any, str, str]:
         import diffusers  # noqa: F401
         import torch
     except ImportError as error:
-        raise SetupError(f"--pipeline takes diffusers, which is not installed ({error}): {_INSTALL}") from error
+        raise SetupError(f"--pipeline needs diffusers, which is not installed ({error}): {_INSTALL}") from error
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     dtype = dtype or ("bfloat16" if device.startswith("cuda") else "float32")
     if not isinstance(getattr(torch, dtype, None), torch.dtype):
@@ -288,15 +288,15 @@ def _folder_of(pipeline: str) -> Path:
             from huggingface_hub import snapshot_download
             from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
         except ImportError as error:
-            raise SetupError(f"--pipeline takes diffusers, which is not installed: {_INSTALL}") from error
+            raise SetupError(f"--pipeline needs diffusers, which is not installed: {_INSTALL}") from error
         try:
             folder = Path(snapshot_download(pipeline, local_files_only=True))
         except (LocalEntryNotFoundError, HFValidationError) as error:
             raise SetupError(
-                f"There is no folder {pipeline}, nor is it in the local cache; fetch it first: hf download {pipeline}"
+                f"{pipeline} is neither a folder nor in the local cache; download it first: hf download {pipeline}"
             ) from error
     if not (folder / "model_index.json").is_file():
-        raise SetupError(f"{folder} is no diffusers pipeline: it has no model_index.json")
+        raise SetupError(f"{folder} is not a diffusers pipeline: model_index.json is missing")
     return folder
 
 
@@ -305,7 +305,7 @@ def _refuse_code(folder: Path) -> None:
     code = sorted([*folder.glob("*.py"), *folder.glob("*/*.py")])
     if code:
         raise SetupError(
-            f"{folder} brings code of its own ({code[0].name}), which is not run here; "
+            f"{folder} contains custom code ({code[0].name}), which is not run; "
             "use --command with a script that you trust"
         )
     try:
@@ -313,7 +313,7 @@ def _refuse_code(folder: Path) -> None:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise SetupError(f"{folder}/model_index.json cannot be read: {os_reason(error)}") from error
     if not isinstance(name, str):
-        raise SetupError(f"{folder} names a pipeline of its own code ({name}), which is not run here")
+        raise SetupError(f"{folder} needs custom pipeline code ({name}), which is not run")
 
 
 def _fingerprint(folder: Path) -> str:

@@ -17,7 +17,7 @@ DROPPED = {
     "empty": "no word in it",
     "symbols": "mostly signs or digits",
     "script": "not in the Latin alphabet",
-    "language": "in another language than English",
+    "language": "not in English",
     "repetitive": "the same words over and over",
     "long": "longer than a caption",
     "repeat": "seen before",

@@ -38,7 +38,10 @@ RECORD = "extract.json"
 FORMAT = 1
 """Version of the record's layout."""
 _TABLES = ("classes", "subjects", "places", "actions")
-_UNFINISHED = {"format": FORMAT, "unfinished": "stopped while it wrote; the same command writes all anew"}
+_UNFINISHED = {
+    "format": FORMAT,
+    "unfinished": "stopped while writing; run the same command again to write everything anew",
+}
 """The record until all is written."""
 
 
@@ -179,7 +182,7 @@ def extract(
 def _prepare(out: Path) -> None:
     """Make the folder before the work, and try it; metadata somebody wrote by hand is not overwritten."""
     if out.exists() and not out.is_dir():
-        raise SetupError(f"{out} is no folder")
+        raise SetupError(f"{out} is not a folder")
     try:
         out.mkdir(parents=True, exist_ok=True)
         TemporaryFile(dir=out).close()  # hours of parsing must not end at a folder that cannot be written
@@ -189,7 +192,7 @@ def _prepare(out: Path) -> None:
         return
     there = [f"{name}.jsonl" for name in _TABLES if (out / f"{name}.jsonl").exists()]
     if there:
-        raise SetupError(f"{out} holds {', '.join(there)} that no extraction wrote; choose another folder")
+        raise SetupError(f"{out} holds {', '.join(there)} not written by an extraction; choose another folder")
 
 
 def _cleaned(
@@ -266,7 +269,7 @@ def parse_in_processes(captions: Iterable[str], jobs: int, *parser: Any) -> Iter
                     return
                 yield from waiting.popleft().result()
         except BrokenProcessPool as error:
-            raise SetupError("A process that parsed was killed; use fewer --jobs") from error
+            raise SetupError("A parser process was killed, probably for lack of memory; use fewer --jobs") from error
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 

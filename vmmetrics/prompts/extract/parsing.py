@@ -372,6 +372,6 @@ def _load(model: str | None) -> tuple[Any, dict[str, str]]:
     else:
         raise SetupError(f"spaCy has no model {' or '.join(names)}: {INSTALL}, or name another with --model")
     if not {"parser", "tagger"} <= set(loaded.pipe_names) or not {"lemmatizer"} & set(loaded.pipe_names):
-        raise SetupError(f"{name} has no tagger, parser and lemmatiser; an English model of spaCy's is expected")
+        raise SetupError(f"{name} lacks a tagger, a parser or a lemmatiser; use an English spaCy model")
     version = str(loaded.meta.get("version", "unknown"))
     return loaded, {"spacy": version_of("spacy") or "unknown", "model": name, "model_version": version}

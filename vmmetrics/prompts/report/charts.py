@@ -251,4 +251,4 @@ def _variety(axes: Axes, comparison: ListComparison) -> None:
     axes.set_xlim(0, 1.08)
     axes.set_xticks([])
     axes.spines["bottom"].set_visible(False)
-    _below(axes, "each row on a scale of its own, from nothing; ↑ higher is more varied, ↓ lower is")
+    _below(axes, "each row has its own scale from 0; ↑ higher is more varied, ↓ lower is")

@@ -45,12 +45,12 @@ def statistics_parts(statistics: ListStatistics) -> list[Part]:
         ]
         parts.append(_grid("tags", "tags", ("tag", "values"), rows, left=2))
     rows = [(figure.title, shown(figure, statistics.figures.get(figure.key))) for figure in FIGURES]
-    rows.append(("prompts with another's very text", str(statistics.repeats)))
+    rows.append(("prompts with a repeated text", str(statistics.repeats)))
     parts.append(_grid("variety", f"variety (actions by {_ACTIONS[statistics.actions]})", ("figure", "value"), rows))
     parts.append(_grid("lengths", "words of a prompt", ("length", "words"), _lengths([statistics])))
     if statistics.plausibility is not None:
         rows = [(words, _flagged(statistics.plausibility, check)) for check, words in CHECKS.items()]
-        names = ("what is wrong", "of those that can be judged")
+        names = ("what is wrong", "of the prompts that can be checked")
         parts.append(_grid("plausibility", "against the metadata", names, rows))
         flags = [
             f"{clean(flag.index)} {check}: {clean(flag.reason)}"
@@ -114,7 +114,7 @@ def _lengths(lists: Sequence[ListStatistics]) -> list[tuple[str, ...]]:
 
 def _flagged(plausibility: Plausibility | None, check: str) -> str:
     if plausibility is None or not plausibility.judged[check]:
-        return "cannot be known"
+        return "unknown"
     return f"{plausibility.flagged(check):,} of {plausibility.judged[check]:,}"
 
 
@@ -131,8 +131,8 @@ def _notes(statistics: ListStatistics) -> list[str]:
     loose = statistics.prompts - statistics.plausibility.strict
     if loose:
         notes.append(
-            f"{loose:,} prompts do not name their subject's class: whether that class can do the action, and whether "
-            "the place has what it needs, cannot be known; only bodies and habitats were judged, by the noun"
+            f"{loose:,} prompts do not name their subject's class: whether the class can do the action and whether "
+            "the place offers what it needs cannot be checked; only bodies and habitats were, by the noun"
         )
     return notes
 
@@ -158,7 +158,7 @@ def selection_parts(selection: Selection, prompts: int) -> list[Part]:
     """
     patterns = ", ".join(f"{pattern} {number}" for pattern, number in selection.patterns.items())
     summary = f"{len(selection.places):,} of {prompts:,} prompts: {patterns or 'no patterns'}"
-    names = ("chosen", f"{selection.random:,} random", "their 95 %", "of them better")
+    names = ("chosen", f"{selection.random:,} random", "random 95 %", "random better")
     rows = [
         ("objective", *_cells(selection.objective)),
         *((name, *_cells(value)) for name, value in selection.parts.items()),

@@ -144,7 +144,7 @@ def _reviewed(
     return replace(new, prompt=text, provenance={**entry.provenance, "review": review})
 
 
-_SAME = "all said the same of every prompt, so chance would agree as well"
+_SAME = "all reviewers gave every prompt the same verdict, so chance would agree as well"
 
 
 @dataclass(frozen=True, slots=True)

@@ -248,7 +248,7 @@ def read_decisions(paths: Iterable[Path]) -> list[ReviewDecision]:
     for path in paths:
         try:
             if not path.is_file():
-                raise SetupError(f"No file of decisions, as a review writes them: {path}")
+                raise SetupError(f"There is no file of review decisions at {path}")
             _refuse_other_files(path)
             decisions += _decisions(Journal(path).read_new(), path)
         except OSError as error:
@@ -297,7 +297,7 @@ def _decisions(lines: Iterable[Line], path: Path) -> list[ReviewDecision]:
     try:
         return [convert(ReviewDecision, line) for line in lines]
     except ValueError as error:
-        raise SetupError(f"{path} holds other lines than decisions ({error}); choose another file") from error
+        raise SetupError(f"{path} has lines that are not decisions ({error}); choose another file") from error
 
 
 def _refuse_other_files(path: Path) -> None:
@@ -307,6 +307,5 @@ def _refuse_other_files(path: Path) -> None:
             head = file.read(len(_FIRST_BYTES))
         if not _FIRST_BYTES.startswith(head):
             raise SetupError(
-                f"{path} is no file of decisions, which a review writes (--decisions; --agreement reads them); "
-                "choose another one, or for a new review a new name"
+                f"{path} is not a file of review decisions; choose another file, or a new name to start a review"
             )

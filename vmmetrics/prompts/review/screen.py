@@ -29,8 +29,8 @@ HELP = (
     ("u", "undo the last decision or correction, of an earlier session too (also b and backspace)"),
     ("/", "find words in text, subject, action, place or index; n goes to the next"),
     ("g", "go to the entry with an index"),
-    ("a", "go on with the next entry that is not decided"),
-    ("q", "quit; the same command goes on here"),
+    ("a", "go to the next undecided entry"),
+    ("q", "quit; run the same command again to resume"),
 )
 
 LINE_HELP = (
@@ -38,15 +38,15 @@ LINE_HELP = (
     ("edit [INDEX] TEXT", "give it this text (e)"),
     ("set [INDEX] FIELD VALUE", f"correct a field: {', '.join(decisions.FIELDS)} (f)"),
     ("drop [INDEX] REASON [WORDS]", "drop it: a reason below by digit or name, with words; or: o WORDS (d)"),
-    ("skip [INDEX]", "put it off (s)"),
-    ("undo [INDEX]", "take back your last decision or correction, or the last of that entry (u)"),
+    ("skip [INDEX]", "skip it; it comes again at the end (s)"),
+    ("undo [INDEX]", "undo your last decision or correction, or the last of that entry (u)"),
     ("show [INDEX]", "print the entry, or that with an index"),
     ("go INDEX", "go to the entry with an index; it is printed unless the next line decides (g)"),
     ("find WORDS", "print the next entry that holds the words (/)"),
-    ("next", "the next one found; without a search the next that is not decided (n)"),
-    ("on", "the next that is not decided (a)"),
+    ("next", "the next match; without a search the next undecided entry (n)"),
+    ("on", "the next undecided entry (a)"),
     ("help", "this (?)"),
-    ("quit", "leave; so does the end of the input (q)"),
+    ("quit", "quit; so does the end of the input (q)"),
 )
 """Commands of a line: form, meaning and short name."""
 
@@ -75,7 +75,7 @@ def show(console: Console, review: Review, show_others: bool, message: str) -> N
     progress = review.progress()
     head = [
         f"{progress.done}/{progress.total} {clean(review.reviewer)}",
-        f"{progress.kept} kept, {progress.edited} edited, {progress.dropped} dropped, {progress.skipped} put off",
+        f"{progress.kept} kept, {progress.edited} edited, {progress.dropped} dropped, {progress.skipped} skipped",
     ]
     if progress.pace is not None and progress.seconds_left is not None:
         hours, minutes = divmod(max(1, round(progress.seconds_left / 60)), 60)
@@ -83,7 +83,9 @@ def show(console: Console, review: Review, show_others: bool, message: str) -> N
         head.append(f"{progress.pace:.0f} s each, {left} left")
     parts: list[RenderableType] = [Text("  ·  ".join(head), "dim"), Rule(style="dim")]
     if review.entry is None:
-        parts.append(Padding(Text("Every entry of the list is decided. u takes the last back, q leaves.", "bold"), 1))
+        parts.append(
+            Padding(Text("Every entry of the list is decided. u undoes the last decision, q quits.", "bold"), 1)
+        )
     else:
         parts += _entry(review.entry, review.with_corrections(), review.corrections())
         own = review.own()
@@ -174,7 +176,7 @@ class LineReview:
         self.warned = 0
         self._commands: dict[str, Callable[[str], None]] = {
             "keep": lambda index: self._decide(self._turn_to(index), review.keep, "keep"),
-            "skip": lambda index: self._decide(self._turn_to(index), review.skip, "put off"),
+            "skip": lambda index: self._decide(self._turn_to(index), review.skip, "skipped"),
             "help": lambda _: console.print(help_screen("Commands, one a line", LINE_HELP)),
             "edit": self._edit, "set": self._set, "drop": self._drop, "undo": self._undo, "show": self._print,
             "go": self._go, "find": self._find, "next": self._next, "on": self._on,
@@ -211,7 +213,7 @@ class LineReview:
             self._commands[name](rest)
         except ValueError as error:
             before = "1 line before it was" if self.done == 1 else f"{self.done} lines before it were"
-            raise SetupError(f"{where}: {tidy(name)}: {error}; {before} done, none after it") from error
+            raise SetupError(f"{where}: {tidy(name)}: {error}; {before} applied, none after it") from error
         self.done += 1
         for warning in self._review.warnings():
             self._tell(warning)
@@ -257,12 +259,12 @@ class LineReview:
         self._decide(self._turn_to(index), lambda: self._review.drop(reason), f"drop: {reason}")
         if first != "o" and reason.partition(":")[0] not in _PRESET and not self._reasons_listed:
             self._reasons_listed = True
-            self._tell(f"{first!r} is no preset reason ({reasons_line()}); taken as words of your own, as after o")
+            self._tell(f"{first!r} is not a preset reason ({reasons_line()}); recorded as your own words, as after o")
 
     def _undo(self, index: str) -> None:
         taken = self._review.undo(self._position(index) if index else None)
         self._seen, self._named = False, True
-        self._tell("nothing to take back" if taken is None else f"{taken.index}  taken back: {decision_text(taken)}")
+        self._tell("nothing to undo" if taken is None else f"{taken.index}  undone: {decision_text(taken)}")
 
     def _find(self, words: str) -> None:
         if not self._review.find(words):
@@ -299,10 +301,7 @@ class LineReview:
     def _position(self, index: str) -> int:
         """Position of the entry with an index; without one of that shown, if it was asked for."""
         if not index and not self._seen and self._named:
-            raise ValueError(
-                "after a line that named its entry it could fall on another one; name its index, or say go INDEX or "
-                "next before"
-            )
+            raise ValueError("ambiguous after a line with an index; add the index, or give go INDEX or next first")
         position = self._review.at_index(index) if index else self._review.current
         if position is None:
             raise ValueError(f"no entry has the index {index}" if index else "every entry of the list is decided")

@@ -161,7 +161,7 @@ class Keyboard:
         return tidy(" ".join(line for line in edited.splitlines() if not line.startswith("#")))
 
 
-_ANYWAY = "y keep it nonetheless  e edit again  any other key leaves the prompt as it was"
+_ANYWAY = "y keep it anyway  e edit again  any other key leaves the prompt unchanged"
 
 
 class TerminalReview:
@@ -240,7 +240,7 @@ class TerminalReview:
                 return ""
             if key != "e":
                 break
-        return "left as it was"
+        return "unchanged"
 
     def _correct(self) -> str:
         entry = self._review.with_corrections()
@@ -278,8 +278,8 @@ class TerminalReview:
     def _undo(self) -> str:
         taken = self._review.undo()
         if taken is None:
-            return "nothing to take back"
-        return f"taken back: {'put off' if taken.decision == SKIP else decision_text(taken)}"
+            return "nothing to undo"
+        return f"undone: {'skipped' if taken.decision == SKIP else decision_text(taken)}"
 
     def _find(self) -> str:
         text = self._keyboard.line("find: ")

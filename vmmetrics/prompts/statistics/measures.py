@@ -110,7 +110,7 @@ FIGURES = (
     DiversityFigure("classes", "distinct subject classes", more=True, count=True),
     DiversityFigure("categories", "distinct categories (action, class, pattern)", more=True, count=True),
     DiversityFigure("openings", "share their first three words", more=False),
-    DiversityFigure("skeletons", "part-of-speech skeleton of their own", more=True),
+    DiversityFigure("skeletons", "unique part-of-speech skeleton", more=True),
     DiversityFigure("distinct_1", "distinct-1", more=True),
     DiversityFigure("distinct_2", "distinct-2", more=True),
     DiversityFigure("distinct_3", "distinct-3", more=True),

@@ -115,7 +115,9 @@ def prepare(entries: Sequence[PromptEntry], name: str, *, seed: int = SEED, pars
     if len(entries) > (most := measures.SAMPLE) and (parse or embed):
         indices = np.sort(np.random.default_rng(seed).choice(len(entries), most, replace=False))
         sampled = [entries[index] for index in indices]
-        notes.append(f"skeletons and neighbours: of a sample of {most} prompts (seed {seed}); the rest: of all")
+        notes.append(
+            f"skeletons and neighbours are of a sample of {most} prompts (seed {seed}), the other figures of the whole list"
+        )
     slow = " and ".join(what for what, done in (("embeddings", embed), ("parts of speech", parse)) if done)
     if slow:
         say(f"{name}: {slow} of {len(sampled):,} prompts")
@@ -134,7 +136,7 @@ def _missing(entries: Sequence[PromptEntry]) -> list[str]:
     }
     every = [what for what, number in lacking.items() if number == len(entries)]
     some = [f"{number} entries have no {what}" for what, number in lacking.items() if 0 < number < len(entries)]
-    return ([f"the list does not give: {', '.join(every)}"] if every else []) + some
+    return ([f"the list lacks: {', '.join(every)}"] if every else []) + some
 
 
 def describe(prepared: Prepared, metadata: Metadata | None, *, seed: int = SEED) -> ListStatistics:
@@ -274,7 +276,7 @@ def compare(
     notes: tuple[str, ...] = ()
     if "words" in sources:  # both lists' actions are told apart in the same way
         pieces = list(map(measures.by_words, pieces))
-        notes = ("actions are told apart by their words, since base forms are not known on both sides",)
+        notes = ("actions are compared by their words, as one list has no base forms",)
     elif "parsed" in sources:
         notes = ("base forms of actions: the parser's where the list has none",)
     generator = np.random.default_rng(seed)

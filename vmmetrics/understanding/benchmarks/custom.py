@@ -45,12 +45,12 @@ class Custom(MultipleChoice):
         """
         files = [data] if data.is_file() else [path for name in _DATA["files"] for path in sorted(data.glob(name))]
         if not files:
-            raise SetupError(f"{data}: no questions there; looked for {', '.join(_DATA['files'])}")
+            raise SetupError(f"{data}: no questions found; looked for {', '.join(_DATA['files'])}")
         return files[0]
 
     def no_questions_error(self, path: Path, problems: Mapping[str, int]) -> SetupError:
         """Return the error for a file without a question."""
-        return SetupError(f"{path}: no questions there; expected objects with id, video, text and options")
+        return SetupError(f"{path}: no questions found; expected objects with id, video, text and options")
 
     def questions(self, source: QuestionFile) -> Iterable[Question]:
         """Read the lines that are questions."""
@@ -60,7 +60,7 @@ class Custom(MultipleChoice):
             if question is None:
                 continue
             if question.id in by_id:
-                source.problems["questions with the id of one before them, left out"] += 1
+                source.problems["questions with a repeated id, left out"] += 1
                 continue
             by_id[question.id] = question
             source.problems["hidden answers"] += question.answer is None
@@ -93,7 +93,7 @@ def read_question(row: Any, folders: Sequence[Path | None], problems: Counter[st
         problems: What was wrong is counted here.
     """
     if not isinstance(row, Mapping):
-        problems["lines that are no objects, left out"] += 1
+        problems["lines that are not objects, left out"] += 1
         return None
     texts = {name: text_of(row.get(name)) for name in ("id", "video", "text")}
     options = row.get("options")
@@ -104,7 +104,7 @@ def read_question(row: Any, folders: Sequence[Path | None], problems: Counter[st
     position = LETTERS.find(letter) if len(letter) == 1 else -1
     answer = position if 0 <= position < len(options) else None
     if answer is None and row.get("answer") not in (None, ""):
-        problems["right answers that are no letter of an option"] += 1
+        problems["right answers that are not the letter of an option"] += 1
     return Question(
         **texts,
         options=tuple(str(option) for option in options),

@@ -108,11 +108,11 @@ class FavorCaption(Benchmark):
                 continue
             video = stem_of(row["video_name"])
             if video in questions:
-                problems["videos annotated before, left out"] += 1
+                problems["repeated annotations of a video, left out"] += 1
                 continue
             match = files.find_video(paths, video)
             problems["videos that are missing"] += match is None
-            problems["annotations without any action that can be read"] += not read_structure(row).chronology
+            problems["annotations without a readable action"] += not read_structure(row).chronology
             reference = {name: row[name] for name in (*_FIELDS, "caption") if isinstance(row.get(name), str)}
             if lists is not None:
                 reference["dictionaries"] = str(lists)
@@ -152,7 +152,7 @@ class FavorCaption(Benchmark):
         texts, similarity = _texts(questions, answers), installed_similarity()
         fields = {key: _fields_of(text) for key, text in texts.items()}
         ours = any(text and fields[key] is None for key, text in texts.items())
-        by = f"text similarity: {similarity.name}", _OUR_STEP if ours else "first step: as handed in"
+        by = f"text similarity: {similarity.name}", _OUR_STEP if ours else "first step: as submitted"
         made = (_released if protocol == "upstream" else _ours)(questions, texts, fields, similarity, by)
         if judge is None:
             return made
@@ -173,12 +173,12 @@ class FavorCaption(Benchmark):
         if protocol == "upstream":
             note += "; videos without a description are left out, as the released code does"
             if _OUR_STEP in note:
-                note += "; published rows are of the released first step: to compare, hand in what it put out"
+                note += "; published rows are of the released first step: to compare, submit its output"
         else:
             note += "; published rows are the released scorer's, on another scale: compare with --protocol upstream"
             unread = sum(entry.detail.get("unread", False) for entry in scored)
             if unread:
-                note += f"; of {unread} descriptions nothing could be read (refusals, other languages than English): 0"
+                note += f"; of {unread} descriptions nothing could be parsed (refusals, languages other than English): scored 0"
         rated = any(name in entry.parts for entry in scored for name in _RATINGS)
         measures = (*_MEASURES, *(_RATINGS if rated else ()))
         rows = [figure(questions, scored, measure, part(measure), note=note) for measure in measures]

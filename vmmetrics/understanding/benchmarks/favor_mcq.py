@@ -95,9 +95,9 @@ def _question(
             answer = indices[0]
     checks = {
         f"questions with other than {_DATA['options']} options": len(options) != _DATA["options"],
-        "questions of no known task": task not in _DATA["tasks"],
+        "questions of an unknown task": task not in _DATA["tasks"],
         "hidden answers": correct is None,
-        "right answers that are none of the options, or two of them": correct is not None and answer is None,
+        "right answers that match no option, or two of them": correct is not None and answer is None,
         "questions whose video is missing": path is None,
     }
     count(problems, checks)

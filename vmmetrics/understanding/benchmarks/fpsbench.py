@@ -55,7 +55,7 @@ def released_letter(text: str, letters: Sequence[str]) -> str | None:
 
 
 def min_fps_group(rate: Any) -> str:
-    """Group of a minFPS in the released report: what is not whole and above 4 lands in the highest, but for 8 to 10."""
+    """Return the minFPS group of the released report; above 4, rates not whole go to the highest, except 8 to 10."""
     if rate is None:
         return "unknown"
     if rate <= 4:
@@ -92,7 +92,7 @@ def released_figures(questions: Sequence[Question], scored: Sequence[Scored]) ->
     silent = sum(not s.answered for _, s in predicted)
     mean = sum(values) / len(values) if values else 0.0
     share = len(counted) / len(predicted) if predicted else None
-    note = "over answers that were understood; the interval draws questions, not videos"
+    note = "over recognised answers; the interval resamples questions, not videos"
     figures = [
         # "5-way", whatever options there are
         Figure("all", "all", "accuracy", mean, low, high, len(values), answered=share, chance=0.2, note=note),
@@ -253,7 +253,7 @@ def _note_on_chance(questions: Sequence[Question]) -> str:
     keyed = [question for question in questions if question.answer is not None]
     if not keyed or any(NONE not in q.options or q.options[q.answer or 0] == NONE for q in keyed):
         return ""
-    return f"{NONE!r} is never right: who guesses among the others is right more often than chance says"
+    return f"{NONE!r} is never right: guessing among the other options beats the chance level"
 
 
 BENCHMARK: Final = FpsBench()

@@ -162,7 +162,7 @@ def released_figures(questions: Sequence[Question], scored: Sequence[Scored]) ->
     if not answered or not total:
         stops.append("every answer is to a hidden key" if answered else "nothing is answered")
     note = "; ".join(f"the released script stops: {reason}" for reason in stops)
-    hidden = "of all answers, those to hidden keys among them, which cannot be right"
+    hidden = "of all answers, including those to hidden keys, which cannot be right"
     tasks = [task for task in dict.fromkeys((*DATA["tasks"], *keyed)) if keyed[task]]
     return [
         Figure("all", "all", "accuracy", correct / total if total else None, n=total, note=note),

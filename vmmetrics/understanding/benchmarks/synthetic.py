@@ -82,7 +82,7 @@ def _question(row: Any, folder: Path, source: Path) -> Question:
     try:
         if row["format"] not in range(1, FORMAT + 1):
             raise SetupError(
-                f"{source}: a later version of vmmetrics wrote it; update vmmetrics, or render the suite again"
+                f"{source}: written by a later version of vmmetrics; update vmmetrics, or render the suite again"
             )
         path = folder / row["video"]
         groups = {"task": (row["task"],), "minFPS": (row["bucket"],)}
@@ -94,7 +94,9 @@ def _question(row: Any, folder: Path, source: Path) -> Question:
             reference={name: row[name] for name in ("format", "min_fps", "fps", "frames", "reading")},
         )  # fmt: skip
     except (KeyError, TypeError, ValueError) as error:
-        raise SetupError(f"{source}: a line is no question of the suite ({error!r}); render the suite again") from error
+        raise SetupError(
+            f"{source}: a line is not a question of the suite ({error!r}); render the suite again"
+        ) from error
 
 
 BENCHMARK: Final = Synthetic()

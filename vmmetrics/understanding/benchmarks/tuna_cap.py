@@ -145,14 +145,14 @@ class TunaCap(Benchmark):
         path, annotations = _annotations(named)
         if not table and not annotations:
             looked_for = ", ".join([*_CAP["files"], *_CAP["annotations"]])
-            raise SetupError(f"{data}: no videos or annotated events of TUNA-CAP there; looked for {looked_for}")
+            raise SetupError(f"{data}: no videos or annotated events of TUNA-CAP found; looked for {looked_for}")
         pairs = list(zip(rows, files.annotations_of(rows, annotations, problems), strict=True))
         pairs = pairs or [({}, annotation) for annotation in annotations]
         paths = files.videos_in(videos or folder)
         questions: dict[str, Question] = {}
         for index, (row, annotation) in enumerate(pairs):
             question = _question(index, row, annotation or {}, paths, problems)
-            problems["captions with the key of one before them, left out"] += question.id in questions
+            problems["captions with a repeated key, left out"] += question.id in questions
             questions.setdefault(question.id, question)
         source = {str(file): sha256_of(file) for file in [*table, *([path] if path else [])]}
         return LoadedBenchmark(tuple(questions.values()), dict(+problems), source)

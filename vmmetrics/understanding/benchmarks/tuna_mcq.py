@@ -113,7 +113,7 @@ class TunaMcq(MultipleChoice):
             if question is None:
                 source.problems["rows without a video, a question or options, left out"] += 1
             elif question.id in questions:
-                source.problems["questions with the key of one before them, left out"] += 1
+                source.problems["questions with a repeated key, left out"] += 1
             else:
                 questions[question.id] = question
         return questions.values()
@@ -171,10 +171,10 @@ def _question(
     checks = {
         f"questions with other than {_MCQ['options']} options": len(options) != _MCQ["options"],
         "hidden answers": not right,
-        "right answers that are none of the options": right and answer is None,
+        "right answers that match no option": right and answer is None,
         "questions whose video is missing": video not in files,
-        "questions of no known task": task is None,
-        "questions whose skill is not their task's, which counts": task is not None and skill != _TASKS[task],
+        "questions of an unknown task": task is None,
+        "questions whose skill belongs to another task; the task counts": task is not None and skill != _TASKS[task],
     }
     count(problems, checks)
     skill = skill if task is None else _TASKS[task]

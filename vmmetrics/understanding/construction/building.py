@@ -62,7 +62,7 @@ class BuildFolder(SoleFolder):
             try:
                 outcome = read_outcome(line, places)
             except ValueError as error:
-                self.warnings.append(f"{_UNITS}: a line was passed over ({error}); its unit is done again")
+                self.warnings.append(f"{_UNITS}: an unreadable line was skipped ({error}); its unit runs again")
                 continue
             if outcome.unit in places and line.get("input") != self._recipe.digest(outcome.unit):
                 self.outcomes.pop(outcome.unit, None)  # its input changed since
@@ -100,7 +100,7 @@ class BuildFolder(SoleFolder):
                 yield outcome
                 silent = silent + 1 if outcome.status == UNREACHABLE else 0
                 if silent >= GIVE_UP:
-                    raise NoAnswerError(f"No reply for {silent} in a row, the last: {outcome.why}")
+                    raise NoAnswerError(f"No reply to {silent} units in a row, the last: {outcome.why}")
 
     def finish(self, seed: int, decisions: Mapping[str, list[str]] | None) -> tuple[Line, tuple[int, int] | None]:
         """Make the files: repeats and what people dropped taken out, letters balanced over what is left.
@@ -244,7 +244,7 @@ def read_decisions(paths: Iterable[Path]) -> dict[str, list[str]]:
     for path in paths:
         for number, row in enumerate(read_rows(path), start=1):
             if not isinstance(row, Mapping) or not row.get("key"):
-                raise SetupError(f"{path}: entry {number} is no line of a review file: it has no key")
+                raise SetupError(f"{path}: entry {number} is not a line of a review file: it has no key")
             decision, note, reviewer = (str(row.get(name) or "").strip() for name in _FILLED)
             if decision and decision.lower() not in (KEEP, DROP):
                 raise SetupError(f"{path}: entry {number}: expected {KEEP} or {DROP} but got {decision.lower()!r}")

@@ -130,7 +130,9 @@ class GateRecipe(QuestionRecipe):
             silent = sum(view.error is not None for view in own)
             if sum(view.right for view in own) + silent > MOST_RIGHT:
                 more = f", {silent} without an answer" if silent else ""
-                reasons.append(f"{viewer.model.name} is not known to be wrong blind in any of {SHUFFLES} orders{more}")
+                reasons.append(
+                    f"{viewer.model.name} was never seen to be wrong without the video in {SHUFFLES} orders{more}"
+                )
         return views_of(question, "blind", views), reasons
 
     def _missed(self, question: Question) -> tuple[Question, list[str]]:

@@ -147,7 +147,7 @@ def _contained(question: Question) -> str | None:
         runs = (longer[i : i + len(shorter)] for i in range(len(longer) - len(shorter) + 1))
         members = parts(option)
         if shorter in runs or (len(members) > 1 and (own < set(members) or set(members) < own)):
-            return f"the right option {question.options[answer]!r} and {option!r} hold one another"
+            return f"the right option {question.options[answer]!r} and {option!r} contain one another"
     return None
 
 
@@ -189,12 +189,12 @@ def _leaked(question: Question) -> str | None:
 def _left_open(question: Question) -> str | None:
     others = question.options[: len(question.options) - is_none_of_the_above(question.options[-1])]
     match = next((option for option in others if _LEFT_OPEN.search(option)), None)
-    return None if match is None else f"{match!r} is about the other options, or about what is not known"
+    return None if match is None else f"{match!r} refers to other options, or to what is unknown"
 
 
 def _lettered(question: Question) -> str | None:
     match = next((option for option in question.options if _LETTERED.match(option)), None)
-    return None if match is None else f"{match!r} begins with a letter of its own"
+    return None if match is None else f"{match!r} begins with its own letter"
 
 
 def _asks(question: Question) -> str | None:

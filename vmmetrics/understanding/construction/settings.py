@@ -76,13 +76,16 @@ class BuildSettings:
         writes, gates, tuna = self.model is not None, self.recipe == "fpsbench", self.recipe == "tuna"
         for wrong, why in (
             (self.recipe not in RECIPES, f"Expected one of {', '.join(RECIPES)} but got {self.recipe!r}"),
-            (writes and self.url is None, "A model needs the address of its endpoint"),
-            (not writes and not gates, f"{self.recipe} needs a language model that writes: --url and --model"),
-            ((self.reviewers or self.answers) and not gates, "Reviewers and their answers are for fpsbench"),
-            (self.watcher is not None and not tuna, "A video model that looks for contradictions is for tuna"),
-            ((not self.drop_single or self.multi) and not tuna, "What one frame or many must tell is for tuna"),
-            (self.multi and not self.filters, "What many frames must tell needs a model that filters"),
-            (self.max_cost is not None and self.prices is None, "A bound on the cost needs prices"),
+            (writes and self.url is None, "A model needs the URL of its endpoint"),
+            (not writes and not gates, f"{self.recipe} needs a language model to write questions: --url and --model"),
+            ((self.reviewers or self.answers) and not gates, "Reviewers and their answers apply to fpsbench only"),
+            (self.watcher is not None and not tuna, "A video model that looks for contradictions applies to tuna only"),
+            (
+                (not self.drop_single or self.multi) and not tuna,
+                "Filters by one frame or by many frames apply to tuna only",
+            ),
+            (self.multi and not self.filters, "The filter by many frames needs a filter model"),
+            (self.max_cost is not None and self.prices is None, "A cost limit needs prices"),
         ):
             if wrong:
                 raise ValueError(why)
@@ -195,7 +198,7 @@ def _asked_already(settings: BuildSettings) -> tuple[list[Question], dict[str, d
     ids = {question.id for question in keyed}
     problems = {
         "questions without options or key, left out": len(loaded.questions) - len(keyed),
-        "answers of people to questions that are not there": sum(
+        "answers of people to unknown questions": sum(
             len(letters) for question, letters in people.items() if question not in ids
         ),
     }

@@ -80,7 +80,7 @@ def read_clips(path: Path, videos: Path | None, annotated: bool) -> tuple[dict[s
         if not key or not (caption or annotated):
             problems["rows without a video or a caption, left out"] += 1
         elif key in clips:
-            problems["rows about a video that one before is about, left out"] += 1
+            problems["rows about a repeated video, left out"] += 1
         else:
             file = find_video(str(fields.get("path") or key), [videos, path.parent])
             times = seconds(fields.get("start")), seconds(fields.get("end"))

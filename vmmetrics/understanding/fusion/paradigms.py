@@ -130,7 +130,7 @@ class PatchEncoder(nn.Module):  # type: ignore[misc]
         self.picture_size = (self.grid[0] * self.patch[0], self.grid[1] * self.patch[1])
         self.width: int = conv.out_channels
         if self._first_layer()._forward_pre_hooks:
-            raise ValueError("the encoder's first layer is hooked already: hand over a fresh copy")
+            raise ValueError("the encoder's first layer is hooked already: pass a fresh copy")
 
     def forward(self, pictures: Tensor) -> Tensor:
         """Return (M, tokens, width), class and register tokens first, of pictures (M, C, height, width)."""
@@ -174,7 +174,7 @@ class PatchEncoder(nn.Module):  # type: ignore[misc]
                     raise ValueError("the encoder's patches overlap")
                 parent, _, name = path.rpartition(".")
                 return self.vit.get_submodule(parent), name, module
-        raise ValueError("the encoder cuts its patches by something else than a convolution")
+        raise ValueError("the encoder cuts its patches by something other than a convolution")
 
     def _first_layer(self) -> nn.Module:
         if self.is_timm:

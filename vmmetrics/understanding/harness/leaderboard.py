@@ -240,7 +240,7 @@ ENDS = ("low", "high", "n", "videos")
 def board_parts(board: RunBoard) -> list[Part]:
     """A board as a table, published rows below a rule, and how sure its order is."""
     by = f", by {board.group}" if board.columns else ""
-    title = f"{board.benchmark}: {board.measure} [95 %, videos drawn], scored as {board.protocol}{by}"
+    title = f"{board.benchmark}: {board.measure} [95 %, bootstrap over videos], scored as {board.protocol}{by}"
     columns = heads("model", "frames", "n", ALL, "answered", *board.columns, texts=2)
     table = DisplayTable("leaderboard", title, "", columns)
     for row in board.rows:
@@ -254,7 +254,7 @@ def board_parts(board: RunBoard) -> list[Part]:
         table.add(f"{reference.model} (published)", "", "", first, "", *rest, reference=True)
     ranked = [row.label for row in board.rows if row.overall.value is not None]
     remarks = [_step_text(*step) for step in zip(board.steps, ranked, ranked[1:], strict=False)] + [*board.notes]
-    return [table, Lines("remarks", "How sure this is", tuple(remarks))] if remarks else [table]
+    return [table, Lines("remarks", "Confidence of the order", tuple(remarks))] if remarks else [table]
 
 
 def _step_text(step: ModelDifference | None, better: str, worse: str) -> str:

@@ -31,7 +31,7 @@ def doc_to_visual(doc: Mapping[str, Any]) -> list[str]:
     folder = os.environ.get(VIDEOS)
     path = Path(folder) / doc["file"] if folder else Path(doc["path"])
     if not path.exists():
-        raise FileNotFoundError(f"{path} is not there; {VIDEOS}=FOLDER says where the videos are")
+        raise FileNotFoundError(f"{path} is missing; set {VIDEOS}=FOLDER to the folder of the videos")
     return [str(path)]
 
 

@@ -81,11 +81,11 @@ class ModelSettings:
         if kind == "endpoint":
             self.endpoint()
         elif self.prices is not None or self.max_cost is not None:
-            raise ValueError("Prices and a bound on the cost are for endpoints")
+            raise ValueError("Prices and a cost limit apply to endpoints only")
         elif self.effort is not None or self.extra is not None:
-            raise ValueError("A reasoning effort and further fields of requests are for endpoints")
+            raise ValueError("A reasoning effort and further request fields apply to endpoints only")
         if kind != "hf" and (self.batch_size, self.dtype, self.device) != (1, "auto", None):
-            raise ValueError("A batch size, a dtype and a device are for local models (hf:)")
+            raise ValueError("A batch size, a dtype and a device apply to local models (hf:) only")
 
     @property
     def kind(self) -> str:

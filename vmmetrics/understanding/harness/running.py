@@ -88,13 +88,13 @@ def read_run(path: Path) -> dict[str, Any]:
     """
     file = path / "run.json"
     if not file.is_file():
-        raise SetupError(f"{path} holds no run: it has no run.json")
+        raise SetupError(f"{path} is not the folder of a run: run.json is missing")
     run: dict[str, Any] = check(dict[str, Any], read_json(file), file)
     if run.get("kind") != _KIND or run.get("format") != _FORMAT:
         raise SetupError(f"{path} holds no run of 'understand', or one of another version (format {_FORMAT} expected)")
     check(_Header, run, file)
     if not run["sessions"]:
-        raise SetupError(f"{file} is damaged: it does not say what was run")
+        raise SetupError(f"{file} is damaged: the settings of the run are missing")
     return run
 
 

@@ -124,14 +124,14 @@ def score(
         "not understood": sum(not s.answered for s in scored if s.question in asked and not asked[s.question].error),
         "empty answers": sum(not answered.text.strip() and answered.error is None for answered in asked.values()),
         **{words: sum(name in answered.usage for answered in asked.values()) for name, words in _LENGTHS.items()},
-        "clips of which fewer frames were shown than wanted": sum(one.limited is not None for one in shown),
+        "clips shown with fewer frames than requested": sum(one.limited is not None for one in shown),
         **(problems or {}),
     }
     counts = {"asked": len(questions)} | {name: count for name, count in counts.items() if count}
     model, policy = configuration["model"], configuration.get("frames")
     frames = str(policy["policy"]) if policy else "not known" if "recorded" in model else "none"
     if times_of(configuration) == NO_TIMES:
-        frames += ", times not told"
+        frames += ", frame times not stated"
     identity = judge.settings.part() if isinstance(judge, Client) else {}
     if isinstance(judge, Path):
         identity = {"file": judge.name, "sha256": sha256_of(judge)}
@@ -182,7 +182,7 @@ def page_parts(result: ScoredRun, most: int | None = None) -> list[Part]:
         "group", "name", "measure", "value", "n", "videos", "answered", "chance", *(r.model for r in published), texts=3
     )
     title = f"{result.benchmark}: {result.model}, frames {result.frames}, scored as {result.way}"
-    table = DisplayTable("figures", title, "Intervals: 95 %, videos drawn.", columns)
+    table = DisplayTable("figures", title, "Intervals: 95 %, bootstrap over videos.", columns)
     for figure in result.figures:
         key = (figure.measure, figure.group, figure.name)
         value = DisplayCell(number(figure.value, 3), tables.bounds(figure.low, figure.high, 3), table.mark(figure.note))
@@ -191,7 +191,7 @@ def page_parts(result: ScoredRun, most: int | None = None) -> list[Part]:
         table.add(*key[1:], key[0], value, *counts, *(number(each, 3) for each in numbers))
     sources = [f"{reference.model}: {reference.source}" for reference in published]
     counted = [f"{name}: {times:,}" for name, times in result.counts.items()]
-    return [table, Lines("counts", "What was counted, and where published rows are from", (*counted, *sources))]
+    return [table, Lines("counts", "Counts, and sources of the published rows", (*counted, *sources))]
 
 
 def share(value: float | None) -> str:
@@ -219,9 +219,9 @@ def write(result: ScoredRun, folder: Path) -> list[Path]:
     return paths
 
 
-UNLIKE: Final = "scored by different means, so not to be compared: score both again where the same is installed"
+UNLIKE: Final = "scored by different means, so not comparable: score both again with the same packages"
 """Note where runs differ in :attr:`ReadScores.by`."""
-UNTOLD: Final = "not every model was told the times of its frames, so questions of speed and rate are not put alike"
+UNTOLD: Final = "not every model was told the times of its frames, so scores on speed and rate are not comparable"
 """Note where runs differ in :attr:`ReadScores.times`."""
 
 
@@ -272,7 +272,7 @@ class ReadScores(_Figures):
         if self.method != other.method:
             ways = " and ".join(one.method or "an earlier version" for one in (self, other))
             raise SetupError(
-                f"Runs of {self.benchmark} were asked or scored in two ways, so not to be compared: {ways}",
+                f"Runs of {self.benchmark} were asked or scored in two ways, so not comparable: {ways}",
                 "score both again: 'vmmetrics understand score FOLDER'; where they were asked different suites, ask "
                 "both models the same",
             )
@@ -287,7 +287,7 @@ def read_scores(folder: Path, configuration: Mapping[str, Any], protocol: Scorin
     path, figures = file_in(folder, "scores.jsonl", protocol), file_in(folder, "figures.json", protocol)
     if not (path.is_file() and figures.is_file()):
         way = "" if protocol == "vmmetrics" else f" --protocol {protocol}"
-        raise SetupError(f"{folder} is not scored; 'vmmetrics understand score {folder}{way}' does")
+        raise SetupError(f"{folder} is not scored; run 'vmmetrics understand score {folder}{way}'")
     try:
         read = check(_Figures, read_json(figures), figures)
         journal = Journal(path)

@@ -72,7 +72,7 @@ class ClusteredMean:
         if self.clusters == 1:
             return "no interval: there is a single video"
         if self.clusters and self.error == 0:
-            return "all videos alike: nothing for the bootstrap to go by"
+            return "all videos score alike: no bootstrap interval"
         return f"rough interval: under {FEW_VIDEOS} videos" if 0 < self.clusters < FEW_VIDEOS else ""
 
 
@@ -162,7 +162,7 @@ def figure(
     if mean.error == 0 and mean.value in (0, 1) and all(q.options for q, *_ in counted):  # right or wrong, not a score
         edge = _TAIL ** (1 / mean.clusters)
         mean = replace(mean, low=0.0 if mean.value == 0 else edge, high=1.0 if mean.value == 1 else 1 - edge)
-        why = "all videos alike: exact interval over videos (Clopper and Pearson)"
+        why = "all videos score alike: exact interval over videos (Clopper and Pearson)"
     else:
         hidden = "no question with a key" if any(q.options for q in questions) else "nothing was scored"
         why = mean.note if counted else ("nothing was answered" if there else hidden)
@@ -209,7 +209,7 @@ class ModelDifference:
         first: Mean of the first model.
         second: Mean of the second.
         difference: Second minus first.
-        low: Lower end of its 95 % interval, videos drawn; None for fewer than two videos.
+        low: Lower end of its 95 % interval, bootstrap over videos; None for fewer than two videos.
         high: Upper end.
         p: Of no difference: the models swapped at random video by video.
         p_holm: The same, raised for the other categories of its grouping.

@@ -213,11 +213,11 @@ class Asked(Locked):
             raise cannot("write", folder, error) from error
         try:
             if not self._locks.try_acquire(0):
-                raise SetupError(f"{annotator.name} is being asked by another process")
+                raise SetupError(f"{annotator.name} is in use by another process")
             for path in sorted(own.parent.glob("*.jsonl")):
                 other = next(iterate_lines(path), head)
                 if other.get("about") != head["about"] or (path == own and other != head):  # ids may be the same
-                    raise SetupError(f"{path} is about other questions, or of another annotator; choose another --out")
+                    raise SetupError(f"{path} is about other questions or from another annotator; choose another --out")
         except BaseException:
             self.close()
             raise

@@ -63,12 +63,12 @@ def each_question(rows: Sequence[Any], problems: Counter[str]) -> Iterator[tuple
         inner = row.get("questions")
         for item in inner if isinstance(inner, list) else [row]:
             if not isinstance(item, Mapping):
-                problems["questions that are no objects"] += 1
+                problems["questions that are not objects"] += 1
                 continue
             key = str(item.get("question_key") or f"{video}_{per_video[video]}")
             per_video[video] += 1
             if key in seen:
-                problems["questions with the key of one before them"] += 1
+                problems["questions with a repeated key"] += 1
                 continue
             seen.add(key)
             yield key, video, item

@@ -141,7 +141,7 @@ def each_question(
     for row in rows:
         record = nested(fields_of(row))
         key = str(record.get("id") or "")
-        again = {"rows without an id": not key, "questions with the id of one before them, left out": key in seen}
+        again = {"rows without an id": not key, "questions with a repeated id, left out": key in seen}
         count(problems, again)
         question = None if any(again.values()) else _question(key, record, files, certificate, problems)
         if question is not None:
@@ -188,9 +188,9 @@ def _question(
     checks = {
         "questions whose options are not A to D, or A to E": not usual,
         f"questions whose E is not {NONE!r}": letters.endswith(_LETTERS[-1]) and options[-1] != NONE,
-        "questions with two options alike": len(set(options)) < len(options),
+        "questions with two equal options": len(set(options)) < len(options),
         "hidden answers": not right.strip(),
-        "right answers that are none of the options": right.strip() and answer is None,
+        "right answers that match no option": right.strip() and answer is None,
         "right answers whose text is not that of their option": other,
     }
     count(problems, checks)
@@ -204,9 +204,9 @@ def _question(
     beside = certificate and times is not None and times.shown is None
     checks = {
         f"minFPS missing, or below {DATA['lowest']}": rate is None or rate < DATA["lowest"],
-        "certificates beside their clip: the whole clip is shown": beside,
+        "certificates outside their clip: the whole clip is shown": beside,
         "questions whose video is missing": path is None,
-        "questions of no known category": category not in DATA["categories"],
+        "questions of an unknown category": category not in DATA["categories"],
     }
     count(problems, checks)
     groups = {

@@ -106,13 +106,13 @@ def each_question(
             continue
         for item in _items(record):
             if not isinstance(item, Mapping):
-                problems["questions that are no objects"] += 1
+                problems["questions that are not objects"] += 1
                 continue
             listed = item.get("uid", item.get("id"))
             uid = f"{stem_of(name)}_{per_video[name]}" if listed in (None, "") else str(listed)
             per_video[name] += 1
             if uid in seen:
-                problems["questions with the uid of one before them, left out"] += 1
+                problems["questions with a repeated uid, left out"] += 1
                 continue
             question = _question(uid, name, number, record, item, _footage(files, sources, name), problems)
             if question is not None:
@@ -157,13 +157,13 @@ def _question(
     answer = index if index is not None and index < len(options) else None
     cut = _CUT.fullmatch(stem_of(name))
     checks = {
-        "questions of which only the options are there": not stem,
+        "questions with options but no text": not stem,
         f"questions with other than {DATA['options']} options": len(options) != DATA["options"],
-        "questions of no known task": task is None,
+        "questions of an unknown task": task is None,
         "questions whose video is missing": footage[0] is None,
         "questions about clips that others could not read": stem_of(name) in DATA["broken"],
         "hidden answers": key == HIDDEN,
-        "right answers that are none of the options": key != HIDDEN and answer is None,
+        "right answers that match no option": key != HIDDEN and answer is None,
     }
     count(problems, checks)
     info = fields_of(record.get("video_info"))
@@ -193,6 +193,6 @@ def _bounds(
     if first is not None and last is not None:
         duration = last - first
     if end <= start or (duration is not None and end > duration + _SLACK):
-        problems["parts of clips that cannot be, not cut out"] += 1
+        problems["invalid parts of clips, not cut out"] += 1
         return first, last
     return (first or 0.0) + start, (first or 0.0) + end

@@ -37,7 +37,7 @@ def characteristics_of(value: Any, problems: Counter[str]) -> tuple[str, ...]:
         problems["rows with an unknown visual characteristic"] += 1
     matches = tuple(dict.fromkeys(by_plain[name] for name in listed if name in by_plain))
     if ("Low-Dynamic" in matches) == ("High-Dynamic" in matches):
-        problems["rows that are not of one dynamic, low or high"] += 1
+        problems["rows that are not either Low-Dynamic or High-Dynamic"] += 1
     return matches
 
 
@@ -91,7 +91,7 @@ def read_answers(path: Path) -> dict[str, Answered]:
             if key and (isinstance(text, str) or text is None or text != text):
                 answers[key] = Answered(key, text_of(text))
     if not answers:
-        raise SetupError(f"{path}: no answers there; expected an object of them by index, or rows with {_ANSWERS}")
+        raise SetupError(f"{path}: no answers found; expected an object of them by index, or rows with {_ANSWERS}")
     return answers
 
 

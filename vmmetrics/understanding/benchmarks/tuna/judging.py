@@ -71,14 +71,14 @@ class RecordedJudge:
         rows = [row for row in read_rows(path) if isinstance(row, Mapping)]
         records = {text_of(row["index"]): row for row in rows if "index" in row and "relationship" in row}
         if not records:
-            raise SetupError(f"{path}: no judgements there; expected a list of objects with index and relationship")
+            raise SetupError(f"{path}: no judgements found; expected a list of objects with index and relationship")
         numbered = {key: (position, record) for position, (key, record) in enumerate(records.items())}
         self._entries = EntriesByQuestion(numbered, questions, exact=as_it_is)
         self._as_it_is = as_it_is
         if questions and not as_it_is and all(self._entries.of(question) is None for question in questions):
             theirs, ours = next(iter(records)), questions[0].id
             raise SetupError(
-                f"None of the {len(records)} judgements is of one of these captions: their index is like {theirs!r}, "
+                f"None of the {len(records)} judgements matches a caption: their index looks like {theirs!r}, "
                 f"the captions' like {ours!r}"
             )
 
@@ -87,7 +87,7 @@ class RecordedJudge:
         for caption in captions:
             position, record = self._entries.of(caption.question) or (0, None)
             if record is None:
-                yield caption, Judged(None, "the recorded judge has nothing about it")
+                yield caption, Judged(None, "the recorded judge has no judgement of it")
             elif self._as_it_is or _plain(record.get("candidate_caption")) in ("", _plain(caption.text)):
                 yield caption, Judged(record, position=position)
             else:

@@ -195,7 +195,7 @@ def events_of(value: Any, problems: Counter[str] | None = None) -> tuple[Annotat
     events = []
     for event in value if isinstance(value, list) else []:
         if not isinstance(event, Mapping):
-            counted["annotated events that are no objects"] += 1
+            counted["annotated events that are not objects"] += 1
         read = tuple(_element(fields_of(one), counted) for one in _elements(event))
         events.append(AnnotatedEvent(text_of(fields_of(event).get("event")), read))
     return tuple(events)
@@ -209,7 +209,7 @@ def _element(fields: Mapping[str, Any], problems: Counter[str]) -> Element:
     elif weight not in _WEIGHTS:
         problems[f"visual elements with a weight other than {', '.join(map(str, _WEIGHTS))}"] += 1
     if kind not in TYPES:
-        problems["visual elements of no known type, counted in all only"] += 1
+        problems["visual elements of an unknown type, counted in the total only"] += 1
     return Element(text_of(fields.get("content")), kind if kind in TYPES else None, weight)
 
 
