@@ -91,9 +91,9 @@ class RecordedModel(OneByOne):
         self._matched = matches
         if questions and not matches:
             ours, theirs = questions[0].id, next(iter(self._rows))
-            why = "; ".join(problem for problem in self.problems if "place" in problem)
+            why = "; ".join(problem for problem in self.problems if "position" in problem)
             raise SetupError(
-                f"None of the {len(self._rows)} answers in {self._path} is to one of these questions: "
+                f"None of the {len(self._rows)} answers in {self._path} matches a question: "
                 f"its keys look like {theirs!r}, the questions' like {ours!r}{why and '; '}{why}"
             )
         names = listed([shortened(clean(row.key), _LONGEST) for row in left], _SHOWN)

@@ -116,7 +116,8 @@ def prepare(entries: Sequence[PromptEntry], name: str, *, seed: int = SEED, pars
         indices = np.sort(np.random.default_rng(seed).choice(len(entries), most, replace=False))
         sampled = [entries[index] for index in indices]
         notes.append(
-            f"skeletons and neighbours are of a sample of {most} prompts (seed {seed}), the other figures of the whole list"
+            f"skeletons and neighbours are of a sample of {most} prompts (seed {seed}), "
+            "the other figures of the whole list"
         )
     slow = " and ".join(what for what, done in (("embeddings", embed), ("parts of speech", parse)) if done)
     if slow:

@@ -178,7 +178,7 @@ class FavorCaption(Benchmark):
             note += "; published rows are the released scorer's, on another scale: compare with --protocol upstream"
             unread = sum(entry.detail.get("unread", False) for entry in scored)
             if unread:
-                note += f"; of {unread} descriptions nothing could be parsed (refusals, languages other than English): scored 0"
+                note += f"; {unread} descriptions could not be parsed (refusals, languages other than English): 0"
         rated = any(name in entry.parts for entry in scored for name in _RATINGS)
         measures = (*_MEASURES, *(_RATINGS if rated else ()))
         rows = [figure(questions, scored, measure, part(measure), note=note) for measure in measures]
