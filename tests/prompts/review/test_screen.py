@@ -62,7 +62,7 @@ def test_lines_from_a_pipe_do_everything(tmp_path: Path) -> None:
      ("keep\n\ndrop\n", "line 3: drop: expected a reason; 1 line before it was done, none after it"),
      ("edit\n", "expected the new text; 0 lines before it were done"), ("set speed\n", "a field and its value"),
      ("find zebra\n", "nothing found"), ("go 77\n", "no entry has the index"), ("undo 77\n", "no entry has the index"),
-     ("keep 1\nkeep\n", "line 2: keep: ambiguous after a line with an index; add the index, or give go INDEX or next first"),
+     ("keep 1\nkeep\n", "line 2: keep: ambiguous after a line with an index; add the index"),
      ("keep 1\nedit A river runs.\n", "named its entry"), ("set 1 place x\nskip\n", "named its entry"),
      ("undo\nkeep\n", "named its entry"), ("keep it\n", "expected an index or nothing but got 'it'"),
      ("keep\nkeep\nkeep\n", "line 3: keep: every entry of the list is decided")],

@@ -91,7 +91,7 @@ def test_of_what_nothing_was_read_is_counted(data: Path) -> None:
     }
     scored = BENCHMARK.score(questions, answers, "vmmetrics")
     assert scored[0].value == 0
-    assert "of 1 descriptions nothing could be read" in BENCHMARK.figures(questions, scored, "vmmetrics")[0].note
+    assert "1 descriptions could not be parsed" in BENCHMARK.figures(questions, scored, "vmmetrics")[0].note
     scored = BENCHMARK.score(questions, own_captions(), "vmmetrics")
     assert "could be read" not in BENCHMARK.figures(questions, scored, "vmmetrics")[0].note
 
