@@ -1,4 +1,4 @@
-"""Answers as programs record them: ours, released benchmarks', lmms-eval's, VLMEvalKit's and OpenAI's batches.
+"""Answer files as programs write them: ours, released benchmarks', lmms-eval's, VLMEvalKit's, OpenAI batches.
 
 Names of fields were looked up in the released code and documentation; a row says what it can of its question, and
 :mod:`.recorded` finds the question.
@@ -20,12 +20,12 @@ from vmmetrics.utils.schema import parse_json
 from vmmetrics.utils.tables import SEPARATORS, json_lines, read_rows, read_text
 
 IDS = ("id", "uid", "question_id", "question_key", "index", "question", "video_name")
-"""Names under which a row may have the key of its question, the first that is there counts."""
+"""Fields that may hold a question's key; the first one present counts."""
 TEXTS = ("prediction", "raw_response", "text", "output", "response", "candidate_caption", "caption")
-"""Names under which it may have the answer; the first that is there and not empty counts. Not ``answer``: in released
-files that is the key, and a key that is taken for answers scores 100 %."""
+"""Fields that may hold the answer; the first one present and not empty counts. Not ``answer``: in released files that
+is the key, and a key read as answers scores 100 %."""
 LARGEST = 2**30
-"""Bytes of a file; a sample log of 10,000 questions with their prompts has a tenth of this."""
+"""Largest file read, bytes; a sample log of 10,000 questions with their prompts has a tenth of this."""
 _NO_WORDS = "rows with likelihoods but no text"
 _FAILED = "Failed to obtain answer via API"  # what VLMEvalKit writes for an answer that never came
 _DOC_IDS = ("id", "uid", "question_id", "question_key", "qid", "key", "index")
@@ -35,7 +35,7 @@ _VIDEOS = ("video", "video_name", "video_path", "video_id")
 
 @dataclass(frozen=True, slots=True)
 class RecordedAnswer:
-    """An answer in a file.
+    """A recorded answer, as read from a file.
 
     Attributes:
         key: What the file calls its question.
@@ -80,7 +80,7 @@ def answers_in(path: Path, problems: Counter[str] | None = None) -> Iterator[Rec
 
 
 def _values(path: Path, problems: Counter[str]) -> list[Any]:
-    """The JSON values of a file: the one that it is, or one a line; a line may have been cut off with its program."""
+    """Yield the JSON values of a file: a single one, or one a line; a last line may be cut off."""
     text = read_text(path, LARGEST, "recorded answers are expected")
     with suppress(ValueError):
         return [parse_json(text, gaps=True)]
@@ -124,13 +124,13 @@ def _of_sample(row: Mapping[str, Any], problems: Counter[str]) -> Iterator[Recor
 
 
 def _named(parts: Iterable[Mapping[str, Any]], names: Sequence[str]) -> str | None:
-    """The first text under one of some names."""
+    """Return the first text under one of some names, or None."""
     values = (plain(part.get(name)) for part in parts for name in names)
     return next((text for text in values if text is not None), None)
 
 
 def _first_text(value: Any) -> str | None:
-    """The first text in a list of lists; None where there are numbers."""
+    """Return the first text in a list of lists; None where there are numbers."""
     if isinstance(value, list):
         return next((text for item in value[:1] if (text := _first_text(item)) is not None), None)
     return value if isinstance(value, str) else None
@@ -152,7 +152,7 @@ def _of_batch(row: Mapping[str, Any]) -> RecordedAnswer:
 
 
 def _of_body(body: Mapping[str, Any]) -> str | None:
-    """The text of a chat completion, or of a response."""
+    """Return the text of a chat completion or of a response, or None."""
     choices = body.get("choices")
     if isinstance(choices, list) and choices and isinstance(choices[0], Mapping):
         message = choices[0].get("message")
@@ -198,7 +198,7 @@ def _plain_rows(row: Mapping[str, Any]) -> Iterator[RecordedAnswer]:
 
 
 def _asked(row: Mapping[str, Any], *more: str) -> str | None:
-    """The question of a row with its options."""
+    """Return the question of a row with its options, or None."""
     text = next(
         (value for name in (*_PROMPTS, *more) if isinstance(value := row.get(name), str) and value.strip()), None
     )
@@ -214,7 +214,7 @@ def _letter(value: Any) -> str | None:
 
 
 def plain_key(key: str) -> str:
-    """Return a key as answers are kept under: without the suffix of a video."""
+    """Return the key under which an answer is stored: without the suffix of a video file."""
     return str(key).removesuffix(".mp4")
 
 
@@ -224,7 +224,7 @@ def _text(row: Mapping[str, Any]) -> str | None:
 
 
 def plain(value: Any) -> str | None:
-    """Return a text or number as text; tables have NaN where nothing is, and 7.0 for 7 beside it."""
+    """Return a text or number as text; tables write NaN for missing values, and 7.0 for 7 next to them."""
     if isinstance(value, float):
         return None if math.isnan(value) else str(int(value)) if value.is_integer() else str(value)
     return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else None

@@ -38,12 +38,12 @@ from vmmetrics.utils.endpoint.messages import (
 from vmmetrics.video.encoding import TICKS, write_h264
 
 LEAST_TOKENS = 512
-"""Tokens of an answer down to which it is tried whether a request fits the model's context."""
+"""Smallest answer limit, tokens, tried when a request does not fit the model's context."""
 _CODING = {"crf": "16", "preset": "fast", "bf": "0"}  # of x264; at 16 the eye hardly finds a difference
 
 
 class EndpointModel:
-    """Asks in free text: answers are read by the benchmark, as those of any model.
+    """Model behind an endpoint; it answers in free text, which the benchmark interprets.
 
     Args:
         settings: Which model, and how it is asked.
@@ -82,7 +82,7 @@ class EndpointModel:
         self.identity: Mapping[str, Any] = {**settings.part(), **shown}
 
     def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> ModelAnswer:
-        """Ask, or take the reply that was kept; see :class:`~vmmetrics.models.protocol.Model`.
+        """Ask the endpoint, or return the cached reply; see :class:`~vmmetrics.models.protocol.Model`.
 
         A reply that ended for its length before its answer is asked for once more, with :data:`MORE` times the tokens.
         """
@@ -103,7 +103,7 @@ class EndpointModel:
         return model_answer(reply, cost, times_text, again, fewer)
 
     def _fitting(self, asked: Sequence[Turn]) -> tuple[Reply, int | None]:
-        """The reply within the tokens wanted, or within fewer where the model's context is shorter, and how many."""
+        """Return the reply within the token limit, or within a lower one for a short context, and that limit."""
         fewer = None
         while True:
             try:
@@ -115,7 +115,7 @@ class EndpointModel:
                 fewer = max(LEAST_TOKENS, limit // MORE)
 
     def work_through(self, work: Callable[[S], R], items: Iterable[S]) -> Generator[tuple[S, R]]:
-        """Several at once."""
+        """Ask from several threads."""
         return self.client.work_through(work, items, self._threads)
 
     def estimate(self, conversations: Sequence[Sequence[Turn]], pictures: float, expected: int) -> CostEstimate:
@@ -131,7 +131,7 @@ class EndpointModel:
 
 
 def encoded(frames: Frames) -> Video:
-    """Two frames or more as an H.264 file, each at the time that the model is told, the last as long as the mean."""
+    """Encode two frames or more as H.264, each at its stated time, the last one for the mean duration."""
     file = io.BytesIO()
     ticks = [round((time - frames.times[0]) * TICKS) for time in frames.times]
     each = max(1, round(ticks[-1] / (len(ticks) - 1)))

@@ -24,11 +24,11 @@ from vmmetrics.video import sample_clip
 Kind = Literal["uniform", "fps", "adaptive", "native", "single", "first", "none"]
 _NUMBERED = ("uniform", "fps")
 SHORT_SECONDS = 16.0
-"""Below so many seconds the adaptive policy shows 2 frames per second, else 1: TUNA's policy for closed models."""
+"""Length in seconds below which the adaptive policy shows 2 frames per second, else 1 (TUNA's, for closed models)."""
 MOST = 768
-"""Frames shown at most, unless said otherwise: the bound of Qwen2.5-VL's own video reader."""
+"""Default limit of frames shown: that of Qwen2.5-VL's own video reader."""
 SIDE = 448
-"""Longer side in pixels of what is shown, unless said otherwise: the tile of the InternVL class."""
+"""Default longer side of frames, pixels: the tile of the InternVL class."""
 _SLACK = 1e-6  # seconds by which times may be off for rounding
 _JPEG_QUALITY = 92
 
@@ -94,7 +94,7 @@ class FramePolicy:
         return words if self.most == MOST else f"{words} at most {self.most}"
 
     def moments(self, seconds: float) -> FloatArray | None:
-        """Moments of a clip that are wanted, seconds from its beginning; None for every frame.
+        """Return the requested times, seconds from the start of the clip; None for every frame.
 
         Args:
             seconds: How long the clip is, above 0.
@@ -115,7 +115,7 @@ class FramePolicy:
         return {"native": None, "none": 0, "uniform": int(self.number)}.get(self.kind, 1)
 
     def _rate(self, seconds: float) -> float:
-        """Frames per stretched second."""
+        """Return the frames per stretched second."""
         if self.kind == "adaptive":
             return 2.0 if seconds * self.slowed < SHORT_SECONDS else 1.0
         return self.number
@@ -145,7 +145,7 @@ class Frames:
     clip: tuple[float, float] | None = None
 
     def words(self) -> str:
-        """Return how long the clip is, its rate, and the second of each frame, as a model is told that gets pictures.
+        """Return the clip's length, its rate and the frame times as text, for a model that gets images.
 
         >>> two = Frames(np.zeros((2, 8, 8, 3), np.uint8), Shown((0.5, 1.5), "2 uniform"), (0.5, 1.5), 1.0, (2.0, 30.0))
         >>> two.words()
@@ -156,19 +156,19 @@ class Frames:
         return f"{clip}Shown: {len(self.times)} of its frames, at {seconds} s."
 
     def jpegs(self) -> tuple[bytes, ...]:
-        """Each frame as a JPEG file."""
+        """Return each frame as a JPEG file."""
         quality = [cv2.IMWRITE_JPEG_QUALITY, _JPEG_QUALITY]
         pictures = (cv2.cvtColor(picture, cv2.COLOR_RGB2BGR) for picture in self.pictures)
         return tuple(cv2.imencode(".jpg", picture, quality)[1].tobytes() for picture in pictures)
 
 
 NO_FRAMES = Frames(np.zeros((0, 1, 1, 3), np.uint8), Shown((), "none"))
-"""What a model is shown that is shown nothing."""
+"""The frames of a question asked without any."""
 
 
 @dataclass
 class _Chooser:
-    """Chooses frames of a file for a policy, and keeps what it found."""
+    """Selects frames of a file for a policy, and records why there are fewer than requested."""
 
     policy: FramePolicy
     start: float
@@ -206,7 +206,7 @@ class _Chooser:
 
 
 def nearest(times: FloatArray, inside: NDArray[np.intp], moments: FloatArray) -> NDArray[np.intp]:
-    """Frames nearest to some moments, each once; of two as near, the earlier.
+    """Return the indices of the frames nearest to some times, each once; ties go to the earlier frame.
 
     Args:
         times: (T,) ascending times of all frames.

@@ -1,4 +1,4 @@
-"""Answers that need no model: at random, and the letter that is right most often."""
+"""Baselines without a model: random choice, and the letter that is right most often."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from vmmetrics.utils.endpoint.messages import Turn
 
 
 class RandomModel(OneByOne):
-    """Chooses an option at random; a question's own key and the seed decide, not the order of the questions.
+    """Random choice of an option, by the question's key and a seed, independent of the order of questions.
 
     Args:
         seed: Of the choices.
@@ -30,7 +30,7 @@ class RandomModel(OneByOne):
         self._seed = seed
 
     def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> ModelAnswer:  # noqa: ARG002
-        """An option, in the words that the question asks for.
+        """Return a random option, in the form the question asks for.
 
         Raises:
             SetupError: The question has no options.
@@ -40,7 +40,7 @@ class RandomModel(OneByOne):
 
 
 class MajorityModel(OneByOne):
-    """Always answers the letter that is right most often in the key: what a model gains that knows only that.
+    """Baseline that always answers the letter that is right most often in the key.
 
     Args:
         questions: All questions of the benchmark.
@@ -60,7 +60,7 @@ class MajorityModel(OneByOne):
         self.identity: Mapping[str, Any] = {"majority": "".join(LETTERS[index] for index in self._ranking)}
 
     def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> ModelAnswer:  # noqa: ARG002
-        """The most frequent letter that the question has.
+        """Return the most frequent letter among those of the question.
 
         Raises:
             SetupError: The question has no options.

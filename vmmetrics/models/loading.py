@@ -1,4 +1,4 @@
-"""A model of transformers made ready: from a folder or by its name on the Hub, and what stands in the way in words.
+"""Loading of transformers models, from a folder or the Hub, with readable errors.
 
 Weights are read from safetensors alone, and no code that comes with them is run.
 """
@@ -18,9 +18,9 @@ from vmmetrics.utils.tables import sha256_of
 from vmmetrics.utils.tensors import quiet_transformers
 
 INSTALL: Final = "pip install 'vmmetrics[baselines]'"
-"""What brings torch, torchvision, transformers and safetensors."""
+"""Command that installs torch, torchvision, transformers and safetensors."""
 LESS: Final = "use fewer frames (--frames, 'at most N'), smaller ones (--max-size), --dtype bfloat16 or --batch-size 1"
-"""What may be done where the memory is full."""
+"""Advice for a full memory."""
 _HUB: Final = re.compile(r"[\w.-]+/[\w.-]+(?:@[\w./-]+)?")
 _READ: Final = (".json", ".safetensors", ".txt", ".model", ".jinja")  # what transformers reads of a folder
 _NEEDED: Final = {"torch": "torch", "transformers": "transformers", "safetensors": "safetensors"}
@@ -31,7 +31,7 @@ _DTYPES: Final = ("auto", "float32", "float16", "bfloat16")
 
 @dataclass(frozen=True, slots=True)
 class LoadedModel:
-    """A model ready to write.
+    """A model ready to generate.
 
     Attributes:
         model: Of transformers, on its device or devices.
@@ -107,7 +107,7 @@ def load(source: str, dtype: str = "auto", device: str | None = None) -> LoadedM
 
 
 def fetched(name: str) -> tuple[Path, dict[str, str]]:
-    """Fetch a model from the Hub, or take it from the Hub's cache where it is whole.
+    """Download a model from the Hub, or use the Hub's cache if it is complete.
 
     Code, pickles and folders within it are not fetched.
 

@@ -1,4 +1,4 @@
-"""A video language model on this machine: any image-text-to-text model of transformers."""
+"""Local video language models: any image-text-to-text model of transformers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _GREEDY = {"do_sample": False, "temperature": None, "top_p": None, "top_k": None
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """A question as it is put to the model.
+    """A question with its conversation and frames.
 
     Attributes:
         question: It.
@@ -52,7 +52,7 @@ class _Request:
 
 
 class LocalModel:
-    """Answers greedily, so that answers can be had again; several questions at once where they are asked so.
+    """Local model with greedy, reproducible decoding; it answers several questions in a batch.
 
     Args:
         source: Folder, or name on the Hub, of a model that ``AutoModelForImageTextToText`` loads, with its processor.
@@ -89,7 +89,7 @@ class LocalModel:
         self._batcher: Batcher[_Request, ModelAnswer] = Batcher(self._answers, batch_size)
 
     def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> ModelAnswer:
-        """Write on from the conversation; see :class:`~vmmetrics.models.protocol.Model`.
+        """Generate an answer; see :class:`~vmmetrics.models.protocol.Model`.
 
         Raises:
             RejectedError: These frames or words are too many for the model or the memory, or not to its taste.
@@ -103,7 +103,7 @@ class LocalModel:
         return _Request(question, turns, frames, kind, frames.words() if tells else None)
 
     def work_through(self, work: Callable[[S], R], items: Iterable[S]) -> Generator[tuple[S, R]]:
-        """As many at once as a batch has."""
+        """Run as many items at once as fit in a batch."""
         return self._batcher.work_through(work, items)
 
     def _reads_times(self) -> bool:
@@ -162,7 +162,7 @@ class LocalModel:
         return self._halving(requests[:middle], tokens) + self._halving(requests[middle:], tokens)
 
     def _written(self, requests: Sequence[_Request], tokens: int) -> list[Reply]:
-        """Write on from several conversations at once."""
+        """Generate replies to several conversations in one batch."""
         import torch
 
         if self._threads is not None:  # of each thread its own
@@ -201,7 +201,7 @@ class LocalModel:
         return self._processor(**options)
 
     def _text(self, request: _Request) -> Any:
-        """The conversation by the model's template, with a mark where each picture or the video is."""
+        """Return the conversation in the model's chat template, with placeholders for images or the video."""
         *before, last = request.turns
         parts = [{"type": "text", "text": request.times_text}] if request.times_text else []
         parts += [{"type": "video"}] if request.kind == "video" else [{"type": "image"}] * len(request.frames.pictures)
@@ -217,7 +217,7 @@ def _same(first: Any, second: Any) -> bool:
 
 
 def _times(frames: Frames) -> Mapping[str, Any]:
-    """The times of the frames as transformers' video metadata has them: places on a clock of 1,000 a second."""
+    """Return the frame times as transformers' video metadata: frame indices on a clock of 1,000 a second."""
     return {
         "fps": float(_TICKS),
         "frames_indices": [round(time * _TICKS) for time in frames.times],

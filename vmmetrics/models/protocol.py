@@ -15,11 +15,11 @@ S = TypeVar("S")
 R = TypeVar("R")
 
 Form = Literal["auto", "images", "video"]
-"""How frames are handed over: one by one, as one video, or as the model takes them best."""
+"""Form of the frames: single images, one video, or whichever suits the model."""
 
 
 TIMES_AS_TEXT, NO_TIMES = "in words", "not told"
-"""How a model is told the times of its frames, in its identity: by a sentence before the pictures, or not at all."""
+"""Values of ``times`` in a model's identity: frame times stated before the images, or not at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class ModelAnswer:
 
 
 class Model(Protocol):
-    """Answers questions."""
+    """A model that answers questions."""
 
     @property
     def name(self) -> str:
@@ -54,7 +54,7 @@ class Model(Protocol):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """Everything of the model that its answers depend on, ready for JSON."""
+        """Everything of the model that answers depend on, as JSON values."""
 
     def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> ModelAnswer:
         """Answer a question.
@@ -70,7 +70,7 @@ class Model(Protocol):
         """
 
     def work_through(self, work: Callable[[S], R], items: Iterable[S]) -> Generator[tuple[S, R]]:
-        """Do something that asks this model with each item, as many at once as it can take.
+        """Run work that asks this model over each item, as many at once as the model supports.
 
         Yields:
             The item and what ``work`` returned, in the order in which they are done.
@@ -78,7 +78,7 @@ class Model(Protocol):
 
 
 class OneByOne:
-    """Works through items one after another."""
+    """Runs work on items one after another."""
 
     def work_through(self, work: Callable[[S], R], items: Iterable[S]) -> Generator[tuple[S, R]]:
         """See :class:`Model`."""
@@ -87,11 +87,11 @@ class OneByOne:
 
 
 MORE = 4
-"""A reply that ended in mid-thought is asked for once more with so many times the tokens."""
+"""Factor of the token limit when a reply that ended within its thought is asked for again."""
 
 
 def thinking(reply: Reply) -> bool:
-    """Return whether a reply was cut off before anything but a thought was said.
+    """Return True if a reply was cut off before anything but a thought.
 
     >>> thinking(Reply("<think>First the man", cut=True)), thinking(Reply("<think>So.</think> A man wal", cut=True))
     (True, False)
@@ -100,7 +100,7 @@ def thinking(reply: Reply) -> bool:
 
 
 def unfinished(reply: Reply, question: Question) -> bool:
-    """Return whether a reply was cut off before its answer.
+    """Return True if a reply was cut off before its answer.
 
     A letter comes last where a model thinks aloud without marks, so that a cut reply to a question with options has
     none; of a description what there is counts.
@@ -109,7 +109,7 @@ def unfinished(reply: Reply, question: Question) -> bool:
 
 
 def together(first: Reply, second: Reply) -> Reply:
-    """Return the second reply with the tokens of both, as far as known."""
+    """Return the second reply with the token counts of both, as far as known."""
     pairs = ((first.input_tokens, second.input_tokens), (first.output_tokens, second.output_tokens))
     read, written = (None if None in pair else sum(filter(None, pair)) for pair in pairs)
     return replace(second, input_tokens=read, output_tokens=written)
@@ -122,7 +122,7 @@ def model_answer(
     again: bool = False,
     fewer: int | None = None,
 ) -> ModelAnswer:
-    """A reply as it is recorded.
+    """Return the answer of a reply, with usage and frame times.
 
     >>> said(Reply("", refused=True)).error
     'the model refused'
@@ -136,5 +136,5 @@ def model_answer(
 
 
 def before_last(turns: Sequence[Turn], **shown: Any) -> tuple[Turn, ...]:
-    """The conversation with pictures or a video before its last turn."""
+    """Return the conversation with images or a video attached to its last turn."""
     return (*turns[:-1], replace(turns[-1], **shown))

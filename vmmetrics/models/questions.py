@@ -48,7 +48,7 @@ class Question:
 
     @property
     def lettered(self) -> list[str]:
-        """The options, each after its letter ("A. a dog")."""
+        """The options with their letters ("A. a dog")."""
         return [f"{letter}. {option}" for letter, option in zip(LETTERS, self.options, strict=False)]
 
     @property
@@ -59,7 +59,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class LoadedBenchmark:
-    """A benchmark as it was found.
+    """Questions of a benchmark, as loaded.
 
     Attributes:
         questions: Everything that can be asked, in the file's order.
@@ -77,12 +77,12 @@ class LoadedBenchmark:
 T = TypeVar("T")
 
 NOT_RECORDED = "no recorded answer"
-"""Error of a question that a file of recorded answers does not have."""
+"""Error of a question without an answer in a file of recorded answers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """The frames that a model was shown.
+    """The frames that a model was shown, as recorded.
 
     Attributes:
         seconds: Time of each frame in the clip, seconds from its beginning.
@@ -124,7 +124,7 @@ class Answered:
     unseen: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """The line of the journal; what is empty is left out."""
+        """Return the journal line; empty fields are left out."""
         line = {name: value for name, value in asdict(self).items() if value or name == "question"}
         for name in ("notes", "told"):
             if self.shown is not None and not getattr(self.shown, name):
@@ -138,7 +138,7 @@ def answer_text(answered: Answered | None) -> str:
 
 
 class EntriesByQuestion(Generic[T]):
-    """Entries of a file of answers or judgements, whichever way it calls the questions.
+    """Entries of a file of answers or judgements, looked up by question under any of its names.
 
     A question may have other names, ``reference["also"]``, among them its number in the file of questions, from 0.
 
@@ -157,7 +157,7 @@ class EntriesByQuestion(Generic[T]):
         self._from_one = beyond in entries and beyond not in names and "0" not in entries
 
     def of(self, question: Question) -> T | None:
-        """The entry of a question, by its key or by another name that it has."""
+        """Return the entry of a question, by its key or another of its names; None if there is none."""
         if question.id in self._entries or self._exact:
             return self._entries.get(question.id)
         also = (name for name in question.reference.get("also", ()) if name not in self._own)

@@ -1,4 +1,4 @@
-"""Answers that somebody recorded: by this harness, a benchmark's released code, or any other program."""
+"""Recorded answers: by this harness, a benchmark's released code, or any other program."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from vmmetrics.utils.display.markup import clean, listed, shortened
 from vmmetrics.utils.endpoint.messages import Turn
 
 Released = Callable[[Path], Mapping[str, Answered] | None]
-"""How a benchmark reads a file of answers in its own released form."""
+"""Reader of a benchmark's own released form of answers; None if the file is none."""
 _SHOWN, _LONGEST = 5, 40  # keys in a message, and characters of each
 _AGREEING = 0.9
-"""Share of what a file says of its questions (their words, the right letters) that must fit before its numbers are
-taken for places in the benchmark: a few keys were corrected between versions, another order fits one in four."""
+"""Share of a file's question texts and right letters that must agree before its numbers count as positions in the
+benchmark: a few keys were corrected between versions, another order agrees for one in four."""
 
 
 class RecordedModel(OneByOne):
-    """Answers from a file; its forms are those of :func:`vmmetrics.models.answer_rows.answers_in`.
+    """Model whose answers are read from a file; for its forms see :func:`vmmetrics.models.answer_rows.answers_in`.
 
     Where a key comes twice, the first answer that is not empty counts. A benchmark may read its own released form
     otherwise.
@@ -68,12 +68,12 @@ class RecordedModel(OneByOne):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """The file by what is in it, wherever it lies."""
+        """Hash of the file's content, independent of its path."""
         whole = json.dumps(sorted(self.answers.items())).encode()
         return {"recorded": hashlib.sha256(whole).hexdigest()}
 
     def check(self, questions: Sequence[Question]) -> None:
-        """Find the question of each answer: by its key, by its words, by its place in the benchmark.
+        """Match the answers with questions: by key, by text, by position in the benchmark.
 
         Raises:
             SetupError: None of the answers is to these questions.
@@ -111,13 +111,13 @@ class RecordedModel(OneByOne):
             self.problems[problem] += times
 
     def _by_key(self, question: Question) -> RecordedAnswer | None:
-        """The answer with a question's key; a description may also go by the name of the video."""
+        """Return the answer with a question's key; a description may also use the name of the video."""
         names = (question.id, question.video) if not question.options else (question.id,)
         candidates = (self._rows.get(key) for name in names for key in (name, plain_key(name)))
         return next((row for row in candidates if row is not None), None)
 
     def _by_keys(self, questions: Sequence[Question]) -> dict[str, RecordedAnswer]:
-        """Question to the answer with its key; numbers that count otherwise than the keys do are none."""
+        """Match answers by key, except keys that are numbers in another order than the benchmark's."""
         matches = [(question, row) for question in questions if (row := self._by_key(question)) is not None]
         signs = [
             sign for question, row in matches if row.key == str(row.position) for sign in _agreement(row, question)
@@ -128,7 +128,7 @@ class RecordedModel(OneByOne):
     def _by_position(
         self, rows: Sequence[RecordedAnswer], questions: Sequence[Question], by_words: Mapping[str, RecordedAnswer]
     ) -> dict[str, RecordedAnswer]:
-        """Question to the answer with its number, if what the file says of its questions agrees."""
+        """Match answers by number, if what the file states about its questions agrees."""
         numbered = [row for row in (*rows, *by_words.values()) if row.position is not None]
         positions = [row.position for row in numbered if row.position is not None]
         if not numbered or len(set(positions)) < len(positions):
@@ -150,7 +150,7 @@ class RecordedModel(OneByOne):
 
 
 def _disambiguated(rows: list[RecordedAnswer]) -> list[RecordedAnswer]:
-    """The rows, called by their places where several places have one key, as with the key of a video."""
+    """Return the rows with their positions as keys where several rows share a key, as with the key of a video."""
     positions: defaultdict[str, set[int | None]] = defaultdict(set)
     for row in rows:
         positions[row.key].add(row.position)
@@ -160,7 +160,7 @@ def _disambiguated(rows: list[RecordedAnswer]) -> list[RecordedAnswer]:
 
 
 def _without(rows: Iterable[RecordedAnswer], matched: Mapping[str, RecordedAnswer]) -> list[RecordedAnswer]:
-    """The rows that were not found to be answers to a question."""
+    """Return the rows that match no question."""
     used = set(map(id, matched.values()))
     return [row for row in rows if id(row) not in used]
 
@@ -176,7 +176,7 @@ def _agreement(row: RecordedAnswer, question: Question) -> Iterator[bool]:
 
 
 def _by_words(rows: Iterable[RecordedAnswer], questions: Sequence[Question]) -> Iterator[tuple[str, RecordedAnswer]]:
-    """Question and the answer whose prompt has its words and options, where no other question's fit."""
+    """Yield each question with the answer whose prompt has its text and options, unless other questions fit."""
     alike: defaultdict[tuple[str, ...], list[Question]] = defaultdict(list)  # words and options: the questions
     for question in questions:
         alike[_folded(question.text), *map(_folded, question.options)].append(question)
@@ -206,7 +206,7 @@ def _folded(text: str) -> str:
 
 
 def released_answers(read: Released, path: Path, questions: Sequence[Question]) -> dict[str, str] | None:
-    """Answers as a benchmark reads files of its own form, by question; None where it is none, or not to these."""
+    """Return answers in the benchmark's released form by question; None if the file has another form."""
     released = None
     with suppress(SetupError):
         released = read(path)

@@ -15,7 +15,7 @@ from vmmetrics.prompts.entry import PromptEntry
 from vmmetrics.utils.text.inflection import article, ing_form, plural, verb_forms
 
 SHORTEST, LONGEST = 12, 35
-"""Words of a prompt (MMPG's bounds)."""
+"""Fewest and most words of a prompt (MMPG's bounds)."""
 SENTENCES = 2
 """Most sentences of a prompt."""
 
@@ -58,7 +58,7 @@ _TWICE = re.compile(r"\b(\w+) \1\b", re.IGNORECASE)
 
 
 def words(text: str) -> list[str]:
-    """The words of a text; what is joined by a hyphen, apostrophe or point is one.
+    """Return the words of a text; a hyphen, apostrophe or point joins words.
 
     >>> words("A 2.5-metre wave doesn't break - it rolls.")
     ['A', '2.5-metre', 'wave', "doesn't", 'break', 'it', 'rolls']
@@ -67,13 +67,13 @@ def words(text: str) -> list[str]:
 
 
 def length(text: str) -> str | None:
-    """Too short or too long, in words."""
+    """Check the number of words."""
     count = len(words(text))
     return None if SHORTEST <= count <= LONGEST else f"{count} words, expected {SHORTEST} to {LONGEST}"
 
 
 def form(text: str) -> str | None:
-    """One or two sentences, from a capital letter or number to a full stop."""
+    """Check for one or two sentences, from a capital letter or number to a full stop."""
     if not text[:1].isupper() and not text[:1].isdigit():
         return "it does not begin with a capital letter"
     if not text.endswith((".", "!", "?")):
@@ -83,13 +83,13 @@ def form(text: str) -> str | None:
 
 
 def plain_text(text: str) -> str | None:
-    """Nothing but printable ASCII without markup: typographic characters reach some text encoders as nothing."""
+    """Check for printable ASCII without markup: some text encoders drop typographic characters."""
     match = _NO_PLAIN_TEXT.search(text)
     return None if match is None else f"not plain text: {match[0]!r}"
 
 
 def articles(text: str) -> str | None:
-    """Every "a" or "an" fits the sound of the next word.
+    """Check that every "a" or "an" fits the sound of the next word.
 
     >>> articles("A owl lands on an branch.")
     "expected 'an owl' but got 'A owl'"
@@ -102,25 +102,25 @@ def articles(text: str) -> str | None:
 
 
 def repeats(text: str) -> str | None:
-    """A word twice in a row."""
+    """Check for a word twice in a row."""
     match = _TWICE.search(text)
     return None if match is None or match[1].lower() in ("that", "had") else f"{match[1]!r} is repeated"
 
 
 def one_shot(text: str) -> str | None:
-    """No word of a cut, of a change of scene, or of time passed over."""
+    """Check for words of a cut, a change of scene, or a jump in time."""
     match = _CUTS.search(text)
     return None if match is None else f"more than one shot: {match[0]!r}"
 
 
 def padding(text: str) -> str | None:
-    """None of the phrases that say nothing of the motion."""
+    """Check for stock phrases that say nothing about the motion."""
     match = _PADDING.search(text)
     return None if match is None else f"padding: {match[0]!r}"
 
 
 def camera_jargon(text: str, camera: str = "unspecified") -> str | None:
-    """No word of the film trade; plain words for a camera motion only where one is asked for.
+    """Check for film terms; plain words for a camera motion are allowed where one is asked for.
 
     Args:
         text: The prompt.
@@ -138,7 +138,7 @@ def camera_jargon(text: str, camera: str = "unspecified") -> str | None:
 
 
 def missing_noun(text: str, noun: str, of_plural: str = "") -> str | None:
-    """The subject's noun is in the text, in the singular or plural.
+    """Check that the subject's noun is in the text, in the singular or plural.
 
     Args:
         text: The prompt.
@@ -151,7 +151,7 @@ def missing_noun(text: str, noun: str, of_plural: str = "") -> str | None:
 
 
 def missing_verb(text: str, lemma: str) -> str | None:
-    """The verb is in the text, in any of its forms.
+    """Check that the verb is in the text, in any of its forms.
 
     >>> verb_kept("A top spun across the table.", "spin"), verb_kept("A top turns.", "spin")
     (None, "the action is not named: 'spin'")
@@ -160,7 +160,7 @@ def missing_verb(text: str, lemma: str) -> str | None:
 
 
 def fields_agree(entry: PromptEntry) -> str | None:
-    """The subject phrase has the noun; the action begins with an -ing form, and has that of the verb. Where known."""
+    """Check that the subject phrase has the noun, and the action begins with the verb's -ing form, where given."""
     if entry.subject and entry.subject_noun and missing_noun(entry.subject, entry.subject_noun, _own_plural(entry)):
         return f"the subject {entry.subject!r} is not of {entry.subject_noun!r}"
     done = words(entry.action.lower())
@@ -172,7 +172,7 @@ def fields_agree(entry: PromptEntry) -> str | None:
 
 
 def _own_plural(entry: PromptEntry) -> str:
-    """The plural that the entry's subject phrase has ("two young pizzaioli"), where it begins as the noun does."""
+    """Return the plural in the entry's subject phrase ("two young pizzaioli"), if it begins as the noun does."""
     head = entry.subject.rpartition(" ")[2].lower()
     return head if head[:_SAME] == entry.subject_noun.rpartition(" ")[2].lower()[:_SAME] else ""
 
@@ -202,11 +202,11 @@ CHECKS: Mapping[str, Check] = {
     "fields": fields_agree,
     "verb": lambda entry: missing_verb(entry.prompt, entry.action_lemma) if entry.action_lemma else None,
 }
-"""Every check of an entry by its name; noun and verb only where the entry says them."""
+"""Checks of an entry by name; noun and verb only where the entry has them."""
 
 
 def faults(entry: PromptEntry) -> list[str]:
-    """Everything that is wrong with an entry, in words; empty where nothing is."""
+    """Return all faults of an entry as text; empty if there are none."""
     return [reason for check in CHECKS.values() if (reason := check(entry)) is not None]
 
 
@@ -256,7 +256,7 @@ _EXCEPTIONS: Final = {
     "someone": 2, "tapestry": 3, "subtly": 2, "everyone": 3, "colleague": 2, "colleagues": 2, "diaper": 2,
     "recipe": 3, "recipes": 3, "karate": 3, "coyote": 3, "coyotes": 3, "canoe": 2, "canoes": 2,
 }  # fmt: skip
-"""Words that the rules get wrong, from our prompts and their neighbourhood."""
+"""Syllables of words that the rules get wrong, from our prompts and similar words."""
 
 
 def sentences_in(text: str) -> int:
@@ -270,7 +270,7 @@ def sentences_in(text: str) -> int:
 
 @lru_cache(maxsize=65536)
 def syllables_of(word: str) -> int:
-    """Syllables of an English word, at least 1; a number counts its digits.
+    """Count the syllables of an English word, at least 1; a number counts its digits.
 
     Right for 94.8 % of 16,745 common words of the CMU Pronouncing Dictionary that no rule was made for, and never
     off by more than a few; over a prompt's words that moves its reading ease by 0.3 on average (measured).
@@ -298,7 +298,7 @@ def _syllables(word: str) -> int:
 
 
 def reading_ease(text: str) -> float:
-    """Flesch's reading ease; NaN for a text without words.
+    """Return Flesch's reading ease; NaN for a text without words.
 
     Returns:
         121.22 for one word of one syllable, without bound below.

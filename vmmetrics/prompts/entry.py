@@ -1,4 +1,4 @@
-"""A motion prompt with what is known about it, and the metadata that prompts are made from."""
+"""Motion prompts, and the metadata that they are generated from."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "amplitude": ("small", "medium", "large"),
     "skeleton": ("none", "person", "animal"),
 }
-"""Values of each tag, as :class:`Tags` explains them."""
+"""Values of each tag; see :class:`Tags`."""
 LONGEST_SECONDS = 60.0
 
 
@@ -104,7 +104,7 @@ class PromptEntry:
 
     @property
     def category(self) -> tuple[str, str, str]:
-        """The motion category the entry belongs to: what is done, by what kind of subject, in which pattern."""
+        """The motion category of the entry: action, kind of subject, pattern."""
         return self.action_lemma, self.subject_class, self.pattern
 
 
@@ -119,7 +119,7 @@ ATTRIBUTES = (
     "rigid", "articulated", "deformable", "liquid", "gas", "granular",
     "wheeled", "powered", "luminous", "hot", "celestial",
 )  # fmt: skip
-"""Physical attributes of a subject. ``hands``: can hold and use things; ``powered``: moves by a motor of its own."""
+"""Physical attributes of a subject. ``hands``: can hold and use things; ``powered``: moves by its own motor."""
 
 SETTINGS = ("indoor", "outdoor", "either")
 
@@ -128,12 +128,12 @@ AFFORDANCES = (
     "water", "underwater", "shore", "air", "open sky", "trees", "plants", "walls", "wind", "rain", "dark",
     "stage", "track", "kitchen", "workshop", "factory", "laboratory", "farm", "street", "crowd", "home", "heat",
 )  # fmt: skip
-"""What a place offers a motion: surfaces, media, and equipment."""
+"""Properties of a place that a motion needs: surfaces, media, equipment."""
 
 
 @dataclass(frozen=True, slots=True)
 class SubjectClass:
-    """A kind of thing that moves.
+    """A class of subjects.
 
     Attributes:
         name: What it is called ("songbird").
@@ -151,7 +151,7 @@ class SubjectClass:
 
 @dataclass(frozen=True, slots=True)
 class SubjectEntry:
-    """Something that moves.
+    """A subject that can move.
 
     Attributes:
         noun: Head noun in the singular; two or three words where they are one name ("fire truck").
@@ -187,7 +187,7 @@ class SubjectEntry:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Somewhere a motion happens.
+    """A place where a motion happens.
 
     Attributes:
         name: Its name without article ("frozen lake").
@@ -216,7 +216,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """Something a subject does.
+    """An action of a subject.
 
     Attributes:
         lemma: Base form of the verb, one word ("pour").
@@ -257,7 +257,7 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """Everything prompts are combined from."""
+    """Classes, subjects, places and actions that prompts are combined from."""
 
     classes: tuple[SubjectClass, ...] = ()
     subjects: tuple[SubjectEntry, ...] = ()

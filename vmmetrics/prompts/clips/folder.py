@@ -32,7 +32,7 @@ from vmmetrics.utils.tables import sha256_of
 # Which clips are to be made: a name and a seed for each sample of each prompt.
 
 _FILE_STEM = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
-"""An index that names a file on every system and stays in its folder."""
+"""Indices that are valid file names on every system, without folders."""
 _LARGEST_SEED = 2**31 - 1  # what every generator takes: some hold seeds in signed 32-bit integers
 
 
@@ -91,7 +91,7 @@ def plan_of(
 
 
 def jobs_of(entries: Sequence[PromptEntry], samples: int = 1, seed: int = 0) -> list[Job]:
-    """The clips of a list: ``0001.mp4``, or ``0001-1.mp4``, ``0001-2.mp4`` where a prompt gets several.
+    """Return the jobs of a list: ``0001.mp4``, or ``0001-1.mp4``, ``0001-2.mp4`` for several clips per prompt.
 
     The first samples of all prompts come before the second ones, so that a run that is cut short has all prompts.
 
@@ -118,13 +118,13 @@ def jobs_of(entries: Sequence[PromptEntry], samples: int = 1, seed: int = 0) -> 
 
 
 def seed_of(seed: int, index: str, sample: int) -> int:
-    """Seed of one clip: the same wherever and in whatever order clips are made, and unlike its neighbours'."""
+    """Return the seed of a clip: independent of machine and order, and different for each clip."""
     digest = hashlib.sha256(f"{seed}:{index}:{sample}".encode()).digest()
     return int.from_bytes(digest[:8], "big") & _LARGEST_SEED
 
 
 def select(entries: Sequence[PromptEntry], only: Sequence[str]) -> list[PromptEntry]:
-    """The entries that fit: of conditions on one field one must hold, of those on several fields each.
+    """Return the entries that meet the conditions: any of those on one field, all fields.
 
     Args:
         entries: The list.
@@ -156,11 +156,11 @@ _FIELDS = ("pattern", "index", "subject_noun", "subject_class", *CHOICES)
 JOURNAL_FILE = "generation.jsonl"
 PROMPTS_FILE = "prompts.json"
 _MAKING = ".making"
-"""Where clips are made; hidden, so that scoring passes it over."""
+"""Hidden folder of clips being generated, which scoring ignores."""
 
 
 class ClipFolder(Locked):
-    """A folder of clips in the making, shared by every process that opened it.
+    """A folder of generated clips, shared by every process that opened it.
 
     Args:
         path: The folder; made if absent.
@@ -190,7 +190,7 @@ class ClipFolder(Locked):
         self.refresh()
 
     def check(self, configuration: Mapping[str, Any]) -> None:
-        """See whether what is in the folder was made the same way.
+        """Check that existing clips were made with the same settings.
 
         Args:
             configuration: What every clip depends on beside its prompt.
@@ -206,7 +206,7 @@ class ClipFolder(Locked):
         refuse(different, f"{self.path} holds clips made with other settings", "use the same settings")
 
     def join(self, configuration: Mapping[str, Any], session: Mapping[str, Any], jobs: Sequence[Job]) -> None:
-        """Record what the clips are made with from now on, and write the prompts beside them.
+        """Record the settings of this session, and write the prompts next to the clips.
 
         Args:
             configuration: As for :meth:`check`.
@@ -224,7 +224,7 @@ class ClipFolder(Locked):
             self._write_prompts()
 
     def refresh(self) -> None:
-        """Take in what other processes wrote since."""
+        """Read what other processes wrote since."""
         with self._locks.holding(JOURNAL):
             lines = self._journal.read_new(_Line)
         for line in lines:
@@ -248,7 +248,7 @@ class ClipFolder(Locked):
 
     @contextmanager
     def workplace(self, job: Job) -> Iterator[Path]:
-        """A folder to make a claimed clip in, gone afterwards; what a killed process left of the clip goes too."""
+        """Create a temporary folder for a claimed clip; it and remains of killed processes are removed afterwards."""
         making = self.path / _MAKING
         stem = Path(job.clip).stem
         try:
@@ -264,7 +264,7 @@ class ClipFolder(Locked):
             shutil.rmtree(directory, ignore_errors=True)
 
     def put(self, job: Job, made: Path) -> dict[str, Any]:
-        """Put a finished clip in its place in one step; its size and hash."""
+        """Move a finished clip into the folder atomically, and return its size and hash."""
         digest = sha256_of(made)
         with made.open("rb+") as file:
             os.fsync(file.fileno())
@@ -273,7 +273,7 @@ class ClipFolder(Locked):
         return {"sha256": digest, "bytes": (self.path / job.clip).stat().st_size}
 
     def record(self, line: Mapping[str, Any]) -> None:
-        """Keep what came of a clip; where it replaces one of another prompt, its entry beside it is replaced too."""
+        """Record the outcome of a clip; a clip that replaces another prompt's updates the prompts too."""
         before = self._made.get(line["clip"])
         self._append({"kind": "clip", **line})
         self.refresh()
@@ -286,7 +286,7 @@ class ClipFolder(Locked):
             self._journal.append([line])
 
     def _write_prompts(self) -> None:
-        """An entry for each clip, its tags and provenance included.
+        """Write an entry for each clip, with tags and provenance.
 
         Those of an earlier list stay as long as their clips do: until a clip is made anew, its prompt is the old one.
         """

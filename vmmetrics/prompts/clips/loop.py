@@ -1,4 +1,4 @@
-"""The loop: each clip that is not there yet is made, kept and recorded; what fails is recorded and left."""
+"""Generation loop: makes every missing clip, records it, and records failures without retrying."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ _LEAST_FRAMES = 2  # one picture has no motion
 
 
 class Maker(Protocol):
-    """Makes a clip from a prompt and a seed."""
+    """Generator of clips from a prompt and a seed."""
 
     @property
     def configuration(self) -> Mapping[str, Any]:
         """Return what clips depend on besides prompt and seed, as JSON values; available before loading."""
 
     def load(self) -> Mapping[str, Any]:
-        """Get ready, once; what is worth recording (versions, device)."""
+        """Prepare once, and return what to record (versions, device)."""
 
     def make(self, job: Job, out: Path) -> None:
-        """Write the clip to ``out``, in a folder where other files may be left."""
+        """Write the clip to ``out``; other files may be left in its folder."""
 
 
 class ClipListener(Protocol):
-    """Is told how the loop goes."""
+    """Receives the progress of the loop."""
 
     def begin(self, total: int, made: int) -> None:
-        """There are ``total`` clips, ``made`` of them there already."""
+        """Start a run over ``total`` clips, of which ``made`` exist."""
 
     def warn(self, warnings: Sequence[str]) -> None:
-        """The folder was found damaged."""
+        """Report damage in the folder."""
 
     def advance(self, line: Line) -> None:
-        """A clip was made or failed, here or in another process."""
+        """Report a clip as made or failed, by this or another process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ def generate(path: Path, plan: ClipPlan, maker: Maker, listener: ClipListener) -
 
 
 def _line(folder: ClipFolder, job: Job, maker: Maker, session: str) -> Line:
-    """Make a clip; what to record of it."""
+    """Generate a clip and return its record."""
     line: Line = {"clip": job.clip, "index": job.entry.index, "sample": job.sample, "prompt": job.entry.prompt}
     line |= {"seed": job.seed, "session": session}
     start = time.monotonic()
@@ -147,7 +147,7 @@ def _warn(folder: ClipFolder, listener: ClipListener) -> None:
 
 
 def _checked(out: Path) -> dict[str, Any]:
-    """Read a new clip as scoring will; what it is.
+    """Read a new clip as scoring will, and return its properties.
 
     Raises:
         ClipError: Scoring could not read it.

@@ -1,4 +1,4 @@
-"""Clips from any program, or from a diffusers pipeline: safetensors only, and no code that comes with the weights."""
+"""Clip generators: any program, or a diffusers pipeline with safetensors and no custom code."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LAST_WORDS = 2000  # bytes of a failed program's output that are recorded
 
 
 class CommandMaker:
-    """Runs a program for each clip.
+    """Generator that runs a program for each clip.
 
     Args:
         template: Its command line, split as a shell would but run without one; ``{prompt}``, ``{seed}``, ``{out}`` and
@@ -60,11 +60,11 @@ class CommandMaker:
 
     @property
     def configuration(self) -> Mapping[str, Any]:
-        """The template."""
+        """Return the command template."""
         return {"command": self._parts}
 
     def load(self) -> Mapping[str, Any]:
-        """Look whether the program is there.
+        """Check that the program exists.
 
         Raises:
             SetupError: It is not.
@@ -104,7 +104,7 @@ class CommandMaker:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Leave nothing running: a program may have started others, which its group holds."""
+    """End a program and all processes of its group."""
     if sys.platform == "win32":
         process.kill()
     else:
@@ -156,7 +156,7 @@ _RATE_OPTIONS = ("frame_rate", "fps")  # some are told the rate they are to make
 
 @dataclass
 class PipelineMaker:
-    """Runs a pipeline for each clip.
+    """Generator that runs a diffusers pipeline for each clip.
 
     Attributes:
         pipeline: Folder, or name on the Hugging Face hub of one that is in the local cache.
@@ -191,7 +191,7 @@ class PipelineMaker:
 
     @property
     def configuration(self) -> Mapping[str, Any]:
-        """The weights, and everything that the call is given."""
+        """Return the weights and all arguments of the call."""
         name = Path(self.pipeline).name if Path(self.pipeline).is_dir() else self.pipeline
         weights = {"pipeline": name, "weights": _fingerprint(self._folder), "dtype": self._dtype}
         call = {"fps": self.fps, "frames": self.frames, "size": self.size, "steps": self.steps}
@@ -239,7 +239,7 @@ class PipelineMaker:
         return arguments
 
     def make(self, job: Job, out: Path) -> None:
-        """Run the pipeline and write what it gives.
+        """Run the pipeline and write its frames.
 
         Raises:
             ClipError: It gave no clip.
@@ -252,7 +252,7 @@ class PipelineMaker:
 
 
 def _frames_of(output: Any) -> Any:
-    """The one clip of an output: of a batch of one as arrays, tensors or lists, or of a tuple with it."""
+    """Return the only clip of an output: a batch of one as array, tensor or list, or a tuple with it."""
     frames = getattr(output, "frames", None)
     if frames is None and isinstance(output, tuple | list) and output:
         frames = output[0]
@@ -281,7 +281,7 @@ def _where(device: str | None, dtype: str | None) -> tuple[Any, str, str]:
 
 
 def _folder_of(pipeline: str) -> Path:
-    """The folder named, or the snapshot in the local cache; nothing is fetched."""
+    """Return the folder, or the snapshot in the local cache; nothing is downloaded."""
     folder = Path(pipeline)
     if not folder.is_dir():
         try:
@@ -301,7 +301,7 @@ def _folder_of(pipeline: str) -> Path:
 
 
 def _refuse_code(folder: Path) -> None:
-    """Python files in a pipeline's folder can be loaded as parts of it, by several routes; none is wanted."""
+    """Refuse a pipeline folder with Python files, which diffusers would load."""
     code = sorted([*folder.glob("*.py"), *folder.glob("*/*.py")])
     if code:
         raise SetupError(
@@ -317,7 +317,7 @@ def _refuse_code(folder: Path) -> None:
 
 
 def _fingerprint(folder: Path) -> str:
-    """Sixteen letters for a pipeline's files: settings whole, weights by name, size, head and tail."""
+    """Return 16 hexadecimal digits for a pipeline's files: settings in full, weights by name, size, head and tail."""
     whole = hashlib.sha256()
     for file in sorted(file for file in folder.rglob("*") if file.suffix in (".json", ".safetensors")):
         size = file.stat().st_size

@@ -1,4 +1,4 @@
-"""Captions and prompts as people leave them, made into sentences that a parser can read, or dropped with a reason."""
+"""Cleaning of captions and prompts into sentences for a parser, or dropping them with a reason."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ DROPPED = {
 """Reasons for dropping a caption."""
 
 LONGEST_WORDS = 300
-"""A dense caption has up to about 200 words; beyond this it is a document or spam."""
+"""Most words of a caption: dense captions have up to about 200; longer texts are documents or spam."""
 LEAST_LETTERS = 0.5
-"""Share of letters in what is not white space."""
+"""Least share of letters among characters other than white space."""
 LEAST_LATIN = 0.7
-"""Share of Latin letters in the letters: names and single words of other scripts may stand in an English caption."""
+"""Least share of Latin letters: an English caption may have names and single words in other scripts."""
 LEAST_DISTINCT, REPETITIVE_FROM = 0.35, 12
-"""Distinct words / words of a caption with at least so many; English prose of 300 words still has more."""
+"""Least share of distinct words in captions of at least so many words; English prose of 300 words has more."""
 
 _FLAGS = words_of(
     "ar aspect seed motion fps gs guidance neg negative camera no v version q quality s stylize style niji chaos c "
@@ -45,7 +45,7 @@ _FLAG = re.compile(
     re.IGNORECASE,
 )
 _OPEN = re.compile(r"(?<!\S)(?:--?|[—–])(?:no|neg|negative)\b.*?(?=(?<!\S)(?:--?|[—–])[a-z]|$)", re.IGNORECASE)
-"""Flags whose value is text up to the next flag."""
+"""Flags whose value extends to the next flag."""
 _TAGS_AT_END = re.compile(r"(?:\s*#\w+)+\s*$")
 _STEPS = (
     ("links", re.compile(r"<?\b(?:https?://|www\.)\S*", re.IGNORECASE)),
@@ -60,7 +60,7 @@ _STEPS = (
     ("hash tags", _TAGS_AT_END),
     ("weights", re.compile(r"(?:::\s*-?\d+(?:\.\d+)?|:\d+\.\d+)(?=[\s)\],]|$)|::")),
 )
-"""What is taken out of a caption, in this order, and what it is called."""
+"""Patterns removed from a caption, in this order, each with its name."""
 _BRACKETS = re.compile(r"[()\[\]{}<>|*_~`\\]+")
 _QUALITY = re.compile(
     r"(?:\d+\s*k|\d+\s*fps|(?:u|f|q)?hd|uhd|hdr|\d{3,4}p|(?:ultra|hyper|super|photo|highly|very|extremely)?[\s-]*"
@@ -106,7 +106,7 @@ class Cleaned:
 
 
 def clean_caption(raw: str) -> Cleaned:
-    """Take out of a caption what is no description, and judge whether the rest is English prose.
+    """Remove everything but the description from a caption, and check that the rest is English prose.
 
     >>> clean_caption("a dog running on the beach, 4k, cinematic --ar 16:9 -motion 2 #dog").text
     'a dog running on the beach'
@@ -161,7 +161,7 @@ def _objection(text: str) -> str:
 
 
 class Seen:
-    """Notices captions that come again, in memory that does not grow.
+    """Detects repeated captions in bounded memory.
 
     A table of hashes, each in the one slot that its value gives: a caption that came again is always told from a new
     one (but for two hashes of 64 bits being equal); one whose slot another caption has taken since is taken for new.
@@ -186,7 +186,7 @@ class Seen:
 
 
 class Cleaner:
-    """Cleans captions one after another and counts what became of them.
+    """Cleans captions and counts the outcomes.
 
     Args:
         keep_repeats: Whether a caption that was seen before is kept.
@@ -204,7 +204,7 @@ class Cleaner:
         self._seen = None if keep_repeats else Seen()
 
     def __call__(self, raw: str) -> str:
-        """The caption cleaned; empty where it was dropped."""
+        """Return the cleaned caption; empty if it is dropped."""
         self.read += 1
         cleaned = clean_caption(raw)
         reason = cleaned.dropped

@@ -1,4 +1,4 @@
-"""A corpus of captions to metadata: what moves, what it does and where, counted, with what is known of each.
+"""Extraction of metadata from a corpus of captions: subjects, actions and places, with counts.
 
     files ──► corpora ──► captions (cleaned or dropped) ──► parsing ──► tallies ──► lexicon ──► metadata
 
@@ -34,7 +34,7 @@ from vmmetrics.utils.tables import sha256_of
 from vmmetrics.utils.text import embedding
 
 RECORD = "extract.json"
-"""What was done, in the folder of the metadata."""
+"""File in the metadata folder with the settings and counts of the extraction."""
 FORMAT = 1
 """Version of the record's layout."""
 _TABLES = ("classes", "subjects", "places", "actions")
@@ -42,7 +42,7 @@ _UNFINISHED = {
     "format": FORMAT,
     "unfinished": "stopped while writing; run the same command again to write everything anew",
 }
-"""The record until all is written."""
+"""Record written before the extraction is complete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class Extraction:
 
 
 Listener = Callable[[int, float], None]
-"""Told of the captions read so far and the share of the corpus that is."""
+"""Receives the number of captions read and the share of the corpus."""
 
 
 def extract(
@@ -180,7 +180,7 @@ def extract(
 
 
 def _prepare(out: Path) -> None:
-    """Make the folder before the work, and try it; metadata somebody wrote by hand is not overwritten."""
+    """Create the folder and test writing to it, before the work; metadata written by hand is not overwritten."""
     if out.exists() and not out.is_dir():
         raise SetupError(f"{out} is not a folder")
     try:
@@ -198,7 +198,7 @@ def _prepare(out: Path) -> None:
 def _cleaned(
     corpus: Sequence[Path], settings: ExtractSettings, cleaner: Cleaner, listener: Listener | None
 ) -> Iterator[str]:
-    """The captions that are to be parsed, with word of the progress."""
+    """Yield the captions to parse, and report progress."""
     raw: Iterable[tuple[str, float]] = islice(read_corpus(corpus, settings.column), settings.limit)
     if settings.sample is not None:
         drawn = sample(raw, settings.sample, settings.seed)
@@ -242,7 +242,7 @@ def _origin(things: Sequence[SubjectEntry | Place | Action], tally: BoundedTally
 # Parsing in several processes, in order and with a bound on what waits.
 
 _WAITING = 2
-"""Batches under way for each process: one that it parses, one that it goes on with."""
+"""Batches in flight per process: one being parsed, one queued."""
 
 _parser: CaptionParser
 

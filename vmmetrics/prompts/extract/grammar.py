@@ -12,16 +12,16 @@ from vmmetrics.prompts.extract import words
 # What a parsed noun phrase names: its noun, what goes before it, and the members of a collective.
 
 Token = Any
-"""spaCy's token; its class is not named here, so that the module can be read and checked without spaCy."""
+"""spaCy's token; typed as Any so that the module imports without spaCy."""
 
 _NOUNS = ("NOUN", "PROPN")
 _LONGEST_NAME = 3
-"""Words of a name; longer runs of nouns are titles or parsing errors."""
+"""Most words of a name; longer runs of nouns are titles or parsing errors."""
 
 
 @dataclass(frozen=True, slots=True)
 class NounPhrase:
-    """A noun phrase, reduced to what it names.
+    """A noun phrase, reduced to its name.
 
     Attributes:
         noun: Head noun in the singular, with the nouns that make one name with it ("fire truck").
@@ -37,7 +37,7 @@ class NounPhrase:
 
 
 class NounReader:
-    """Reads noun phrases.
+    """Reader of noun phrases.
 
     Args:
         names: Names of several words that are known ("polar bear"): an adjective in one of them is no modifier.
@@ -72,7 +72,7 @@ class NounReader:
 
 
 def lemma_of(token: Token) -> str:
-    """Singular of a noun, base form of a verb, in lower case.
+    """Return the singular of a noun or the base form of a verb, in lower case.
 
     The models leave capitalised and rare plurals as they are, and take some singulars for plurals; both are mended.
     """
@@ -86,7 +86,7 @@ def lemma_of(token: Token) -> str:
 
 
 def singular(plural: str) -> str:
-    """Regular singular of a noun that ends in s.
+    """Return the regular singular of a noun in -s.
 
     >>> singular("ponies"), singular("foxes"), singular("drones"), singular("glass")
     ('pony', 'fox', 'drone', 'glass')
@@ -99,19 +99,19 @@ def singular(plural: str) -> str:
 
 
 def members_of(head: Token) -> str:
-    """Singular of what a collective is made of ("bird" of "a flock of birds"); empty for other nouns."""
+    """Return the singular of a collective's members ("bird" of "a flock of birds"); empty for other nouns."""
     inner = of_what(head) if lemma_of(head) in words.COLLECTIVES else None
     return lemma_of(inner) if inner is not None and inner.pos_ in _NOUNS else ""
 
 
 def of_what(head: Token, deps: Collection[str] = ("pobj", "pcomp")) -> Token | None:
-    """Head of what follows "of" after a noun, where it hangs on it in one of these ways."""
+    """Return the head noun after "of" that depends on a noun, or None."""
     ofs = (child for child in head.children if child.dep_ == "prep" and child.lower_ == "of")
     return next((inner for child in islice(ofs, 1) for inner in child.children if inner.dep_ in deps), None)
 
 
 def without_quantity(head: Token) -> Token:
-    """The noun itself: past "a couple of", "dozens of", "two of", "a video of", "a view of"."""
+    """Return the noun behind a quantity or view: "a couple of", "dozens of", "a video of"."""
     passed = words.QUANTITIES | words.FRAMES
     for _ in range(4):
         inner = of_what(head)
@@ -124,7 +124,7 @@ def without_quantity(head: Token) -> Token:
 
 
 def whole_of(head: Token) -> Token:
-    """The collective or quantity that a noun belongs to ("flock" of "birds"), or the noun itself."""
+    """Return the collective or quantity that a noun belongs to ("flock" of "birds"), or the noun itself."""
     while head.dep_ == "pobj" and head.head.lower_ == "of":
         outer = head.head.head
         if lemma_of(outer) not in words.COLLECTIVES | words.QUANTITIES or outer.pos_ not in _NOUNS:
@@ -134,7 +134,7 @@ def whole_of(head: Token) -> Token:
 
 
 def _before(head: Token) -> list[Token]:
-    """Words of the phrase that stand before the head and describe it, without its article and numbers."""
+    """Return the words before the head that describe it, without article and numbers."""
     left = [child for child in head.lefts if child.dep_ in ("compound", "amod", "nmod", "npadvmod", "poss")]
     tokens: list[Token] = []
     for child in left:
@@ -154,7 +154,7 @@ def _describes(word: Token) -> bool:
 
 
 def _hyphenated(word: Token) -> str:
-    """A modifier with the words that hang together with it by hyphens ("snow-covered")."""
+    """Return a modifier with the words hyphenated to it ("snow-covered")."""
     parts = [word.lower_]
     index = word.i
     while index >= 2 and word.doc[index - 1].text == "-" and not word.doc[index - 1].whitespace_:
@@ -165,12 +165,12 @@ def _hyphenated(word: Token) -> str:
 
 _SUBJECTS = ("nsubj", "nsubjpass", "csubj")
 _FOLLOWING = ("xcomp", "advcl", "conj", "dep", "ccomp", "acl")
-"""How a verb without subject can hang on the one whose subject it shares."""
+"""Dependencies of a verb without subject on the verb whose subject it shares."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedClause:
-    """A verb, who does it and to what.
+    """A verb with its agents and patients.
 
     Attributes:
         verb: The verb.
@@ -184,7 +184,7 @@ class ParsedClause:
 
 
 def clauses(document: Token, verbs: Collection[str] = ()) -> Iterator[ParsedClause]:
-    """Clauses of a parsed caption that tell of something done, in the order of their verbs.
+    """Return the action clauses of a parsed caption, in the order of their verbs.
 
     Args:
         document: The parsed caption.
@@ -204,7 +204,7 @@ def clauses(document: Token, verbs: Collection[str] = ()) -> Iterator[ParsedClau
 
 
 def misread(token: Token, verbs: Collection[str]) -> Token | None:
-    """The doer, where what was read as a plural noun is a verb: "smoke curls out of the chimney"; else None.
+    """Return the subject of a verb tagged as a plural noun ("smoke curls out of the chimney"); else None.
 
     Small models read a noun and a rare verb as a compound. It is a verb if that is how it is known, nothing in its
     sentence is a finite verb, and the noun before it has no plural.
@@ -217,7 +217,7 @@ def misread(token: Token, verbs: Collection[str]) -> Token | None:
 
 
 def subjects(document: Token, verbs: Collection[str] = ()) -> list[Token]:
-    """Heads of the grammatical subjects of a parsed caption, each once, in order.
+    """Return the heads of the grammatical subjects of a parsed caption, each once, in order.
 
     Of a caption without verb, or one that only shows or asks for something, it is the noun phrases themselves.
     """
@@ -295,7 +295,7 @@ def _agents(verb: Token) -> Iterator[Token]:
 
 
 def _subjects(verb: Token) -> list[Token]:
-    """Heads of the subjects of a verb: its own, the noun it describes, or those of the verb it hangs on."""
+    """Return the heads of a verb's subjects: its own, the noun it modifies, or those of its governing verb."""
     own = [child for child in verb.children if child.dep_ in ("nsubj", "nsubjpass") and child.i != verb.i]
     if verb.dep_ == "relcl" and all(child.pos_ == "PRON" and child.tag_ in ("WDT", "WP") for child in own):
         return _resolved([verb.head])
@@ -323,7 +323,7 @@ def _subjects(verb: Token) -> list[Token]:
 
 
 def _joined_before(head: Token) -> list[Token]:
-    """A noun with those joined to it before: in "a boy and a girl dancing" both dance."""
+    """Return a noun and those conjoined before it: in "a boy and a girl dancing" both dance."""
     joined = [head]
     while head.dep_ == "conj" and head.head.pos_ in _NOUNS and head.i - head.head.i <= _NEAR:
         joined.insert(0, head := head.head)
@@ -331,7 +331,7 @@ def _joined_before(head: Token) -> list[Token]:
 
 
 _NEAR = 5
-"""Words between two joined nouns that can share a participle; further apart the first has words of its own."""
+"""Most words between two conjoined nouns that share a participle."""
 
 
 def _with_conjuncts(heads: list[Token]) -> list[Token]:
@@ -339,12 +339,12 @@ def _with_conjuncts(heads: list[Token]) -> list[Token]:
 
 
 def following_conjuncts(head: Token) -> Iterator[Token]:
-    """Nouns that are joined to a noun after it."""
+    """Return the nouns conjoined after a noun."""
     return (other for other in head.conjuncts if other.i > head.i and other.pos_ in _NOUNS)
 
 
 def _resolved(heads: list[Token]) -> list[Token]:
-    """Nouns for heads: past quantities, up to collectives, and pronouns by what they most likely stand for."""
+    """Resolve heads to nouns: quantities to their noun, members to collectives, pronouns to antecedents."""
     nouns: dict[int, Token] = {}
     for head in heads:
         noun = _antecedent(head) if head.pos_ == "PRON" and head.lower_ in words.PRONOUNS else head
@@ -359,7 +359,7 @@ def _resolved(heads: list[Token]) -> list[Token]:
 
 
 def _antecedent(pronoun: Token) -> Token | None:
-    """The subject that a pronoun takes up: the last one before it."""
+    """Return the antecedent of a pronoun: the last subject before it."""
     roles = ("nsubj", "nsubjpass", "ROOT", "attr")
     before = reversed(pronoun.doc[: pronoun.i])
     return next((token for token in before if token.pos_ in _NOUNS and token.dep_ in roles), None)

@@ -22,10 +22,10 @@ GENERAL: Mapping[str, str] = {
     "kid": "child", "child": "child", "baby": "child", "toddler": "child", "teenager": "child", "bird": "songbird",
     "puppy": "dog", "kitten": "cat", "vehicle": "car",
 }  # fmt: skip
-"""Classes of words so general that metadata written for prompts, which names things precisely, seldom has them."""
+"""Classes of general words that metadata written for prompts seldom has."""
 
 BODIES: Mapping[str, tuple[str, str]] = dict.fromkeys(("group", "pair", "line"), ("crowd", "herd"))
-"""Collectives whose class their members decide: the first of people, the second of animals."""
+"""Classes of collectives by their members: of people first, of animals second."""
 
 NEIGHBOURS = 5
 LEAST_COSINE = 0.5
@@ -68,7 +68,7 @@ class Vote:
 
 
 class Lexicon:
-    """Looks up nouns, verbs and places in metadata.
+    """Lookup of nouns, verbs and places in metadata.
 
     Args:
         metadata: What is known.
@@ -99,7 +99,7 @@ class Lexicon:
             self._votes[subject.subject_class].update(subject.patterns)
 
     def attributes_of(self, subject: SubjectEntry) -> frozenset[str]:
-        """All physical attributes of something."""
+        """Return all physical attributes of a subject."""
         return plausibility.attributes_of(subject, self.classes.get(subject.subject_class))
 
     def look_up(self, noun: str, members: Sequence[str] = ()) -> SubjectEntry:
@@ -152,7 +152,7 @@ class Lexicon:
         return vote
 
     def pattern(self, doer: SubjectEntry, thing: SubjectEntry | None = None) -> tuple[str, str]:
-        """Motion pattern of an action, and what told it; empty where nothing does.
+        """Return the motion pattern of an action and its source; empty if unknown.
 
         The class tells it where nearly all that is known of the class shows one pattern, else physical attributes:
         those of the thing for what people do to it, else those of the doer.
@@ -177,7 +177,7 @@ class Lexicon:
         return next(((_SHOWN[a], "attributes") for a in _SHOWN if a in own), ("", ""))
 
     def place(self, name: str) -> tuple[Place, str]:
-        """Setting and affordances of a place, and who told: its own, else those that all places of its head share."""
+        """Return a place with setting and affordances, and their source: its own entry, or all with the same head."""
         if name in self._places:
             return self._places[name], "lexicon"
         head = name.split(" ")[-1]
@@ -196,7 +196,7 @@ class Lexicon:
         return prepositions.most_common(1)[0][0] if prepositions else "in"
 
     def _with_patterns(self, subject: SubjectEntry) -> SubjectEntry:
-        """With the pattern that class or attributes tell, before those it was used in."""
+        """Return the subject with the pattern of its class or attributes first, then those it was used in."""
         own = self.pattern(subject)[0]
         return replace(subject, patterns=tuple(dict.fromkeys(name for name in (own, *subject.patterns) if name)))
 
@@ -214,7 +214,7 @@ def _judge(noun: str, vote: Vote) -> SubjectEntry:
 
 
 def _subjects_of(metadata: Metadata) -> dict[str, SubjectEntry]:
-    """Known nouns: the subjects, then general words, then the names of the classes themselves."""
+    """Return the lexicon's nouns: subjects, then general words, then class names."""
     names = {item.name for item in metadata.classes}
     subjects = {item.noun: replace(item, source="lexicon") for item in metadata.subjects}
     for noun, name in GENERAL.items():

