@@ -24,22 +24,22 @@ BODY_NEEDS: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(("climb", "clamber"), ("climbs", "hands")),
     **dict.fromkeys(("juggle", "knit", "sew", "type", "strum", "whittle", "sculpt", "embroider", "chop"), ("hands",)),
 }
-"""What a living body needs for a verb, any one of the attributes. Verbs with other common senses are left out."""
+"""Attributes of which a living body needs one for a verb; verbs with other common senses are left out."""
 
 LIFE_NEEDED: Final = frozenset({"eat", "drink", "chew", "graze", "yawn", "sip", "nibble", "lick", "sneeze", "gallop"})
-"""What only the living do, and machines or puppets that have joints."""
+"""Verbs of living things, and of machines or puppets with joints."""
 
 _OUT_OF_DOORS: Final = frozenset(
     {"rain", "snow", "hail", "storm", "lightning", "cloud", "celestial body", "glacier or iceberg", "rocket"}
 )
 _WEATHER_INDOORS: Final = frozenset({"open sky", "rain", "snow", "ice", "wind", "laboratory", "stage", "dark"})
-"""Where the weather comes in after all: open roofs, cold halls, wind tunnels, a discharge in a laboratory."""
+"""Affordances of indoor places with weather: open roofs, cold halls, wind tunnels, laboratory discharges."""
 
 _HEAVY: Final = frozenset(
     {"car", "truck or bus", "train or tram", "construction machine", "farm machine", "aircraft", "fleet", "convoy"}
 )
 _HALLS: Final = frozenset({"road", "rails", "street", "track", "ground", "factory", "workshop", "farm", "stage"})
-"""Rooms that a vehicle gets into; a bare floor will do (a warehouse) where nobody lives or cooks."""
+"""Affordances of rooms that a vehicle can enter; a bare floor (a warehouse) counts except in homes and kitchens."""
 
 _LARGE_ANIMALS: Final = frozenset(
     {"horse", "grazing animal", "large mammal", "herd", "pack", "big cat", "bear", "wild canine"}
@@ -53,16 +53,16 @@ _BOUND_TO: Final[Mapping[str, frozenset[str]]] = {
     "boat or ship": frozenset({"water", "shore", "ice", "workshop", "factory"}),
     "ocean wave": frozenset({"water", "shore"}),
 }
-"""What a place must have of for a class to be there at all."""
+"""Affordances of which a class needs one to occur at a place."""
 
 _SURFACES: Final = frozenset(
     {"ground", "road", "rails", "grass", "snow", "ice", "floor", "table", "shore", "air", "open sky", "stairs",
      "street", "stage", "track", "kitchen", "workshop", "factory", "farm", "home", "trees", "wind", "rain"}
 )  # fmt: skip
-"""What no place has that lies wholly under water."""
+"""Affordances that no place fully under water has."""
 
 _AT_HOME_UNDER_WATER: Final = frozenset({"crustacean", "snail or slug", "larva"})
-"""Classes that walk and have no attribute for breathing water."""
+"""Classes that walk under water without an attribute for it."""
 
 _NEVER_UNDER_WATER: Final = frozenset(
     {"flame", "rain", "snow", "hail", "cloud", "fog or mist", "wind", "storm", "lightning", "kite or parachute",
@@ -71,7 +71,7 @@ _NEVER_UNDER_WATER: Final = frozenset(
 
 
 def attributes_of(subject: SubjectEntry, subject_class: SubjectClass | None) -> frozenset[str]:
-    """Everything that holds for a subject: its class's attributes and its own, without what it lacks."""
+    """Return the attributes of a subject: its class's and its own, without those it lacks."""
     inherited = subject_class.attributes if subject_class is not None else ()
     return frozenset((*inherited, *subject.attributes)).difference(subject.lacks)
 
@@ -157,14 +157,14 @@ CHECKS: Final[Mapping[str, str]] = {
     "needs": "the place does not offer what the action needs",
     "habitat": "the subject does not occur at the place",
 }
-"""What is held against the metadata, and what is wrong where it fails."""
+"""Checks against the metadata, each with its fault."""
 
 UNKNOWN: Final = ("noun", "class", "action", "place")
-"""What the metadata may not have at all."""
+"""Values that the metadata may lack."""
 
 _UNLIKE: Final = "goose/geese mouse/mice foot/feet tooth/teeth ox/oxen person/people"
 _PLURALS: Final = dict(pair.split("/") for pair in _UNLIKE.split())
-"""Plurals that do not begin like the noun, for nouns that the metadata have not; "man" is treated as an ending."""
+"""Plurals that do not begin like the noun, for nouns missing from the metadata; "man" counts as an ending."""
 _SHORTEST_STEM = 3  # letters that must agree where an irregular plural is not given
 
 T = TypeVar("T")
@@ -172,7 +172,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """Something that speaks against an entry.
+    """A fault of an entry by the metadata.
 
     Attributes:
         index: Of the entry.
@@ -205,12 +205,12 @@ class Plausibility:
     strict: int
 
     def flagged(self, check: str) -> int:
-        """Entries that fail a check."""
+        """Return the number of entries that fail a check."""
         return sum(flag.check == check for flag in self.flags)
 
 
 def judge(entries: Sequence[PromptEntry], metadata: Metadata, lemmas: Sequence[str] | None = None) -> Plausibility:
-    """Hold a list against metadata.
+    """Check a list against metadata.
 
     Args:
         entries: The list.
@@ -242,7 +242,7 @@ def judge(entries: Sequence[PromptEntry], metadata: Metadata, lemmas: Sequence[s
 
 
 def plain_place(name: str) -> str:
-    """A place's name without the marks of Places365.
+    """Return a place's name without the marks of Places365.
 
     >>> plain_place("ice_skating_rink/outdoor")
     'ice skating rink'
@@ -251,7 +251,7 @@ def plain_place(name: str) -> str:
 
 
 class _Books:
-    """Metadata by name; a name may stand for several things, and an entry is well if any of them makes it so."""
+    """Metadata by name; a name may have several entries, and a check passes if it does for any of them."""
 
     def __init__(self, metadata: Metadata) -> None:
         self.classes = {item.name: item for item in metadata.classes}
@@ -260,7 +260,7 @@ class _Books:
         self.actions = _by(metadata.actions, lambda item: item.lemma)
 
     def checks(self, entry: PromptEntry, lemma: str) -> Iterable[tuple[str, str | None]]:
-        """Each check that can be made, with the reason why it fails or None."""
+        """Yield each applicable check with its fault or None."""
         matches = self.subjects.get(entry.subject_noun.lower(), [])
         places = self.places.get(plain_place(entry.place), [])
         if entry.subject_noun:
@@ -306,7 +306,7 @@ def _by(items: Iterable[T], name: Callable[[T], str]) -> dict[str, list[T]]:
 
 
 def _first(reasons: Iterable[str | None]) -> str | None:
-    """None if any is None, else the first."""
+    """Return None if any reason is None, else the first."""
     listed = list(reasons)
     return None if None in listed else listed[0]
 

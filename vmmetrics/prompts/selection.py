@@ -1,4 +1,4 @@
-"""A subset that covers much and keeps the whole's proportions: greedy maximisation of a submodular objective.
+"""Selection of a subset with wide coverage and the list's proportions: greedy submodular maximisation.
 
     F(S) = Σ_g w_g · Σ_v min(|S_{g,v}|, quota_{g,v}) / full_g   +   w_r · Σ_i max_{j ∈ S} max(0, cos(i, j)) / N
 
@@ -29,7 +29,7 @@ from vmmetrics.errors import SetupError
 from vmmetrics.prompts.entry import PATTERNS, PromptEntry
 
 TAGS = ("skeleton", "camera", "amplitude", "speed", "subjects", "interaction")
-"""Tags whose proportions a subset keeps."""
+"""Tags whose proportions a subset preserves."""
 
 COVERED: Mapping[str, Callable[[PromptEntry], Hashable]] = {
     "action": lambda entry: entry.action_lemma or entry.action,
@@ -41,14 +41,14 @@ COVERED: Mapping[str, Callable[[PromptEntry], Hashable]] = {
     "pattern × subject": lambda entry: _within(entry, entry.subject_noun),
     "pattern × place": lambda entry: _within(entry, entry.place),
 }
-"""What is covered; an empty value is one not known and counts for nothing."""
+"""Facets to cover; empty values are unknown and do not count."""
 
 _TAG_WEIGHT = 2.0
-"""Of a tag against 1 for what is covered (1,488 prompts, three choices of 60): with 1, one leaves a tag's proportions
-short, with 4 each leaves something uncovered; with 2 two of three have all of both."""
+"""Weight of a tag; covered facets weigh 1. Over three selections of 60 from 1,488 prompts: at 1 one misses a tag's
+proportions, at 4 each leaves values uncovered, at 2 two of three have both in full."""
 
 MOST_EXCHANGES = 1_000_000
-"""Looks in one round of :func:`exchange`: a few seconds."""
+"""Most evaluations in one round of :func:`exchange`, a few seconds."""
 _ROUNDING = 1e-9  # of F: below it, two sums of the same terms in another order
 
 
@@ -67,20 +67,20 @@ class Facet:
     full: int
 
     def counts(self, chosen: NDArray[np.int64] | slice) -> NDArray[np.int64]:
-        """(V,) prompts of each value in a choice, (k,) places in the list."""
+        """Return (V,) the prompts of each value in a selection, given as (k,) indices."""
         labels = self.labels[chosen]
         return np.bincount(labels[labels >= 0], minlength=self.quotas.size)
 
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """F, for a list and a size: facets, and (R, N) cosines (negative ones as 0) of the facility location; w_r is 1."""
+    """Objective F for a list and a size: facets, and facility location over (R, N) cosines, negatives as 0."""
 
     facets: tuple[Facet, ...]
     cosines: NDArray[np.float32] | None = field(default=None, repr=False)
 
     def parts(self, chosen: Sequence[int] | NDArray[np.int64]) -> dict[str, float]:
-        """Each term of F(S) before its weight, within [0, 1]."""
+        """Return each unweighted term of F(S), within [0, 1]."""
         indices = np.asarray(chosen, np.int64)
         terms = ((facet, np.minimum(facet.counts(indices), facet.quotas).sum()) for facet in self.facets)
         fractions = {facet.name: int(term) / facet.full for facet, term in terms}
@@ -90,7 +90,7 @@ class Objective:
         return fractions
 
     def value(self, parts: Mapping[str, float]) -> float:
-        """F(S) from its :meth:`parts`."""
+        """Return F(S) from its :meth:`parts`."""
         weights = {facet.name: facet.weight for facet in self.facets} | {"likeness": 1.0}
         return sum(weights[name] * part for name, part in parts.items())
 
@@ -98,7 +98,7 @@ class Objective:
 def objective_for(
     entries: Sequence[PromptEntry], size: int, vectors: NDArray[np.float32] | None = None, near: Sequence[int] = ()
 ) -> Objective:
-    """The objective for a list: facets that no prompt of it has are left out.
+    """Build the objective for a list; facets without values are left out.
 
     Args:
         entries: The list.
@@ -124,7 +124,7 @@ def _facet(name: str, values: Sequence[Hashable], size: int) -> Facet:
 
 
 def apportion(counts: Sequence[int], size: int) -> list[int]:
-    """Whole numbers in proportion to ``counts`` that add up to ``size``: largest remainders, of equals the first.
+    """Return integers proportional to ``counts`` that sum to ``size``, by largest remainders, ties to the first.
 
     >>> apportion([50, 30, 20], 7)
     [4, 2, 1]
@@ -141,7 +141,7 @@ def apportion(counts: Sequence[int], size: int) -> list[int]:
 def greedy(
     objective: Objective, groups: NDArray[np.int64], room: Sequence[int], generator: np.random.Generator
 ) -> list[int]:
-    """Choose prompt after prompt, each time the one that adds most; return places in the list in that order.
+    """Select prompts one by one by largest gain; return their indices in that order.
 
     Args:
         objective: F.
@@ -171,7 +171,7 @@ def greedy(
 
 
 def exchange(objective: Objective, groups: NDArray[np.int64], chosen: Sequence[int]) -> list[int]:
-    """Swap chosen prompts for others of their group as long as that adds anything.
+    """Swap selected prompts for others of their group while that increases the objective.
 
     Greedy choice cannot take back what it chose when little was covered yet; what it reached can only be bettered here.
     Left as it is where a round would take more than :data:`MOST_EXCHANGES` looks. Arguments as for :func:`greedy`.
@@ -198,7 +198,7 @@ def exchange(objective: Objective, groups: NDArray[np.int64], chosen: Sequence[i
 
 
 class _Gains:
-    """F(S + j) − F(S), kept up while S changes."""
+    """Marginal gains F(S + j) − F(S), updated as S changes."""
 
     def __init__(self, objective: Objective) -> None:
         self._facets = [(f.weight / f.full, f.labels.tolist(), f.quotas.tolist()) for f in objective.facets]
@@ -216,7 +216,7 @@ class _Gains:
         return gain
 
     def remove(self, index: int, others: Sequence[int]) -> None:
-        """Take a prompt out of S, which leaves ``others``."""
+        """Remove a prompt from S, which leaves ``others``."""
         self._count(index, 1)
         if self._cosines is not None:
             self._nearest = self._cosines[:, np.asarray(others, np.int64)].max(axis=1, initial=0)
@@ -234,16 +234,16 @@ class _Gains:
 
 RANDOM_SUBSETS = 1000
 _LARGEST_DRAW = 20_000_000
-"""Prompts drawn for the random subsets altogether, a few seconds' worth; larger subsets are held against fewer."""
+"""Most prompts drawn for all random subsets, a few seconds; larger subsets are compared with fewer."""
 LONGEST_LIST = 20_000
-"""Prompts that the facility location takes."""
+"""Longest list that facility location supports, prompts."""
 REPRESENTED = 2_000
-"""Prompts that the chosen must come near; of longer lists a seeded sample: 2,000 × 20,000 cosines take 160 MB."""
+"""Prompts to represent; longer lists are sampled by seed: 2,000 × 20,000 cosines take 160 MB."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgainstRandom:
-    """A figure of the chosen subset beside that of random ones.
+    """A figure of the selected subset and of random ones.
 
     Attributes:
         chosen: Of the subset.
@@ -262,7 +262,7 @@ class AgainstRandom:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A subset and what it is worth.
+    """A selected subset and its figures.
 
     Attributes:
         places: Of the chosen in the list, ascending.
@@ -293,7 +293,7 @@ def select(
     vectors: NDArray[np.float32] | None = None,
     random_subsets: int = RANDOM_SUBSETS,
 ) -> Selection:
-    """Choose a subset by greedy cover.
+    """Select a subset by greedy coverage.
 
     Args:
         entries: The list.
@@ -329,7 +329,7 @@ def select(
 
 
 def total_variation(part: NDArray[np.int64], whole: NDArray[np.int64]) -> float:
-    """Half the summed absolute differences of two (V,) sets of counts, each taken as shares of its sum.
+    """Return the total variation of two (V,) count vectors, each normalised to sum 1.
 
     >>> total_variation(np.array([1, 1]), np.array([3, 1]))
     0.25
@@ -338,7 +338,7 @@ def total_variation(part: NDArray[np.int64], whole: NDArray[np.int64]) -> float:
 
 
 def tag_distances(objective: Objective, indices: Sequence[int] | NDArray[np.int64]) -> dict[str, float]:
-    """Tag to the total variation between a choice and the list; without those that either does not know."""
+    """Return the total variation between a selection and the list by tag, where both have values."""
     distances: dict[str, float] = {}
     for facet in objective.facets:
         part = facet.counts(np.asarray(indices, np.int64))
@@ -362,7 +362,7 @@ def _groups(entries: Sequence[PromptEntry], size: int) -> tuple[NDArray[np.int64
 
 
 def _measured(entries: Sequence[PromptEntry], objective: Objective, draws: Sequence[NDArray[np.int64]]) -> Selection:
-    """``draws``: the choice and after it random ones."""
+    """Compare the selection, the first of ``draws``, with the others, which are random."""
     parts = [objective.parts(draw) for draw in draws]
     values = [objective.value(part) for part in parts]
     distances = [tag_distances(objective, draw) for draw in draws]

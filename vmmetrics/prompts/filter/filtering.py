@@ -33,27 +33,26 @@ from vmmetrics.utils.text.similarity import Measure, TextMatch, containment, cos
 # same scene in other words.
 
 COSINE: Final = NEAR_DUPLICATE
-"""Cosine of two embeddings from which two prompts count as the same."""
+"""Least cosine of two embeddings at which prompts are near-duplicates."""
 GRAM: Final = 5
-"""Words of an n-gram: as long as no idiom of prompts is ("in the middle of the" is the longest common one)."""
+"""Words of an n-gram: longer than any idiom of prompts ("in the middle of the" is the longest common one)."""
 OVERLAP: Final = 0.4
-"""Share of the shorter prompt's 5-grams from which two prompts count as the same. Among prompts written one by one no
-two share more than 0.19 (measured on 1,489 of ours); the nearest two of VMBench's, one sentence with another subject,
-share 0.40."""
+"""Least share of the shorter prompt's 5-grams at which two prompts are near-duplicates. Prompts written one by one
+share at most 0.19 (measured on 1,489 of ours); VMBench's two nearest, one sentence with another subject, share 0.40."""
 
 EMBEDDING: Final = "embedding"
 N_GRAMS: Final = "n-grams"
 
 
 EASE: Final = 30.0
-"""Least reading ease: below it Flesch calls a text very difficult. Drops 4 % of VMBench's prompts, whose median is 57,
-and none of ours, whose median is 77 and least 42 (measured on 1,489)."""
+"""Least reading ease; lower is "very difficult" (Flesch). Drops 4 % of VMBench's prompts (median 57) and none of ours
+(median 77, minimum 42; measured on 1,489)."""
 OPENING: Final = 3
 """Words of an opening."""
 
 READING, SAFETY, OPENINGS, VERDICT = "reading ease", "safety", "opening", "verdict"
 NAMES: Final = (*CHECKS, READING, SAFETY, EMBEDDING, N_GRAMS, OPENINGS, VERDICT)
-"""Everything a prompt can be dropped for."""
+"""Names of all checks."""
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 Outcome = Literal["kept", "dropped", "undecided"]
@@ -134,7 +133,7 @@ class FilterDecision:
 def likeness_measures(
     texts: Sequence[str], vectors: NDArray[np.float32] | None, settings: FilterSettings
 ) -> dict[str, Measure]:
-    """Measures of how alike texts are, for :func:`~vmmetrics.utils.text.similarity.take_distinct`.
+    """Return the similarity measures for :func:`~vmmetrics.utils.text.similarity.take_distinct`.
 
     Args:
         texts: N texts.
@@ -156,7 +155,7 @@ def filter_entries(
     embed: Embed | None = None,
     judge: VerdictJudge | None = None,
 ) -> list[FilterDecision]:
-    """Decide on every prompt of a list.
+    """Filter a prompt list; return a decision for every prompt.
 
     Args:
         entries: The list.
@@ -191,7 +190,7 @@ class _Filter:
     verdicts: dict[int, Verdict] = field(default_factory=dict)
 
     def check_entry(self, index: int, entry: PromptEntry) -> None:
-        """Note what is wrong with a prompt by itself."""
+        """Record the faults of a prompt by itself."""
         settings, ease = self.settings, reading_ease(entry.prompt)
         for name, check in CHECKS.items():
             if name not in settings.without and (why := check(entry)) is not None:
@@ -203,7 +202,7 @@ class _Filter:
             (self.reasons if finding.certain else self.notes)[index].append(reason)
 
     def settle(self, rivals: Sequence[int]) -> dict[int, list[Reason]]:
-        """Find what repeats others and ask the model about the rest, until nobody comes up who was not asked."""
+        """Find near-duplicates and ask the model about the others, until no new prompt is left to ask about."""
         # over the other lists' prompts and then the rivals, which have the places behind them
         texts = [entry.prompt for _, entry in self.against] + [self.entries[index].prompt for index in rivals]
         measures = likeness_measures(texts, None if self.embed is None else self.embed(texts), self.settings)
@@ -226,7 +225,7 @@ class _Filter:
     def _repeated(
         self, left: Sequence[int], rivals: Sequence[int], measures: Mapping[str, Measure]
     ) -> dict[int, list[Reason]]:
-        """Those of ``left`` that repeat another, and why; those with too common an opening as well."""
+        """Return those of ``left`` that are near-duplicates or share a common opening, with reasons."""
         before = len(self.against)
         at = {index: before + number for number, index in enumerate(rivals)}
         crowded: dict[int, list[Reason]] = {}
@@ -282,7 +281,7 @@ class _Filter:
 
 
 def decision_line(entry: PromptEntry, decision: FilterDecision) -> dict[str, Any]:
-    """A decision as a line of the decisions file: the entry's index and prompt, what became of it, and why."""
+    """Return a decision as a line of the decisions file: index, prompt, outcome, reasons."""
     reasons, notes = (
         [{key: value for key, value in plain(reason).items() if value is not None} for reason in some]
         for some in (decision.reasons, decision.notes)

@@ -27,10 +27,10 @@ FAULTS: Final[Mapping[str, str]] = {
     "unsafe": "sexual, cruel, hateful, gory or otherwise not fit to be shown",
     "other": "something else; say what",
 }
-"""What a prompt is dropped for, and how the model is told."""
+"""Faults of a prompt, each as described to the model."""
 
 _EXPECTED_TOKENS: Final = 80
-"""Of an answer: two sentences and the object around them; for the estimate alone."""
+"""Expected tokens of an answer, for the cost estimate: two sentences and the object around them."""
 
 SHAPE: Final = object_shape(
     {
@@ -71,7 +71,7 @@ class Verdict:
 
 
 def question_of(about: int, entry: PromptEntry) -> AskedQuestion[int]:
-    """The question about an entry: its prompt, and the subject, action and outcome where they are known."""
+    """Return the question on an entry: its prompt, and subject, action and outcome where known."""
     fields = {"prompt": entry.prompt, "moving subject": entry.subject, "motion": entry.action}
     fields["seen to succeed when"] = entry.outcome
     filled = {name: text for name, text in fields.items() if text}
@@ -86,17 +86,17 @@ def _contradiction(value: dict[str, Any]) -> str | None:
 
 
 class VerdictListener(Protocol):
-    """Is told how the asking goes."""
+    """Receives the progress of the verdicts."""
 
     def begin(self, estimate: CostEstimate, total: int) -> None:
-        """About ``total`` prompts; what it would take, before anything is sent. Raise to stop it."""
+        """Start about ``total`` prompts at an estimated cost, before anything is sent; raise an error to stop."""
 
     def advance(self, entry: PromptEntry, verdict: Verdict) -> None:
-        """A verdict came."""
+        """Report a verdict."""
 
 
 class VerdictJudge:
-    """Asks a model for verdicts.
+    """Model that gives verdicts.
 
     Args:
         client: To the model.

@@ -1,4 +1,4 @@
-"""Combinations of subject, action and place to write prompts from: plausible, balanced, the same for the same seed."""
+"""Combinations of subject, action and place for prompts: plausible, balanced, reproducible by seed."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from vmmetrics.prompts.plausibility import attributes_of
 from vmmetrics.utils.text.inflection import article, plural
 
 SEVERAL_SHARE = 0.15
-"""Of the combinations that could have two or three of their subject; collectives are several as they are."""
+"""Share of combinations with two or three of their subject, where that fits; collectives count as several."""
 PLAIN_SHARE = 0.3
-"""Of the subjects with modifiers that get none."""
+"""Share of subjects with modifiers that get none."""
 TOGETHER = "collective behaviour"
-"""The pattern in which a subject that is not many as it is comes as several."""
+"""The pattern in which a subject that is not a collective occurs several times."""
 T = TypeVar("T")
 
 ASKED_CAMERAS = tuple(camera for camera in CHOICES["camera"] if camera != "unspecified")
@@ -79,7 +79,7 @@ class Combination:
 
     @cached_property
     def key(self) -> str:
-        """Name of the combination: the same for the same content, wherever it stands."""
+        """Key of the combination: a hash of its content, independent of its position."""
         return hashlib.sha256(json.dumps(self.described(), sort_keys=True).encode()).hexdigest()[:16]
 
     @property
@@ -107,11 +107,11 @@ class Combination:
 
 
 _Category = list[tuple[Action, list[SubjectEntry]]]
-"""The actions of an action lemma and a subject class, each with the subjects that make it."""
+"""Actions with one lemma and one subject class, each with its possible subjects."""
 
 
 class Combiner:
-    """Draws combinations: pattern after pattern in turn, new categories first, what was used least first.
+    """Draws combinations: patterns in turn, new categories first, least used items first.
 
     Args:
         metadata: What to combine.
@@ -142,7 +142,7 @@ class Combiner:
             raise SetupError(f"The metadata allow no combination in {', '.join(patterns)}")
 
     def __iter__(self) -> Iterator[Combination]:
-        """The combinations, each once, until there are no more; asked again, the same from the beginning."""
+        """Yield the combinations, each once, until none are left; every iteration yields the same."""
         self._used: Counter[Hashable] = Counter()  # nouns of subjects, names of places, complements of a category
         self._taken: set[tuple[int, int, int]] = set()
         draw = self._chance = random.Random(self._seed)  # noqa: S311  (chance, not secrets)
@@ -163,7 +163,7 @@ class Combiner:
                     yield combination
 
     def _categories_of(self, pattern: str) -> list[_Category]:
-        """Every (lemma, class) of a pattern in which somebody can do something somewhere."""
+        """Return every (lemma, class) of a pattern with a plausible subject and place."""
         categories: defaultdict[tuple[str, str], _Category] = defaultdict(list)
         for action in self._metadata.actions:
             if action.pattern != pattern:
@@ -189,7 +189,7 @@ class Combiner:
         return "collective" in attributes_of(subject, self._class(subject))
 
     def _pattern(self, categories: list[_Category]) -> Iterator[tuple[Action, SubjectEntry, Place]]:
-        """Rounds through the categories; one that has nothing new is left out from then on."""
+        """Yield rounds through the categories; a category with nothing new is dropped."""
         while categories:
             lasting = []
             for category in categories:
@@ -225,7 +225,7 @@ class Combiner:
         return [p for p in self._met_at[kind] if id(p) in suiting and (*done, id(p)) not in self._taken]
 
     def _least(self, items: Sequence[T], key: Callable[[T], Hashable]) -> list[T]:
-        """The items, those used least first, by chance among equals."""
+        """Sort the items by use, least used first, ties at random."""
         return sorted(self._chance.sample(items, len(items)), key=lambda item: self._used[key(item)])
 
     def _combination(

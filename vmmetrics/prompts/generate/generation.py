@@ -1,4 +1,4 @@
-"""Candidates for combinations: written and looked over by a language model, or by grammar where there is none."""
+"""Candidate prompts for combinations: written and verified by a language model, or written by grammar."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from vmmetrics.utils.text.inflection import ing_form
 
 @dataclass(frozen=True)
 class RejectedPrompt:
-    """A candidate that did not pass.
+    """A rejected candidate.
 
     Attributes:
         entry: The candidate.
@@ -65,7 +65,7 @@ class CombinationOutcome:
 
 
 class Candidates(SoleFolder):
-    """The folder: to start a generation, or to go on with the one that is there.
+    """The folder of a generation, new or to resume.
 
     Args:
         path: Made if absent.
@@ -90,7 +90,7 @@ class Candidates(SoleFolder):
         self._texts = {_same(line["prompt"]): line["index"] for line in lines["candidates"]}
 
     def add(self, outcome: CombinationOutcome) -> CombinationOutcome:
-        """Keep the outcome of a combination; when this returns it is on the disk. An unreachable one is not kept.
+        """Store the outcome of a combination, flushed to disk; an unreachable one is not stored.
 
         Returns:
             The outcome as kept: a candidate with the words of an earlier one is among the rejected.
@@ -150,11 +150,11 @@ def _same(text: str) -> str:
 
 
 WRITTEN_TOKENS = 150
-"""Tokens of a candidate as JSON: the entries of our library have 570 characters on average, four to a token."""
+"""Expected tokens of a candidate as JSON: our entries have 570 characters on average, four to a token."""
 REVIEWED_TOKENS = 50
-"""Tokens of a verdict as JSON: its six keys have 100 characters, and a short reason about as many."""
+"""Expected tokens of a verification as JSON: 100 characters of keys, and as many of reason."""
 _USUAL_PROMPT = "x" * 130
-"""Stands for a prompt that is not written yet: 22 words have about so many characters."""
+"""Placeholder for a prompt not yet written: 22 words have about so many characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +223,7 @@ class GenerationPlan:
         return cls(list(islice(combiner, settings.count)), settings)
 
     def remaining(self, candidates: Candidates) -> list[Combination]:
-        """Those that are not done yet."""
+        """Return the combinations not done yet."""
         return [combination for combination in self.combinations if combination.key not in candidates.done]
 
     def estimate(self, client: Client, candidates: Candidates) -> CostEstimate:
@@ -237,7 +237,7 @@ class GenerationPlan:
     def run(
         self, candidates: Candidates, client: Client | None, threads: int = THREADS
     ) -> Iterator[CombinationOutcome]:
-        """Do what is not done yet; each outcome is on the disk when it is yielded.
+        """Write the remaining combinations; each outcome is on disk when it is yielded.
 
         Args:
             candidates: The folder.
@@ -257,7 +257,7 @@ class GenerationPlan:
                 yield candidates.add(outcome)
 
     def _by_model(self, client: Client, combination: Combination) -> CombinationOutcome:
-        """Have candidates written, check them, and have those that pass looked over."""
+        """Have candidates written, check them, and have the accepted ones verified."""
         answer = client.ask(self._writing(combination))
         if answer.value is None:
             return CombinationOutcome(combination, answer.kind, answer.why or "")
@@ -294,7 +294,7 @@ class GenerationPlan:
     def _checked(
         self, combination: Combination, written: Sequence[Mapping[str, Any]], method: Mapping[str, Any]
     ) -> tuple[list[PromptEntry], list[RejectedPrompt]]:
-        """The entries of what was written, each with a number of its own that is the same whenever it is written."""
+        """Return entries of written candidates, each with a reproducible index of its own."""
         origin = {**method, "combination": combination.key, "seed": self.settings.seed}
         first = combination.number * self.settings.candidates + 1
         entries = [
@@ -311,6 +311,6 @@ class GenerationPlan:
 def _parted(
     entries: Sequence[PromptEntry], stage: str, reasons: Sequence[Sequence[str]]
 ) -> tuple[list[PromptEntry], list[RejectedPrompt]]:
-    """Those that nothing speaks against, and those that something does."""
+    """Split entries into accepted and rejected ones."""
     pairs = list(zip(entries, reasons, strict=True))
     return [e for e, wrong in pairs if not wrong], [RejectedPrompt(e, stage, wrong) for e, wrong in pairs if wrong]

@@ -26,11 +26,11 @@ _OBJECTS = frozenset(
     {"it", "its", "a", "an", "the", "them", "their", "back", "off", "away", "down", "up", "out", "again", "both",
      "each", "one", "two", "three", "upright", "apart", "aside", "home", "free", "open", "shut", "still", "together"}
 )  # fmt: skip
-"""Words that follow a verb and hardly ever a noun: what stands before them is a verb, known or not."""
+"""Words that follow a verb and hardly ever a noun, so that the word before them is a verb."""
 
 
 def base_of(third: str, certain: bool = False) -> str | None:
-    """Base form of a verb in the third person.
+    """Return the base form of a verb in the third person, or None.
 
     Args:
         third: A word that ends in s.
@@ -47,7 +47,7 @@ def base_of(third: str, certain: bool = False) -> str | None:
 
 
 def conform(complement: str, form: Form) -> str | None:
-    """The words after the verb, with the verbs that follow in them in the same form.
+    """Return the complement with its further verbs in the same form as the first.
 
     Args:
         complement: As metadata have it, for a subject in the third person singular.
@@ -108,7 +108,7 @@ def can_do(subject: SubjectEntry, subject_class: SubjectClass | None, action: Ac
 
 
 def doers(action: Action, able: Sequence[SubjectEntry]) -> list[SubjectEntry]:
-    """Those of the able whom the action names ("the pelican floats", "over three hurdles"), or all where it names none.
+    """Return the subjects that the action names ("the pelican floats", "over three hurdles"); all if it names none.
 
     >>> row = Action("row", "across the lake", classes=("athlete",))
     >>> [s.noun for s in doers(row, [SubjectEntry("rower", "athlete"), SubjectEntry("fencer", "athlete")])]
@@ -156,7 +156,7 @@ def suits(action: Action, place: Place) -> bool:
 
 @lru_cache(maxsize=4096)
 def _grounds_named(complement: str) -> tuple[frozenset[str], ...]:
-    """For every ground that the words name, what a place must afford (one of them) to have it."""
+    """Return, for each ground the words name, the affordances of which a place needs one."""
     return tuple(_GROUNDS[word] for word in _ON_GROUND.findall(complement))
 
 
@@ -179,7 +179,7 @@ _ON_GROUND = re.compile(
 
 
 def fitting_modifiers(subject: SubjectEntry, action: Action) -> list[str]:
-    """The modifiers of a subject that go with an action: none that names another motion, or repeats a word."""
+    """Return the subject's modifiers that fit the action: none names another motion or repeats a word."""
     stems = _stems(f"{action.lemma} {action.complement} {subject.noun}")  # words that the action and the noun have
     return [m for m in subject.modifiers if not m.endswith("ing") and not _stems(m) & stems and m not in _STATES]
 
@@ -192,7 +192,7 @@ def can_be_several(action: Action) -> bool:
 _OF_ONE = re.compile(r"\b(?:its|itself|his|her|himself|herself|both|own|a partner)\b")
 
 _STATES = words_of("still motionless parked asleep seated resting frozen dead poised idle")
-"""Modifiers that say the subject does not move."""
+"""Modifiers for a subject at rest."""
 
 _ENDINGS = re.compile(r"(?:ers?|ors?|ists?|ing|es|s|e)$")
 _STEM = 3  # letters that a word must keep for its stem to mean it

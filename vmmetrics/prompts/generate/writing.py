@@ -20,7 +20,7 @@ from vmmetrics.utils.text.inflection import article, ing_form, third_person
 # Our instructions for a language model that writes prompts, and for the second pass that looks over them.
 
 VERSION = 1
-"""Changes with any change of what is asked: other instructions are another run."""
+"""Version of the instructions; a run with other instructions is another run."""
 
 WRITER = f"""You write prompts for models that turn text into video. Each prompt is used to find out whether a model \
 can show one particular motion, so a viewer of the finished clip must be able to say whether that motion took place.
@@ -67,14 +67,14 @@ REQUIREMENTS: Mapping[str, str] = {
     "plain_words": "it has no words of the film trade, and a camera motion only where one was asked for",
     "possible": "what happens is physically possible for this subject with these things at this place",
 }
-"""What the second pass asks of every prompt."""
+"""Requirements that the verification checks for every prompt."""
 
 
 _CHOICES = {name: choices for name, choices in CHOICES.items() if name != "camera"}
 
 
 def writing_shape(combination: Combination, count: int) -> dict[str, Any]:
-    """JSON schema of the candidates for a combination: every field of an entry; what is given can only be repeated."""
+    """Return the JSON schema of candidates: every field of an entry; given values can only be repeated."""
     tags: dict[str, Any] = {name: {"type": "string", "enum": list(choices)} for name, choices in _CHOICES.items()}
     tags["camera"] = {"type": "string", "enum": [combination.camera]}
     tags["seconds"] = {"type": "number", "minimum": 1, "maximum": LONGEST_SECONDS}
@@ -88,7 +88,7 @@ def writing_shape(combination: Combination, count: int) -> dict[str, Any]:
 def writing_question(
     combination: Combination, count: int, seed: int, temperature: float | None
 ) -> AskedQuestion[Combination]:
-    """Ask for candidates.
+    """Return the question that asks for candidates.
 
     Args:
         combination: What they are to be about.
@@ -106,14 +106,14 @@ def writing_question(
 
 
 def _contradiction(answer: dict[str, Any]) -> str | None:
-    """Nothing written although it is plausible, or the other way round."""
+    """Return a fault if a plausible combination has no candidates, or an implausible one has some."""
     if answer["plausible"] == bool(answer["candidates"]):
         return None
     return f'"plausible" is {"true but there are no" if answer["plausible"] else "false but there are"} candidates'
 
 
 def reviewing_question(combination: Combination, prompts: Sequence[str]) -> AskedQuestion[Combination]:
-    """Ask whether prompts are what was wanted; greedy, so that a verdict can be had again.
+    """Return the question that verifies prompts; decoded greedily, for reproducible verdicts.
 
     Args:
         combination: What they were to be about.
@@ -208,13 +208,13 @@ _PATTERNS = (
     "{subject} {be} {doing} {place}",
 )
 _BETWEEN = _PATTERNS[2]
-"""Only for a place of few words, since it stands between subject and verb."""
+"""Sentence pattern for short places, which stand between subject and verb."""
 _MOST_BETWEEN = 5
 _ENDINGS = (" until {}.", ". In the end, {}.", ", and in the end {}.")
 
 
 def realise(combination: Combination, seed: int) -> Iterator[str]:
-    """Sentences for a combination, by chance but the same for the same seed, each of another pattern; few or none.
+    """Yield sentences for a combination in random order by seed, each of another pattern.
 
     Args:
         combination: What to write about.
@@ -250,7 +250,7 @@ def realise(combination: Combination, seed: int) -> Iterator[str]:
 
 
 def _fitting_ending(combination: Combination) -> str:
-    """The outcome as a bare clause, if it speaks only of what was spoken of: the subject, or what it acts on."""
+    """Return the outcome as a bare clause, if its subject is the subject or the object of the action."""
     complement = combination.action.complement
     outcome = combination.action.outcome.rpartition(": ")[2].rstrip(".")  # "the jump succeeds:" is not to be seen
     if combination.quantity != "one" or _OF_A_PERSON.search(outcome) or "until" in complement.split():
@@ -268,7 +268,7 @@ _FIRST_NAMED = re.compile(
 
 
 def _finished(clause: str, ending: str, combination: Combination, draw: random.Random) -> str:
-    """The sentence with what lengthens a short one, and the camera's motion where one is asked for."""
+    """Return the sentence, lengthened if short, with the camera motion if one is asked for."""
     manner = draw.choice(_MANNERS[combination.action.speed])
     light = draw.choice(_LIGHTS[combination.place.setting])
     closing = draw.choice(_CLOSINGS)

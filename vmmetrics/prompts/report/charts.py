@@ -1,4 +1,4 @@
-"""Charts of a prompt list (patterns, tags, lengths, who does what, nearest neighbours), and of two side by side."""
+"""Charts of a prompt list (patterns, tags, lengths, coverage, nearest neighbours), and of two side by side."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ PATTERN_COLOURS: Mapping[str, str] = {
     "": FAINT,
 }
 COLOURS = hexadecimal(style.OBJECTS[0]), hexadecimal(style.OBJECTS[1])
-"""Of two lists side by side."""
+"""Colours of two lists side by side."""
 CLASSES = 40
-"""Rows of the coverage: the classes with most actions."""
+"""Most rows of the coverage chart: the classes with most actions."""
 _SHADES = tuple(hexadecimal((r + (255 - r) // 2, g + (255 - g) // 2, b + (255 - b) // 2)) for r, g, b in style.OBJECTS)
-"""The palette half as strong, for bars with words on them."""
+"""The palette at half strength, for bars with text."""
 
 
 def statistics_chart(statistics: ListStatistics) -> Figure:
@@ -52,7 +52,7 @@ def _empty(axes: Axes, why: str) -> None:
 
 
 def _rows(axes: Axes, names: Sequence[str], **letters: Any) -> None:
-    """Name a row of bars each, the first at the top."""
+    """Label the rows of bars, the first at the top."""
     axes.set_yticks(range(len(names)), names, **letters)
     axes.tick_params(axis="y", length=0)
 
@@ -62,7 +62,7 @@ def _below(axes: Axes, text: str) -> None:
 
 
 def _patterns(axes: Axes, lists: Sequence[ListStatistics]) -> None:
-    """A bar for each pattern in its own colour; of two lists two bars, in the lists' colours."""
+    """Draw a bar per pattern in its own colour; for two lists two bars in the lists' colours."""
     axes.set_title("prompts of each pattern")
     alone = len(lists) == 1
     if alone and list(lists[0].patterns) == [""]:
@@ -91,7 +91,7 @@ def _lengths(axes: Axes, statistics: ListStatistics) -> None:
 
 
 def _tags(axes: Axes, statistics: ListStatistics) -> None:
-    """A bar of shares per tag, the values' names inside where there is room."""
+    """Draw a bar of shares per tag, with the values' names where they fit."""
     axes.set_title("tags, share of all prompts")
     if not statistics.tags:
         _empty(axes, "the list has no tags")
@@ -235,7 +235,7 @@ def _both_nearest(axes: Axes, both: Sequence[ListStatistics]) -> None:
 
 
 def _variety(axes: Axes, comparison: ListComparison) -> None:
-    """A row per figure: both values with their intervals, on an axis of its own from nothing to the larger."""
+    """Draw a row per figure: both values with intervals, on an axis from 0 to the larger."""
     axes.set_title(f"variety at equal size, {comparison.size:,} prompts; bars: 95 % of random subsets")
     rows = [figure for figure in FIGURES if figure.key in comparison.figures]
     for y, figure in enumerate(rows):

@@ -1,4 +1,4 @@
-"""Prompt lists as tables: one in figures, two side by side, and what a chosen subset is worth."""
+"""Tables of prompt lists: figures of one, comparison of two, quality of a chosen subset."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from vmmetrics.utils.display.markup import clean
 from vmmetrics.utils.display.tables import DisplayTable, Lines, Part, heads
 
 _EXAMPLES = 3
-"""Flags shown of each check; the JSON has them all."""
+"""Flags shown per check; the JSON has all of them."""
 _NAMED = 6
-"""Values shown of what the metadata lack."""
+"""Values shown that the metadata lack."""
 _MANY = {"noun": "nouns", "class": "classes", "action": "actions", "place": "places"}
 _ACTIONS: Mapping[LemmaSource, str] = {
     "given": "the list's base forms",
@@ -26,7 +26,7 @@ _QUANTILES = ("shortest", "25th percentile", "median", "75th percentile", "longe
 
 
 def statistics_parts(statistics: ListStatistics) -> list[Part]:
-    """Return a list's figures."""
+    """Return the tables of a list's figures."""
     parts: list[Part] = [
         _grid(
             "patterns",
@@ -62,7 +62,7 @@ def statistics_parts(statistics: ListStatistics) -> list[Part]:
 
 
 def comparison_parts(comparison: ListComparison) -> list[Part]:
-    """Return two lists side by side, then their figures at equal size."""
+    """Return the tables of two lists side by side, and of their figures at equal size."""
     both = (comparison.first, comparison.second)
     names = [clean(one.name) for one in both]
     rows = [("prompts", *(f"{one.prompts:,}" for one in both)), *_patterns(both), *_lengths(both)]
@@ -83,7 +83,7 @@ def comparison_parts(comparison: ListComparison) -> list[Part]:
 
 
 def shown(figure: DiversityFigure, value: float | None) -> str:
-    """A figure as people read it; "-" where it is not known."""
+    """Format a figure; "-" if it is not known."""
     if value is None or value != value:
         return "-"
     if figure.count:
@@ -150,7 +150,7 @@ def _grid(key: str, title: str, names: Sequence[str], rows: Iterable[Sequence[st
 
 
 def selection_parts(selection: Selection, prompts: int) -> list[Part]:
-    """Return a subset's figures beside those of random subsets of the same size and balance.
+    """Return the tables of a subset's figures next to those of random subsets of the same size and balance.
 
     Args:
         selection: The subset.

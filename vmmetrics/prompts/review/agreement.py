@@ -32,7 +32,7 @@ from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED, Estimate, Stat
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """A list parted by what reviewers decided, each part in the list's order.
+    """A list, split by the reviewers' decisions, each part in the list's order.
 
     Attributes:
         kept: Entries that stay, edited ones with their new text; provenance says who reviewed them, and under
@@ -55,7 +55,7 @@ class Applied:
 def apply_decisions(
     entries: Sequence[PromptEntry], decisions: Sequence[ReviewDecision], rule: Rule = Rule.UNANIMOUS, reviewers: int = 1
 ) -> Applied:
-    """Apply what stands of the decisions to a list.
+    """Apply the standing decisions to a list.
 
     Args:
         entries: The list.
@@ -93,7 +93,7 @@ def apply_decisions(
 
 
 def _outcome(votes: Sequence[ReviewDecision], rule: Rule) -> list[ReviewDecision]:
-    """The decisions for the outcome that wins; none where none does. Outcomes are texts, None for dropping."""
+    """Return the decisions for the winning outcome (a text, or None for dropping); empty if none wins."""
     drops = [vote for vote in votes if vote.text is None]
     if rule is Rule.ANY_DROP and drops:
         return drops
@@ -106,7 +106,7 @@ def _needed(votes: Sequence[ReviewDecision], rule: Rule) -> int:
 
 
 def _corrections(made: Sequence[Mapping[str, ReviewDecision]], rule: Rule) -> dict[str, ReviewDecision] | None:
-    """The correction of each field that wins, the last of those alike; None where they differ and none does."""
+    """Return the winning correction of each field; None where reviewers differ and none wins."""
     agreed: dict[str, ReviewDecision] = {}
     for field in dict.fromkeys(name for one in made for name in one):
         votes = sorted((one[field] for one in made if field in one), key=lambda vote: vote.when)
@@ -120,7 +120,7 @@ def _corrections(made: Sequence[Mapping[str, ReviewDecision]], rule: Rule) -> di
 def _reviewed(
     entry: PromptEntry, agreed: Sequence[ReviewDecision], corrections: Mapping[str, ReviewDecision]
 ) -> PromptEntry:
-    """The entry as they leave it, and in its provenance who and when, and what it said before."""
+    """Return the reviewed entry, with reviewers, time and original values in its provenance."""
     try:
         new = corrected(entry, {field: made.value for field, made in corrections.items()})
     except ValueError as error:
@@ -168,7 +168,7 @@ class ReviewerCounts:
 
 @dataclass(frozen=True, slots=True)
 class Agreed:
-    """Agreement in one set of categories; intervals by resampling prompts.
+    """Agreement in one set of categories, with intervals by resampling prompts.
 
     Attributes:
         percent: Share of the pairs of judgements of one prompt that agree, the mean over prompts, 0 to 1.
@@ -206,7 +206,7 @@ class ReviewAgreement:
 def measure_agreement(
     decisions: Sequence[ReviewDecision], resamples: int = RESAMPLES, seed: int = SEED
 ) -> ReviewAgreement:
-    """Compare the decisions that stand.
+    """Measure the agreement of the standing decisions.
 
     Args:
         decisions: Of all reviewers, each one's in order of time.
@@ -245,7 +245,7 @@ def measure_agreement(
 def _matrix(
     verdicts: Mapping[str, Mapping[str, ReviewDecision]], keys: Sequence[str], categories: Mapping[str, int]
 ) -> FloatArray:
-    """(N, R) categories, NaN where a reviewer has not decided."""
+    """Return (N, R) categories, NaN where a reviewer has not decided."""
     rows = [[categories[own[key].decision] if key in own else np.nan for own in verdicts.values()] for key in keys]
     return np.array(rows, dtype=np.float64).reshape(len(keys), len(verdicts))
 
@@ -265,7 +265,7 @@ def _agreed(ratings: FloatArray, resamples: int, seed: int) -> Agreed:
 
 
 def _percent_statistic(ratings: FloatArray) -> Statistic:
-    """The share of agreeing pairs of judgements, as a statistic of weighted prompts."""
+    """Return the share of agreeing pairs of judgements, as a statistic of weighted prompts."""
     counts = np.stack([(ratings == value).sum(axis=1) for value in range(len(VERDICTS))], axis=1).astype(np.float64)
     size = counts.sum(axis=1)
     alike = (counts * (counts - 1)).sum(axis=1) / (size * (size - 1))

@@ -23,11 +23,11 @@ _TAG = "tags."
 _TAGS = tuple(part.name for part in fields(Tags))
 TEXTS = ("subject", "subject_noun", "place", "action", "outcome", "action_lemma", "subject_class", "pattern")
 FIELDS = (*TEXTS, *(f"{_TAG}{name}" for name in _TAGS))
-"""Everything of an entry but its index, its prompt, which is edited, and where it comes from."""
+"""Fields of an entry that can be corrected: all but index, prompt (edited instead) and provenance."""
 
 
 def field_named(name: str) -> str:
-    """The field with a name; a tag may be named without "tags.".
+    """Return the field with a name; "tags." may be left out.
 
     Raises:
         ValueError: There is none.
@@ -50,7 +50,7 @@ def value_of(entry: PromptEntry, field: str) -> str:
 
 
 def corrected(entry: PromptEntry, corrections: Mapping[str, str]) -> PromptEntry:
-    """The entry with other values.
+    """Return the entry with other values.
 
     Args:
         entry: The entry.
@@ -82,8 +82,8 @@ def corrected(entry: PromptEntry, corrections: Mapping[str, str]) -> PromptEntry
 KEEP, EDIT, DROP = "keep", "edit", "drop"
 VERDICTS = (KEEP, EDIT, DROP)
 SKIP, SET, UNDO = "skip", "set", "undo"
-"""Not verdicts: ``skip`` puts an entry off, ``set`` corrects a field of it whatever the verdict, ``undo`` takes back
-the reviewer's last line about an entry."""
+"""Decisions other than verdicts: ``skip`` puts an entry off, ``set`` corrects a field whatever the verdict, ``undo``
+reverts the reviewer's last line about an entry."""
 
 REASONS: Mapping[str, tuple[str, str]] = {
     "1": ("english", "not natural English"),
@@ -96,7 +96,7 @@ REASONS: Mapping[str, tuple[str, str]] = {
     "8": ("vague", "says too little"),
     "9": ("unsafe", "not fit for everybody"),
 }
-"""Reasons for dropping: key, name in the file, meaning."""
+"""Preset reasons for dropping: key, name in the file, meaning."""
 
 _FIRST_BYTES = b'{"reviewer":'  # every line begins so, a torn one too
 _LEAST_SECONDS = 0.05  # half of what the fastest need to press a key at a sign; scripts took up to 0.022
@@ -119,7 +119,7 @@ class Rule(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReviewDecision:
-    """One line of the file.
+    """A line of the decision file.
 
     Attributes:
         reviewer: Who decided.
@@ -156,7 +156,7 @@ class ReviewDecision:
             corrected(PromptEntry("", "-", "", "", "", "", tags=Tags()), {self.field: self.value})
 
     def to_json(self) -> Line:
-        """The line, empty fields left out."""
+        """Return the line as an object without empty fields."""
         return {name: value for name, value in asdict(self).items() if value != "" or name == "index"}
 
     @property
@@ -166,7 +166,7 @@ class ReviewDecision:
 
     @property
     def text(self) -> str | None:
-        """The prompt as this verdict leaves it; None where it is dropped."""
+        """The prompt after this verdict; None if it is dropped."""
         return {KEEP: self.prompt, EDIT: self.edited}.get(self.decision)
 
 
@@ -177,7 +177,7 @@ def key_of(entry: PromptEntry) -> str:
 
 
 def reason_text(key_or_name: str, more: str = "") -> str:
-    """A preset reason by its key or name, with free text after it; anything else is free text itself.
+    """Return a preset reason by key or name, with any free text after it; other text is free text itself.
 
     >>> reason_text("3"), reason_text("unseen", "too dark"), reason_text("too", "dark")
     ('unseen', 'unseen: too dark', 'too dark')
@@ -190,7 +190,7 @@ def reason_text(key_or_name: str, more: str = "") -> str:
 
 
 def tidy(text: str) -> str:
-    r"""Text as a prompt may be: one line, no control characters.
+    r"""Return a text on one line without control characters.
 
     >>> tidy(" a dog\t runs\x1b[31m ")
     'a dog runs[31m'
@@ -199,7 +199,7 @@ def tidy(text: str) -> str:
 
 
 class DecisionFile(Locked):
-    """The file, shared by every process that opened it. Each decision is on the disk when :meth:`append` returns.
+    """The decision file, shared by every process that opened it; :meth:`append` flushes to disk.
 
     Beside it stays an empty ``.NAME.lock``, by which processes take turns. It may be deleted when no review runs; the
     last one out does not, since another may just be opening it, and the two would then hold different locks.
@@ -222,12 +222,12 @@ class DecisionFile(Locked):
         self.refresh()
 
     def refresh(self) -> None:
-        """Take in what other processes appended since."""
+        """Read what other processes appended since."""
         with self._locks.holding(JOURNAL):
             self._take_in()
 
     def append(self, decision: ReviewDecision) -> None:
-        """Keep a decision."""
+        """Append a decision."""
         with self._locks.holding(JOURNAL):
             self._journal.append([decision.to_json()])
             self._take_in()
@@ -239,7 +239,7 @@ class DecisionFile(Locked):
 
 
 def read_decisions(paths: Iterable[Path]) -> list[ReviewDecision]:
-    """Every decision of some files, file by file; a line that was never finished is left out.
+    """Read the decisions of several files; an incomplete last line is left out.
 
     Raises:
         SetupError: A file cannot be read, or holds something else.
@@ -284,7 +284,7 @@ class Standing:
                 self.corrections[line.key][line.field] = line
 
     def verdicts(self) -> dict[str, ReviewDecision]:
-        """The entries that were decided upon."""
+        """Return the verdicts by entry."""
         return {key: decision for key, decision in self.by_key.items() if decision.decision in VERDICTS}
 
 
@@ -301,7 +301,7 @@ def _decisions(lines: Iterable[Line], path: Path) -> list[ReviewDecision]:
 
 
 def _refuse_other_files(path: Path) -> None:
-    """A list given in place of the decisions must not be appended to, nor its last line be taken for a torn one."""
+    """Refuse a file that is not a decision file, such as a list, before anything is appended to it."""
     if path.is_file():
         with path.open("rb") as file:
             head = file.read(len(_FIRST_BYTES))

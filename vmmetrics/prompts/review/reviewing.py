@@ -1,4 +1,4 @@
-"""A person's way through a list of prompts: which entry is next, what was decided, how far it is."""
+"""Review session of one person: order of entries, decisions, progress."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from vmmetrics.utils.storage.provenance import now
 _NAMED = 3  # entries with the same opening that a warning names
 
 _PACE_OVER = 20
-"""Decisions that the pace is the median of: recent ones, and a break does not count."""
+"""Number of recent decisions whose median is the pace, so that breaks do not count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +47,17 @@ class Progress:
 
     @property
     def done(self) -> int:
-        """Entries decided upon."""
+        """Number of decided entries."""
         return self.kept + self.edited + self.dropped
 
     @property
     def seconds_left(self) -> float | None:
-        """Time that the others take at that pace."""
+        """Estimated time for the remaining entries, seconds."""
         return None if self.pace is None else self.pace * (self.total - self.done)
 
 
 class Review:
-    """One reviewer's session over a list. It is the file that remembers: a new session goes on where the last ended.
+    """One reviewer's session over a list. The file is the state: a new session resumes where the last ended.
 
     Entries come in an order shuffled by the seed that does not change when entries are added, the same for every
     reviewer, so that two who both stop early share what they saw. Those put off come again at the end.
@@ -99,15 +99,15 @@ class Review:
 
     @property
     def entry(self) -> PromptEntry | None:
-        """The entry shown."""
+        """The current entry."""
         return None if self.current is None else self.entries[self.current]
 
     def keep(self) -> None:
-        """Keep the entry shown as it is, and go on."""
+        """Keep the current entry as it is, and advance."""
         self._decide(decisions.KEEP)
 
     def edit(self, text: str) -> None:
-        """Keep the entry shown with another text, and go on; the text it has already means keep."""
+        """Keep the current entry with another text, and advance; an unchanged text means keep."""
         if text == self.entries[self._shown()].prompt:
             self.keep()
         else:
@@ -129,7 +129,7 @@ class Review:
         return problems
 
     def correct(self, field: str, value: str) -> tuple[str, list[str]]:
-        """Correct a field of the entry shown; it stays on, whatever was decided about it stands.
+        """Correct a field of the current entry, without advancing; its verdict is unchanged.
 
         The value that it has already is a line too: so one says that another reviewer's correction is wrong.
 
@@ -156,7 +156,7 @@ class Review:
         return {field: decision.value for field, decision in corrected.items()}
 
     def with_corrections(self) -> PromptEntry:
-        """The entry shown with this reviewer's corrections; its text is that of the list."""
+        """Return the current entry with this reviewer's corrections; its text is that of the list."""
         entry = self.entries[self._shown()]
         try:
             return decisions.corrected(entry, self.corrections())
@@ -164,11 +164,11 @@ class Review:
             raise SetupError(f"{entry.index}: {error}") from error
 
     def drop(self, reason: str) -> None:
-        """Drop the entry shown, and go on."""
+        """Drop the current entry, and advance."""
         self._decide(decisions.DROP, reason=reason)
 
     def skip(self) -> None:
-        """Put the entry shown off, and go on; what was decided about it before stands."""
+        """Put the current entry off, and advance; its verdict is unchanged."""
         self._shown()
         if self.own() is None:
             self._decide(decisions.SKIP)
@@ -176,7 +176,7 @@ class Review:
             self.go_on()
 
     def undo(self, position: int | None = None) -> ReviewDecision | None:
-        """Take back this reviewer's last line about this list, of an earlier session too, and show its entry.
+        """Undo this reviewer's last line on this list, of an earlier session too, and show its entry.
 
         Args:
             position: Of the entry whose last line is meant; None for the last of all.
@@ -193,22 +193,22 @@ class Review:
         return taken
 
     def show(self, position: int) -> None:
-        """Show the entry at a position of the order."""
+        """Show the entry at a position of the review order."""
         self.current = position
         self._shown_at = self._clock()
 
     def go_on(self) -> None:
-        """Leave the entry shown as it is, and show the next that is not decided."""
+        """Leave the current entry and show the next undecided one."""
         self._advance(-1 if self.current is None else self.current)
 
     def show_match(self) -> None:
-        """Show the next of what was found, around."""
+        """Show the next match, cyclically."""
         position, *rest = self.matches
         self.matches = [*rest, position]
         self.show(position)
 
     def find(self, text: str) -> list[int]:
-        """Find the entries that hold a text anywhere, case apart, from the next one on and around."""
+        """Find the entries that contain a text in any field, ignoring case, from the next one on, cyclically."""
         names = ("index", "prompt", "subject", "subject_noun", "action", "place", "pattern")
         start = 0 if self.current is None else self.current + 1
         around = [*range(start, len(self.entries)), *range(start)]
@@ -217,7 +217,7 @@ class Review:
         return self.matches
 
     def at_index(self, index: str) -> int | None:
-        """Position of the entry with an index, leading zeros apart; None where there is none.
+        """Return the position of the entry with an index, ignoring leading zeros; None if there is none.
 
         Raises:
             ValueError: There are several.
@@ -277,7 +277,7 @@ class Review:
         self._file.append(ReviewDecision(self.reviewer, now(), key, entry.index, entry.prompt, decision, **more))
 
     def _advance(self, position: int) -> None:
-        """Show the next entry that nothing was said about, else the one put off longest, else none."""
+        """Show the next undecided entry, else the one put off longest, else none."""
         self._file.refresh()
         standing = self._standing()
         around = [*range(position + 1, len(self.keys)), *range(position + 1)]

@@ -48,23 +48,23 @@ LINE_HELP = (
     ("help", "this (?)"),
     ("quit", "quit; so does the end of the input (q)"),
 )
-"""Commands of a line: form, meaning and short name."""
+"""Commands, one a line: form, meaning and short name."""
 
 
 def reasons_line() -> str:
-    """The preset reasons with their keys, in one line."""
+    """Return the preset reasons with their keys, in one line."""
     return "  ".join(f"{key} {name}" for key, (name, _) in REASONS.items()) + "  o other words"
 
 
 def help_screen(title: str = "Keys", meanings: tuple[tuple[str, str], ...] = HELP) -> RenderableType:
-    """Every key or command, and what the reasons mean."""
+    """Print all keys or commands, and the reasons."""
     keys = _grid([(key, Text(meaning)) for key, meaning in meanings])
     reasons = _grid([(f"{key} {name}", Text(meaning)) for key, (name, meaning) in REASONS.items()])
     return Group(Text(title, "bold"), keys, Text(), Text("Reasons to drop", "bold"), reasons)
 
 
 def show(console: Console, review: Review, show_others: bool, message: str) -> None:
-    """Print everything about the entry shown.
+    """Print the current entry with all details.
 
     Args:
         console: Where.
@@ -148,7 +148,7 @@ _PRESET = tuple(name for name, _ in REASONS.values())
 
 
 class LineReview:
-    """Does what the lines say. An entry may be named by its index, so that a decision cannot land on another.
+    """Review by lines of commands. An index may name the entry, so that a decision cannot apply to another.
 
     Args:
         review: The session.
@@ -183,7 +183,7 @@ class LineReview:
         }  # fmt: skip
 
     def run(self, lines: Iterable[str]) -> None:
-        """Work through lines, until ``quit`` or their end; empty ones do nothing.
+        """Process lines until ``quit`` or their end; empty ones are ignored.
 
         Raises:
             SetupError: A line is no command, or cannot be done now. What came before it stands.
@@ -291,7 +291,7 @@ class LineReview:
         self._print("")
 
     def _print(self, index: str) -> None:
-        """Print the entry shown, or first go to one."""
+        """Print the current entry, or go to one first."""
         if index:
             self._go(index)
         self._seen, self._due = True, False
@@ -299,7 +299,7 @@ class LineReview:
         show(self._console, self._review, self._show_others, "; ".join(self._review.warnings()))
 
     def _position(self, index: str) -> int:
-        """Position of the entry with an index; without one of that shown, if it was asked for."""
+        """Return the position of the entry with an index; without one, of the current entry if it was printed."""
         if not index and not self._seen and self._named:
             raise ValueError("ambiguous after a line with an index; add the index, or give go INDEX or next first")
         position = self._review.at_index(index) if index else self._review.current
@@ -309,7 +309,7 @@ class LineReview:
         return position
 
     def _parted(self, words: str) -> tuple[str, str]:
-        """The index that the words begin with, and the rest: digits only, just as the list has them."""
+        """Split off an index at the start of the words: only digits, exactly as in the list."""
         first, _, rest = words.partition(" ")
         if not _is_number(first) or all(entry.index != first for entry in self._review.entries):
             return "", words

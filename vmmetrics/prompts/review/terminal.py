@@ -23,12 +23,12 @@ from vmmetrics.prompts.review.screen import KEYS, decision_text, help_screen, re
 # Single keys, lines and an editor from a terminal; its modes are put back however it ends.
 
 RESIZED = "resized"
-"""Returned in place of a key where the window changed, or the program goes on after Ctrl-Z: time to draw anew."""
+"""Returned instead of a key when the window was resized, or the program resumed after Ctrl-Z."""
 END = "end"
-"""Returned where the terminal has gone, or for Ctrl-D."""
+"""Returned when the terminal is gone, or for Ctrl-D."""
 ESCAPE = "escape"
 OTHER = "other"
-"""A key without a meaning here, such as an arrow."""
+"""Returned for a key without a meaning here, such as an arrow."""
 
 _ESCAPE_SECONDS = 0.05  # what follows the escape byte of an arrow key comes at once, even over a network
 _SIGNAL_SECONDS = 0.1  # between two looks whether a signal came while no key did
@@ -49,7 +49,7 @@ def usable() -> bool:
 
 
 class Keyboard:
-    """Keys from standard input. One byte at a time, so that what is typed ahead stays for whoever reads next."""
+    """Keys from standard input, read byte by byte so that type-ahead stays for the next reader."""
 
     def __enter__(self) -> Self:
         import termios
@@ -111,7 +111,7 @@ class Keyboard:
 
     @contextlib.contextmanager
     def _lent(self) -> Iterator[None]:
-        """The terminal as it was found, for the block."""
+        """Restore the terminal's original state for the block."""
         self._set_modes(single_keys=False)
         try:
             yield
@@ -119,7 +119,7 @@ class Keyboard:
             self._set_modes(single_keys=True)
 
     def line(self, prompt: str, text: str = "") -> str:
-        """Let a line be edited.
+        """Edit a line.
 
         Args:
             prompt: Shown before it.
@@ -143,7 +143,7 @@ class Keyboard:
                 readline.set_startup_hook(None)
 
     def in_editor(self, text: str, notes: str) -> str:
-        """Let a text be edited in ``$VISUAL`` or ``$EDITOR``; lines that begin with ``#`` are left out.
+        """Edit a text in ``$VISUAL`` or ``$EDITOR``; lines that begin with ``#`` are left out.
 
         Args:
             text: The text.
@@ -165,7 +165,7 @@ _ANYWAY = "y keep it anyway  e edit again  any other key leaves the prompt uncha
 
 
 class TerminalReview:
-    """Draws the entry shown, and does what the keys say.
+    """Review on the terminal: draws the current entry and handles keys.
 
     Args:
         review: The session.
@@ -228,7 +228,7 @@ class TerminalReview:
             return str(error)
 
     def _edit_by(self, ask: Callable[[str], str]) -> str:
-        """Take a new text over; where the checks find something wrong with it, say so and let it be edited again."""
+        """Accept a new text; if the checks report faults, show them and offer to edit again."""
         text = tidy(self._review.with_corrections().prompt)
         while text := ask(text):
             wrong = self._review.warnings_of(text)
@@ -256,7 +256,7 @@ class TerminalReview:
         return "\n".join([f"set {field}: {value}", *(f"warning: {what}" for what in new)])
 
     def _ask(self, message: str, footer: str) -> str:
-        """Show a message until a key comes; the key."""
+        """Show a message, wait for a key and return it."""
         self._message = message
         self._draw(footer)
         key = self._keyboard.key()

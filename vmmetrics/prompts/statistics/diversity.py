@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from vmmetrics.utils.text.similarity import number_grams, number_labels
 
 Subset = NDArray[np.bool_] | None
-"""(N,) which texts count; None for all."""
+"""(N,) bool mask of texts; None for all."""
 
 OPENING = 3
-"""Words of an opening (issue 6: at most 5 % may share their first three)."""
+"""Words of an opening; at most 5 % of prompts may share one."""
 NEAR_DUPLICATE = 0.9
-"""Cosine from which two prompts count as the same (issue 6)."""
+"""Least cosine of near-duplicates."""
 
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _BLOCK = 1024  # rows of similarities held at once: with 5,000 columns 20 MB
@@ -29,7 +29,7 @@ _BLOCK = 1024  # rows of similarities held at once: with 5,000 columns 20 MB
 
 @dataclass(frozen=True, slots=True)
 class NumberedWords:
-    """Texts as numbers of words.
+    """Texts as word ids.
 
     Attributes:
         ids: (T,) the words of all texts, one text after the other; equal words have equal numbers from 0.
@@ -62,7 +62,7 @@ class Grams:
     size: int
 
     def of(self, subset: Subset) -> Grams:
-        """Those of the kept texts."""
+        """Return the n-grams of a subset of texts."""
         if subset is None:
             return self
         chosen = subset[self.owner]
@@ -70,7 +70,7 @@ class Grams:
 
 
 def words_of(text: str) -> list[str]:
-    """Words in lower case, without punctuation.
+    """Return the words in lower case, without punctuation.
 
     >>> words_of("A fire-eater's torch, lit.")
     ['a', "fire-eater's", 'torch', 'lit']
@@ -79,14 +79,14 @@ def words_of(text: str) -> list[str]:
 
 
 def number_words(texts: Sequence[str]) -> NumberedWords:
-    """Take texts to pieces."""
+    """Tokenise texts into word ids."""
     split = [words_of(text) for text in texts]
     starts = np.cumsum([0, *(len(words) for words in split)], dtype=np.int64)
     return NumberedWords(number_labels(list(chain.from_iterable(split))), starts)
 
 
 def count_grams(words: NumberedWords, size: int) -> Grams:
-    """Count the n-grams of ``size`` words, none of them across two texts.
+    """Count the n-grams of ``size`` words within each text.
 
     Raises:
         ValueError: ``size`` is below 1.
@@ -102,19 +102,19 @@ def count_grams(words: NumberedWords, size: int) -> Grams:
 
 
 def distinct_n(grams: Grams, subset: Subset = None) -> float:
-    """Different n-grams over all n-grams (Li et al., 2016, "A diversity-promoting objective"); NaN without any."""
+    """Return distinct n-grams over all n-grams (Li et al., 2016); NaN without any."""
     chosen = grams.of(subset)
     total = int(chosen.count.sum())
     return (1 + int(np.count_nonzero(np.diff(chosen.gram)))) / total if total else float("nan")
 
 
 def openings(texts: Sequence[str]) -> list[tuple[str, ...]]:
-    """The first :data:`OPENING` words of each text."""
+    """Return the first :data:`OPENING` words of each text."""
     return [tuple(words_of(text)[:OPENING]) for text in texts]
 
 
 def share_alone(labels: NDArray[np.int64]) -> float:
-    """Share of items whose label no other item has; NaN without items.
+    """Return the share of items with a unique label; NaN without items.
 
     >>> share_alone(number_labels(["a", "b", "a", "c"]))
     0.5
@@ -123,7 +123,7 @@ def share_alone(labels: NDArray[np.int64]) -> float:
 
 
 def neighbours(vectors: NDArray[np.float32]) -> tuple[NDArray[np.float64], int]:
-    """Hold every text against every other.
+    """Compare every text with every other.
 
     Args:
         vectors: (N, D) unit vectors.
@@ -152,18 +152,18 @@ def neighbours(vectors: NDArray[np.float32]) -> tuple[NDArray[np.float64], int]:
 # only.
 
 ORDER = 4
-"""Longest n-gram, as in BLEU-4; all lengths weigh the same."""
+"""Longest n-gram, as in BLEU-4; all orders have equal weight."""
 SMOOTHING = 0.1
-"""Matches that count where an n-gram length has none (Chen and Cherry, 2014, method 1; the value is NLTK's)."""
+"""Matches counted for an order without any (Chen and Cherry, 2014, method 1; NLTK's value)."""
 
 
 def bleu_grams(words: NumberedWords) -> tuple[Grams, ...]:
-    """The n-grams that :func:`self_bleu` takes, of 1 to :data:`ORDER` words."""
+    """Return the n-grams for :func:`self_bleu`, of 1 to :data:`ORDER` words."""
     return tuple(count_grams(words, size) for size in range(1, ORDER + 1))
 
 
 def self_bleu(words: NumberedWords, grams: Sequence[Grams], subset: Subset = None) -> float:
-    """Mean BLEU of each text against all others.
+    """Return the mean BLEU of each text against all others.
 
     Args:
         words: The texts.
@@ -189,7 +189,7 @@ def self_bleu(words: NumberedWords, grams: Sequence[Grams], subset: Subset = Non
 
 
 def _matched(grams: Grams, texts: int) -> NDArray[np.float64]:
-    """(texts,) n-grams of each that others have, each counted as often as the text among them that has it most."""
+    """Return (texts,) matched n-grams of each text, each clipped by the largest count in another text."""
     if grams.gram.size == 0:
         return np.zeros(texts, np.float64)
     first = np.concatenate([[True], np.diff(grams.gram) > 0])
@@ -202,7 +202,7 @@ def _matched(grams: Grams, texts: int) -> NDArray[np.float64]:
 
 
 def _brevity(lengths: NDArray[np.int64]) -> NDArray[np.float64]:
-    """(N,) logarithm of the penalty for being shorter than the reference nearest in length, the shorter of two."""
+    """Return (N,) logarithms of the brevity penalty, against the reference nearest in length, ties to the shorter."""
     values, counts = np.unique(lengths, return_counts=True)
     penalties = np.zeros(values.size)
     for index in np.flatnonzero(counts == 1):

@@ -27,14 +27,14 @@ _NOT_WORDS: Final = frozenset({"PUNCT", "SPACE", "SYM"})
 
 
 def parser_name() -> str | None:
-    """The model that is installed with spaCy, or None."""
+    """Return the installed spaCy model, or None."""
     if importlib.util.find_spec("spacy") is None:
         return None
     return next((name for name in MODELS if importlib.util.find_spec(name) is not None), None)
 
 
 def parse_entries(entries: Sequence[PromptEntry]) -> tuple[list[tuple[str, ...]], list[str]]:
-    """Parse prompts; and actions, where an entry has no base form of its own.
+    """Parse prompts, and actions of entries without a base form.
 
     Returns:
         Universal parts of speech of the words of each prompt, without punctuation, and base form of each action's verb.
@@ -59,7 +59,7 @@ def _parser() -> Any:
 
 
 def _sentence(action: str) -> str:
-    """An action with a subject before it, without which a tagger takes a bare verb for a noun."""
+    """Return an action as a sentence with a subject; a tagger reads a bare verb as a noun."""
     first = action.split(maxsplit=1)[0] if action.strip() else ""
     if first.endswith("ing"):
         return f"They are {action}."
@@ -67,22 +67,22 @@ def _sentence(action: str) -> str:
 
 
 def _verb(doc: Any) -> str:
-    """Base form of the first verb, or else of the first word, after the subject that was put before."""
+    """Return the base form of the first verb, else of the first word, after the added subject."""
     words = [token for token in doc[1:] if token.pos_ not in _NOT_WORDS and token.pos_ != "AUX"]
     verbs = [token for token in words if token.pos_ == "VERB"]
     return str((verbs or words or list(doc[:1]))[0].lemma_.lower())
 
 
 SAMPLE = 2_000
-"""Prompts that are parsed and embedded; of longer lists a seeded sample. 1,488 took three minutes of a shared core."""
+"""Prompts parsed and embedded; longer lists are sampled by seed. 1,488 took three minutes on one shared core."""
 
 TAG_VALUES: Mapping[str, tuple[str, ...]] = {
     name: CHOICES[name] for name in ("skeleton", "amplitude", "speed", "subjects", "interaction", "camera")
 }
-"""Values of each tag in their order, which the pictures keep."""
+"""Values of each tag in the order of charts."""
 
 LemmaSource = Literal["given", "parsed", "words"]
-"""Where actions come from: the list's own base forms, the parser's, or the action's words as they are."""
+"""Source of actions: the list's base forms, the parser's, or the action's words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,14 +118,14 @@ FIGURES = (
     DiversityFigure("distance", "mean distance to the nearest neighbour", more=True),
     DiversityFigure("pairs", "pairs over 0.9 cosine", more=False, count=True),
 )
-"""In the order of the tables."""
+"""Figures in the order of tables."""
 OF_SAMPLE = frozenset({"skeletons", "distance", "pairs"})
-"""Figures that long lists are sampled for."""
+"""Figures for which long lists are sampled."""
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A list taken to pieces once, to be measured as a whole or in part.
+    """A tokenised and labelled list, to be measured whole or in part.
 
     Attributes:
         entries: The list.
@@ -150,7 +150,7 @@ class Taken:
 def take_apart(
     entries: Sequence[PromptEntry], *, parse: bool = False, vectors: NDArray[np.float32] | None = None
 ) -> Taken:
-    """Take a list to pieces.
+    """Tokenise and label a list.
 
     Args:
         entries: The list.
@@ -198,7 +198,7 @@ def _encoded(values: Mapping[str, Sequence[Hashable]]) -> dict[str, NDArray[np.i
 
 
 def measure(taken: Taken, subset: Subset = None) -> dict[str, float]:
-    """The figures of :data:`FIGURES` that are known, for all entries or some.
+    """Return the available :data:`FIGURES`, over all entries or a subset.
 
     Args:
         taken: The list.
@@ -225,7 +225,7 @@ def measure(taken: Taken, subset: Subset = None) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class Lengths:
-    """Words of the prompts, between white space.
+    """Prompt lengths in words, split at white space.
 
     Attributes:
         mean: Their mean.
@@ -249,7 +249,7 @@ def lengths_of(entries: Sequence[PromptEntry]) -> Lengths:
 
 
 def pattern_counts(entries: Sequence[PromptEntry]) -> dict[str, int]:
-    """Prompts of each pattern in its usual order, those without under ""; only that where the list has no patterns."""
+    """Count the prompts of each pattern in the usual order, those without one under ""."""
     counts = Counter(entry.pattern for entry in entries)
     if counts.keys() == {""}:
         return {"": counts[""]}
@@ -257,7 +257,7 @@ def pattern_counts(entries: Sequence[PromptEntry]) -> dict[str, int]:
 
 
 def tag_counts(entries: Sequence[PromptEntry]) -> dict[str, dict[str, int]]:
-    """Tag to value, in the usual order, to the number of prompts; empty where no entry has tags."""
+    """Count the prompts of each tag and value in the usual order; empty if no entry has tags."""
     tags = [entry.tags for entry in entries if entry.tags is not None]
     by_tag: dict[str, dict[str, int]] = {}
     for name, values in TAG_VALUES.items():
@@ -268,7 +268,7 @@ def tag_counts(entries: Sequence[PromptEntry]) -> dict[str, dict[str, int]]:
 
 
 def coverage(entries: Sequence[PromptEntry], lemmas: Sequence[str]) -> dict[tuple[str, str], Counter[str]]:
-    """(Class or, where there is none, noun; pattern) to its actions and how often each is used."""
+    """Count the actions by (class, or noun without one; pattern)."""
     covered: dict[tuple[str, str], Counter[str]] = {}
     for entry, lemma in zip(entries, lemmas, strict=True):
         kind, action = entry.subject_class or entry.subject_noun, lemma or entry.action.lower()

@@ -1,4 +1,4 @@
-"""Everything that ``vmmetrics prompts stats`` says of a list."""
+"""Statistics of a prompt list, as ``vmmetrics prompts stats`` reports them."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from vmmetrics.utils.text import embedding
 
 SEED = 0
 NEAREST_STEP = 0.05
-"""Width of a bar of the histogram of nearest neighbours, in cosine."""
+"""Bin width of the nearest-neighbour histogram, cosine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A list, taken to pieces as a whole and, where it is long, a seeded sample of it more thoroughly.
+    """A tokenised list and, if it is long, a parsed and embedded sample of it.
 
     Attributes:
         name: What to call it.
@@ -44,7 +44,7 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class ListStatistics:
-    """A list in figures.
+    """Statistics of a list.
 
     Attributes:
         name: What it is called.
@@ -79,7 +79,7 @@ class ListStatistics:
     coverage: Mapping[tuple[str, str], Counter[str]] = field(repr=False)
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values; the coverage as a list of objects."""
+        """Return plain values, the coverage as a list of objects."""
         coverage = [
             {"class": kind, "pattern": pattern, "actions": dict(actions)}
             for (kind, pattern), actions in self.coverage.items()
@@ -89,7 +89,7 @@ class ListStatistics:
 
 def prepare(entries: Sequence[PromptEntry], name: str, *, seed: int = SEED, parse: bool = True, embed: bool = True,
             say: Callable[[str], None] = lambda _: None) -> Prepared:  # fmt: skip
-    """Take a list to pieces with what is installed.
+    """Tokenise, parse and embed a list with what is installed.
 
     Args:
         entries: The list.
@@ -141,7 +141,7 @@ def _missing(entries: Sequence[PromptEntry]) -> list[str]:
 
 
 def describe(prepared: Prepared, metadata: Metadata | None, *, seed: int = SEED) -> ListStatistics:
-    """Work out everything about a list.
+    """Compute all statistics of a list.
 
     Args:
         prepared: From :func:`prepare`.
@@ -186,12 +186,12 @@ def describe(prepared: Prepared, metadata: Metadata | None, *, seed: int = SEED)
 # as it is. The intervals are about which prompts were drawn, not about other lists that might have been written.
 
 DRAWS = 200
-"""Subsets of each list: the ends of a 95 % interval stand on five of them."""
+"""Subsets of each list: each end of a 95 % interval rests on five of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """A figure of a list at the common size.
+    """A figure of a list at the common size, with its spread.
 
     Attributes:
         mean: Over subsets.
@@ -223,7 +223,7 @@ class Paired:
 
 @dataclass(frozen=True, slots=True)
 class ListComparison:
-    """Two lists.
+    """Comparison of two lists.
 
     Attributes:
         first: All of the first list.
@@ -241,7 +241,7 @@ class ListComparison:
     notes: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values."""
+        """Return plain values."""
         equal = {"size": self.size, "figures": plain(self.figures), "notes": list(self.notes)}
         return {"first": self.first.to_json(), "second": self.second.to_json(), "at_equal_size": equal}
 
@@ -255,7 +255,7 @@ def compare(
     draws: int = DRAWS,
     seed: int = SEED,
 ) -> ListComparison:
-    """Hold two lists against each other.
+    """Compare two lists.
 
     Args:
         first: One, from :func:`~vmmetrics.prompts.statistics.report.prepare`.

@@ -1,4 +1,4 @@
-"""Questions of one's own, as ``vmmetrics understand build`` writes them: one JSON object a line.
+"""Questions of your own, as ``vmmetrics understand build`` writes them: one JSON object a line.
 
 ``{"id": "v1-3", "video": "v1", "path": "v1.mp4", "text": "Which way ...?", "options": ["left", "right"], "answer": "B",
 "groups": {"task": ["CM"]}}``. ``path``, ``start``, ``end``, ``groups``, ``reference`` may be left out; a missing
@@ -38,7 +38,7 @@ class Custom(MultipleChoice):
     form = "{instruction}\n\n{text}\n{options}\n\n{asked}"
 
     def find(self, data: Path) -> Path:
-        """Return the file that was named, or the one in a folder.
+        """Return the named file, or the one in a folder.
 
         Raises:
             SetupError: There is none.
@@ -53,7 +53,7 @@ class Custom(MultipleChoice):
         return SetupError(f"{path}: no questions found; expected objects with id, video, text and options")
 
     def questions(self, source: QuestionFile) -> Iterable[Question]:
-        """Read the lines that are questions."""
+        """Read the questions, one a line."""
         by_id: dict[str, Question] = {}
         for row in source.rows:
             question = read_question(row, [*source.folders, source.path.parent], source.problems)
@@ -68,7 +68,7 @@ class Custom(MultipleChoice):
         return by_id.values()
 
     def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
-        """Accuracy over all, over what was answered, and in each grouping that the questions have."""
+        """Return accuracy over all questions, over answered ones, and in each grouping."""
         groupings = dict.fromkeys(name for question in questions for name in question.groups)
         return accuracy_figures(questions, scored, tuple(groupings))
 
@@ -85,7 +85,7 @@ def asked(question: Question, blind: bool = False) -> tuple[Turn, ...]:
 
 
 def read_question(row: Any, folders: Sequence[Path | None], problems: Counter[str]) -> Question | None:
-    """A question from its line; None where it is none.
+    """Read a question from its line; None if it is invalid.
 
     Args:
         row: The JSON value.
@@ -118,7 +118,7 @@ def read_question(row: Any, folders: Sequence[Path | None], problems: Counter[st
 
 
 def line_of(question: Question, folder: Path | None = None) -> dict[str, Any]:
-    """The line of a question, as :func:`read_question` reads it.
+    """Return the line of a question, as :func:`read_question` reads it.
 
     Args:
         question: It.
@@ -137,7 +137,7 @@ def line_of(question: Question, folder: Path | None = None) -> dict[str, Any]:
 
 
 def find_video(name: str, folders: Sequence[Path | None]) -> Path | None:
-    """The file of a video, or its folder of frames, by its name, with its ending or without; None where there is none.
+    """Find a video file, or folder of frames, by name with or without suffix; None if there is none.
 
     Args:
         name: A path, from one of the folders or from the root; or the end of one.

@@ -92,7 +92,7 @@ class FavorCaption(Benchmark):
     data = _DATA | _FILE
 
     def load(self, data: Path, videos: Path | None = None) -> LoadedBenchmark:
-        """Read the released annotations, one description to be written for each.
+        """Load the released annotations, one description task for each.
 
         Raises:
             SetupError: There is no such file, or it cannot be read.
@@ -127,7 +127,7 @@ class FavorCaption(Benchmark):
         return (Turn("user", question.text),)
 
     def read_answers(self, path: Path, protocol: Scoring = "vmmetrics") -> dict[str, Answered]:
-        """Descriptions, or what the released first step made of them, from its input and output files.
+        """Read descriptions, or their structure, from input and output files of the released first step.
 
         Raises:
             SetupError: It cannot be read.
@@ -137,7 +137,7 @@ class FavorCaption(Benchmark):
     def score(
         self, questions: Sequence[Question], answers: Mapping[str, Answered], protocol: Scoring, judge: Any = None
     ) -> list[Scored]:
-        """Score each description; one that is missing or empty gets 0, under upstream none.
+        """Score each description; a missing or empty one gets 0, or no score under upstream.
 
         Args:
             questions: The videos.
@@ -168,7 +168,7 @@ class FavorCaption(Benchmark):
         return judge.estimate(_asks(questions, _texts(questions, answers)), _ANSWER_TOKENS)
 
     def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
-        """The composite and the five scores, over all and by perspective; ratings where there are any."""
+        """Return the composite and the five scores, over all and by perspective, and any ratings."""
         note = next((entry.detail["by"] for entry in scored if "by" in entry.detail), "")
         if protocol == "upstream":
             note += "; videos without a description are left out, as the released code does"
@@ -190,7 +190,7 @@ class FavorCaption(Benchmark):
 
 
 def _fields_of(text: str) -> dict[str, str] | None:
-    """The strings of the released first step's output; None where the text is something else."""
+    """Return the fields of the released first step's output; None for any other text."""
     try:
         fields = json.loads(text) if text.startswith("{") else None
     except (ValueError, RecursionError):
@@ -240,7 +240,7 @@ def _released(
     similarity: Similarity,
     by: tuple[str, str],
 ) -> list[Scored]:
-    """Score by the released second step; what is no output of the released first step is read by ours."""
+    """Score by the released second step; text that is not its first step's output is read by ours."""
     path = next((q.reference["dictionaries"] for q in questions if "dictionaries" in q.reference), None)
     verbs, words = VERBS if path is None else read_verbs(Path(path)), installed_words()
     released = ReleasedSimilarity(words, verbs, similarity.embed)
@@ -275,7 +275,7 @@ def _asks(questions: Sequence[Question], texts: Mapping[str, str]) -> list[Ask[s
 
 
 def _with_rating(scored: Scored, answer: Answer | None, described: bool) -> Scored:
-    """The rating beside the scores: no description rates lowest; without a rating there is none."""
+    """Add the rating to the scores: the lowest without a description, none where the judge gave none."""
     rated: Mapping[str, Any] = {}
     if answer is not None and answer.value is not None:
         rated = answer.value

@@ -1,4 +1,4 @@
-"""FAVOR-Bench's questions with options: six tasks about motion, from the third and the first person's view.
+"""FAVOR-Bench's multiple-choice questions: six tasks on motion, in third- and first-person videos.
 
 ``protocol="upstream"``: options listed as texts, the released runner's judgement by substring, and its fixed
 denominators (a partial run counts the rest as wrong). Ours: lettered options, an answer read once and compared once,
@@ -64,7 +64,7 @@ class FavorMcq(MultipleChoice):
         return (Turn("user", f"{_DATA['instruction'].strip()}\n\n{question.text}\n{asked}"),)
 
     def score_one(self, question: Question, answered: Answered | None, protocol: Scoring) -> Scored:
-        """Judge an answer; one that is missing or not understood is wrong."""
+        """Score an answer; one that is missing or not recognised is wrong."""
         if protocol != "upstream":
             return score_choice(question, answered)
         text, correct = answer_text(answered), question.reference.get("correct_answer")
@@ -72,7 +72,7 @@ class FavorMcq(MultipleChoice):
         return Scored(question.id, None if correct is None else float(right), answered=bool(text.strip()))
 
     def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
-        """Accuracy over all, by perspective, by task, and by task within each perspective."""
+        """Return accuracy over all, by perspective, by task, and by task within each perspective."""
         if protocol == "upstream":
             return _released_figures(questions, scored)
         return super().figures(questions, scored, protocol)
@@ -108,7 +108,7 @@ def _question(
 
 
 def _released_figures(questions: Sequence[Question], scored: Sequence[Scored]) -> list[Figure]:
-    """The released script's seven percentages, to its two decimals, as shares."""
+    """Return the released script's seven percentages, to two decimals, as shares."""
     right: Counter[str] = Counter()
     asked: Counter[str] = Counter()
     for question, entry in zip(questions, scored, strict=True):

@@ -39,7 +39,7 @@ _ALONE: Final = re.compile(r"\b([A-E])\b")
 
 
 def released_letter(text: str, letters: Sequence[str]) -> str | None:
-    """Letter that the released parser finds unless told otherwise; None for none.
+    """Return the letter that the released parser finds by default; None for none.
 
     At the beginning (the article ``A`` of a sentence too). Else the first after ``answer``, ``option`` and the like in
     lower case; else the first capital that stands alone and is an option's.
@@ -66,7 +66,7 @@ def min_fps_group(rate: Any) -> str:
 
 
 def interval(values: Sequence[float]) -> tuple[float, float] | None:
-    """The released bootstrap over questions, to its four decimals; None for fewer than two values."""
+    """Return the released bootstrap interval over questions, to four decimals; None for fewer than two values."""
     if len(values) < 2:
         return None
     rng = random.Random(0)  # noqa: S311 - no secret
@@ -76,7 +76,7 @@ def interval(values: Sequence[float]) -> tuple[float, float] | None:
 
 
 def released_figures(questions: Sequence[Question], scored: Sequence[Scored]) -> list[Figure]:
-    """The released report: accuracy over answers that were understood, the share that was not, accuracy by group.
+    """Return the released report: accuracy over recognised answers, share of others, accuracy by group.
 
     The interval is the released one where the file of answers has the order of the annotations, as the released
     harness writes it: its draws depend on the order.
@@ -119,10 +119,10 @@ _NO_KEY: Final = (
 )
 _FASTEST: Final = 1000.0  # frames per second; a higher minFPS is a slip of the pen
 _SILENT: Final = "UNKNOWN"
-"""What a released file may have for a prediction where there is none."""
+"""Prediction in a released file for a missing answer."""
 _NO_OPTION: Final = "(?)"
-"""Text of an answer whose released prediction is anything else than a letter: the released report does not score it,
-nor count it among those without an answer."""
+"""Text of an answer whose released prediction is not a letter: the released report neither scores it nor counts it as
+missing."""
 
 
 class FpsBench(MultipleChoice):
@@ -143,11 +143,11 @@ class FpsBench(MultipleChoice):
         self.data = DATA if setting == "native" else {"files": DATA["files"], **data_file(f"fpsbench_{setting}")}
 
     def video_folders(self, beside: Path) -> list[Path]:
-        """Beside the annotations, and where the released preparation puts clips."""
+        """Return the folders of videos: next to the annotations, and the released preparation's cache."""
         return [beside, cache_folder()]
 
     def questions(self, source: QuestionFile) -> Iterable[Question]:
-        """Read the released annotations, nested or flat, with a key or without."""
+        """Read the released annotations, nested or flat, with or without a key."""
         return each_question(source.rows, source.folders, self.setting != "native", source.problems)
 
     def policy_for(self, question: Question) -> str | None:
@@ -167,7 +167,7 @@ class FpsBench(MultipleChoice):
     def score(
         self, questions: Sequence[Question], answers: Mapping[str, Answered], protocol: Scoring, judge: Any = None
     ) -> list[Scored]:
-        """Compare letters (upstream), or what the options say.
+        """Score by letter (upstream) or by the text of options.
 
         Raises:
             SetupError: No question has a key.
@@ -177,7 +177,7 @@ class FpsBench(MultipleChoice):
         return super().score(questions, answers, protocol, judge)
 
     def score_one(self, question: Question, answered: Answered | None, protocol: Scoring) -> Scored:
-        """Judge an answer; an option that reads as the right one is right."""
+        """Score an answer; an option with the same text as the right one is right."""
         if protocol == "upstream":
             return _score_as_released(question, answered)
         one = score_choice(question, answered)
@@ -186,7 +186,7 @@ class FpsBench(MultipleChoice):
         return replace(one, value=float(question.options[one.chosen] == question.options[question.answer]))
 
     def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
-        """Accuracy over all and over what was answered; by category, minFPS, domain and length of the clip."""
+        """Return accuracy over all and over answered questions; by category, minFPS, domain and clip length."""
         if protocol == "upstream":
             return released_figures(questions, scored)
         rows = super().figures(questions, scored, protocol)
@@ -194,7 +194,7 @@ class FpsBench(MultipleChoice):
         return [replace(f, note="; ".join(filter(None, (f.note, note)))) if f.group == "all" else f for f in rows]
 
     def read_answers(self, path: Path, protocol: Scoring = "vmmetrics") -> dict[str, Answered]:
-        """Answers in the released form: lines {id, prediction?, raw_response?}; of an id that comes again the last.
+        """Read answers in the released form: lines {id, prediction?, raw_response?}; the last of an id counts.
 
         A ``prediction`` counts before the text beside it; one that is no letter of A to E is no answer.
 

@@ -31,7 +31,7 @@ from vmmetrics.utils.tables import read_rows
 
 
 def polish(text: str) -> str:
-    """The first character of what an answer says, as the released tools find it; often no letter at all.
+    """Return the first character of an answer, as the released tools parse it; often not a letter.
 
     What precedes the first ``)``, of that what follows the first ``(``, of that the first word.
 
@@ -50,7 +50,7 @@ def merge(old: str | None, text: str) -> str:
 
 
 _ANY_OPTIONS: Final = ("",) * 6
-"""Options of a question that is not at hand: letters count, texts cannot."""
+"""Stand-in options of an unknown question: letters are recognised, texts are not."""
 
 
 class MotionBench(MultipleChoice):
@@ -63,7 +63,7 @@ class MotionBench(MultipleChoice):
     order = tuple(DATA["tasks"])
 
     def questions(self, source: QuestionFile) -> Iterable[Question]:
-        """Read the released list of clips, the flat dev list, or a table with the fields of either."""
+        """Read the released list of clips, the flat dev list, or a table with the same fields."""
         return each_question(source.rows, source.folders[0], source_names(source.path.parent), source.problems)
 
     def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:
@@ -73,7 +73,7 @@ class MotionBench(MultipleChoice):
         return (Turn("user", f"{asked}\n\n{DATA['instruction'].strip()}"),)
 
     def score_one(self, question: Question, answered: Answered | None, protocol: Scoring) -> Scored:
-        """Compare letters; a question without an answer has 0, one with a hidden key None."""
+        """Compare letters; a missing answer scores 0, a hidden key None."""
         if protocol != "upstream":
             return score_choice(question, answered)
         there, has_key = answered is not None and answered.error is None, question.reference["answer"] != HIDDEN
@@ -83,7 +83,7 @@ class MotionBench(MultipleChoice):
         return Scored(question.id, value, chosen, there, detail={"letter": letter} if there else {})
 
     def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
-        """Accuracy over all with a known key, and by task."""
+        """Return accuracy over all questions with a known key, and by task."""
         if protocol == "upstream":
             return released_figures(questions, scored)
         first, *others = super().figures(questions, scored, protocol)
@@ -94,7 +94,7 @@ class MotionBench(MultipleChoice):
         return [first, *others]
 
     def read_answers(self, path: Path, protocol: Scoring = "vmmetrics") -> dict[str, Answered]:
-        """Answers in the released forms: one object {uid: letter}, or lines {uid: text} in which a uid may come again.
+        """Read answers in the released forms: an object {uid: letter}, or lines {uid: text}, uids may repeat.
 
         Of several texts for a question the released rule keeps one letter (:func:`merge`); ours
         takes the last that has a letter.
@@ -126,7 +126,7 @@ class MotionBench(MultipleChoice):
 
 
 def annotation_density(questions: Sequence[Question]) -> float | None:
-    """The benchmark's annotation density: total length of the questions over total length of the videos.
+    """Return the annotation density: characters of all questions per second of all videos.
 
     The paper does not say in what questions are measured. Its 4.9 for EgoSchema, whose clips have 180 s, is 880 to a
     question, which can only be characters, options included; so they are here. None where no video's length is known.
@@ -137,7 +137,7 @@ def annotation_density(questions: Sequence[Question]) -> float | None:
 
 
 def released_figures(questions: Sequence[Question], scored: Sequence[Scored]) -> list[Figure]:
-    """The released script's numbers; what it cannot give is None, and the note says why.
+    """Return the released script's figures; None with a note where it fails.
 
     Its total are all questions but answered ones with a hidden key; what is answered is so whatever the answer.
 

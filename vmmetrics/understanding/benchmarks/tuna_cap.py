@@ -37,17 +37,17 @@ from vmmetrics.utils.tables import nothing_found, read_rows, sha256_of
 # From what a judge made of a caption to what the caption gets.
 
 HALLUCINATION: Final = "hallucination"
-"""Share of a caption's events that match no event of the video, or none in the order of time, 0..1."""
+"""Share of a caption's events without a match in temporal order, 0 to 1."""
 _SHOWN: Final = ("candidate_events", "match_ids", "relationship")
 
 
 def unscored(question: Question, why: str) -> Scored:
-    """A caption that no score can be had for."""
+    """Return the outcome of a caption that cannot be scored."""
     return Scored(question.id, None, answered=False, detail={"why": why})
 
 
 def outcome(question: Question, judged: Judged | None) -> Scored:
-    """Ours: no score where the judge made nothing of the caption that can be used; 0 without a caption.
+    """Score a caption our way: None if the judgement is unusable, 0 without a caption.
 
     What a judgement does not say of an element is lacking. Matches are kept as far as they keep the order of time, and
     an event without a match has nothing entailed or contradicted.
@@ -86,7 +86,7 @@ def outcome(question: Question, judged: Judged | None) -> Scored:
 
 
 def released_outcome(question: Question, judged: Judged) -> Scored:
-    """As the released scorer: nothing where there is no judgement, or one of another number of events."""
+    """Score as the released scorer: None without a judgement, or with a wrong number of events."""
     relationship = None if judged.record is None else judged.record.get("relationship")
     parts = scoring.released_scores(question.reference["events"], relationship)
     if parts is None:
@@ -96,7 +96,7 @@ def released_outcome(question: Question, judged: Judged) -> Scored:
 
 
 def _matches(record: Mapping[str, Any], references: int, mended: dict[str, int]) -> list[scoring.Pair]:
-    """One pair for each candidate event, from a file: numbers that are none of an event's mean no match.
+    """Return one pair for each candidate event of a file; invalid reference numbers mean no match.
 
     Empty where the file has no matches or none that can be read: labels then stand as they are.
     """
@@ -115,7 +115,7 @@ def _matches(record: Mapping[str, Any], references: int, mended: dict[str, int])
 
 
 def _number(value: object) -> int | None:
-    """The number that 3, 3.0 and "3" are; None for what is none."""
+    """Return the integer of 3, 3.0 or "3"; None for anything else."""
     text = text_of(value).removesuffix(".0")
     return int(text) if text.isdecimal() and len(text) < 10 else None
 
@@ -132,7 +132,7 @@ class TunaCap(Benchmark):
     needs_judge = True
 
     def load(self, data: Path, videos: Path | None = None) -> LoadedBenchmark:
-        """Read the table of videos, the annotations, or both, and bring them together.
+        """Load the table of videos, the annotations, or both, and join them.
 
         Raises:
             SetupError: There is neither, or one cannot be read.
@@ -162,7 +162,7 @@ class TunaCap(Benchmark):
         return (Turn("user", question.text),)
 
     def read_answers(self, path: Path, protocol: Scoring = "vmmetrics") -> dict[str, Answered]:
-        """Captions from a submission, an intermediate file, or a table of predictions.
+        """Read captions from a submission, an intermediate file, or a table of predictions.
 
         Raises:
             SetupError: It cannot be read, or is none of them.
@@ -172,7 +172,7 @@ class TunaCap(Benchmark):
     def score(
         self, questions: Sequence[Question], answers: Mapping[str, Answered], protocol: Scoring, judge: Any = None
     ) -> list[Scored]:
-        """Have every caption judged, and score what was judged.
+        """Have every caption judged, and score the judgements.
 
         Args:
             questions: The videos.
@@ -220,7 +220,7 @@ class TunaCap(Benchmark):
 
 
 def _rows(path: Path, problems: Counter[str]) -> list[Row]:
-    """Rows of the table, each with its number.
+    """Return the rows of the table, each with its number.
 
     Raises:
         SetupError: It cannot be read, or has no video.
@@ -236,7 +236,7 @@ def _rows(path: Path, problems: Counter[str]) -> list[Row]:
 
 
 def _annotations(paths: Sequence[Path]) -> tuple[Path | None, list[Row]]:
-    """The first file that has annotated events, and what is in it; others in the folder may be anything."""
+    """Return the first file with annotated events and its content; other files of the folder are ignored."""
     for path in paths:
         try:
             rows = [row for row in read_rows(path) if isinstance(row, Mapping) and isinstance(row.get("events"), list)]
@@ -271,7 +271,7 @@ def _question(position: int, row: Row, annotation: Row, paths: Mapping[str, Path
 def _captions(
     questions: Sequence[Question], answers: Mapping[str, Answered], empty: bool = False
 ) -> list[judging.Caption]:
-    """Captions of videos with annotated events; those without a word only if asked for."""
+    """Return the captions of videos with annotated events; empty ones only if requested."""
     entries = EntriesByQuestion(answers, questions)
     texts = {question.id: answer_text(entries.of(question)).strip() for question in questions}
     return [
@@ -316,7 +316,7 @@ def _chosen(
 
 
 def _released_figures(questions: Sequence[Question], scored: Sequence[Scored]) -> list[Figure]:
-    """The released scorer's summary: each mean over the videos that have the figure, to three decimals.
+    """Return the released scorer's summary: means over the videos with a figure, to three decimals.
 
     It adds up in the order of its file, which decides how a mean between two decimals is rounded.
     """
@@ -334,7 +334,7 @@ def _released_figures(questions: Sequence[Question], scored: Sequence[Scored]) -
 
 
 def _named(characteristic: str, kind: str) -> tuple[str, str]:
-    """Group of a figure, and its name in it."""
+    """Return the group of a figure, and its name in it."""
     if characteristic == ALL:
         return ("element type", kind) if kind else (ALL, ALL)
     named = f"{characteristic}{files.SEPARATOR}{kind}"

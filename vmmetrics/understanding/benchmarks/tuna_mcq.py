@@ -27,11 +27,11 @@ from vmmetrics.utils.endpoint.messages import Turn
 
 _BEST_OR_CORRECT: Final = ("The best answer is", "The correct answer is", "The answer is", "The answer")
 _GLUED: Final = ("The best option isThe correct option is", "Best answer:Best option:")
-"""Two pairs that the released list runs together for want of a comma: neither is ever there to be removed."""
+"""Two pairs of prefixes that a missing comma joins in the released list, so that neither is ever removed."""
 RELEASED_PREFIXES: Final = (*_BEST_OR_CORRECT, *_GLUED, "Answer:", "Option:")
-"""What the released scorer deletes wherever it is, in this order."""
+"""Prefixes that the released scorer deletes anywhere, in this order."""
 UNREAD: Final = "Z"
-"""The released scorer's letter for an answer that it cannot read; never right."""
+"""The released scorer's letter for an unreadable answer; never right."""
 
 _REJECTIONS: Final = (
     "Sorry, I can't help with images of people yet.",
@@ -39,14 +39,14 @@ _REJECTIONS: Final = (
     "I'm sorry, but without the image provided",
     "Cannot determine the answer",
 )
-"""Answers that the released scorer knows for refusals, before it looks for an option's text."""
+"""Answers that the released scorer treats as refusals, before it searches an option's text."""
 _FAILED: Final = "Failed to obtain answer via API"
 _MARKS: Final = str.maketrans(dict.fromkeys(".()[],:;!*#{}", " "))
-"""Marks that the released scorer takes for spaces."""
+"""Characters that the released scorer replaces with spaces."""
 
 
 def upstream_letter(prediction: str, question: str) -> str:
-    """The letter that the released scorer reads, without a judge: the first of A to D anywhere, or :data:`UNREAD`.
+    """Return the letter that the released scorer reads without a judge: the first of A to D, or :data:`UNREAD`.
 
     Where there is none it looks for the text of an option, and takes the lines of the question for the options: after
     the first, each that has its letter and a full stop in it. So questions with lettered items in them can be answered
@@ -105,7 +105,7 @@ class TunaMcq(MultipleChoice):
     )
 
     def questions(self, source: QuestionFile) -> Iterable[Question]:
-        """Read the released Parquet file, the table made from it, or its JSON twin."""
+        """Read the released Parquet file, a table made from it, or its JSON version."""
         files = tuna.videos_in(source.folders[0])
         questions: dict[str, Question] = {}
         for position, row in enumerate(source.rows):
@@ -123,7 +123,7 @@ class TunaMcq(MultipleChoice):
         return Turn("system", _MCQ["system"]), *super().turns(question, protocol)
 
     def read_answers(self, path: Path, protocol: Scoring = "vmmetrics") -> dict[str, Answered]:
-        """Answers from a table of predictions by index, or an object of them.
+        """Read answers from a table of predictions by index, or an object of them.
 
         Raises:
             SetupError: It cannot be read, or is neither.
@@ -133,13 +133,13 @@ class TunaMcq(MultipleChoice):
     def score(
         self, questions: Sequence[Question], answers: Mapping[str, Answered], protocol: Scoring, judge: Any = None
     ) -> list[Scored]:
-        """Judge each answer, by whichever of its names the file has for its question."""
+        """Score each answer, looked up by any of its question's names."""
         entries = EntriesByQuestion(answers, questions)
         by_id = {question.id: answered for question in questions if (answered := entries.of(question)) is not None}
         return super().score(questions, by_id, protocol, judge)
 
     def score_one(self, question: Question, answered: Answered | None, protocol: Scoring) -> Scored:
-        """Judge an answer; one that is missing or not understood is wrong. A hidden letter equals none (upstream)."""
+        """Score an answer; a missing or unrecognised one is wrong. A hidden letter equals none (upstream)."""
         if protocol != "upstream":
             return score_choice(question, answered)
         text = answer_text(answered)
@@ -148,7 +148,7 @@ class TunaMcq(MultipleChoice):
         return Scored(question.id, float(letter == question.reference["answer"]), chosen, bool(text.strip()))
 
     def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
-        """Accuracy over all, by skill, task and visual characteristic, by skill and task within a characteristic."""
+        """Return accuracy over all, by skill, task, characteristic, and by skill and task within characteristics."""
         figures = super().figures(questions, scored, protocol)
         if protocol != "upstream":
             return figures
@@ -189,7 +189,7 @@ def _question(
 
 
 def _answer_index(text: str, options: Sequence[str]) -> int | None:
-    """Place of the right option, which is given by its letter; or, as the released prompt takes it, by its text."""
+    """Return the index of the right option, from its letter, or as the released prompt reads it, its text."""
     letter = _LETTER.match(text)
     if letter and letter[1].upper() in LETTERS[: len(options)]:
         return LETTERS.index(letter[1].upper())

@@ -1,4 +1,4 @@
-"""FAVOR-Bench's second step as released: a description's structure against the annotation's, score for score.
+"""FAVOR-Bench's second step as released: scores of a description's structure against the annotation's.
 
 Kept with everything that makes it score an unrelated description .40 (docs/understanding.md lists it); :mod:`.scores`
 is ours. A description and an annotation are mappings with ``camera_motion``, ``motion_list`` and
@@ -27,7 +27,7 @@ from vmmetrics.understanding.benchmarks.favor.released_similarity import Release
 # meant.
 
 Subjects = dict[int, tuple[str, list[str]]]
-"""Number of a subject to its description and its actions."""
+"""Description and actions of each subject by number."""
 
 _DESCRIBED: Final = re.compile(r"Subject (\d+):?\s+(.*?)\s*\[(.*?)\]")
 _BARE: Final = re.compile(r"Subject (\d+)\s*\[(.*?)\]")
@@ -41,7 +41,7 @@ _CAMERA_LISTED: Final = re.compile(r"[;]|\s+then\s+|\s+and\s+")
 
 
 def parse_subjects(text: object) -> Subjects:
-    """Subjects of a motion list; what is no text has none."""
+    """Parse the subjects of a motion list; anything but text has none."""
     if not isinstance(text, str):
         return {}
     subjects = [(number, description.strip(), actions) for number, description, actions in _DESCRIBED.findall(text)]
@@ -64,7 +64,7 @@ def _actions(text: str) -> list[str]:
 
 
 def parse_chronology(text: object) -> list[tuple[str, int]]:
-    """Actions of a chronological list with the numbers of their subjects; what is no text has none."""
+    """Parse the actions of a chronological list with their subject numbers; anything but text has none."""
     if not isinstance(text, str):
         return []
     matches = _DONE_BY.findall(text)
@@ -89,7 +89,7 @@ def _item(part: str) -> tuple[str, int] | None:
 
 
 def parse_camera(text: object) -> list[str]:
-    """Camera motions of a list, each with the word camera in it; an empty text is one motion, ``"Camera "``."""
+    """Parse the camera motions of a list, each with the word camera; an empty text is one, ``"Camera "``."""
     if not isinstance(text, str):
         return []
     text = re.sub(r"\s+", " ", text.strip())
@@ -112,7 +112,7 @@ NAMES: Final = tuple(
 def released_scores(
     similarity: ReleasedSimilarity, annotation: Mapping[str, Any], caption: Mapping[str, Any]
 ) -> dict[str, float]:
-    """Scores of one description, each 0..1: :data:`NAMES` and ``"composite"``.
+    """Score a description: :data:`NAMES` and ``"composite"``, each 0 to 1.
 
     All are 0 where the released code fails (an annotation whose subjects do nothing, a field that is
     None, a number of thousands of digits).
@@ -172,7 +172,7 @@ def _chronology(
 
 
 def _match_subjects(similarity: ReleasedSimilarity, reference: Subjects, candidate: Subjects) -> dict[int, int]:
-    """Subjects of the description to those of the annotation, the surest first."""
+    """Match the description's subjects to the annotation's, the most similar pairs first."""
     if not reference or not candidate:
         return {}
     numbers, others = list(candidate), list(reference)
@@ -211,7 +211,7 @@ def _person_boost(text: str, other: str) -> float:
 def _match(
     similarity: ReleasedSimilarity, actions: Sequence[str], others: Sequence[str], threshold: float
 ) -> tuple[float, float, dict[int, int]]:
-    """Each action to the one it is most like, then runs of two and three actions taken together.
+    """Match each action to its most similar one, then joint runs of two or three actions.
 
     Returns:
         Share of the actions that is matched, times how well, times a factor for the lengths; the same of the others;
@@ -251,7 +251,7 @@ def _match(
 
 
 def _order(pairs: Mapping[int, int], n: int, m: int) -> float:
-    """Kendall's τ of what is matched, squeezed into 0.5..1; with under three matches a number by the lengths."""
+    """Return Kendall's τ of the matches, rescaled to 0.5..1; below three matches a value by the lengths."""
     if len(pairs) < tables.FEW:
         if n >= tables.FEW:
             return 1 - tables.FEW_PENALTY * 1.5

@@ -1,4 +1,4 @@
-"""Our score of a description against an annotation: what was said and is so, what is so and was said, in which order.
+"""Our score of a description against an annotation: precision, recall and order of its actions.
 
 Lists are matched one to one by the assignment with the largest total similarity (Kuhn, 1955). With S the sum of its
 similarities, precision is S / n over the n things said and recall S / m over the m annotated: what is missing or made
@@ -26,7 +26,7 @@ from vmmetrics.understanding.benchmarks.favor.similarity import Similarity, came
 # What happens in a video, as FAVOR-Bench writes it down: camera, who does what, and in which order.
 
 NOBODY: Final = 0
-"""Number of whoever does what no subject does (the scene, the light, subtitles)."""
+"""Subject number of actions without a subject (the scene, the light, subtitles)."""
 
 _HEAD: Final = re.compile(
     r"\b(?:subject|character)\s*(?P<named>\d{0,6})\s*:|(?:^|[\],;\n])\s*(?:subject|character)\s*(?P<bare>\d{1,6})\s*(?=\[)",
@@ -36,19 +36,19 @@ _HEAD: Final = re.compile(
 _BRACKET: Final = re.compile(r"\[([^\]]*)\]?")
 _BY: Final = re.compile(r"\(([^()]*)\)")
 _LED: Final = re.compile(r"(?<![^,;\n])\s*(?:subject|character)\s*(\d{1,6})\s*\([^()]*\)([^,;()]+)", re.IGNORECASE)
-"""``Character 1 (in red) opens the door``, for ``opens the door (Subject 1)``."""
+"""``Character 1 (in red) opens the door``, read as ``opens the door (Subject 1)``."""
 _NUMBER: Final = re.compile(r"\b(?:subject|character)s?\s*(\d{1,6})", re.IGNORECASE)
 _CAMERA_LISTED: Final = re.compile(
     r"[,.;\n]|\bthen\b|\band\b(?!\s+(?:to\b|(?:left|right|up|down|in|out|for|back)(?:wards?)?\b))", re.IGNORECASE
 )
-"""Between motions; "down and to the left" is one."""
+"""Separators of camera motions; "down and to the left" is one motion."""
 _LISTED: Final = re.compile(r"[,;\n]")
 _MARKS: Final = " \t\n,.;:!?-→"
 
 
 @dataclass(frozen=True, slots=True)
 class ActingSubject:
-    """Somebody, or something, that acts.
+    """A subject and its actions.
 
     Attributes:
         description: What it is ("Man", "woman in a red coat").
@@ -74,7 +74,7 @@ class Structure:
     chronology: tuple[tuple[str, int], ...] = ()
 
     def to_released(self) -> dict[str, str]:
-        """The strings that the released first step puts out."""
+        """Return the structure as the released first step writes it."""
         parts = [
             f"Subject {number}: {subject.description} [{', '.join(subject.actions)}]"
             for number, subject in self.subjects.items()
@@ -89,7 +89,7 @@ class Structure:
 
 
 def read_structure(fields: Mapping[str, Any]) -> Structure:
-    """Read an annotation, or what a first step put out, as it is meant.
+    """Read an annotation, or the output of a first step.
 
     ``Subject1:``, ``(subject 1)``, ``Character 1``, several brackets of one subject and a subject named again at each
     action are all in the released annotations. Where only one of the two lists can be read the other is made from it.
@@ -108,7 +108,7 @@ def read_structure(fields: Mapping[str, Any]) -> Structure:
 
 
 def _text(fields: Mapping[str, Any], name: str) -> str:
-    """A field, its lines without spaces that mean nothing: patterns meet one at most, so that time stays linear."""
+    """Return a field without insignificant spaces in its lines, so that patterns match in linear time."""
     value = fields.get(name)
     lines = value.splitlines() if isinstance(value, str) else ()
     return "\n".join(line for line in (" ".join(line.split()) for line in lines) if line)
@@ -140,7 +140,7 @@ def _subjects(text: str) -> dict[int, ActingSubject]:
 
 
 def _bracketed(text: str, first_may_describe: bool = False) -> list[str]:
-    """Actions in all brackets; of a subject without a name, the first of several brackets is its looks."""
+    """Return the actions in all brackets; for a subject without a name the first bracket is its description."""
     brackets = _BRACKET.findall(text)
     if first_may_describe and len(brackets) > 1:
         brackets = brackets[1:]
@@ -167,20 +167,20 @@ def _chronology(text: str) -> list[tuple[str, int]]:
 
 
 COMPOSITE: Final = "composite: half F1, half order of the chronology"
-"""For records: results of two must not be compared."""
+"""Version of the composite; results of two versions are not comparable."""
 WRONG_SUBJECT: Final = 0.9
-"""Factor of an action that is said of another subject than whom it was matched with; the released code's."""
+"""Factor of an action attributed to another subject than the matched one; the released code's value."""
 OUT_OF_ORDER: Final = 0.5
-"""Factor of a match in the chronological list that stands outside the run in order: done, but not then."""
+"""Factor of a chronological match outside the longest ordered run."""
 LOOKS: Final = 0.1
-"""Weight of how alike subjects are described, beside what they do, when they are matched; the released code's."""
+"""Weight of the subjects' descriptions, relative to their actions, in matching; the released code's value."""
 _ORDER_PREFERENCE: Final = 1e-3
-"""At equal similarity the pair at the nearer relative places is matched, so that repeated actions keep their order."""
+"""Penalty by distance in relative position that breaks ties, so that repeated actions keep their order."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListMatch:
-    """Two lists matched one to one.
+    """One-to-one match of two lists.
 
     Attributes:
         precision: Similarity matched, per thing said, 0..1.
@@ -202,7 +202,7 @@ class ListMatch:
 
 @dataclass(frozen=True, slots=True)
 class CaptionScores:
-    """All of a description.
+    """Scores of a description.
 
     Attributes:
         camera: Of the camera's motions.
@@ -218,17 +218,17 @@ class CaptionScores:
 
     @property
     def composite(self) -> float:
-        """The score as a whole, 0..1; see :data:`COMPOSITE`."""
+        """Composite score, 0 to 1; see :data:`COMPOSITE`."""
         return (self.chronology.f1 + self.chronology.order) / 2
 
     def parts(self) -> dict[str, float]:
-        """Each figure by name, as :data:`.released_scores.NAMES`."""
+        """Scores by name; see :data:`.released_scores.NAMES`."""
         figures = itertools.product(("camera", "subject", "chronology"), ("f1", "precision", "recall", "order"))
         return {f"{name} {figure}": getattr(getattr(self, name), figure) for name, figure in figures}
 
 
 def texts_of(structures: Iterable[Structure]) -> list[str]:
-    """Every text that scoring will compare: to be embedded at once."""
+    """Return every text that scoring compares, to embed them in one batch."""
     texts: list[str] = []
     for structure in structures:
         texts += [*structure.camera, *(action for action, _ in structure.chronology)]
@@ -263,7 +263,7 @@ def score(similarity: Similarity, reference: Structure, candidate: Structure) ->
 
 
 def match(values: FloatArray, out_of_order: float = 1.0) -> ListMatch:
-    """Match what was said, in rows, with what was annotated, in columns.
+    """Match candidate items, in rows, with reference items, in columns.
 
     Args:
         values: (N, M) similarities, 0..1.
@@ -285,7 +285,7 @@ def match(values: FloatArray, out_of_order: float = 1.0) -> ListMatch:
 def _match_subjects(
     similarity: Similarity, reference: Structure, candidate: Structure
 ) -> tuple[ListMatch, dict[int, int]]:
-    """Subjects matched so that as much of what they do is matched as can be; unmatched ones keep all they did."""
+    """Match subjects for the largest total action similarity; unmatched ones count with all their actions."""
     numbers, others = list(candidate.subjects), list(reference.subjects)
     if not numbers or not others:
         return match(np.zeros((len(numbers), len(others)))), {}
@@ -310,7 +310,7 @@ def _match_subjects(
 
 
 def _in_order(pairs: tuple[tuple[int, int, float], ...]) -> float:
-    """Weight of the heaviest run of matches whose places rise on both sides."""
+    """Return the weight of the heaviest increasing run of matches."""
     best: list[float] = []
     for index, (_, j, value) in enumerate(pairs):
         best.append(value + max((best[k] for k in range(index) if pairs[k][1] < j), default=0.0))
@@ -318,7 +318,7 @@ def _in_order(pairs: tuple[tuple[int, int, float], ...]) -> float:
 
 
 def _tau(pairs: tuple[tuple[int, int, float], ...]) -> float:
-    """Kendall's τ of places said and annotated, each couple weighted by its similarities; 1 for a single pair."""
+    """Return Kendall's τ of candidate and reference positions, pairs weighted by similarity; 1 for a single match."""
     couples = [(a[1] < b[1], a[2] * b[2]) for a, b in itertools.combinations(sorted(pairs), 2)]
     weight = sum(value for _, value in couples)
     return sum(value if rising else -value for rising, value in couples) / weight if weight else 1.0

@@ -20,16 +20,15 @@ from vmmetrics.utils.text.embedding import INSTALL, MODEL, embed, embedding_iden
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 
 LEAST_COSINE: Final = 0.45
-"""Counts as nothing in common: of pairs of actions of two of FAVOR-Bench's videos, 92 % lie below (MiniLM;
+"""Cosine rescaled to 0: of action pairs from two FAVOR-Bench videos, 92 % are below (MiniLM;
 ``benchmarks/favor_quality.py --calibrate``)."""
 FULL_COSINE: Final = 0.75
-"""Counts as the same. Of hand-made paraphrases (``benchmarks/favor_paraphrases.toml``), the median is 0.77."""
+"""Cosine rescaled to 1: hand-made paraphrases (``benchmarks/favor_paraphrases.toml``) have a median of 0.77."""
 LEAST_OVERLAP: Final = 0.2
 FULL_OVERLAP: Final = 0.8
-"""The same for the share of words in common: one word in ten is chance, and other words for a fifth is a paraphrase."""
+"""Share of common words rescaled to 1; a share of one in ten, rescaled to 0, is chance."""
 OPPOSITE: Final = 0.25
-"""Factor where the texts say opposite things: something did move, but not so. Cosines hardly tell them apart: 0.9
-between turning left and turning right."""
+"""Factor of opposite motions. Cosines hardly separate them: 0.9 between turning left and turning right."""
 
 _OPPOSITES: Final = (
     ("left", "right"), ("up", "down"), ("upward", "downward"), ("upwards", "downwards"), ("forward", "backward"),
@@ -44,7 +43,7 @@ _WORD: Final = re.compile(r"[a-z0-9]+(?:['-][a-z0-9]+)*")
 
 
 class Similarity:
-    """Similarity of texts; each distinct text is embedded once.
+    """Text similarity; each distinct text is embedded once.
 
     Args:
         embed: Texts to (N, D) unit vectors; None compares words instead.
@@ -62,13 +61,13 @@ class Similarity:
         self._words: dict[str, tuple[frozenset[str], frozenset[str]]] = {}
 
     def prepare(self, texts: Iterable[str]) -> None:
-        """Embed texts that will be compared, together: much faster than one by one."""
+        """Embed texts in one batch, much faster than one by one."""
         missing = [text for text in dict.fromkeys(map(_plain, texts)) if text and text not in self._vectors]
         if self.embed is not None and missing:
             self._vectors.update(zip(missing, self.embed(missing), strict=True))
 
     def matrix(self, texts: Sequence[str], others: Sequence[str]) -> FloatArray:
-        """(N, M) similarity of each text with each of the others."""
+        """Return (N, M) similarities of each text with each of the others, 0 to 1."""
         rows, columns = [_plain(text) for text in texts], [_plain(text) for text in others]
         if not rows or not columns:
             return np.zeros((len(rows), len(columns)))
@@ -90,7 +89,7 @@ class Similarity:
         return np.clip((cosines - LEAST_COSINE) / (FULL_COSINE - LEAST_COSINE), 0.0, 1.0)
 
     def _overlaps(self, rows: Sequence[str], columns: Sequence[str]) -> FloatArray:
-        """Dice's coefficient of the words that carry meaning, verbs in their base form, stretched."""
+        """Return rescaled Dice coefficients of content words, verbs in base form."""
         bags, others = ([self._bags(text)[0] for text in side] for side in (rows, columns))
         shared = np.array([[2 * len(a & b) / max(1, len(a) + len(b)) for b in others] for a in bags])
         return np.clip((shared - LEAST_OVERLAP) / (FULL_OVERLAP - LEAST_OVERLAP), 0.0, 1.0)
@@ -101,7 +100,7 @@ class Similarity:
         return any((a in alone and b in other_alone) or (b in alone and a in other_alone) for a, b in _OPPOSITES)
 
     def _bags(self, text: str) -> tuple[frozenset[str], frozenset[str]]:
-        """Words that carry meaning, and all words; verbs in their base form."""
+        """Return the content words and all words of a text, verbs in base form."""
         if text not in self._words:
             words = frozenset(
                 word if word in ("left", "open") else verb_lemma(word) or word for word in _WORD.findall(text)
@@ -111,7 +110,7 @@ class Similarity:
 
 
 def installed_similarity(requested: str | None = None) -> Similarity:
-    """The sentence embedding where it is installed, else the overlap of words; the name says which.
+    """Return similarity by sentence embedding if installed, else by word overlap; its name tells which.
 
     Args:
         requested: ``"embedding"`` or ``"words"``; None takes what is there.
@@ -133,10 +132,9 @@ def _plain(text: str) -> str:
 # Motions of a camera as kinds and directions: pan left, push in, static. For comparing what was said of it.
 
 WITHOUT_DIRECTION: Final = 0.6
-"""Where only one of the two says a direction."""
+"""Similarity factor where only one motion has a direction."""
 RELATED: Final = 0.5
-"""Motions in the same direction that give nearly the same picture and are easily confused: pan and truck, tilt and
-pedestal, zoom and dolly."""
+"""Similarity of easily confused motions in one direction: pan and truck, tilt and pedestal, zoom and dolly."""
 
 _KINDS: Final = tuple(
     (kind, re.compile(rf"\b(?:{pattern})", re.IGNORECASE))
@@ -177,7 +175,7 @@ _ALONG: Final = {"left": "pan", "right": "pan", "up": "tilt", "down": "tilt", "i
 
 @dataclass(frozen=True, slots=True)
 class CameraMotion:
-    """A motion.
+    """A camera motion.
 
     Attributes:
         kind: What kind, or None where no word of it is known.
@@ -214,7 +212,7 @@ def _named(text: str) -> CameraMotion:
 
 
 def camera_matrix(similarity: Similarity, candidate: Sequence[str], reference: Sequence[str]) -> FloatArray:
-    """(N, M) how alike motions are: by kind and direction where both are known, else as texts."""
+    """Return (N, M) similarities of camera motions: by kind and direction where known, else as texts."""
     motions, others = [camera_motion(text) for text in candidate], [camera_motion(text) for text in reference]
     values = np.zeros((len(candidate), len(reference)))
     for i, motion in enumerate(motions):

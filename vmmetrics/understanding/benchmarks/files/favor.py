@@ -1,4 +1,4 @@
-"""FAVOR-Bench's files as they are in the wild: nested or flat, names with extensions or without, rows that are off."""
+"""FAVOR-Bench's files in the forms users have: nested or flat, names with or without suffix."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ THIRD: Final = "third-person"
 EGO: Final = "first-person"
 
 _VIDEO_FOLDERS: Final = ("", "FAVOR-Bench", "videos", "videos/FAVOR-Bench")
-"""Where videos lie below the folder that was named: as the paper's runner and a third party's loader have them."""
+"""Folders of videos below the data folder, as the paper's runner and a third party's loader expect them."""
 
 
 def perspective_of(stem: str) -> str:
-    """Whose view the video shows: clips of the first-person sources, and only those, are named with a ``|``."""
+    """Return the perspective of a video: names with a ``|`` are first-person sources."""
     return EGO if "|" in stem else THIRD
 
 
 def videos_in(folder: Path) -> dict[str, Path]:
-    """Files of the videos below a folder, those where the paper's runner and a third party's loader have them first."""
+    """Return the video files below a folder, preferring the folders of the paper's runner and another loader."""
     return videos_below([folder / part for part in _VIDEO_FOLDERS])
 
 
 def find_video(files: Mapping[str, Path], stem: str) -> Path | None:
-    """The file of a video; names that a file system cannot hold may have ``_`` for ``|``."""
+    """Find the file of a video; ``_`` may replace a ``|`` that a file system forbids."""
     return files.get(stem) or files.get(stem.replace("|", "_"))
 
 
 def by_video(rows: Sequence[Any]) -> list[Any]:
-    """Rows with their video's name in them, from rows that have it or from objects by it."""
+    """Return rows with their video's name, from rows that have it or from objects by name."""
     entries: list[Any] = []
     for row in rows:
         keyed = isinstance(row, dict) and row and "video_name" not in row
@@ -47,7 +47,7 @@ def by_video(rows: Sequence[Any]) -> list[Any]:
 
 
 def each_question(rows: Sequence[Any], problems: Counter[str]) -> Iterator[tuple[str, str, Row]]:
-    """Id, video and fields of every question, from the nested list or its flat twin.
+    """Yield id, video and fields of every question, from the nested list or its flat version.
 
     Args:
         rows: Of the file.
@@ -75,7 +75,7 @@ def each_question(rows: Sequence[Any], problems: Counter[str]) -> Iterator[tuple
 
 
 def read_descriptions(rows: Sequence[Any]) -> dict[str, str]:
-    """Descriptions by video, from a file of them or of what the released first step made of them.
+    """Read descriptions by video, from their file or the released first step's output.
 
     Takes a list of ``{stem: text}``, an object of them, rows with ``video_name`` and ``caption``, and the first step's
     output: ``{stem: {"motion_list": ..., ...}}``, which is given back as JSON.

@@ -22,7 +22,7 @@ from vmmetrics.utils.tables import seconds
 Clock = Literal["source", "clip", "certificate"]
 
 Span = tuple[float, float]
-"""Beginning and end, seconds."""
+"""Start and end, seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Times:
 
     @property
     def shown(self) -> Span | None:
-        """The part of the certificate within the clip, seconds of the source; None where there is none."""
+        """The part of the certificate within the clip, seconds of the source; None if there is none."""
         start, end = max(self.certificate[0], self.clip[0]), min(self.certificate[1], self.clip[1])
         return (start, end) if start < end else None
 
@@ -61,12 +61,12 @@ class Times:
         return second + begins[of] - begins[to]
 
     def span(self, span: Span, to: Clock) -> Span:
-        """Seconds of the source on another clock."""
+        """Convert a span of the source to another clock, in seconds."""
         return self.convert(span[0], "source", to), self.convert(span[1], "source", to)
 
 
 def prepared_name(key: str, span: Span) -> str:
-    """Name that the released preparation gives to a clip: it tells which seconds of the source are in it.
+    """Return the released preparation's name of a clip, which contains its seconds of the source.
 
     >>> prepared_name("fpsbench_000000", (100.0, 106.5))
     'fpsbench_000000_100-106.5'
@@ -96,7 +96,7 @@ _TIMES: Final = (
 
 
 def bucket(groups: Sequence[Row], value: float | None) -> str:
-    """Name of the first group whose bound a value does not pass; "unknown" for None.
+    """Return the name of the first group whose bound is not exceeded; "unknown" for None.
 
     >>> bucket(DATA["buckets"], 7.5), bucket(DATA["durations"], 2)
     ('8-10', '0-2')
@@ -107,7 +107,7 @@ def bucket(groups: Sequence[Row], value: float | None) -> str:
 def _footage(
     files: Mapping[str, Path], key: str, video: str, times: Times | None, certificate: bool
 ) -> tuple[Path, Clock] | tuple[None, None]:
-    """The file from which a question's clip, or its certificate, can be shown; the prepared one first.
+    """Return the file that shows a question's clip or certificate, preferring the prepared one.
 
     A file goes by the name that the released preparation gives it, by its YouTube key or by the question's.
     """
@@ -128,7 +128,7 @@ def cache_folder() -> Path:
 def each_question(
     rows: Sequence[Any], folders: Sequence[Path], certificate: bool, problems: Counter[str]
 ) -> Iterator[Question]:
-    """Questions of the released annotations.
+    """Yield the questions of the released annotations.
 
     Args:
         rows: Of the file, nested or flat.
@@ -150,7 +150,7 @@ def each_question(
 
 
 def nested(row: Row) -> dict[str, Any]:
-    """A row of the flat table in the form of a released record; a record is returned as it is."""
+    """Return a row of the flat table as a released record; a record is returned as is."""
     if "question_text" not in row:
         return dict(row)
     filled = {name: value for name, value in row.items() if value not in (None, "")}

@@ -1,4 +1,4 @@
-"""MotionBench's files as they are in the wild: the released list of clips, the flat dev list made from it, and videos.
+"""MotionBench's files in the forms users have: the released list of clips, the flat dev list, and videos.
 
 The released list has no field for options: they are lines of the question. It has no split either: test questions are
 those whose answer is ``NA``. Clips of other collections are cut by the user and named ``<source>_<start>_<end>``.
@@ -20,7 +20,7 @@ from vmmetrics.utils.tables import seconds
 
 DATA: Final = data_file("motionbench")
 HIDDEN: Final = "NA"
-"""What the released list has for an answer of test."""
+"""Answer in the released list where the key is hidden (test)."""
 DEV: Final = "dev"
 TEST: Final = "test"
 
@@ -35,7 +35,7 @@ _TASKS: Final = {re.sub(r"\W", "", name).lower(): code for code, name in DATA["t
 
 
 def split_options(text: str) -> tuple[str, tuple[str, ...]]:
-    r"""A question and its options, from the one text that the released list has.
+    r"""Split the released text into question and options.
 
     Options are the lines ``A. ...``, ``B. ...`` in order (also ``A)``, ``(A)``, ``A:``), from the last ``A`` on; a line
     that is not the next option goes on with the one before.
@@ -58,11 +58,11 @@ def split_options(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 Footage = tuple[Path | None, float | None, float | None]
-"""A video file, and which part of it the clip is (seconds of the file; None: from its beginning, to its end)."""
+"""A video file, with start and end of the clip in it (seconds; None for its own start or end)."""
 
 
 def _footage(files: Mapping[str, Path], sources: Mapping[str, str], name: str) -> Footage:
-    """A clip: its own file, or the part of the video that it is to be cut from."""
+    """Return the footage of a clip: its own file, or a part of the source video."""
     stem = stem_of(name)
     if stem in files:
         return files[stem], None, None
@@ -74,7 +74,7 @@ def _footage(files: Mapping[str, Path], sources: Mapping[str, str], name: str) -
 
 
 def source_names(data: Path) -> dict[str, str]:
-    """The released ``mapping.json`` turned round, from beside the data; empty where it is not there or no mapping."""
+    """Read the released ``mapping.json`` next to the data, inverted; empty if it is missing or invalid."""
     candidates = (folder / "mapping.json" for folder in (data, data / "data", data.parent))
     path = next((path for path in candidates if path.is_file()), None)
     try:
@@ -87,7 +87,7 @@ def source_names(data: Path) -> dict[str, str]:
 def each_question(
     rows: Sequence[Any], folder: Path, sources: Mapping[str, str], problems: Counter[str]
 ) -> Iterator[Question]:
-    """Questions of the released list, of the flat one, or of tables with the fields of either.
+    """Yield the questions of the released list, of the flat one, or of tables with the same fields.
 
     Args:
         rows: Of the file.
@@ -133,7 +133,7 @@ def _items(record: Row) -> list[Any]:
 
 
 def _value_in(text: str) -> Any:
-    """The value of a JSON text; any other as it is."""
+    """Return the value of a JSON text; other text unchanged."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""TUNA's files as they are in the wild: Parquet, the table made from it, a JSON twin; options in several spellings."""
+"""TUNA's files in the forms users have: Parquet, tables made from it, JSON; options in several spellings."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from vmmetrics.utils.tables import read_rows
 DATA: Final = data_file("tuna")
 """The data file of both benchmarks."""
 SEPARATOR: Final = " / "
-"""Between a visual characteristic and what is looked at within it, in names of figures."""
+"""Separator of visual characteristic and group in names of figures."""
 
 _ANSWERS: Final = ("prediction", "candidate_caption", "caption")
-"""Fields that answers are found in."""
+"""Fields that may hold an answer."""
 
 
 def characteristics_of(value: Any, problems: Counter[str]) -> tuple[str, ...]:
-    """Visual characteristics, written with commas between them; case, spaces and hyphens do not matter.
+    """Parse comma-separated visual characteristics, ignoring case, spaces and hyphens.
 
     Args:
         value: ``"High-Dynamic,Multi-Scene"``, or a list of them.
@@ -42,7 +42,7 @@ def characteristics_of(value: Any, problems: Counter[str]) -> tuple[str, ...]:
 
 
 def matching_name(value: Any, names: Sequence[str]) -> str | None:
-    """The name that a field means, however it is written; None where it is none of them."""
+    """Return the name that a field matches in any spelling; None if it matches none."""
     return {_plain(name): name for name in names}.get(_plain(value))
 
 
@@ -51,7 +51,7 @@ def _plain(value: Any) -> str:
 
 
 def find_files(data: Path, patterns: Sequence[str]) -> list[Path]:
-    """The file that was named; or, in a folder, all that fit, the likelier before the others."""
+    """Return the named file, or all matching files of a folder, the likeliest first."""
     if data.is_file():
         return [data]
     files = (path for pattern in patterns for path in sorted(data.glob(pattern)) if path.is_file())
@@ -59,19 +59,19 @@ def find_files(data: Path, patterns: Sequence[str]) -> list[Path]:
 
 
 def video_of(row: Mapping[str, Any]) -> str:
-    """Key of a row's video: its name without folder or extension."""
+    """Return the key of a row's video: its name without folder or suffix."""
     names = map(text_of, (row.get("video"), row.get("video_path"), row.get("video_index")))
     return stem_of(next(filter(None, names), ""))
 
 
 def number_of(row: Mapping[str, Any], position: int) -> str:
-    """Number of a row in the table that the released runner makes, from 0: its index there, else its place."""
+    """Return a row's number in the released runner's table, from 0: its index there, else its position."""
     index = text_of(row.get("index"))
     return index if index.isdecimal() else str(position)
 
 
 def videos_in(folder: Path) -> dict[str, Path]:
-    """Files of the videos below a folder, by their keys; where the release has them before others."""
+    """Return the video files below a folder by key, preferring the release's folders."""
     return videos_below([folder / name for name in DATA["video_folders"]])
 
 
@@ -110,13 +110,13 @@ def _answers_in(row: Any) -> dict[str, Any]:
 # number in it; the last two only where the visual characteristics, which both files have, say so too.
 
 _AGREEING: Final = 0.9
-"""Share of pairs with the same characteristics for an index to be trusted. One row off, about a quarter agree: the sum
-of squares of the shares of the eight sets of characteristics, by the paper's counts."""
+"""Least share of pairs with equal characteristics for an index to be trusted. One row off, about a quarter agree: the
+sum of squared shares of the eight sets of characteristics, by the paper's counts."""
 _NUMBER: Final = re.compile(r"(\d{1,9})$")
 
 
 def annotations_of(rows: Sequence[Row], annotations: Sequence[Row], problems: Counter[str]) -> list[Row | None]:
-    """The annotation of each row, in their order; None where it has none.
+    """Return the annotation of each row, in order; None where it has none.
 
     Args:
         rows: Of the table.

@@ -30,7 +30,7 @@ _ANSWER_TOKENS: Final = 200  # of a usual answer: a TUNA caption has 231, its vi
 
 @dataclass(frozen=True, slots=True)
 class Caption:
-    """A caption to be judged, and the events that people saw in its video."""
+    """A caption to judge, and the annotated events of its video."""
 
     question: Question
     text: str
@@ -55,7 +55,7 @@ class Judged:
 
 
 class RecordedJudge:
-    """Judgements from a file.
+    """Judge whose judgements are read from a file.
 
     Args:
         path: Of the file, in the released intermediate form.
@@ -83,7 +83,7 @@ class RecordedJudge:
             )
 
     def judged(self, captions: Sequence[Caption]) -> Iterable[tuple[Caption, Judged]]:
-        """Each caption with its record; it must be a judgement of this very caption."""
+        """Yield each caption with its record, which must judge the same caption."""
         for caption in captions:
             position, record = self._entries.of(caption.question) or (0, None)
             if record is None:
@@ -95,7 +95,7 @@ class RecordedJudge:
 
 
 class EventJudge:
-    """A model behind an endpoint, asked three questions for each caption, each answer checked.
+    """Judge model behind an endpoint, asked three checked questions per caption.
 
     Args:
         client: The endpoint's.
@@ -105,7 +105,7 @@ class EventJudge:
         self._client = client
 
     def judged(self, captions: Sequence[Caption]) -> Iterable[tuple[Caption, Judged]]:
-        """Each caption, in the order in which they are done.
+        """Yield each caption with its judgement, in order of completion.
 
         Raises:
             VMMetricsError: As :meth:`vmmetrics.utils.endpoint.client.Client.work_through`.
@@ -147,7 +147,7 @@ class EventJudge:
         return Judged(record, mended=mended)
 
     def _split(self, caption: Caption, mended: dict[str, int]) -> list[str]:
-        """Events of the caption; its sentences where the judge, however often asked, changes the words."""
+        """Return the events of the caption; its sentences if the judge keeps changing the words."""
 
         def check(value: dict[str, Any]) -> str | None:
             whole = scoring.is_caption(caption.text, value["events"])
@@ -165,7 +165,7 @@ class EventJudge:
     def _match(
         self, candidates: Sequence[str], events: Sequence[AnnotatedEvent], mended: dict[str, int]
     ) -> tuple[Pair, ...]:
-        """Matches in the order of time; where the judge keeps to another, as many of its matches as can be."""
+        """Return matches in temporal order; if the judge violates it, its longest ordered subset."""
         complete: list[list[Pair]] = []  # all that was answered without a gap, in whatever order of time
 
         def check(value: dict[str, Any]) -> str | None:
@@ -186,7 +186,7 @@ class EventJudge:
         return ordered
 
     def _classify(self, events: Sequence[AnnotatedEvent], texts: Sequence[str]) -> list[dict[str, Any]]:
-        """Labels in the released form; of an event of which the caption says nothing, everything is lacking."""
+        """Return labels in the released form; all elements of an unmatched event are lacking."""
         indices = [index for index, text in enumerate(texts) if text and events[index].elements]
         labels = [[LACK] * len(event.elements) for event in events]
 
@@ -222,7 +222,7 @@ class _NoJudgementError(Exception):
 
 
 def caption_events(question: Question) -> tuple[AnnotatedEvent, ...]:
-    """The annotated events of a question."""
+    """Return the annotated events of a question."""
     return scoring.events_of(question.reference.get("events"))
 
 

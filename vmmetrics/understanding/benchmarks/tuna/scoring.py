@@ -1,4 +1,4 @@
-"""TUNA-CAP's arithmetic: from what a judge said of each visual element to weighted precision, recall and F1.
+"""TUNA-CAP's scores: weighted precision, recall and F1 from a judge's labels of visual elements.
 
 With E the weight of what is entailed, C of what is contradicted and W of everything: P = E / (E + C), R = E / W, F1
 their harmonic mean; over all elements and over each type that a video has. Kong et al., "TUNA", section 3.
@@ -51,7 +51,7 @@ def is_caption(caption: str, events: Sequence[str]) -> bool:
 
 
 def sentences(caption: str) -> list[str]:
-    """Sentences of a caption, each that repeats an earlier one left out: events, where a judge makes none."""
+    """Return the sentences of a caption without repeats, as events."""
     distinct = {tuple(_words(sentence)): sentence.strip() for sentence in reversed(_SENTENCE.findall(caption))}
     order = dict.fromkeys(tuple(_words(sentence)) for sentence in _SENTENCE.findall(caption))
     return [distinct[words] for words in order if words]
@@ -82,7 +82,7 @@ def order_problem(pairs: Sequence[Pair]) -> str | None:
 
 
 def in_order(pairs: Sequence[Pair]) -> tuple[Pair, ...]:
-    """The most matches that keep the order of time; the candidates of the others have no match.
+    """Return the longest temporally ordered subset of the matches; other candidates are unmatched.
 
     Of several largest choices it is the one whose references come earliest, decided from the end.
 
@@ -104,7 +104,7 @@ def in_order(pairs: Sequence[Pair]) -> tuple[Pair, ...]:
 
 
 def _longest(chains: Mapping[int, tuple[int, int]], most: int) -> tuple[int, int | None]:
-    """Length and last place of the longest chain that ends in a reference up to ``most``; of several, the earliest."""
+    """Return length and last index of the longest chain ending at or before ``most``, ties to the earliest."""
     ends = ((length, -reference, index) for reference, (length, index) in chains.items() if reference <= most)
     length, _, index = max(ends, default=(0, 0, None))
     return length, index
@@ -120,7 +120,7 @@ def texts_of_references(pairs: Sequence[Pair], candidates: Sequence[str], refere
 
 
 def labels_of(relationship: Sequence[object], events: Sequence[AnnotatedEvent]) -> tuple[list[list[str]], int]:
-    """A label for each element, from the released form, and how many there were not or were none of the three.
+    """Return a label for each element, from the released form, and the number of missing or invalid labels.
 
     Those count as lacking: they are in the whole weight.
     """
@@ -144,7 +144,7 @@ def _by_element(event: AnnotatedEvent, judged: Sequence[object]) -> list[object]
 
 
 def _elements(event: object) -> list[Any]:
-    """The elements of an annotated or a judged event."""
+    """Return the elements of an annotated or judged event."""
     elements = fields_of(event).get("visual_elements")
     return elements if isinstance(elements, list) else []
 
@@ -158,12 +158,12 @@ LABELS: Final = (ENTAILMENT, LACK, CONTRADICTION)
 
 _WEIGHTS: Final[Sequence[int]] = DATA["cap"]["weights"]
 _STEMS: Final = {"entail": ENTAILMENT, "contradict": CONTRADICTION, "lack": LACK, "missing": LACK, "neutral": LACK}
-"""How labels begin that mean one of the three."""
+"""Stems of label spellings, each with its label."""
 
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """Something that is to be seen in a video.
+    """A visual element of a video.
 
     Attributes:
         content: What, in words.
@@ -178,14 +178,14 @@ class Element:
 
 @dataclass(frozen=True, slots=True)
 class AnnotatedEvent:
-    """One event of a video, as people annotated it."""
+    """An annotated event of a video."""
 
     text: str
     elements: tuple[Element, ...]
 
 
 def events_of(value: Any, problems: Counter[str] | None = None) -> tuple[AnnotatedEvent, ...]:
-    """Annotated events, from the released form.
+    """Parse annotated events from the released form.
 
     Args:
         value: ``[{"event": "...", "visual_elements": [{"content": "...", "type": "action", "weight": 3}]}]``.
@@ -214,7 +214,7 @@ def _element(fields: Mapping[str, Any], problems: Counter[str]) -> Element:
 
 
 def label_of(value: Any) -> str | None:
-    """One of :data:`LABELS`, however it is written; None for what is none of them.
+    """Return the label of :data:`LABELS` in any spelling; None for others.
 
     >>> label_of(" Entailed."), label_of("maybe")
     ('entailment', None)
@@ -224,7 +224,7 @@ def label_of(value: Any) -> str | None:
 
 
 def scores(events: Sequence[AnnotatedEvent], labels: Sequence[Sequence[str]]) -> dict[str, float]:
-    """Precision, recall and F1 over all elements (``"f1"``) and over each type that is there (``"camera f1"``).
+    """Return precision, recall and F1 over all elements (``"f1"``) and over each element type (``"camera f1"``).
 
     Args:
         events: The annotated events.
@@ -248,7 +248,7 @@ def scores(events: Sequence[AnnotatedEvent], labels: Sequence[Sequence[str]]) ->
 
 
 def released_scores(events: Any, relationship: Any) -> dict[str, float] | None:
-    """The released scorer's figures of one video, with three decimals; None where it drops the video.
+    """Return the released scorer's figures of a video, to three decimals; None where it drops the video.
 
     It pairs events and elements by position and leaves out of the whole weight what has no partner, and any event
     whose judgement has no list of elements; a label counts only as it is spelled in :data:`LABELS`.
