@@ -1,4 +1,4 @@
-"""Benchmarks by name: the modules of :mod:`.benchmarks`, loaded when they are asked for, and those of plugins."""
+"""Registry of benchmarks by name: modules of :mod:`.benchmarks`, loaded on demand, and those of plugins."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _REGISTERED: dict[str, Benchmark] = {}
 
 
 def register(benchmark: Benchmark) -> None:
-    """Add a benchmark of one's own under its name; one registered before under that name is replaced.
+    """Register a benchmark under its name; an earlier one of that name is replaced.
 
     Raises:
         SetupError: The name is none that commands take, or that of a shipped benchmark.

@@ -1,4 +1,4 @@
-"""The picture of minFPS over a benchmark's questions: how many need which rate, and how categories differ."""
+"""Charts of a leaderboard, and of minFPS over a benchmark's questions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PUBLISHED = "|x+"  # no markers of runs
 
 
 def understanding_chart(board: RunBoard) -> Figure:
-    """Draw a board.
+    """Draw a leaderboard.
 
     Args:
         board: From :func:`vmmetrics.understanding.harness.leaderboard.make_boards`.
@@ -45,7 +45,7 @@ def understanding_chart(board: RunBoard) -> Figure:
 
 
 def _panels(height: float, ratios: Sequence[float], title: str) -> tuple[Figure, list[Axes]]:
-    """A figure with panels of these relative heights, one below another."""
+    """Return a figure with stacked panels of these relative heights."""
     figure = Figure(figsize=(WIDTH, height), layout="constrained")
     figure.suptitle(label(title, 90), x=0.01, ha="left", fontsize=12)
     axes = figure.subplots(len(ratios), 1, squeeze=False, gridspec_kw={"height_ratios": ratios}).ravel().tolist()
@@ -53,7 +53,7 @@ def _panels(height: float, ratios: Sequence[float], title: str) -> tuple[Figure,
 
 
 def rate_curves(rows: Sequence[RunRow]) -> dict[str, list[RunRow]]:
-    """Models that were shown two frame rates or more, each with its runs from the lowest rate on."""
+    """Return the runs of models shown two or more frame rates, by model, lowest rate first."""
     by_model: dict[str, list[RunRow]] = {}
     for row in rows:
         if row.rate is not None and row.overall.value is not None:
@@ -112,7 +112,7 @@ def _first(board: RunBoard, name: str) -> benchmark.Figure:
 
 
 def _mark(axes: Axes, figure: benchmark.Figure, at: float, look: tuple[str, str], upright: bool = False) -> None:
-    """A figure with its interval, across or upright at a place of the other axis."""
+    """Draw a figure with its interval, horizontal or vertical, at a position on the other axis."""
     colour, marker = look
     ends, middle = ([figure.low, figure.high], [at, at]), ([figure.value], [at])
     if figure.low is not None and figure.high is not None:
@@ -121,7 +121,7 @@ def _mark(axes: Axes, figure: benchmark.Figure, at: float, look: tuple[str, str]
 
 
 def _limits(board: RunBoard) -> tuple[float, float]:
-    """From 0 to 1, or to just beyond what is shown where that is far less."""
+    """Return axis limits from 0 to 1, or to just above the data if far below 1."""
     shown = [figure for row in board.rows for figure in (row.overall, *row.cells.values())]
     ends = [end for figure in shown for end in (figure.value, figure.high) if end is not None]
     ends += [reference.figures[(board.measure, ALL, ALL)] for reference in board.references[:_MOST_PUBLISHED]]

@@ -151,7 +151,7 @@ class FpsBench(MultipleChoice):
         return each_question(source.rows, source.folders, self.setting != "native", source.problems)
 
     def policy_for(self, question: Question) -> str | None:
-        """Frame policy of a question that is shown slowed: minFPS frames a second of its certificate, if known."""
+        """Return the frame policy of a question on a slowed clip: minFPS frames a second of certificate, or None."""
         rate, needed = float(DATA["slowed_rate"]), question.reference["min_fps"]
         if self.setting != "slowed" or not needed or not rate <= needed <= _FASTEST:
             return None

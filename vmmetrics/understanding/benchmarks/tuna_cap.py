@@ -47,7 +47,7 @@ def unscored(question: Question, why: str) -> Scored:
 
 
 def outcome(question: Question, judged: Judged | None) -> Scored:
-    """Score a caption our way: None if the judgement is unusable, 0 without a caption.
+    """Score a caption our way: no score if the judgement is unusable, 0 without a caption.
 
     What a judgement does not say of an element is lacking. Matches are kept as far as they keep the order of time, and
     an event without a match has nothing entailed or contradicted.
@@ -86,7 +86,7 @@ def outcome(question: Question, judged: Judged | None) -> Scored:
 
 
 def released_outcome(question: Question, judged: Judged) -> Scored:
-    """Score as the released scorer: None without a judgement, or with a wrong number of events."""
+    """Score as the released scorer: no score without a judgement, or with a wrong number of events."""
     relationship = None if judged.record is None else judged.record.get("relationship")
     parts = scoring.released_scores(question.reference["events"], relationship)
     if parts is None:
@@ -213,7 +213,7 @@ class TunaCap(Benchmark):
         return judging.EventJudge(judge).estimate(_captions(questions, answers))
 
     def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
-        """Precision, recall and F1 over all, by element type and characteristic; F1 by domain and by type in each."""
+        """Return precision, recall and F1 over all, by element type and characteristic; F1 by domain and in each."""
         if protocol == "upstream":
             return _released_figures(questions, scored)
         return _figures(questions, scored)

@@ -1,4 +1,4 @@
-"""A build from its first unit to its files."""
+"""Build of a question set, from its units of work to its files."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _UNITS, _REVIEW = "units.jsonl", "review.jsonl"
 
 
 class BuildFolder(SoleFolder):
-    """The folder: to start a build, or to go on with the one that is there.
+    """The folder of a build, new or to resume.
 
     Args:
         path: Made if absent.
@@ -71,11 +71,11 @@ class BuildFolder(SoleFolder):
 
     @property
     def remaining(self) -> list[str]:
-        """Units that are not done."""
+        """Return the units that are not done."""
         return [unit for unit in self._recipe.places if unit not in self.outcomes]
 
     def run(self, threads: int) -> Iterator[UnitOutcome]:
-        """Work on what is not done; what is to be tried again is not kept.
+        """Run the remaining units; outcomes to be retried are not stored.
 
         Args:
             threads: Units at once, where an endpoint is asked.
@@ -103,7 +103,7 @@ class BuildFolder(SoleFolder):
                     raise NoAnswerError(f"No reply to {silent} units in a row, the last: {outcome.why}")
 
     def finish(self, seed: int, decisions: Mapping[str, list[str]] | None) -> tuple[Line, tuple[int, int] | None]:
-        """Make the files: repeats and what people dropped taken out, letters balanced over what is left.
+        """Write the files: without repeats and questions that people dropped, with balanced letters.
 
         Args:
             seed: Of the letters.
@@ -146,7 +146,7 @@ class BuildFolder(SoleFolder):
 
 
 def first_of_each(questions: Sequence[Question]) -> tuple[list[Question], list[RejectedQuestion]]:
-    """Those that are not the same question about the same video as one before, and those that are."""
+    """Split questions into first occurrences and repeats of the same question on the same video."""
     seen: dict[tuple[str, ...], str] = {}
     unique, repeated = [], []
     for question in questions:
@@ -205,7 +205,7 @@ def key_of(question: Question) -> str:
 
 
 def review_lines(questions: Iterable[Question], path: Path) -> list[Line]:
-    """The lines that people complete: ``decision``, ``note`` and ``reviewer`` empty, or as in the file that is there.
+    """Return lines for people to complete: ``decision``, ``note`` and ``reviewer`` empty, or as in an existing file.
 
     Also what they wrote about questions that are not among these, at the end: the next build may have them again.
 
@@ -232,7 +232,7 @@ def review_lines(questions: Iterable[Question], path: Path) -> list[Line]:
 
 
 def read_decisions(paths: Iterable[Path]) -> dict[str, list[str]]:
-    """The decisions in some review files; lines that nobody decided upon are left out.
+    """Read the decisions in some review files; undecided lines are left out.
 
     Returns:
         By what was judged (:func:`key_of`), for each decision upon it why it drops; empty where it keeps.

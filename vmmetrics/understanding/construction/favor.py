@@ -39,16 +39,16 @@ from vmmetrics.utils.tables import seconds
 # ``motion_list``, ``chronological_motion_list``, which have no seconds.
 
 MOST_SUBJECTS: Final = 3
-"""With four that move, FAVOR's annotators left a clip out."""
+"""Most moving subjects; FAVOR's annotators skipped clips with four."""
 LEAST_MOVING: Final = 0.5
-"""Likewise one with motion in less than half of its time."""
+"""Least share of a clip's time with motion; FAVOR's annotators skipped others."""
 _SHOWN_ATTRIBUTES: Final = 2
 _ARTICLE: Final = re.compile(r"(?i)^(?:the|an?)\s+")
 
 
 @dataclass(frozen=True, slots=True)
 class AnnotatedStep:
-    """Something that happens.
+    """An annotated action or camera motion, with its time.
 
     Attributes:
         text: What.
@@ -131,7 +131,7 @@ class Annotation:
 
 
 def annotation_of(clip: SourceClip) -> Annotation:
-    """Read the annotation of a clip, in either form; what is not there or cannot be read is left out."""
+    """Read the annotation of a clip, in either form; missing or unreadable parts are left out."""
     fields = clip.fields
     if isinstance(fields.get("subjects"), list):
         named = (_subject(row) for row in fields["subjects"] if isinstance(row, Mapping))
@@ -184,36 +184,36 @@ def _step(row: Any, name: str) -> AnnotatedStep:
 
 
 COUNT: Final = 3
-"""Questions a task and video."""
+"""Questions per task and video."""
 WRONG: Final = 4
 _OVERLAP: Final = 0.5
-"""Seconds that two actions may overlap and still have an order: annotators' seconds are no finer."""
+"""Most seconds that two ordered actions may overlap: annotated times are no finer."""
 _QUESTION_TOKENS: Final = 140  # of a question as JSON
 _PARTIAL: Final = re.compile(
     r"(?i)\b(?:at the (?:very )?(?:beginning|start|end)(?! of the (?!video\b|clip\b))|first(?![- ]person)|finally"
     r"|initially|lastly|before|after|then|next(?! to\b)|while|until|in the (?:middle|rest) of the (?:video|clip)"
     r"|(?:second|last|other) (?:half|part)|last moments?)\b"
 )
-"""Next to somebody, the end of the table and a first person's view are no parts of a video."""
+"""Phrases about a part of the video; "next to", "end of the table" and "first-person" are none."""
 _FOCUS: Final = re.compile(r"(?i)\b(?:focus(?:es|ed|ing)?|follow(?:s|ed|ing)?|track(?:s|ed|ing)?|cent(?:er|re)s? on)\b")
 
 
 class FavorRecipe(WritingRecipe):
-    """The recipe: clips with annotations; viewers see the frame in the middle."""
+    """FAVOR-Bench's recipe: clips with annotations; filter models see the middle frame."""
 
     name = "favor"
     rules = DYNAMICS
     filters_are = "one_frame"
 
     def estimates(self, units: Sequence[str]) -> list[tuple[str, CostEstimate]]:
-        """The writer exactly but for its answers; the viewers as if every question passed the rules."""
+        """Estimate the costs: the writer's inputs exactly, the filters as if every question passed the rules."""
         fit = [self.clips[unit] for unit in units if annotation_of(self.clips[unit]).unfit() is None]
         asked = [self._asked(clip, task, note, COUNT) for clip in fit for task, note in _tasks(annotation_of(clip))]
         writing = self.client.estimate(asked, COUNT * _QUESTION_TOKENS)
         return [(self.client.settings.model, writing), *self.viewers_estimates(self.viewers, COUNT * len(asked), 1)]
 
     def write(self, clip: SourceClip) -> Written:
-        """A sequence of ours, and what is written of each task that the annotation carries.
+        """Return a sequence question of ours, and written ones for each task that the annotation supports.
 
         A task that is refused, or answered by nothing of use, costs its own questions and no others.
         """
@@ -247,7 +247,7 @@ class FavorRecipe(WritingRecipe):
         return []
 
     def _sequence(self, clip: SourceClip, annotation: Annotation) -> list[Question]:
-        """The whole sequence of the first subject that has one: three actions or more, one after another."""
+        """Return a question on the sequence of the first subject with three or more consecutive actions, or None."""
         for subject in annotation.subjects:
             if any(
                 before.end is not None and after.start is not None and after.start < before.end - _OVERLAP
@@ -269,7 +269,7 @@ class FavorRecipe(WritingRecipe):
 
 
 def _tasks(annotation: Annotation) -> list[tuple[str, str]]:
-    """Tasks that a video can carry, each with what the writer is told of it."""
+    """Return the tasks that a video supports, each with its instruction."""
     actions = sum(len(subject.actions) for subject in annotation.subjects)
     left_out = set()
     if actions < 2:  # nothing to order or to compare
@@ -281,7 +281,7 @@ def _tasks(annotation: Annotation) -> list[tuple[str, str]]:
 
 
 def _shown(clip: SourceClip, annotation: Annotation) -> str:
-    """The annotation as the writer reads it; subjects by their looks, so that no number gets into a question."""
+    """Return the annotation as text for the writer; subjects by appearance, without numbers."""
     who = [
         {
             "who": s.name,

@@ -1,4 +1,4 @@
-"""FPS-Bench's gates for questions that exist: guessed blind, missed by every reviewer, or badly written, they go.
+"""FPS-Bench's gates for existing questions: solvable without video, missed by all reviewers, or badly written.
 
 After the paper's quality control: a language model without the video answers each question in four orders of its
 options, "None of the above" taken out, and may be right three times; of three outside reviewers one must be right; the
@@ -26,14 +26,14 @@ from vmmetrics.utils.endpoint.messages import CostEstimate, NoAnswerError, Turn
 
 SHUFFLES: Final = 4
 MOST_RIGHT: Final = 3
-"""Blind answers that may be right; by chance all four are with a probability of 1 in 256."""
+"""Most right answers without video; all four are right by chance with probability 1 in 256."""
 REVIEWERS: Final = 3
-"""Outside reviewers, all of whom must be wrong for a question to go; fewer decide nothing."""
+"""Fewest outside reviewers, all of whom must be wrong to reject a question."""
 BLIND: Final = FramePolicy("none")
 ADAPTIVE: Final = FramePolicy("adaptive")
 """Frames that reviewers see."""
 RULES: Final = ("one answer", "distinct", "lettered", "left open", "language")
-"""Rules that hold whoever wrote a question."""
+"""Rules that apply whoever wrote a question."""
 _VERDICT_TOKENS: Final = 40
 _ASPECTS: Final = ("clear", "options", "language")
 _WHY: Final = {"type": "string", "maxLength": 400}
@@ -42,7 +42,7 @@ _VERDICT: Final = object_shape({name: {"type": "boolean"} for name in _ASPECTS} 
 
 @dataclass
 class GateRecipe(QuestionRecipe):
-    """The gates.
+    """FPS-Bench's gates over existing questions.
 
     Args:
         questions: With options and key.
@@ -80,7 +80,7 @@ class GateRecipe(QuestionRecipe):
         return part | {"policy": str(ADAPTIVE)} | more
 
     def estimates(self, units: Sequence[str]) -> list[tuple[str, CostEstimate]]:
-        """All that is asked, if no gate closes before another."""
+        """Estimate the costs as if no question were rejected early."""
         estimates = self.viewers_estimates(self.blind, SHUFFLES * len(units), 0.0)
         estimates += self.viewers_estimates(self.reviewers, len(units), 16.0)
         if self.proofreader is not None:
@@ -89,7 +89,7 @@ class GateRecipe(QuestionRecipe):
         return estimates
 
     def _outcome(self, unit: str) -> UnitOutcome:
-        """Gate after gate, the cheap ones first, until one closes."""
+        """Apply the gates in order of cost until one rejects the question."""
         question = self.places[unit]
         gates = {
             "checks": self._checked,

@@ -1,4 +1,4 @@
-"""Questions about an order: options that are re-orderings, made by us, none of which its place gives away."""
+"""Options of questions: orderings that nothing but the video reveals, guessing strategies, balanced letters."""
 
 from __future__ import annotations
 
@@ -19,23 +19,22 @@ _WORD: Final = re.compile(r"[^\W_]+(?:['\u2019][a-z]+)?")
 _EMPTY: Final = frozenset(
     ["a", "an", "the", "is", "are", "was", "were", "be", "been", "being", "his", "her", "its", "their"]
 )
-"""Words that change between two ways to say one thing. Prepositions do not: from the left is not to the left."""
+"""Words that paraphrases change freely. Prepositions are not: "from the left" is not "to the left"."""
 _ENDINGS: Final = ("ing", "ed", "es", "s")
 _SHORTEST_STEM: Final = 3
 BETWEEN: Final = re.compile(r"(?i)\s*(?:-+>|=+>|\u2192|\u21d2|[,;/]|\b(?:and then|then|and|followed by|while)\b)\s*")
-"""What stands between the parts of an option."""
+"""Separators of the parts of an option."""
 ARROW: Final = " \u2192 "
-"""What we join the steps of a sequence with."""
+"""Separator of the steps of a sequence in our options."""
 _SHARED_PARTS: Final = 2
-"""A part of the right option that so many options have may give it away: TUNA's rule, the most frequent one must not be
-right."""
+"""Number of options that must share a part for it to be telling: TUNA's rule against the most frequent part."""
 _SHARED_WORDS: Final = 3
-"""Likewise for single words, of which two options often share some by chance."""
+"""The same for single words, which two options often share by chance."""
 
 NONE_OF_THE_ABOVE: Final = "None of the above"
-"""FPS-Bench's last option, word by word."""
+"""FPS-Bench's last option, verbatim."""
 _ALIKE: Final = 2
-"""Words that wrong options have in common and the right one has none of; one may be a unit: twice, three times."""
+"""Fewest words that the wrong options share and the right one lacks; one may be a unit: twice, three times."""
 
 
 def is_none_of_the_above(option: str) -> bool:
@@ -44,7 +43,7 @@ def is_none_of_the_above(option: str) -> bool:
 
 
 def stems(text: str) -> tuple[str, ...]:
-    """Words of a text that carry meaning, without their endings, in order.
+    """Return the stems of a text's content words, in order.
 
     >>> stems("The man is running to the left"), stems("A man runs to his left")
     (('man', 'run', 'to', 'left'), ('man', 'run', 'to', 'left'))
@@ -63,7 +62,7 @@ def _stem(word: str) -> str:
 
 
 def parts(option: str) -> tuple[str, ...]:
-    """Parts of an option: steps of a sequence, members of a list, in order.
+    """Return the parts of an option: steps of a sequence, members of a list, in order.
 
     >>> parts("pans left, then zooms in")
     ('pan left', 'zoom in')
@@ -127,7 +126,7 @@ def _tokens(options: Sequence[str]) -> tuple[list[set[Hashable]], int]:
 
 
 def _shared(tokens: Sequence[set[Hashable]]) -> list[int]:
-    """For each option, in how many others its parts are, all together."""
+    """Return for each option the number of other options that share its parts, summed over parts."""
     counts = Counter(token for own in tokens for token in own)
     return [sum(counts[token] - 1 for token in own) for own in tokens]
 
@@ -150,7 +149,7 @@ class Guess:
 
 
 def _scores(question: Question) -> dict[str, list[int]]:
-    """Guessers that see no video, by name: each scores the options and takes the highest."""
+    """Return the scores of each option by guessing strategy; a strategy picks the highest."""
     lengths = [len(option) for option in question.options]
     common = _shared(_tokens(question.options)[0])
     question_stems = set(stems(question.text))
@@ -185,13 +184,13 @@ def guesses(questions: Sequence[Question]) -> dict[str, Guess]:
 
 
 def generator(*parts: object) -> random.Random:
-    """Randomness that depends on some texts and numbers alone, not on what was drawn before."""
+    """Return a random generator seeded by texts and numbers alone."""
     digest = hashlib.sha256("\0".join(map(str, parts)).encode()).digest()
     return random.Random(digest)  # noqa: S311 - not for secrets
 
 
 def arranged(question: Question, order: Sequence[int]) -> Question:
-    """The question with its options in another order.
+    """Return the question with its options in another order.
 
     Args:
         question: It.
@@ -203,12 +202,12 @@ def arranged(question: Question, order: Sequence[int]) -> Question:
 
 
 def shuffled(question: Question, *seed: object) -> Question:
-    """The question with its options in an order drawn by the seed and its id; "None of the above" stays last."""
+    """Return the question with options shuffled by seed and id; "None of the above" stays last."""
     return arranged(question, _drawn(question, *seed))
 
 
 def shuffles(question: Question, count: int, *seed: object) -> list[Question]:
-    """The question with its options in several orders, no two alike where there are as many.
+    """Return the question with its options in several orders, distinct if there are enough.
 
     Args:
         question: It.
@@ -232,7 +231,7 @@ def _drawn(question: Question, *seed: object) -> list[int]:
 
 
 def without_none_of_the_above(question: Question) -> Question | None:
-    """The question without that option; None where it is the right one, or nothing to choose from is left."""
+    """Return the question without that option; None if it is right, or too few options remain."""
     order = _movable(question)
     if len(order) == len(question.options):
         return question
@@ -242,7 +241,7 @@ def without_none_of_the_above(question: Question) -> Question | None:
 
 
 def balanced(questions: Sequence[Question], seed: int) -> list[Question]:
-    """The questions with options so ordered that every letter is right equally often, to within one.
+    """Return the questions with options ordered so that every letter is right equally often, within one.
 
     Questions with as many options that can change place are balanced among themselves. Which gets which letter, and the
     order of the wrong options, is drawn by the seed.
@@ -273,22 +272,22 @@ def balanced(questions: Sequence[Question], seed: int) -> list[Question]:
 
 
 def _movable(question: Question) -> list[int]:
-    """Options that may change place: all but a last "None of the above"."""
+    """Return the options that may change position: all but a last "None of the above"."""
     fixed = bool(question.options) and is_none_of_the_above(question.options[-1])
     return list(range(len(question.options) - fixed))
 
 
 FEWEST_STEPS: Final = 3
-"""Two steps have one other order."""
+"""Fewest steps of a sequence: two have only one other order."""
 MOST_STEPS: Final = 7
-"""More than people can compare five orders of."""
+"""Most steps of a sequence whose five orders people can compare."""
 _TRIES: Final = 200
 _ITEMS: Final = "PQRSTUVW"
-"""Letters of items in the stem; the options' own begin at A."""
+"""Letters of items in the question; the options' own begin at A."""
 
 
 def reorderings(steps: Sequence[str], wrong: int, *seed: object) -> tuple[str, ...] | None:
-    """The steps joined by arrows, in their order and in others.
+    """Return the steps joined by arrows, in their order and in others; None if too few orders qualify.
 
     The other orders are drawn evenly, and drawn again until no option, the right one or another, stands out by what it
     shares with the rest: so the right one is among them like any other, and whoever sees the options alone has no more
@@ -320,7 +319,7 @@ def reorderings(steps: Sequence[str], wrong: int, *seed: object) -> tuple[str, .
 
 
 def with_items(question: Question, *seed: object) -> Question:
-    """A question whose options are orders of three things or more, with the things in the stem under letters.
+    """Return a question whose options order three or more items, with the items lettered in its text.
 
     "Which order?" with options of four steps each is long to read, and its options differ in little. Any other
     question is returned as it is.

@@ -30,7 +30,7 @@ from vmmetrics.utils.endpoint.messages import CostEstimate, NoAnswerError, Rejec
 # The filters' eyes: what models answer to made questions when they are shown little, or nothing.
 
 _LETTER_TOKENS: Final = 8
-"""Tokens of an answer that is a letter, expected; models that think take more."""
+"""Expected tokens of an answer by letter; reasoning models need more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class FilterAnswer:
 
 
 class FilterModel:
-    """Asks one model made questions. Behind an endpoint from several threads at once, otherwise one after another.
+    """A model that answers constructed questions; an endpoint from several threads at once.
 
     Args:
         model: It.
@@ -71,11 +71,11 @@ class FilterModel:
         self._one_by_one = threading.Lock() if self.client is None else nullcontext()
 
     def view(self, question: Question, policy: FramePolicy, frames: Frames) -> FilterAnswer:
-        """Ask a question over the frames that a policy shows, options in an order of our own; see :meth:`ask`."""
+        """Ask a question over a policy's frames, options in an order of our own; see :meth:`ask`."""
         return self.ask(shuffled(question, "view", self._seed, self.model.name), policy, frames)
 
     def ask(self, question: Question, policy: FramePolicy, frames: Frames) -> FilterAnswer:
-        """Ask a question as it stands.
+        """Ask a question with its options as they are.
 
         Raises:
             NoAnswerError: The model cannot be reached.
@@ -92,7 +92,7 @@ class FilterModel:
 
 
 def seen(question: Question, policy: FramePolicy) -> Frames:
-    """The frames of a question's video that a policy shows.
+    """Return the frames of a question's video that a policy shows.
 
     Raises:
         ClipError: It is missing, or cannot be read.
@@ -109,7 +109,7 @@ def viewed(viewers: Sequence[FilterModel], question: Question, policy: FramePoli
 
 
 def views_of(question: Question, name: str, views: Sequence[FilterAnswer]) -> Question:
-    """The question with what models answered noted under a name."""
+    """Return the question with the models' answers noted under a name."""
     shown = [{key: value for key, value in asdict(view).items() if value is not None} for view in views]
     return noted(question, "views", dict(question.reference.get("views", {})) | {name: shown})
 
@@ -132,11 +132,11 @@ def shortcut(views: Sequence[FilterAnswer], what: str) -> str | None:
 
 
 class Stop(Exception):  # noqa: N818 - not an error: this unit is done
-    """Ends the work on a unit with a status, and why."""
+    """Raised to end the work on a unit, with a status and a reason."""
 
 
 class QuestionRecipe(ABC):
-    """Makes questions, or holds them against gates, unit by unit.
+    """Makes questions, or filters existing ones, unit by unit.
 
     Attributes:
         places: Every unit in order: its key, and a question that knows the video's file and times.
@@ -145,13 +145,13 @@ class QuestionRecipe(ABC):
 
     name: ClassVar[str]
     makes: ClassVar[bool] = True
-    """Whether questions are made here: repeats go, and options are put in a new order, letters balanced. Questions that
-    exist may be alike, about several parts of one video, and stay as they are."""
+    """True if questions are made here: repeats are dropped, options reordered, letters balanced. Existing questions may
+    be alike, about several parts of one video, and stay as they are."""
     places: Mapping[str, Question]
     pool: Client | None
 
     def digest(self, unit: str) -> str:
-        """Hash of what the input says of a unit, in short (64 bits): where it changed, the unit is done again."""
+        """Return a 64-bit hash of the unit's input; a unit whose input changed is done again."""
         text = json.dumps(self._input(unit), sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -178,10 +178,10 @@ class QuestionRecipe(ABC):
 
     @abstractmethod
     def _outcome(self, unit: str) -> UnitOutcome:
-        """Do the work on a unit."""
+        """Process a unit."""
 
     def work(self, unit: str) -> UnitOutcome:
-        """Do the work on a unit; what cannot be had now is said in the outcome.
+        """Process a unit; failures are part of the outcome.
 
         Raises:
             VMMetricsError: What stops everything.
@@ -197,13 +197,12 @@ class QuestionRecipe(ABC):
 
 
 Written = tuple[list[Question], list[RejectedQuestion], str]
-"""What a writer wrote about a clip: questions, right option first; what is rejected before any check; and what could
-not be had, in words."""
+"""Result of writing on a clip: questions with the right option first, rejected ones, and failures as text."""
 
 
 @dataclass
 class WritingRecipe(QuestionRecipe):
-    """Has a language model write questions about clips, checks them by rules, and filters what passes.
+    """Recipe in which a language model writes questions on clips, which rules check and models filter.
 
     Args:
         clips: About what, by their keys.
@@ -214,13 +213,13 @@ class WritingRecipe(QuestionRecipe):
     """
 
     filters_are: ClassVar[str] = "filter"
-    """What the configuration calls the models that filter."""
+    """Name of the filter models in the configuration."""
     shown: ClassVar[tuple[FramePolicy, str, str]] = (FramePolicy("single"), "one frame", "one frame")
-    """What they see, the name of their stage, and what they see in words."""
+    """Frames that the filter models see, the name of their stage, and the frames as text."""
     rules: ClassVar[Sequence[str]]
     """Names of :data:`vmmetrics.understanding.construction.question_checks.RULES`."""
     needs_video: ClassVar[bool] = False
-    """Whether the video is needed before any question is filtered."""
+    """True if the video is needed before questions are filtered."""
 
     clips: Mapping[str, SourceClip]
     client: Client
@@ -245,7 +244,7 @@ class WritingRecipe(QuestionRecipe):
 
     @abstractmethod
     def write(self, clip: SourceClip) -> Written:
-        """Have questions about a clip written.
+        """Have questions on a clip written.
 
         Raises:
             Stop: There can be none.
@@ -256,7 +255,7 @@ class WritingRecipe(QuestionRecipe):
         return []
 
     def filtered(self, question: Question) -> Question | RejectedQuestion:
-        """A question that passed the rules, or its rejection; what filters found is noted.
+        """Return a question that passed the rules, with the filters' answers noted, or its rejection.
 
         It goes if every filtering model is right from what it sees.
         """
@@ -285,7 +284,7 @@ class WritingRecipe(QuestionRecipe):
     def asked(
         self, about: str, instruction: str, text: str, shape: Mapping[str, Any], check: Check | None = None
     ) -> AskedQuestion[str]:
-        """A question to the writer; an answer with a blank in it, or at fault by a check of its own, is asked again."""
+        """Return a task for the writer; an answer with blanks, or one that fails its check, is asked again."""
         turns = (Turn("system", f"{instruction}\n{in_words(shape)}"), Turn("user", text))
 
         def fault(value: dict[str, Any]) -> str | None:
@@ -298,7 +297,7 @@ class WritingRecipe(QuestionRecipe):
 
     @staticmethod
     def answered(answer: Answer) -> dict[str, Any]:
-        """The object of an answer.
+        """Return the object of an answer.
 
         Raises:
             Stop: There is none.
@@ -308,13 +307,13 @@ class WritingRecipe(QuestionRecipe):
         return answer.value
 
     def made(self, clip: SourceClip, key: str, item: Mapping[str, Any], **groups: str) -> Question:
-        """The question of an item, with how it came about."""
+        """Return the question of an item, with its provenance."""
         how = {"recipe": self.name, "model": self.client.settings.model, "instructions": VERSION, "seed": self.seed}
         return noted(clip.question(key, text_of(item), options_of(item), **groups), "made", how)
 
 
 def questions_shape(least: int, most: int, wrong: int, **choices: Iterable[str]) -> dict[str, Any]:
-    """JSON schema of a writer's answer: so many questions with so many wrong options, and a choice of each kind."""
+    """Return the JSON schema of a writer's answer: numbers of questions and wrong options, and choices by kind."""
     text = {"type": "string", "minLength": 1, "maxLength": 400}
     more = {name: {"type": "string", "enum": list(names)} for name, names in choices.items()}
     item = object_shape({"question": text, "right": text, "wrong": list_shape(text, wrong, wrong), **more})
@@ -322,10 +321,10 @@ def questions_shape(least: int, most: int, wrong: int, **choices: Iterable[str])
 
 
 def options_of(item: Mapping[str, Any]) -> tuple[str, ...]:
-    """The options of an item, the right one first, spaces and a full stop at the end taken off."""
+    """Return the options of an item, the right one first, without outer spaces and final full stop."""
     return tuple(" ".join(option.split()).removesuffix(".") for option in (item["right"], *item["wrong"]))
 
 
 def text_of(item: Mapping[str, Any]) -> str:
-    """The question of an item in one line."""
+    """Return the question of an item in one line."""
     return " ".join(str(item["question"]).split())

@@ -1,4 +1,4 @@
-"""A build as commands ask for it, made ready: its input read, its models opened."""
+"""Settings of a build, and its input and models, opened."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class BuildSettings:
             self.viewing(spec)
 
     def writing(self, spec: str) -> EndpointSettings:
-        """The endpoint of a model that answers in JSON, ``MODEL`` or ``MODEL@URL``.
+        """Return the endpoint of a model that answers in JSON, ``MODEL`` or ``MODEL@URL``.
 
         Raises:
             ValueError: It has no address, or one that cannot be.
@@ -109,7 +109,7 @@ class BuildSettings:
         )  # fmt: skip
 
     def viewing(self, spec: str) -> ModelSettings:
-        """A model that filters or reviews.
+        """Return a model that filters or reviews.
 
         Raises:
             ValueError: It is none, or has no address.
@@ -127,7 +127,7 @@ class BuildSettings:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A build made ready.
+    """A build, ready to run.
 
     Attributes:
         recipe: What is done.
@@ -143,7 +143,7 @@ class Opened:
 
 
 def open_build(settings: BuildSettings, folder: Path) -> Opened:
-    """Read the input and open the models, whose cost is counted as one.
+    """Read the input and open the models, with one cost limit for all.
 
     Args:
         settings: What is built.
@@ -189,7 +189,7 @@ def open_build(settings: BuildSettings, folder: Path) -> Opened:
 
 
 def _asked_already(settings: BuildSettings) -> tuple[list[Question], dict[str, dict[str, str]], dict[str, int]]:
-    """Questions that gates can judge, what people answered to them, and what was wrong with either."""
+    """Return the questions that gates can judge, people's answers to them, and counts of problems."""
     loaded = registry.find(settings.read_as).load(settings.source, settings.videos)
     keyed = [question for question in loaded.questions if question.options and question.answer is not None]
     if not keyed:

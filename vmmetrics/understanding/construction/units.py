@@ -19,7 +19,7 @@ from vmmetrics.utils.tables import read_rows, seconds
 
 @dataclass(frozen=True, slots=True)
 class SourceClip:
-    """A video and what a person wrote about it.
+    """A video with its caption or annotation.
 
     Attributes:
         key: Of the video.
@@ -38,7 +38,7 @@ class SourceClip:
     fields: Mapping[str, Any] = field(default_factory=dict)
 
     def question(self, key: str, text: str, options: tuple[str, ...], **groups: str) -> Question:
-        """A question about it whose first option is right.
+        """Return a question on the clip whose first option is right.
 
         Args:
             key: What tells it from the video's other questions.
@@ -51,8 +51,10 @@ class SourceClip:
 
 
 def read_clips(path: Path, videos: Path | None, annotated: bool) -> tuple[dict[str, SourceClip], dict[str, int]]:
-    """Read clips from JSON lines, JSON, CSV, TSV or Parquet: ``video``, ``caption``, and if wanted ``path``, ``start``,
-    ``end``; or from one JSON object with a row for each video, as FAVOR-Bench's annotations come.
+    """Read clips from JSON lines, JSON, CSV, TSV or Parquet, or from an object with a row for each video.
+
+    Fields: ``video``, ``caption``, optionally ``path``, ``start``, ``end``. FAVOR-Bench's annotations come as an object
+    with a row for each video.
 
     Args:
         path: The file.
@@ -64,7 +66,7 @@ def read_clips(path: Path, videos: Path | None, annotated: bool) -> tuple[dict[s
 
     Raises:
         SetupError: It cannot be read, or there are none in it.
-    """  # noqa: D205 - the forms in one list
+    """
     if path.is_dir():
         raise SetupError(f"{path} is a folder; name the file with the captions or annotations")
     rows = read_rows(path)
@@ -92,7 +94,7 @@ def read_clips(path: Path, videos: Path | None, annotated: bool) -> tuple[dict[s
 
 
 def read_people(path: Path) -> dict[str, dict[str, str]]:
-    """Answers of people who saw the videos: rows of ``id``, ``reviewer`` and ``answer``, a letter.
+    """Read people's answers: rows of ``id``, ``reviewer`` and ``answer``, a letter.
 
     Returns:
         Question's id to reviewer to letter; of two answers of one reviewer the last counts.
@@ -111,14 +113,15 @@ def read_people(path: Path) -> dict[str, dict[str, str]]:
 
 
 WRITTEN, LEFT_OUT, REFUSED, UNUSABLE = "written", "left out", "refused", "unusable"
-"""Final: questions were made (perhaps none passed); the recipe's rules leave it out; the model gave nothing of use."""
+"""Final statuses: questions were written (perhaps none passed); the rules leave the unit out; the model refused or its
+answer was unusable."""
 UNREACHABLE, NO_VIDEO = "unreachable", "no video"
-"""Not kept, and tried again by the same command: the model could not be reached; the video cannot be read."""
+"""Statuses not stored, so that the same command tries again: the model is unreachable; the video is unreadable."""
 
 
 @dataclass(frozen=True, slots=True)
 class RejectedQuestion:
-    """A question that did not pass.
+    """A rejected question.
 
     Attributes:
         question: It, the right option marked.
@@ -131,7 +134,7 @@ class RejectedQuestion:
     reasons: tuple[str, ...]
 
     def to_json(self) -> Line:
-        """The line: the question's, and why it was rejected."""
+        """Return the question's line, with the reasons of its rejection."""
         return line_of(self.question) | {"rejected": {"stage": self.stage, "reasons": list(self.reasons)}}
 
 
@@ -159,14 +162,14 @@ class UnitOutcome:
         return self.status not in (UNREACHABLE, NO_VIDEO)
 
     def to_json(self) -> Line:
-        """The line of the journal."""
+        """Return the journal line."""
         line: Line = {"unit": self.unit, "status": self.status} | ({"why": self.why} if self.why else {})
         line["accepted"] = [line_of(question) for question in self.accepted]
         return line | {"rejected": [rejection.to_json() for rejection in self.rejected]}
 
 
 def read_outcome(line: Mapping[str, Any], where: Mapping[str, Question]) -> UnitOutcome:
-    """Read a line of the journal.
+    """Read a journal line.
 
     Args:
         line: It.
@@ -198,5 +201,5 @@ def _restored(row: Any, listed: Question | None) -> Question:
 
 
 def noted(question: Question, name: str, value: Any) -> Question:
-    """The question with a note in its reference: how it came about, what a filter found."""
+    """Return the question with a note in its reference: its provenance or a filter's answers."""
     return replace(question, reference={**question.reference, name: value})

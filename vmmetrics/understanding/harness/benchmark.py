@@ -16,11 +16,10 @@ from vmmetrics.utils.endpoint.client import Client
 from vmmetrics.utils.endpoint.messages import CostEstimate, Turn
 
 Scoring = Literal["vmmetrics", "upstream"]
-"""Ours, the released code's traps mended one by one; or the released code's, decision for decision (but for the first
-step of FAVOR-Bench's descriptions, which is ours under both)."""
+"""Scoring protocol: ours, with the released code's faults fixed; or the released code's, decision for decision (except
+the first step of FAVOR-Bench's descriptions, which is always ours)."""
 POLICY: Final = "adaptive"
-"""Frame policy where a benchmark names none: 2 frames per second under 16 s, else 1, as TUNA and FAVOR show to closed
-models."""
+"""Default frame policy: 2 frames per second under 16 s, else 1, as TUNA and FAVOR show to closed models."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +92,7 @@ class Reference:
 
 
 class Benchmark(ABC):
-    """Reads, asks and scores one benchmark; optional abilities do nothing here and are overridden.
+    """Base of benchmarks: loads questions, builds conversations, scores answers; optional abilities do nothing here.
 
     Attributes:
         name: As commands take it ("motionbench", "favor-mcq", ...).
@@ -109,7 +108,7 @@ class Benchmark(ABC):
 
     @abstractmethod
     def load(self, data: Path, videos: Path | None = None) -> LoadedBenchmark:
-        """Read the released files below ``data`` (a folder or the file itself).
+        """Load the released files below ``data`` (a folder or the file itself).
 
         Raises:
             SetupError: Nothing of this benchmark is there; the text says what was looked for.
@@ -117,13 +116,13 @@ class Benchmark(ABC):
 
     @abstractmethod
     def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:
-        """Return what is said to the model, without the frames: these are put before the last turn."""
+        """Return the conversation without frames, which precede the last turn."""
 
     @abstractmethod
     def score(
         self, questions: Sequence[Question], answers: Mapping[str, Answered], protocol: Scoring, judge: Any = None
     ) -> list[Scored]:
-        """Return one entry per question, in their order. Pure, but for the judge of those that need one."""
+        """Score the answers, one entry per question in order; pure, except for a judge."""
 
     @abstractmethod
     def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
@@ -131,12 +130,12 @@ class Benchmark(ABC):
 
     @property
     def policy(self) -> str:
-        """The frame policy that it is asked under if no other is wanted."""
+        """Default frame policy of the benchmark."""
         return str(self.data.get("policy", POLICY))
 
     @property
     def references(self) -> Sequence[Reference]:
-        """Published rows."""
+        """Return the published rows."""
         references = []
         for row in self.data.get("references", ()):
             figures: dict[tuple[str, str, str], float] = {}
@@ -148,11 +147,11 @@ class Benchmark(ABC):
         return references
 
     def policy_for(self, question: Question) -> str | None:
-        """Return the frame policy of one question; None where the common one holds."""
+        """Return the frame policy of a single question; None for the common one."""
         return None
 
     def read_answers(self, path: Path, protocol: Scoring = "vmmetrics") -> Mapping[str, Answered] | None:
-        """Read recorded answers in the benchmark's own released form; None where it has none.
+        """Read recorded answers in the benchmark's own released form; None if it has none.
 
         Raises:
             SetupError: The file cannot be read.
@@ -162,11 +161,11 @@ class Benchmark(ABC):
     def submission(
         self, questions: Sequence[Question], answers: Mapping[str, Answered], protocol: Scoring = "vmmetrics"
     ) -> str | None:
-        """Return the text that the benchmark's leaderboard takes; None where there is no such leaderboard."""
+        """Return the file for the benchmark's leaderboard; None if there is no leaderboard."""
         return None
 
     def judge_estimate(
         self, questions: Sequence[Question], answers: Mapping[str, Answered], judge: Client
     ) -> CostEstimate | None:
-        """Return what judging takes; None for a benchmark that no model judges."""
+        """Estimate the cost of judging; None if no model judges."""
         return None

@@ -1,4 +1,4 @@
-"""Questions with options: which one an answer chooses, and what benchmarks of such questions share.
+"""Multiple-choice questions: parsing of the chosen option, and the base of such benchmarks.
 
 One rule set for all, so that accuracies differ by what models see and not by how their words are read. Nothing is taken
 for an answer that may not be one: two candidates, an article or an echo of the options leave the answer unread.
@@ -42,7 +42,7 @@ _VERDICT: Final = re.compile(
 )
 """``B is correct``, ``(C) is the right one``."""
 _MENTION: Final = re.compile(r"\b(?i:option|choice)\s{1,9}[(*_\[\"']{0,9}([A-Z])(?![\w'\u2019])")
-"""``Option A seems right``: an option that is spoken of."""
+"""``Option A seems right``: an option that is mentioned."""
 _BARE: Final = re.compile(
     r"^[\s*_(\[\"'`]*([A-Za-z])(?:[\s*_\"'`]*$|[*_\])\"'`]*[).:,;\]*]|\s*[-\u2013\u2014]\s|[\s*_\"'`]*\n)"
 )
@@ -53,12 +53,12 @@ _LINES: Final = re.compile(r"^[ \t*_(\[\"'`-]*([A-Z])[).:][*_)\]]*\s", re.MULTIL
 _ALSO: Final = re.compile(
     rf"[*_)\]\"'`]{{0,9}}\s{{0,9}}(?:,|/|&|(?:,\s{{0,9}})?\b(?i:and|or)\b)\s{{0,9}}[(*\[]{{0,9}}(?:{_LETTER}|[b-z])(?![\w'\u2019])"
 )
-"""``, B`` or ``and (c)``: behind a letter, one more; ``, a man`` is none."""
+"""``, B`` or ``and (c)``: another letter after a letter; ``, a man`` is none."""
 _SMALL: Final = re.compile(
     r"(?:\b(?i:answer|option|choice)|</?answer>)(?i:\s{1,9}is)?[\s*_\"'>]{0,9}[:=]?[\s*_(\[\"'{]{0,9}"
     r"([a-z])(?=[)*_\]\"'.,:;<}]|\s*$)"
 )
-"""``the answer is b``, ``Answer: d.``: small letters need more around them."""
+"""``the answer is b``, ``Answer: d.``: lower-case letters need more context."""
 _STANDING: Final = re.compile(rf"(?<![\w'\u2019]){_LETTER}(?![\w'\u2019])")
 _LAST: Final = re.compile(r"(?<!\bnot\s)(?<!\bnor\s)(?<!n['\u2019]t\s)(?<![\w'\u2019])([A-Z])[)*_\]\"'`.!]{0,9}$")
 _DENIED: Final = re.compile(
@@ -66,19 +66,19 @@ _DENIED: Final = re.compile(
     r"|[*_)\].:\"'`]{0,9}\s{1,9}(?:isn|can|doesn)['\u2019]?(?:t|not)\b",
     re.IGNORECASE,
 )
-"""Behind a letter: ``A is incorrect``, ``B isn't it``."""
+"""``A is incorrect``, ``B isn't it``: a negation after a letter."""
 _BRACKETED: Final = re.compile(r"\(([A-Z])\)|\*\*([A-Z])\*\*|\\boxed\{(?:\\text\{)?([A-Z])\}")
 _THOUGHT: Final = re.compile(r"<think>.*?(?:</think>|$)|^.*</think>", re.DOTALL | re.IGNORECASE)
-"""What is between the marks; before a closing mark whose opening one was part of the prompt; after an opening mark
-whose closing one was cut off with the answer."""
+"""A thought between its tags; up to a closing tag whose opening one was in the prompt; after an opening tag whose
+closing one was cut off."""
 _ASIDE: Final = re.compile(r"<\|\w{1,40}\|>|n['\u2019]t\s{1,9}(?:think|believe)\b[^.,;:\n]{0,60}")
-"""Marks of a model's own, such as ``<|begin_of_box|>`` of the GLM class; and ``I don't think the answer is B``."""
+"""A model's own tags, such as ``<|begin_of_box|>`` of GLM; and ``I don't think the answer is B``."""
 
 _END: Final = 20  # characters: a letter with what is around it
 
 
 def chosen_option(output: str, options: Sequence[str]) -> int | None:
-    """Index of the option that an answer chooses; None where it chooses none, or several.
+    """Return the index of the option that an answer chooses; None for none or several.
 
     Read in this order: the whole answer is an option's text; a letter at its beginning; a letter that it says is the
     answer, the last one; the option it speaks of by letter, if it is one only; a letter in brackets, likewise; an
@@ -141,12 +141,12 @@ def _named_option(plain: str, texts: Sequence[str]) -> int | None:
 
 
 def _plain(text: str) -> str:
-    """Lower case, single spaces, no punctuation at the ends of words: what must not decide."""
+    """Return the text in lower case, with single spaces and without punctuation at word ends."""
     return " ".join(bare for word in text.lower().split() if (bare := word.strip(string.punctuation)))
 
 
 def score_choice(question: Question, answered: Answered | None) -> Scored:
-    """Judge an answer to a question with options; one that is missing or not understood is wrong, a hidden key None."""
+    """Score an answer to a multiple-choice question; missing or unrecognised ones are wrong, a hidden key None."""
     chosen = chosen_option(answer_text(answered), question.options)
     value = None if question.answer is None else float(chosen == question.answer)
     return Scored(question.id, value, chosen, chosen is not None)
@@ -170,7 +170,7 @@ class QuestionFile:
 
 
 class MultipleChoice(Benchmark):
-    """A benchmark of questions with options, that differs from others in its files, its words and its categories.
+    """Base of multiple-choice benchmarks, which differ in files, instructions and categories.
 
     Attributes:
         title: What messages call it.
@@ -188,10 +188,10 @@ class MultipleChoice(Benchmark):
 
     @abstractmethod
     def questions(self, source: QuestionFile) -> Iterable[Question]:
-        """Read the questions; what was wrong is counted in ``source.problems``."""
+        """Read the questions; problems are counted in ``source.problems``."""
 
     def video_folders(self, beside: Path) -> list[Path]:
-        """Return where videos are looked for if no folder was named; ``beside`` is the folder of the data."""
+        """Return the default folders of videos; ``beside`` is the folder of the data."""
         return [beside]
 
     def find(self, data: Path) -> Path:
@@ -207,7 +207,7 @@ class MultipleChoice(Benchmark):
         return nothing_found(path, f"question of {self.title}", problems)
 
     def load(self, data: Path, videos: Path | None = None) -> LoadedBenchmark:
-        """Read the released file, or a table with its fields.
+        """Load the released file, or a table with its fields.
 
         Raises:
             SetupError: There is no such file, it cannot be read, or no question is in it.
@@ -221,7 +221,7 @@ class MultipleChoice(Benchmark):
         return LoadedBenchmark(questions, dict(+problems), {str(path): sha256_of(path)})
 
     def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:
-        """Return the question, its options by letter, and how to answer."""
+        """Return the conversation: question, options by letter, and the answer format."""
         words = {name: text.strip() for name, text in self.data.items() if isinstance(text, str)}
         fields = words | {"text": question.text, "options": "\n".join(question.lettered)}
         return (Turn("user", self.form.format_map(fields)),)
@@ -229,13 +229,13 @@ class MultipleChoice(Benchmark):
     def score(
         self, questions: Sequence[Question], answers: Mapping[str, Answered], protocol: Scoring, judge: Any = None
     ) -> list[Scored]:
-        """Judge each answer; one that is missing or not understood is wrong."""
+        """Score the answers; missing or unrecognised ones are wrong."""
         return [self.score_one(question, answers.get(question.id), protocol) for question in questions]
 
     def score_one(self, question: Question, answered: Answered | None, protocol: Scoring) -> Scored:
-        """Judge one answer."""
+        """Score an answer."""
         return score_choice(question, answered)
 
     def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
-        """Return accuracy over all, over what was answered, and in each grouping."""
+        """Return accuracy over all questions, over answered ones, and in each grouping."""
         return accuracy_figures(questions, scored, self.groupings, self.order)

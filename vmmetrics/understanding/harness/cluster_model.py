@@ -1,4 +1,4 @@
-"""A model on the nodes of a Ray cluster: each worker has the whole model, and is asked questions of its own."""
+"""A model on a Ray cluster: each worker loads all of it and answers different questions."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class QuestionSettings:
 
 
 class QuestionHandler:
-    """Asks in a worker.
+    """Asks the questions in a worker.
 
     Args:
         settings: What, of whom.
@@ -66,7 +66,7 @@ class QuestionHandler:
         self._asking: Asking | None = None
 
     def configuration(self) -> Mapping[str, Any]:
-        """Load the model; return its name and what its answers depend on here."""
+        """Load the model; return its name and what its answers depend on in this worker."""
         settings = self._settings
         run_plugins(settings.plugins)
         model = open_model(settings.model, (), Path(tempfile.gettempdir()))  # none that keeps replies
@@ -84,20 +84,20 @@ class QuestionHandler:
         return {"name": model.name, "sees": model.sees, "identity": dict(model.identity), "versions": versions}
 
     def load(self, item: _Item) -> None:
-        """Nothing is loaded for single questions."""
+        """Do nothing: single questions need no loading."""
 
     def ahead(self, item: _Item) -> None:
-        """Nothing is fetched before its turn."""
+        """Do nothing: nothing is prefetched."""
 
     def handle(self, item: _Item, note: Note) -> list[AnswerOutcome]:  # noqa: ARG002
-        """Ask some questions together; return what came of each, in their order."""
+        """Ask some questions in a batch; return their outcomes in order."""
         assert self._asking is not None  # noqa: S101  (configuration() comes first)
         done = {question.id: outcome for question, outcome in self._asking.model.work_through(self._asking.ask, item)}
         return [done[question.id] for question in item]
 
 
 class ClusterModel:
-    """A local model, as many times as there are workers.
+    """A local model with one copy per worker.
 
     Args:
         settings: What is asked of whom.
@@ -127,11 +127,11 @@ class ClusterModel:
         self.identity: Mapping[str, Any] = described["identity"]
 
     def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> ModelAnswer:
-        """Not here: the nodes ask, see :meth:`work_through`."""
+        """Not supported: the workers ask, see :meth:`work_through`."""
         raise NotImplementedError
 
     def work_through(self, work: Callable[[S], R], items: Iterable[S]) -> Generator[tuple[S, R]]:  # noqa: ARG002
-        """Ask questions on the nodes, which do what ``work`` would do here.
+        """Ask the questions on the workers, which run what ``work`` would run here.
 
         Yields:
             Each question and what came of it; where its worker died, an answer with the reason as error.

@@ -1,4 +1,4 @@
-"""Runs of a benchmark side by side: how models, or frame rates, differ, and how sure their order is."""
+"""Comparison of runs on a benchmark: differences between models or frame rates, and confidence of their order."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from vmmetrics.utils.statistics.paired import holm
 
 @dataclass(frozen=True)
 class Compared:
-    """Two runs, compared.
+    """Comparison of two runs.
 
     Attributes:
         benchmark: Name of the benchmark.
@@ -87,14 +87,14 @@ def _timing_notes(runs: Sequence[ReadScores]) -> list[str]:
 
 
 def _on_common(first: ReadScores, second: ReadScores) -> tuple[list[Question], list[Scored], list[Scored]]:
-    """The questions that both runs were asked, in the first's order, and what each run got there."""
+    """Return the questions of both runs, in the first's order, and each run's scores of them."""
     one, other = ({scored.question: scored for scored in run.scored} for run in (first, second))
     common = [question for question in first.questions if question.id in other]
     return common, [one[question.id] for question in common], [other[question.id] for question in common]
 
 
 def difference_table(compared: Compared) -> DisplayTable:
-    """Two runs as a table; in its last columns, questions where only one of the models was right, or better."""
+    """Return two runs as a table; the last columns count questions where only one model was right, or better."""
     columns = heads(
         "group", "name", "measure", "first", "second", "difference", "p", "p (Holm)", "n", "videos", "only first",
         "only second", texts=3,
@@ -110,7 +110,7 @@ def difference_table(compared: Compared) -> DisplayTable:
 
 @dataclass(frozen=True)
 class RunRow:
-    """A run.
+    """A run on a leaderboard.
 
     Attributes:
         overall: The figure over all questions.
@@ -127,13 +127,13 @@ class RunRow:
 
     @property
     def label(self) -> str:
-        """Model and frames."""
+        """Model and frame policy."""
         return f"{self.scores.model}, {self.scores.frames}"
 
 
 @dataclass(frozen=True)
 class RunBoard:
-    """The runs of one benchmark, the best first.
+    """Leaderboard of one benchmark, the best run first.
 
     Attributes:
         benchmark: Its name.
@@ -159,7 +159,7 @@ class RunBoard:
 
 
 def make_boards(folders: Sequence[Path], protocol: Scoring, group: str | None = None) -> list[RunBoard]:
-    """A table of each benchmark among some runs.
+    """Build a leaderboard for each benchmark among some runs.
 
     Args:
         folders: Of runs; one named twice counts once.
@@ -212,7 +212,7 @@ def _board(benchmark: str, protocol: Scoring, group: str | None, rows: Sequence[
 
 
 def _step(better: ReadScores, worse: ReadScores, measure: str) -> ModelDifference | None:
-    """The better run minus the worse on their common questions; None where they have none."""
+    """Return the difference of the better to the next run on common questions; None if they have none."""
     common, second, first = _on_common(better, worse)
     return next(iter(differences(common, first, second, measure=measure)), None)
 
@@ -234,11 +234,11 @@ def _notes(rows: Sequence[RunRow]) -> list[str]:
 # Leaderboards of understanding runs as tables for people and as CSV.
 
 ENDS = ("low", "high", "n", "videos")
-"""What stands beside each value in the CSV."""
+"""Columns next to each value in the CSV."""
 
 
 def board_parts(board: RunBoard) -> list[Part]:
-    """A board as a table, published rows below a rule, and how sure its order is."""
+    """Return a leaderboard as a table, published rows below a rule, and the confidence of its order."""
     by = f", by {board.group}" if board.columns else ""
     title = f"{board.benchmark}: {board.measure} [95 %, bootstrap over videos], scored as {board.protocol}{by}"
     columns = heads("model", "frames", "n", ALL, "answered", *board.columns, texts=2)
@@ -271,7 +271,7 @@ _COLUMNS = ("benchmark", "protocol", "source", "model", "frames", "rate", "measu
 
 
 def board_records(boards: Sequence[RunBoard]) -> list[dict[str, object]]:
-    """Return a row for each figure, with everything that is known of it; None where nothing is."""
+    """Return a row for each figure with all its values; None where unknown."""
     rows: list[list[object]] = []
     for board in boards:
         about = [board.benchmark, board.protocol]

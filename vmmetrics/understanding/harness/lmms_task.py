@@ -1,4 +1,4 @@
-"""Functions of the tasks that 'vmmetrics understand lmms-eval' writes; lmms-eval imports this file from their folder.
+"""Functions of tasks written by 'vmmetrics understand lmms-eval'; lmms-eval imports this file from their folder.
 
 It needs nothing but Python. Its accuracy is a quick one: 'vmmetrics understand run NAME --model recorded:LOG' scores
 the sample log with intervals and by task.
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 VIDEOS = "VMMETRICS_VIDEOS"
-"""Environment variable with the folder of the videos, where they lie elsewhere than when the tasks were written."""
+"""Environment variable with the folder of the videos, if they moved since the tasks were written."""
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|$)|^.*</think>", re.DOTALL | re.IGNORECASE)
 _CLAIM = re.compile(
     r"(?i:\b(?:answer|option|choice)\W*(?:is\W*)?)([A-Z])(?![\w'])"
@@ -36,7 +36,7 @@ def doc_to_visual(doc: Mapping[str, Any]) -> list[str]:
 
 
 def doc_to_text(doc: Mapping[str, Any], lmms_eval_specific_kwargs: Mapping[str, Any] | None = None) -> str:
-    """Return what is said to the model, between what lmms-eval puts before and behind for some models."""
+    """Return the prompt, between the texts that lmms-eval adds for some models."""
     around = lmms_eval_specific_kwargs or {}
     return f"{around.get('pre_prompt', '')}{doc['prompt']}{around.get('post_prompt', '')}"
 
@@ -54,7 +54,7 @@ def process_results(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str,
 
 
 def letter_of(reply: str, options: Sequence[str]) -> str | None:
-    """Return the letter that an answer chooses, None where that is not plain.
+    """Return the letter that an answer chooses; None if it is ambiguous.
 
     >>> letter_of("B. it falls", ["rises", "falls"]), letter_of("A man falls", ["rises", "falls"])
     ('B', None)

@@ -1,4 +1,4 @@
-"""Models by the words that commands take."""
+"""Models by name, as commands accept them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ if TYPE_CHECKING:
     from vmmetrics.models.recorded import Released
 
 TOKENS = 8192
-"""Tokens of an answer at most, unless said otherwise. A letter has one and a caption a few hundred, but models that
-think write thousands before; a reply still cut off in its thought is asked for once more with four times as many."""
+"""Default limit of tokens per answer. A letter needs one and a caption a few hundred, but reasoning models write
+thousands before; a reply cut off within its thought is asked for once more with four times the limit."""
 TOKENS_A_SECOND = 20.0
-"""An endpoint that writes more slowly counts as gone; a large model on a busy server has about twice that."""
+"""Speed below which an endpoint counts as unreachable, tokens per second; a large model on a busy server has twice
+that."""
 SEED_DIGITS = 18
-"""Of ``random:SEED``, at most."""
+"""Most digits of ``random:SEED``."""
 FORMS = "endpoint:MODEL@URL, hf:FOLDER, hf:ORG/NAME, recorded:FILE, random, random:SEED, majority, frame-reader"
-"""How models are named; the frame reader knows the synthetic suite."""
+"""Forms of model names; the frame reader is for the synthetic suite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,7 @@ class ModelSettings:
         return self.spec.partition(":")[2]
 
     def endpoint(self) -> EndpointSettings:
-        """The endpoint.
+        """Settings of the endpoint.
 
         Raises:
             ValueError: It cannot be.
@@ -115,7 +116,7 @@ class ModelSettings:
 def open_model(
     settings: ModelSettings, questions: Sequence[Question], replies: Path, released: Released | None = None
 ) -> Model:
-    """Make a model ready.
+    """Open a model.
 
     Args:
         settings: Which.

@@ -1,4 +1,4 @@
-"""Asking a model the questions of a benchmark: what is left to ask, and each answer as it comes."""
+"""A run: asks a model the remaining questions of a benchmark and stores each answer."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _KIND = "understanding"  # what ``run.json`` calls the run; a run of scores has 
 
 
 class RunFolder(SoleFolder):
-    """The folder: to start a run, or to go on with the one that is there.
+    """The folder of a run, new or to resume.
 
     Args:
         path: Made if absent.
@@ -70,12 +70,12 @@ class RunFolder(SoleFolder):
         self.answers = {answered.question: answered for answered in self._lines_as(self._journal, Answered)}
 
     def add(self, answers: Sequence[Answered]) -> None:
-        """Keep answers; when this returns they are on the disk."""
+        """Store answers, flushed to disk."""
         self._journal.append(answered.to_json() for answered in answers)
         self.answers |= {answered.question: answered for answered in answers}
 
     def finish(self, summary: Mapping[str, Any]) -> None:
-        """Record what came of this start."""
+        """Record the result of this session."""
         self.record["sessions"][-1] |= {"ended": now(), **summary}
         self._save(self.record)
 
@@ -132,14 +132,14 @@ class _Header:
 
 
 def read_answers(path: Path) -> tuple[dict[str, Answered], list[str]]:
-    """The last answer to each question of a run, and what was found damaged."""
+    """Return the last answer to each question of a run, and warnings on damaged lines."""
     journal = Journal(path / "answers.jsonl")
     answers = {answered.question: answered for answered in journal.read_as(Answered)}
     return answers, journal.warnings()
 
 
 DECISIVE = ("av", "pillow", "opencv-python-headless", "opencv-python")
-"""Packages that turn a file into pixels."""
+"""Packages that decode videos and images, whose versions are recorded."""
 _AT_ONCE = 512  # answers written to the disk together, of models that take no time
 _LOOKED_AT = 24  # clips whose frames are counted for an estimate
 _BLIND = "You are not shown the video: {}."
@@ -163,7 +163,7 @@ class AnswerOutcome:
 
 @dataclass(frozen=True)
 class Asking:
-    """A benchmark put to a model.
+    """A run of a benchmark with a model.
 
     Attributes:
         benchmark: What is asked.
@@ -199,7 +199,7 @@ class Asking:
         return self.policy if own is None else FramePolicy.parse(own)
 
     def configuration(self) -> dict[str, Any]:
-        """Everything that answers depend on, ready for JSON."""
+        """Return everything that answers depend on, as JSON values."""
         own = self.own_policies and any(self.benchmark.policy_for(q) is not None for q in self.loaded.questions)
         words = f"{self.policy}, or the question's own" if own else str(self.policy)
         shown = {"policy": words, "side": self.side} if self.model.sees else None
@@ -224,7 +224,7 @@ class Asking:
         return (*before, last)
 
     def _words(self) -> str:
-        """Hash of everything that is said to the model, and of the parts of videos it is about."""
+        """Return a hash of all conversations and the parts of videos they are about."""
         whole = hashlib.sha256()
         for question in self.loaded.questions:
             turns = [[turn.role, turn.text] for turn in self.turns(question)]
@@ -232,7 +232,7 @@ class Asking:
         return whole.hexdigest()
 
     def remaining(self, folder: RunFolder, again: bool = False) -> list[Question]:
-        """The questions without an answer in the folder.
+        """Return the questions without an answer in the folder.
 
         Args:
             folder: The folder.
@@ -242,7 +242,7 @@ class Asking:
         return [q for q in self.covered() if q.id not in answers or (again and answers[q.id].error is not None)]
 
     def run(self, folder: RunFolder, again: bool = False) -> Iterator[AnswerOutcome]:
-        """Ask what is left, and keep the answers.
+        """Ask the remaining questions, and store the answers.
 
         Yields:
             Each outcome, once it is on the disk.
@@ -265,7 +265,7 @@ class Asking:
                         raise NoAnswerError(f"{GIVE_UP} questions in a row got no answer: {outcome.answered.error}")
 
     def ask(self, question: Question) -> AnswerOutcome:
-        """Ask a question; what came of it is not kept."""
+        """Ask a question, without storing the outcome."""
         start = time.monotonic()
         outcome = self._asked(question)
         seconds = round(time.monotonic() - start, 3)
@@ -289,7 +289,7 @@ class Asking:
         return AnswerOutcome(Answered(question.id, reply.text, shown, reply.error, reply.usage))
 
     def frames_each(self, questions: Sequence[Question]) -> float:
-        """Frames shown of a clip on average, counted on some of them without decoding them."""
+        """Return the mean number of frames per clip, estimated from some of them without decoding."""
         if not self._looks or not questions:
             return 0.0
         counts = []
@@ -304,7 +304,7 @@ class Asking:
 def asked_of(
     questions: Sequence[Question], limit: int | None, looks: bool, answered: Collection[str] = ()
 ) -> tuple[Question, ...]:
-    """The questions that a run is about.
+    """Select the questions of a run.
 
     Args:
         questions: All of the benchmark.
@@ -321,7 +321,7 @@ def asked_of(
 
 
 def _by_name(source: Mapping[str, str]) -> dict[str, str]:
-    """Hashes of files by their names, wherever they lie; a number tells apart those of one name."""
+    """Return hashes of files by name without path; numbers distinguish files with the same name."""
     by_name: dict[str, str] = {}
     for path in sorted(source):
         name = Path(path).name
@@ -332,7 +332,7 @@ def _by_name(source: Mapping[str, str]) -> dict[str, str]:
 
 
 def usage_of(answers: Mapping[str, Answered]) -> dict[str, float]:
-    """Sums over answers: tokens, cost, seconds; and how many there are, have an error, or were cut off."""
+    """Return totals over answers: tokens, cost, seconds; counts of answers, errors, cut-off answers."""
     usage: dict[str, float] = {"answers": len(answers), "errors": sum(a.error is not None for a in answers.values())}
     for name in ("input_tokens", "output_tokens", "cost", "cut", "thinking", "again"):
         values = [answered.usage[name] for answered in answers.values() if name in answered.usage]

@@ -1,4 +1,4 @@
-"""Answers of a run scored, and the files that are made of that."""
+"""Scoring of a run's answers, and the files of the result."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class _Figures:
 
 @dataclass(frozen=True)
 class ScoredRun(_Figures):
-    """A run, scored.
+    """A scored run.
 
     Attributes:
         benchmark: Name of the benchmark.
@@ -72,7 +72,7 @@ class ScoredRun(_Figures):
         return self.protocol + (f", judged by {self.judge.get('model') or self.judge['file']}" if self.judge else "")
 
     def to_json(self) -> dict[str, Any]:
-        """The content of ``figures.json``."""
+        """Return the content of ``figures.json``."""
         rows = [
             {"model": row.model, "source": row.source, "figures": [[*key, v] for key, v in row.figures.items()]}
             for row in self.references
@@ -152,7 +152,7 @@ def score(
 
 
 def times_of(configuration: Mapping[str, Any]) -> str:
-    """Return how the model of a run was told the times of its frames; empty where that is not known or none was shown.
+    """Return how a run's model got frame times; empty if unknown, or if no frames were shown.
 
     Args:
         configuration: Of the run. One from before times were told in words says nothing of them.
@@ -170,7 +170,7 @@ def file_in(folder: Path, name: str, protocol: Scoring) -> Path:
 
 
 def page_parts(result: ScoredRun, most: int | None = None) -> list[Part]:
-    """The run for people: what was asked of whom, the figures beside published ones, and what was counted.
+    """Return the report of the run: settings, figures next to published ones, counts.
 
     Args:
         result: The run.
@@ -195,7 +195,7 @@ def page_parts(result: ScoredRun, most: int | None = None) -> list[Part]:
 
 
 def share(value: float | None) -> str:
-    """A share as tables show it, or a dash."""
+    """Format a share for tables; a dash for None."""
     return tables.NONE if value is None else f"{value:.1%}"
 
 
@@ -235,7 +235,7 @@ class _Line(Scored):
 
 @dataclass(frozen=True, slots=True)
 class ReadScores(_Figures):
-    """The scores of a run, read back.
+    """Scores of a run, read from its files.
 
     Attributes:
         benchmark: Name of the benchmark.
@@ -264,7 +264,7 @@ class ReadScores(_Figures):
         return next((figure.measure for figure in self.figures), "accuracy")
 
     def check_same_method(self, other: ReadScores) -> None:
-        """Check that both were scored in one way.
+        """Check that both runs were scored the same way.
 
         Raises:
             SetupError: They were not.

@@ -1,4 +1,4 @@
-"""Means over questions with intervals clustered by video, and tests of two models on the same questions.
+"""Means over questions with intervals clustered by video, and paired tests of two models.
 
 Questions about one video are alike, so videos are what is resampled: the percentile bootstrap over clusters of
 :mod:`vmmetrics.utils.statistics.bootstrap`. The standard error beside it is computed another way, from the spread of
@@ -20,35 +20,35 @@ from vmmetrics.utils.statistics.paired import holm, sign_flip_p
 ALL = "all"
 """Group, and name in it, of the figure over every question."""
 FEW_VIDEOS = 20
-"""Below so many videos the interval is called rough: percentile intervals are then too narrow. In simulated benchmarks
-with one to nine questions a video 84 % of the intervals held the mean at 5 videos, 88 % at 8, 91 % at 12, 94 % at 20,
-92 to 96 % at 40 and 100."""
+"""Number of videos below which an interval is called rough, as percentile intervals are too narrow. In simulated
+benchmarks with one to nine questions a video, 84 % of the intervals held the mean at 5 videos, 88 % at 8, 91 % at 12,
+94 % at 20, 92 to 96 % at 40 and 100."""
 _ROUNDING = 1e-12  # an error under this is of clusters that are alike
 
 _TAIL = (1 - bootstrap.CONFIDENCE) / 2
 
 Value = Callable[[Scored], float | None]
-"""What is averaged of a question; None leaves the question out."""
+"""The averaged value of a question; None leaves the question out."""
 
 
 def whole(scored: Scored) -> float | None:
-    """The question's own value; where no option was understood that is 0."""
+    """Return the question's value; 0 if no option was recognised."""
     return scored.value
 
 
 def where_answered(scored: Scored) -> float | None:
-    """The question's value, where an answer was understood."""
+    """Return the question's value if an answer was recognised, else None."""
     return scored.value if scored.answered else None
 
 
 def part(name: str) -> Value:
-    """One of the question's other scores."""
+    """Return a function for one of the question's other scores."""
     return lambda scored: scored.parts.get(name)
 
 
 @dataclass(frozen=True, slots=True)
 class ClusteredMean:
-    """A mean of values in clusters.
+    """A mean of clustered values.
 
     Attributes:
         value: Their mean, each value counting once; None for none.
@@ -77,7 +77,7 @@ class ClusteredMean:
 
 
 def too_few_videos(questions: Iterable[Question]) -> list[str]:
-    """Return what so few videos cannot tell, known before a question is asked."""
+    """Return warnings if there are too few videos for intervals, known before any question is asked; else empty."""
     videos = len({question.video for question in questions})
     if not 0 < videos < FEW_VIDEOS:
         return []
@@ -89,7 +89,7 @@ def too_few_videos(questions: Iterable[Question]) -> list[str]:
 def clustered_mean(
     values: Sequence[float], clusters: Sequence[str], resamples: int = bootstrap.RESAMPLES, seed: int = bootstrap.SEED
 ) -> ClusteredMean:
-    """Mean of values with an interval that draws clusters.
+    """Return the mean of values with a cluster bootstrap interval.
 
     Args:
         values: (N,) values.
@@ -125,7 +125,7 @@ def chance_of(questions: Iterable[Question]) -> float | None:
 
 
 def grouped(questions: Sequence[Question], grouping: str) -> dict[str, list[int]]:
-    """Indices of the questions by their values in a grouping, values in order of first occurrence."""
+    """Return the indices of questions by value of a grouping, in order of first occurrence."""
     groups: dict[str, list[int]] = {}
     for index, question in enumerate(questions):
         for name in question.groups.get(grouping, ()):
@@ -143,7 +143,7 @@ def figure(
     chance: float | None = None,
     note: str = "",
 ) -> Figure:
-    """The mean of one measure over some questions.
+    """Return the mean of a measure over some questions, as a figure.
 
     Args:
         questions: Of which questions.
@@ -176,7 +176,7 @@ def figure(
 def accuracy_figures(
     questions: Sequence[Question], scored: Sequence[Scored], groupings: Sequence[str] = (), order: Sequence[str] = ()
 ) -> list[Figure]:
-    """Accuracy over all (what was not understood is wrong) and over what was answered; then by category.
+    """Return accuracy over all questions (unrecognised answers are wrong), over answered ones, and by category.
 
     Args:
         questions: All of them.
@@ -200,7 +200,7 @@ def accuracy_figures(
 
 @dataclass(frozen=True, slots=True)
 class ModelDifference:
-    """Two models on the same questions.
+    """Difference of two models on the same questions.
 
     Attributes:
         group: Grouping, or "all".

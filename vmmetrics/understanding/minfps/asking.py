@@ -1,4 +1,4 @@
-"""Whoever says whether a question can be answered at a frame rate: a person, a model or the frame reader."""
+"""Annotators of minFPS: a person, a model or the frame reader says if a question is answerable at a rate."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from vmmetrics.video import sample_clip
 from vmmetrics.video.encoding import write_h264
 
 _UNEVEN: Final = 1.1
-"""A file whose frames usually come so many times as fast as on average has gaps; its own rate is the usual one."""
+"""Ratio of usual to mean frame rate from which a file has gaps, and the usual rate counts as its own."""
 _SHOWN_FPS: Final = 24  # frames a second of what a person is shown, at least: players stumble over very slow files
 _CODING: Final = {"crf": "18", "preset": "veryfast"}  # of x264: somebody looks at it once
 _FOLDER: Final = "asked"
@@ -39,7 +39,7 @@ _FOLDER: Final = "asked"
 
 @dataclass(frozen=True, slots=True)
 class Annotator:
-    """Says whether a question can be answered at a rate.
+    """Decides if a question is answerable at a rate.
 
     Attributes:
         name: What the journal and tables call it.
@@ -54,7 +54,7 @@ class Annotator:
 
 
 def reader_annotator(phases: int = 8) -> Annotator:
-    """The frame reader of the synthetic suite, which must be right wherever sampling begins.
+    """Return the frame reader of the synthetic suite as annotator; it must be right at every sampling phase.
 
     Args:
         phases: Moments, spread over the time between two frames, at which sampling begins: a short event that frames
@@ -70,7 +70,7 @@ def reader_annotator(phases: int = 8) -> Annotator:
 
 
 def model_annotator(model: Model, benchmark: Benchmark, asks: int) -> Annotator:
-    """A model, for which a question is answerable that it answers right every time, whatever the order of its options.
+    """Return a model as annotator: a question is answerable if it is right under every order of the options.
 
     A model that does not answer tells nothing about the rate; a question without a key is a ``SetupError``.
 
@@ -99,7 +99,7 @@ def model_annotator(model: Model, benchmark: Benchmark, asks: int) -> Annotator:
 
 
 def person_annotator(name: str, folder: Path, ask: Callable[[Question, Path, float], bool]) -> Annotator:
-    """Somebody who is shown the clip at the rate.
+    """Return a person as annotator, who sees the clip at the rate.
 
     Args:
         name: Who.
@@ -125,7 +125,7 @@ def person_annotator(name: str, folder: Path, ask: Callable[[Question, Path, flo
 
 
 def frames_at(question: Question, rate: float, begun: float = 0.0) -> Frames:
-    """The frames of a question's clip that a rate shows.
+    """Return the frames of a question's clip at a rate.
 
     Args:
         question: The question.
@@ -165,7 +165,7 @@ def _on_screen(times: FloatArray, rate: float, seconds: float) -> NDArray[np.int
 
 
 def extent_of(question: Question) -> tuple[float, float]:
-    """Frames per second of a question's file, where they come fastest for long, and seconds of its clip.
+    """Return the usual frame rate of a question's file, in frames per second, and its clip's length in seconds.
 
     Raises:
         ClipError: The video is missing or cannot be read.
@@ -237,7 +237,7 @@ class Asked(Locked):
         return self.verdicts[question.id, rate]
 
     def work_through(self, questions: Sequence[Question]) -> Iterator[tuple[Question, float | None, str | None]]:
-        """Find minFPS of each question by this annotator; what was asked before is not asked again.
+        """Find minFPS of each question by this annotator; questions already asked are not repeated.
 
         Yields:
             Question, minFPS (None where nothing was enough), and why it could not be looked for, or None.
@@ -257,7 +257,7 @@ class Asked(Locked):
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """Fields of a line of a journal: of its head, of what was said, and of what was found."""
+    """Fields of a journal line: of its head, of a verdict, or of a result."""
 
     annotator: str = ""
     question: str = ""
@@ -268,7 +268,7 @@ class _Line:
 
 
 def rates_found(folder: Path, questions: Sequence[Question]) -> list[QuestionRate]:
-    """The minFPS of every question that an annotator is done with, from the journals of all of them."""
+    """Return the minFPS of every finished question, from the journals of all annotators."""
     by: dict[str, dict[str, float | None]] = {}
     for path in sorted((folder / _FOLDER).glob("*.jsonl")):
         name, *lines = Journal(path).read_as(_Line) or [_Line()]
@@ -279,7 +279,7 @@ def rates_found(folder: Path, questions: Sequence[Question]) -> list[QuestionRat
 
 
 def _slug(text: str) -> str:
-    """A name for a file.
+    """Return a file name for an annotator.
 
     >>> _slug("org/model 7B")
     'org-model-7B'

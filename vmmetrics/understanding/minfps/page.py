@@ -1,4 +1,4 @@
-"""The page on which a person says whether a question can be answered at a rate; for browsers on this machine alone.
+"""Local browser page on which a person decides if a question is answerable at a rate.
 
 Whoever asks (:class:`~vmmetrics.understanding.minfps.asking.PersonAnnotator`) waits in :meth:`Page.ask`; threads of the
 server hand the question out and the answer in. Nothing is kept here: the journal is its caller's.
@@ -26,7 +26,7 @@ from vmmetrics.utils.web import Deadline, TimedReader
 
 _HTML: Final = Path(__file__).with_suffix(".html")
 _NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
-"""What a browser on this machine calls it. A site whose name is made to point here has another."""
+"""Host names of this machine; requests under other names (DNS rebinding) are refused."""
 _LONGEST: Final = 20.0  # seconds that a browser waits for news before it asks again
 _LARGEST: Final = 200  # bytes of an answer
 _READ: Final = 1 << 16  # bytes of anything else that are read
@@ -34,7 +34,7 @@ _LAST: Final = 1.5  # seconds that replies on their way have when the page is cl
 
 
 class Page:
-    """Puts questions to somebody in a browser, one at a time.
+    """Shows questions to a person in a browser, one at a time.
 
     Args:
         questions: All that will be asked about, in order.
@@ -56,7 +56,7 @@ class Page:
         self._thread.start()
 
     def ask(self, question: Question, path: Path, rate: float) -> bool:
-        """Put a question, and wait for what somebody says.
+        """Show a question, and wait for the verdict.
 
         Args:
             question: With its options.
@@ -75,7 +75,7 @@ class Page:
             return bool(answerable)
 
     def answer(self, version: Any, answerable: Any) -> bool:
-        """Take what somebody said; whether it is about what is asked now, and nobody said anything before."""
+        """Record a verdict; return True if it is on the current question and the first."""
         with self._news:
             current = type(version) is int and version == self._state["version"]  # True is 1, and no version
             about = current and self._state["status"] == "asking" and self._answerable is None
@@ -92,12 +92,12 @@ class Page:
             return self._state
 
     def clip(self, version: int) -> bytes:
-        """The clip of a version; empty where another is shown."""
+        """Return the clip of a version; empty if another is shown."""
         with self._news:
             return self._clip if version == self._state["version"] else b""
 
     def close(self, status: str = "done") -> None:
-        """Tell the browser how it ended ("done" or "stopped"), and serve no more; takes two seconds at most."""
+        """Show the end ("done" or "stopped") in the browser and stop serving, in at most two seconds."""
         with self._news:
             self._tell(status)
         self._server.shutdown()
@@ -126,20 +126,20 @@ class _Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Answer in a thread, and keep the connection in mind."""
+        """Handle a request in a thread, and track its connection."""
         with self._fewer:
             self._open.add(request)
         super().process_request(request, client_address)
 
     def shutdown_request(self, request: Any) -> None:
-        """End a connection that was answered."""
+        """Close the connection of a finished request."""
         super().shutdown_request(request)
         with self._fewer:
             self._open.discard(request)
             self._fewer.notify_all()
 
     def finish(self, seconds: float) -> None:
-        """Let replies on their way arrive (the last one says that it is over), and end what is still open then."""
+        """Let pending replies complete (the last one reports the end), then close open connections."""
         with self._fewer:
             self._fewer.wait_for(lambda: not self._open, seconds)
             for connection in self._open:
@@ -147,7 +147,7 @@ class _Server(ThreadingHTTPServer):
                     connection.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of a browser that went away; let all else be seen."""
+        """Ignore a browser that disconnected; report other errors."""
         if not isinstance(sys.exception(), OSError):
             super().handle_error(request, client_address)
 
@@ -157,7 +157,7 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = 2  # seconds for a request to come whole: browsers open connections that they do not use
 
     def setup(self) -> None:
-        """Have the whole request read before one deadline."""
+        """Limit the time to read the whole request."""
         super().setup()
         self.rfile = io.BufferedReader(TimedReader(self.connection, self.rfile.detach(), Deadline(self.timeout)))
 
@@ -233,4 +233,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Say nothing on the terminal."""
+        """Log nothing to the terminal."""

@@ -1,4 +1,4 @@
-"""Questions decided by short events: order, a blink, and who moves together."""
+"""Questions decided by short events: counts, speed, order, a blink, and synchrony."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from vmmetrics.understanding.synthetic.scenes import Draft, DrawnScene, Dwell, R
 
 T = TypeVar("T")
 REST: Final = 0.6
-"""Seconds at least in which nothing happens at either end of a clip."""
+"""Least seconds without an event at either end of a clip."""
 SPARE: Final = 0.8
-"""Seconds by which a clip is longer than it must be, so that what happens can begin at several moments."""
+"""Extra seconds of a clip, so that events can begin at several times."""
 PAUSE: Final = 0.25
-"""Seconds at least between two events."""
+"""Least seconds between two events."""
 
 
 def colours(rng: np.random.Generator, count: int) -> tuple[str, ...]:
-    """Some markers, in any order."""
+    """Draw some markers, in random order."""
     return tuple(str(name) for name in rng.permutation(list(MARKERS))[:count])
 
 
@@ -45,13 +45,13 @@ class QuestionSlot(NamedTuple):
 
 
 def placed(rng: np.random.Generator, right: T, others: Sequence[T], position: int) -> tuple[T, ...]:
-    """Options with the right one at its place and the others in any order."""
+    """Return the options with the right one at its position and the others in random order."""
     rest = [others[i] for i in rng.permutation(len(others))]
     return (*rest[:position], right, *rest[position:])
 
 
 def rest(dwell: Dwell) -> int:
-    """Frames without an event at either end: no fewer than the dwell, so that sampling may begin anywhere in it."""
+    """Return the frames without an event at either end: at least the dwell, so that any sampling phase works."""
     return max(dwell.seconds(REST), dwell.frames)
 
 
@@ -72,7 +72,7 @@ def spell(rng: np.random.Generator, dwell: Dwell, moved: int, most: int) -> tupl
 
 
 def moments(rng: np.random.Generator, dwell: Dwell, count: int, most: int) -> tuple[list[int], int]:
-    """First frames of events that last the dwell, with pauses between, in a clip as long as for the most of them.
+    """Draw the first frames of events that last the dwell, in a clip as long as the most events need.
 
     Returns:
         The first frames, and the length of the clip.
@@ -87,16 +87,16 @@ def moments(rng: np.random.Generator, dwell: Dwell, count: int, most: int) -> tu
 # Questions whose answer is counted: repetitions, instances, and the ratio of two speeds.
 
 REPEATED: Final = (5, 6, 7, 8, 9)
-"""Repetitions: all five are options of every question, so neither the options nor their range tell the right one."""
+"""Repetition counts: all five are options of every question, so that neither options nor range reveal the answer."""
 POPPED: Final = (6, 7, 8, 9, 10)
-"""Instances. Of fewer, one missed would be a larger share, but the ends of the clip would tell more."""
+"""Instance counts. With fewer, one missed would be a larger share, but the ends of the clip would reveal more."""
 SWUNG: Final = 12
-"""Swings of the faster of two: the slower one's half or third of them is whole."""
+"""Swings of the faster of two, divisible by 2 and 3 for the slower one."""
 _FLOOR: Final = 396.0
 
 
 class Actor(NamedTuple):
-    """Somebody or something that moves up and down.
+    """A subject that moves up and down.
 
     Attributes:
         draw: From feet (or pivot), size, height of the swing in 0..1, and a colour to shapes.
@@ -118,7 +118,7 @@ def _scene(
     names: Sequence[str],
     heights: Sequence[FloatArray],
 ) -> DrawnScene:
-    """Actors side by side, each in its colour and at its own height in each frame."""
+    """Return a scene of actors side by side, each in its colour and at its own height in each frame."""
     cast = list(zip(actors, positions, names, heights, strict=True))
 
     def shapes(frame: int) -> Sequence[Shape]:
@@ -214,7 +214,7 @@ _ROW: Final = {
 def _row(
     name: str, rng: np.random.Generator, dwell: Dwell, names: Sequence[str], heights: Sequence[FloatArray]
 ) -> DrawnScene:
-    """Four actors of one kind side by side; shapes are of different forms."""
+    """Return a scene of four actors of one kind side by side; shapes have different forms."""
     forms = [figures.FORMS[i] for i in rng.permutation(len(figures.FORMS))]
     shapes = [Actor(partial(figures.hopper, kind), 0, _FLOOR, 36) for kind in forms[:4]]
     actors = [_ROW[name]] * 4 if name in _ROW else shapes
@@ -229,7 +229,7 @@ _ORDERED: Final = {
 
 
 def order(rng: np.random.Generator, dwell: Dwell, turn: QuestionSlot) -> Draft:
-    """In which order four of them move. The wrong orders swap the first two, the last two, or both.
+    """Draw a question on the order of four movements. The wrong orders swap the first two, the last two, or both.
 
     Who misses one of the four cannot tell two options apart. Any of the options could be the one that the others were
     made from, so words alone do not tell either.

@@ -1,4 +1,4 @@
-"""Questions about ways: of what turns, and of the camera."""
+"""Questions on directions: of rotation, and of the camera."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TURNING: Final = {
 
 
 _HALF: Final = 2.2
-"""Seconds that something turns one way, at least."""
+"""Least seconds of rotation in one direction."""
 
 
 def direction(rng: np.random.Generator, dwell: Dwell, turn: QuestionSlot) -> Draft:
@@ -55,17 +55,17 @@ _CAMERA: Final = {
     "roll": ("it rolls to one side", 13.0),
     "still": ("it does not move at all", 0.0),
 }
-"""In words; and pixels the picture moves, logarithm of its scale, degrees: the landmarks stay in the picture."""
+"""Camera motions as text, and their extent: pixels, logarithm of scale, degrees; landmarks stay in the frame."""
 _CAMERA_START: Final = (24.0, 0.12, 6.0)
-"""The same of how the camera is held, at most."""
+"""Largest initial offset of the camera: pixels, logarithm of scale, degrees."""
 _CENTRE: Final = (SIDE / 2, 232.0)
-"""About which the camera zooms and tilts: midway between the landmarks, so that neither moves their middle."""
+"""Centre of zoom and roll: midway between the landmarks, so that neither moves their midpoint."""
 _SLOW: Final = 4.0
-"""Seconds of a clip in which the camera moves all the time: two frames decide, and every phase has two at 2 / 4 fps."""
+"""Seconds of a clip with lasting camera motion: two frames decide, and every phase has two at 2 / 4 fps."""
 
 
 _JOLTED: Final = 2.0
-"""Seconds of a clip beyond its rests in which the camera may jolt."""
+"""Seconds of a clip, rests excluded, in which the camera may jolt."""
 
 
 def camera(rng: np.random.Generator, dwell: Dwell, turn: QuestionSlot) -> Draft:
@@ -99,7 +99,7 @@ def _filmed(
     moved: FloatArray,
     min_fps: float,
 ) -> Draft:
-    """Somebody who walks by, and a camera that has done a share of its motion in each frame, (T,)."""
+    """Return a question on somebody who walks by, filmed by a camera at a share of its motion in each frame, (T,)."""
     view = _view(rng)
     landmarks = colours(rng, 2)
     heading = int(rng.choice([-1, 1]))
@@ -124,7 +124,7 @@ def _filmed(
 
 
 def _matrix(kind: str, amount: float) -> FloatArray:
-    """(2, 3) from world to canvas."""
+    """Return the affine matrix (2, 3) from world to canvas."""
     scale = float(np.exp(amount)) if kind in ("in", "out") else 1.0
     angle = np.radians(amount) if kind == "roll" else 0.0
     turned = scale * np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
@@ -142,7 +142,7 @@ def _view(rng: np.random.Generator) -> FloatArray:
 
 
 def _landscape(rng: np.random.Generator) -> Picture:
-    """Hills, trees and a path, beyond the canvas on all sides."""
+    """Return hills, trees and a path that exceed the canvas on all sides."""
     side = SIDE + 2 * MARGIN
     world = np.full((side, side, 3), WALL, np.uint8)
     shift = np.array([[1.0, 0.0, MARGIN], [0.0, 1.0, MARGIN]])

@@ -26,7 +26,8 @@ FULL_COSINE: Final = 0.75
 """Cosine rescaled to 1: hand-made paraphrases (``benchmarks/favor_paraphrases.toml``) have a median of 0.77."""
 LEAST_OVERLAP: Final = 0.2
 FULL_OVERLAP: Final = 0.8
-"""Share of common words rescaled to 1; a share of one in ten, rescaled to 0, is chance."""
+"""Share of common words rescaled to 1: a paraphrase replaces about a fifth. The lower bound is above chance, one word
+in ten."""
 OPPOSITE: Final = 0.25
 """Factor of opposite motions. Cosines hardly separate them: 0.9 between turning left and turning right."""
 
