@@ -115,7 +115,7 @@ def test_what_a_model_does_not_take_is_about_that_question(folder: Path, monkeyp
     ):
         model.answer(QUESTION, TURNS, frames(4))
     monkeypatch.setattr(model._model, "generate", lambda **_: [][1])
-    with pytest.raises(RejectedError, match="tiny-qwen does not take this: list index out of range"):
+    with pytest.raises(RejectedError, match="tiny-qwen rejects the input: list index out of range"):
         model.answer(QUESTION, TURNS, frames(4))
 
 
@@ -246,7 +246,7 @@ def test_one_of_a_batch_that_cannot_be_answered_leaves_the_others(folder: Path) 
 
     found = [said for _, said in model.work_through(ask, [frames(4), broken, frames(2)])]
     assert (found[0], found[2]) == (None, None)
-    assert found[1] is not None and "does not take this" in found[1]
+    assert found[1] is not None and "rejects the input" in found[1]
 
 
 def test_a_thought_that_is_cut_off_is_written_anew_with_more_tokens(
@@ -356,8 +356,8 @@ def test_what_is_fetched_holds_no_code_and_no_pickles(folder: Path, monkeypatch:
     ("kind", "said"),
     [
         ("GatedRepoError", "hf auth login"),
-        ("RepositoryNotFoundError", "look at its spelling"),
-        ("RevisionNotFoundError", "what follows the @"),
+        ("RepositoryNotFoundError", "check its spelling"),
+        ("RevisionNotFoundError", "revision after the @"),
         ("ConnectError", "hf download org/name"),
     ],
 )
@@ -389,7 +389,7 @@ def test_each_reason_for_which_a_folder_cannot_be_loaded_is_named(
     bare = copied(folder, tmp_path / "bare")
     for name in ("preprocessor_config.json", "processor_config.json", "video_preprocessor_config.json"):
         (bare / name).unlink(missing_ok=True)
-    assert "processor" in (said := refusal(bare)) and said.endswith("beside its weights")
+    assert "processor" in (said := refusal(bare)) and said.endswith("to the folder of the weights")
     said = refusal(copied(folder, tmp_path / "text", model_type="qwen2"))
     assert "is a 'qwen2', which transformers" in said and said.endswith("serve it and name its endpoint")
     pickled = copied(folder, tmp_path / "pickled")
@@ -446,7 +446,7 @@ def test_the_package_that_is_at_fault_is_named(folder: Path, package: str, error
 def test_folders_that_hold_no_model(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(SetupError, match="no folder"):
         LocalModel(tmp_path / "absent", 8)
-    with pytest.raises(SetupError, match=r"no config\.json; name the folder"):
+    with pytest.raises(SetupError, match=r"config\.json is missing; name the folder"):
         LocalModel(tmp_path, 8)
     code = tmp_path / "code"
     shutil.copytree(folder, code)
@@ -454,4 +454,4 @@ def test_folders_that_hold_no_model(folder: Path, tmp_path: Path) -> None:
     config |= {"model_type": "unknown", "auto_map": {"AutoModelForImageTextToText": "evil.Model"}}
     (code / "config.json").write_text(json.dumps(config))
     (code / "evil.py").write_text("raise SystemExit('code of the folder was run')")
-    assert "no class of its own for it, and code that comes with weights is not run" in refusal(code)
+    assert "does not support it, and code that comes with weights is not run" in refusal(code)

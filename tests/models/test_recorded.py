@@ -79,16 +79,16 @@ def test_a_sample_log_is_matched_by_place_where_words_are_alike(tmp_path: Path) 
     rows = [sample(q, n, str(n)) for n, q in enumerate(ALIKE)]
     model, said = asked(lines(tmp_path / "a.jsonl", rows[::-1]), ALIKE)
     assert said == {q.id: str(n) for n, q in enumerate(ALIKE)}
-    assert model.problems == {"recorded answers matched by their place in the benchmark": 6}
+    assert model.problems == {"recorded answers matched by their position in the benchmark": 6}
     # in another order the right letters of the log are not those of the questions
-    with pytest.raises(SetupError, match="right letters in the file are of other questions"):
+    with pytest.raises(SetupError, match="right letters in the file differ"):
         asked(lines(tmp_path / "b.jsonl", [sample(q, n, "A") for n, q in enumerate(ALIKE[1:] + ALIKE[:1])]), ALIKE)
 
 
 def test_numbers_alone_are_places_only_if_there_are_as_many(tmp_path: Path) -> None:
     rows = [{"doc_id": n, "resps": [str(n)], "filtered_resps": [str(n)]} for n in range(6)]
     assert asked(lines(tmp_path / "a.jsonl", rows), ALIKE)[1] == {q.id: str(n) for n, q in enumerate(ALIKE)}
-    with pytest.raises(SetupError, match="more or fewer questions"):
+    with pytest.raises(SetupError, match="the number of questions differs"):
         asked(lines(tmp_path / "b.jsonl", rows[:5]), ALIKE)
 
 

@@ -90,7 +90,7 @@ def test_an_action_may_have_two_verbs():
 
 def test_a_camera_motion_that_is_asked_for_must_be_in_the_words():
     pan = replace(GOOD, tags=Tags(camera="pan"))
-    assert faults(pan) == ["the camera motion that was asked for is not in the words: pan"]
+    assert faults(pan) == ["the requested camera motion is not mentioned: pan"]
     plain = replace(pan, prompt=GOOD.prompt.removesuffix(".") + " as the camera pans along with it.")
     assert faults(plain) == []
     jargon = replace(pan, prompt=GOOD.prompt.removesuffix(".") + " in a cinematic close-up from the camera.")

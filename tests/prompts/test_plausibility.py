@@ -106,7 +106,7 @@ def test_what_fits_where() -> None:
     skate = Action("skate", needs=("ice", "street"))
     assert fits(place("lake", "outdoor", "ice", "open sky"), skate) is None
     assert (
-        fits(place("lake", "outdoor", "water"), skate) == "lake offers nothing that one needs to skate: ice or street"
+        fits(place("lake", "outdoor", "water"), skate) == "lake offers nothing that is needed to skate: ice or street"
     )
     assert fits(place("lake", "outdoor"), Action("shine")) is None
 

@@ -108,7 +108,7 @@ def test_an_edit_that_is_emptied_or_broken_off_leaves_the_prompt(start: Start, t
         terminal.press("e", r"new text: A \w+ moves here\.")
         terminal.press(" More", r"More")
         terminal.rest()  # Python's readline misses a Ctrl-C that comes while it still works on a letter
-        terminal.press(ending, r"left as it was.*q quit")
+        terminal.press(ending, r"unchanged.*q quit")
     terminal.press("d", r"9 unsafe")
     terminal.press("\x1b", r"not dropped.*q quit")
     assert kinds(tmp_path) == []
@@ -123,7 +123,7 @@ def test_a_new_text_with_faults_is_asked_about_once_and_one_without_never(start:
     terminal.press(
         "\x15" + good[:-1].replace("rest", "rest \u2014") + "\r", r"not plain text.*full stop|full stop.*not plain text"
     )
-    terminal.press("n", r"0/6 anna.*left as it was.*q quit")
+    terminal.press("n", r"0/6 anna.*unchanged.*q quit")
     terminal.press("e", r"new text: A \w+ moves here\.")
     terminal.press("\x15" + good[:-1] + "\r", r"warning: it does not end with a full stop.*any other key leaves")
     terminal.press("e", r"new text: A \w+ moves slowly")

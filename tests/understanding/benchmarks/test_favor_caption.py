@@ -141,7 +141,7 @@ def test_upstream_takes_the_released_first_steps_output(data: Path) -> None:
     texts = BENCHMARK.score(questions, own_captions(), "upstream")
     note = BENCHMARK.figures(questions, texts, "upstream")[0].note
     assert "first step: ours (split 1), not the released one" in note
-    assert "hand in what it put out" in note
+    assert "submit its output" in note
     (data / FILE).write_bytes(pickle.dumps({"COMMON_VERBS": ["open"]}))
     with pytest.raises(SetupError, match="PHRASAL_VERBS"):
         BENCHMARK.score(questions, answers, "upstream")

@@ -307,7 +307,7 @@ def test_judge_files_that_are_none(data: Path) -> None:
     with pytest.raises(SetupError, match="no judgements"):
         BENCHMARK.score(loaded.questions, said(), "vmmetrics", data / "metadata.json")
     (data / "other.json").write_text(json.dumps([{"index": "x7", "relationship": []}]))
-    with pytest.raises(SetupError, match="index is like 'x7', the captions' like 'TUNA_0001'"):
+    with pytest.raises(SetupError, match="index looks like 'x7', the captions' like 'TUNA_0001'"):
         BENCHMARK.score(loaded.questions, said(), "vmmetrics", data / "other.json")
     with pytest.raises(SetupError, match="Cannot read"):
         BENCHMARK.score(loaded.questions, said(), "vmmetrics", data / "nowhere.json")

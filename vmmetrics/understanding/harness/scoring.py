@@ -131,7 +131,7 @@ def score(
     model, policy = configuration["model"], configuration.get("frames")
     frames = str(policy["policy"]) if policy else "not known" if "recorded" in model else "none"
     if times_of(configuration) == NO_TIMES:
-        frames += ", frame times not stated"
+        frames += ", times not told"
     identity = judge.settings.part() if isinstance(judge, Client) else {}
     if isinstance(judge, Path):
         identity = {"file": judge.name, "sha256": sha256_of(judge)}
