@@ -72,7 +72,7 @@ class LocativeReader:
     def __init__(self, nouns: NounReader, listed: Collection[str] = (), movers: Collection[str] = ()) -> None:
         self._nouns = nouns
         self._listed = frozenset(listed)
-        self._heads = words.PLACES | self._listed
+        self._heads = words.LOCATIVE_HEADS | self._listed
         self._movers = frozenset(movers) - self._heads
 
     def read(self, preposition: Token) -> list[Spot]:
@@ -80,7 +80,7 @@ class LocativeReader:
         spots = []
         for head in self._objects(preposition):
             phrase = self._nouns.read(head)
-            name = phrase.plural if phrase.plural.split(" ")[-1] in words.PLURAL_PLACES else phrase.noun
+            name = phrase.plural if phrase.plural.split(" ")[-1] in words.PLURAL_LOCATIVES else phrase.noun
             if self._is_locative(preposition.lower_, head, name):
                 spots.append(Spot(name, _locative_phrase(preposition, head, phrase, name), phrase.modifiers))
         return spots
@@ -105,13 +105,13 @@ class LocativeReader:
         lemma, last = lemma_of(head), name.split(" ")[-1]
         if preposition not in words.SPATIAL or name in self._listed:
             return preposition in words.SPATIAL
-        if lemma in words.NO_PLACES or head.like_num or (preposition == "by" and head.head.dep_ == "agent"):
+        if lemma in words.NOT_LOCATIVE or head.like_num or (preposition == "by" and head.head.dep_ == "agent"):
             return False
-        if lemma in self._heads or last in self._heads or last in words.PLURAL_PLACES:
+        if lemma in self._heads or last in self._heads or last in words.PLURAL_LOCATIVES:
             return True
         if name in self._movers or lemma in self._movers:
             return False
-        if len(lemma) > 6 and lemma.endswith(words.PLACE_ENDINGS):
+        if len(lemma) > 6 and lemma.endswith(words.LOCATIVE_ENDINGS):
             return True
         if head.pos_ == "PROPN" and preposition in ("in", "at", "near", "outside", "through", "around"):
             return bool(head.text[:1].isupper() and head.head.i < head.i)
