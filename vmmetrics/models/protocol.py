@@ -124,7 +124,7 @@ def model_answer(
 ) -> ModelAnswer:
     """Return the answer of a reply, with usage and frame times.
 
-    >>> said(Reply("", refused=True)).error
+    >>> model_answer(Reply("", refused=True)).error
     'the model refused'
     """
     entries = {"input_tokens": reply.input_tokens, "output_tokens": reply.output_tokens, "cost": cost, "fewer": fewer}

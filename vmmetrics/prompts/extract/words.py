@@ -143,6 +143,8 @@ LOCATIVE_HEADS = words_of(
 """Head nouns of places."""
 
 LOCATIVE_ENDINGS = (
+    ,
+)
     "yard",
     "house",
     "field",
