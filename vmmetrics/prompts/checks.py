@@ -153,7 +153,7 @@ def missing_noun(text: str, noun: str, of_plural: str = "") -> str | None:
 def missing_verb(text: str, lemma: str) -> str | None:
     """Check that the verb is in the text, in any of its forms.
 
-    >>> verb_kept("A top spun across the table.", "spin"), verb_kept("A top turns.", "spin")
+    >>> missing_verb("A top spun across the table.", "spin"), missing_verb("A top turns.", "spin")
     (None, "the action is not named: 'spin'")
     """
     return None if _any_of(verb_forms(lemma), text) else f"the action is not named: {lemma!r}"
