@@ -38,9 +38,9 @@ class RecordedAnswer:
     """A recorded answer, as read from a file.
 
     Attributes:
-        key: What the file calls its question.
+        key: Key of its question in the file.
         text: The answer; empty where there is an error.
-        error: Why there is none.
+        error: Reason for a missing answer.
         position: Number of the question in the benchmark, as the file counts.
         asked: The prompt, or the question with its options.
         video: Its video.

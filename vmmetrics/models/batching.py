@@ -17,7 +17,7 @@ Got = TypeVar("Got")
 class Batcher(Generic[Asked, Got]):
     """Runs work on several items at once and answers their requests in batches, once each item waits or is done.
 
-    Which items make a batch depends on their order alone, so that a run can be had again.
+    Which items make a batch depends on their order alone, so that a run is reproducible.
 
     Args:
         answer: Answers several requests; returns one answer or error for each, in their order.

@@ -46,15 +46,15 @@ class EndpointModel:
     """Model behind an endpoint; it answers in free text, which the benchmark interprets.
 
     Args:
-        settings: Which model, and how it is asked.
+        settings: Model and request options.
         folder: Where replies are kept.
         form: "video" sends one video, or where there is one frame a picture; anything else pictures.
         max_cost: Most that may be spent.
         threads: Questions at once.
-        times: Whether pictures go with words on the clip's length and rate and the times of its frames.
+        times: True to state the clip's length, rate and frame times before the images.
 
     Attributes:
-        client: Who asks; its ledger says what it took.
+        client: Client of the endpoint; its ledger has the cost.
 
     Raises:
         SetupError: There is a bound on the cost but no prices.
@@ -122,7 +122,7 @@ class EndpointModel:
         """Return the estimated cost of some questions; cached replies are not subtracted.
 
         Args:
-            conversations: What is to be asked, without frames.
+            conversations: The questions, without frames.
             pictures: Frames shown of each, on average.
             expected: Tokens of a usual answer.
         """

@@ -48,7 +48,7 @@ class FramePolicy:
             the frame in the middle. "first": the first. "none": nothing.
         number: Frames, or frames per second.
         slowed: The clip is played so many times slower: its seconds are stretched before frames are chosen, and the
-            model is told the stretched times.
+            model gets the stretched times.
         most: Frames shown at most; where the policy wants more, so many uniform ones are shown, and that is recorded.
 
     Raises:
@@ -74,7 +74,7 @@ class FramePolicy:
         "at most 64" behind, if wanted.
 
         Raises:
-            ValueError: It is none.
+            ValueError: The text is not a policy.
 
         >>> str(FramePolicy.parse("uniform 8")), str(FramePolicy.parse("native slowed 2 at most 64"))
         ('8 uniform', 'native slowed 2 at most 64')
@@ -133,9 +133,9 @@ class Frames:
     Attributes:
         pictures: (T, H, W, 3) uint8 RGB.
         shown: Record of it.
-        times: (T,) seconds that the model is told, from the beginning of the clip, stretched where it is slowed.
-        fps: Frames per second of what is shown, as the model is told.
-        clip: Seconds that the clip lasts and its own frames per second, as the model is told; None where not known.
+        times: (T,) seconds stated to the model, from the start of the clip, stretched if it is slowed.
+        fps: Frame rate of the shown frames stated to the model, frames per second.
+        clip: Length in seconds and frame rate of the clip stated to the model; None if not known.
     """
 
     pictures: NDArray[np.uint8]
@@ -234,7 +234,7 @@ def look(
 
     Args:
         path: The file, or a folder of frames.
-        policy: Which frames.
+        policy: Frame policy.
         start: Where in the file the clip begins, seconds; None is its beginning.
         end: Where it ends; None is its end.
         side: Longer side in pixels that larger frames are made smaller to; None keeps them.

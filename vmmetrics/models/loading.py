@@ -36,8 +36,8 @@ class LoadedModel:
     Attributes:
         model: Of transformers, on its device or devices.
         processor: Of its words and frames.
-        name: What tables call it.
-        identity: What its answers depend on, ready for JSON.
+        name: Name shown in tables.
+        identity: What its answers depend on, as JSON values.
     """
 
     model: Any

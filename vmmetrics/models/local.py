@@ -38,10 +38,10 @@ class _Request:
 
     Attributes:
         question: It.
-        turns: What is said, without frames.
-        frames: What is shown before the last turn.
+        turns: The conversation, without frames.
+        frames: Frames shown before the last turn.
         kind: How: "video", "images" or "none".
-        times_text: What is said of the frames' times.
+        times_text: Frame times as text.
     """
 
     question: Question
@@ -59,13 +59,13 @@ class LocalModel:
         tokens: Most tokens of an answer; one cut off before its end is written anew with more, once.
         form: How frames are handed over; "auto" is a video where the processor takes videos. One frame is a picture.
         threads: For torch on the CPU.
-        times: Whether the times of frames are told in words, where the model does not get them with the video.
+        times: True to state frame times as text where the model does not get them with the video.
         batch_size: Questions at once.
         dtype: See :func:`~vmmetrics.models.loading.load`.
-        device: Likewise.
+        device: torch device.
 
     Raises:
-        SetupError: A package is missing, or there is no such model.
+        SetupError: A package or the model is missing.
     """
 
     sees = True

@@ -27,12 +27,12 @@ class ModelAnswer:
     """The answer of a model to one question.
 
     Attributes:
-        text: Its words.
-        error: Why there are none that count, or None.
+        text: The answer as text.
+        error: Reason for an unusable answer, or None.
         usage: Input and output tokens and cost, as far as known; ``cut`` where it was cut off for its length,
             ``thinking`` where that was before any answer, ``again`` where it was asked a second time for that;
             ``fewer``: its bound where the model's context holds no more.
-        times_text: What the model was told in words of the frames' times; None for nothing.
+        times_text: Frame times as stated to the model; None if they were not.
     """
 
     text: str
@@ -61,8 +61,8 @@ class Model(Protocol):
 
         Args:
             question: The question.
-            turns: What is said, without frames.
-            frames: What is shown before the last turn.
+            turns: The conversation, without frames.
+            frames: Frames shown before the last turn.
 
         Raises:
             NoAnswerError: No answer could be had; another time it might.

@@ -63,7 +63,7 @@ class LoadedBenchmark:
 
     Attributes:
         questions: Everything that can be asked, in the file's order.
-        problems: What was wrong, in words, to how often: dirty rows, missing videos, hidden answers. Never fatal.
+        problems: Problems as text, with counts: invalid rows, missing videos, hidden answers. Never fatal.
         source: Files that were read, each with its SHA-256.
     """
 
@@ -86,11 +86,11 @@ class Shown:
 
     Attributes:
         seconds: Time of each frame in the clip, seconds from its beginning.
-        policy: What was asked for, in words (``"2 fps"``, ``"8 uniform"``, ``"native"``, ``"none"``).
+        policy: The frame policy as text (``"2 fps"``, ``"8 uniform"``, ``"native"``, ``"none"``).
         fps: Mean rate of what was shown, frames per second of clip; None for fewer than two frames.
         limited: Why fewer frames were shown than the policy asks for, or None.
-        notes: What had to be assumed or mended to read the file: a rate that it does not state, ...
-        told: What the model was told in words of the clip's length and rate and of the frames' times; None for nothing.
+        notes: Assumptions and repairs in reading the file: a rate that it does not state, ...
+        told: Clip length, rate and frame times as stated to the model; None if they were not.
     """
 
     seconds: tuple[float, ...]
@@ -107,7 +107,7 @@ class Answered:
 
     Attributes:
         question: Its key.
-        text: What the model said, whole.
+        text: The model's full answer.
         shown: The frames it was shown; None where that is not known (recorded answers) or there were none to show.
         error: Why there is no answer (unreadable video, refusal, endpoint gone), or None; it is then unanswered.
         usage: Input and output tokens and cost, as far as known.
@@ -144,8 +144,8 @@ class EntriesByQuestion(Generic[T]):
 
     Args:
         entries: By the key that the file has.
-        questions: All that are there: a key that is a question's own is nobody else's.
-        exact: Whether a question is found by its key alone.
+        questions: All questions: a key of one is not looked up as another name of others.
+        exact: True to look up a question by its key only.
     """
 
     def __init__(self, entries: Mapping[str, T], questions: Sequence[Question], exact: bool = False) -> None:

@@ -35,11 +35,11 @@ class RecordedModel(OneByOne):
 
     Args:
         path: The file.
-        answers: What was read from it, if that was done already.
+        answers: Its answers, if already read.
 
     Attributes:
         answers: Texts by the file's keys.
-        problems: What was wrong with the file, and how answers were matched, in words, to how often.
+        problems: Problems of the file, and how answers were matched, as text with counts.
 
     Raises:
         SetupError: It cannot be read, or holds no answers.

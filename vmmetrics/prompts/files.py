@@ -62,7 +62,7 @@ def read_metadata(folder: Path | None = None) -> Metadata:
         folder: The folder; None reads the shipped one.
 
     Raises:
-        SetupError: Nothing is there, or a line cannot be what it should.
+        SetupError: No table is there, or a line is invalid.
     """
     home = shipped_folder("prompts") / "metadata" if folder is None else folder
     if not any((home / f"{name}.jsonl").is_file() for name in _FILES):

@@ -80,9 +80,9 @@ def can_do(subject: SubjectEntry, subject_class: SubjectClass | None, action: Ac
     """Check that a subject can do an action.
 
     Args:
-        subject: Who.
-        subject_class: Its class; None where that is not known, and then less can be said.
-        action: What.
+        subject: The subject.
+        subject_class: Its class; None if unknown, which allows fewer checks.
+        action: The action.
 
     Returns:
         A reason, or None where nothing speaks against it.
@@ -192,8 +192,8 @@ class Plausibility:
     Attributes:
         prompts: Entries of the list.
         judged: Check to the number of entries that it could be made for.
-        flags: What it found.
-        unknown: What the metadata lack (of :data:`UNKNOWN`) to the values they lack and how often each is used.
+        flags: Faults.
+        unknown: Values missing from the metadata, by field of :data:`UNKNOWN`, with counts.
         strict: Entries that name their subject's class. Only those are held to the classes and needs that the metadata
             give an action; the others may well come from elsewhere, and for them only bodies and habitats count.
     """
@@ -214,7 +214,7 @@ def judge(entries: Sequence[PromptEntry], metadata: Metadata, lemmas: Sequence[s
 
     Args:
         entries: The list.
-        metadata: What is known.
+        metadata: The metadata.
         lemmas: (N,) base form of each entry's action where the list has none itself.
     """
     books = _Books(metadata)

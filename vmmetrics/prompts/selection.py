@@ -268,7 +268,7 @@ class Selection:
         places: Of the chosen in the list, ascending.
         patterns: Prompts chosen of each pattern.
         parts: Term to its value for the subset and for random ones, within [0, 1], higher is better.
-        objective: F, likewise.
+        objective: F, in the same form.
         distances: Tag to the total variation between its proportions in the subset and in the list, within [0, 1],
             lower is better; empty where the list has no tags.
         mean_distance: Mean of those over tags, or None.

@@ -157,7 +157,7 @@ def minfps_chart(distributions: Sequence[Distribution], title: str) -> Figure:
 
     Args:
         distributions: From :func:`vmmetrics.understanding.minfps.distributions`, all questions first.
-        title: What stands above.
+        title: Title of the chart.
     """
     categories = [one for one in distributions[1:] if one.quartiles is not None]
     with chart_style():

@@ -42,7 +42,7 @@ class Job:
 
     Attributes:
         entry: The prompt, and what is known about it.
-        sample: Which of the prompt's clips, from 1.
+        sample: Number of the clip among the prompt's clips, from 1.
         clip: Name of its file.
         seed: For the generator, 0 to 2³¹ − 1.
     """
@@ -58,10 +58,10 @@ class ClipPlan:
     """The clips to generate.
 
     Attributes:
-        jobs: The clips wanted now.
+        jobs: The clips to make now.
         listed: Those of the whole list, for the prompts beside them.
         samples: Clips per prompt.
-        seed: What every clip's own seed is derived from.
+        seed: Base of every clip's own seed.
     """
 
     jobs: tuple[Job, ...]
@@ -80,7 +80,7 @@ def plan_of(
         only: Conditions, as for :func:`select`.
         limit: Most prompts of those.
         samples: Clips per prompt.
-        seed: What every clip's own seed is derived from.
+        seed: Base of every clip's own seed.
 
     Raises:
         ValueError: A condition that cannot be.
@@ -98,7 +98,7 @@ def jobs_of(entries: Sequence[PromptEntry], samples: int = 1, seed: int = 0) -> 
     Args:
         entries: The prompts.
         samples: Clips per prompt.
-        seed: What every clip's own seed is derived from.
+        seed: Base of every clip's own seed.
 
     Raises:
         SetupError: An index cannot name a file, or two clips would have one name.
@@ -168,7 +168,7 @@ class ClipFolder(Locked):
     Attributes:
         path: The folder.
         newest: Newest line of each clip, by its name.
-        warnings: What was found damaged, in words.
+        warnings: Warnings about damaged lines.
 
     Raises:
         SetupError: It cannot be written, or holds something else.
@@ -193,7 +193,7 @@ class ClipFolder(Locked):
         """Check that existing clips were made with the same settings.
 
         Args:
-            configuration: What every clip depends on beside its prompt.
+            configuration: What every clip depends on besides its prompt.
 
         Raises:
             SetupError: Clips here were made with another configuration.
@@ -210,7 +210,7 @@ class ClipFolder(Locked):
 
         Args:
             configuration: As for :meth:`check`.
-            session: What to record about this start; empty where nothing is to be made.
+            session: Record of this session; empty if nothing is to be made.
             jobs: Every clip that the list will have here, the ones not made now included.
 
         Raises:

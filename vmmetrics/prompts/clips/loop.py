@@ -53,7 +53,7 @@ class ClipsOutcome:
     """Counts of a generation run.
 
     Attributes:
-        made: Clips of those wanted that are there now.
+        made: Requested clips that exist now.
         failed: Clips that are not, with the reason.
     """
 
@@ -72,7 +72,7 @@ def generate(path: Path, plan: ClipPlan, maker: Maker, listener: ClipListener) -
         path: The folder.
         plan: The clips.
         maker: Makes them; loaded only where something is to be made.
-        listener: Is told.
+        listener: Receives the progress.
 
     Raises:
         SetupError: The folder or the maker cannot be used.

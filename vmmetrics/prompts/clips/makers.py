@@ -139,7 +139,7 @@ def write_video(path: Path, frames: Any, fps: float) -> None:
         fps: Frames per second.
 
     Raises:
-        ClipError: It is no clip: axes that cannot be told, values that are not finite.
+        ClipError: It is not a clip: ambiguous axes, values that are not finite.
     """
     pictures = read_clip(frames, fps=fps, max_memory=_UNBOUNDED).frames
     odd = any(side % 2 for side in pictures.shape[1:3])
@@ -169,7 +169,7 @@ class PipelineMaker:
         dtype: Type of its weights, such as ``"bfloat16"``; None takes that on a GPU and ``"float32"`` elsewhere.
 
     Raises:
-        SetupError: diffusers is not installed, or there is no such pipeline here, or it brings code of its own.
+        SetupError: diffusers is not installed, or the pipeline is missing or contains custom code.
     """
 
     pipeline: str

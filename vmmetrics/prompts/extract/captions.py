@@ -96,7 +96,7 @@ class Cleaned:
     Attributes:
         text: The caption, ready for a parser; empty where it was dropped.
         dropped: Why, a key of :data:`DROPPED`; empty where it was kept.
-        changes: What was taken out of it, each once: "parameters", "links", "mentions", "hash tags", "weights",
+        changes: What was removed, each once: "parameters", "links", "mentions", "hash tags", "weights",
             "quality words".
     """
 
@@ -189,12 +189,12 @@ class Cleaner:
     """Cleans captions and counts the outcomes.
 
     Args:
-        keep_repeats: Whether a caption that was seen before is kept.
+        keep_repeats: True to keep repeated captions.
 
     Attributes:
         read: Captions so far.
         dropped: Captions dropped, by reason.
-        changed: Captions something was taken out of, by what it was.
+        changed: Captions by kind of removed text.
     """
 
     def __init__(self, keep_repeats: bool = False) -> None:

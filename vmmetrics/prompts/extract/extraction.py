@@ -57,8 +57,8 @@ class ExtractSettings:
         seed: Of the draw.
         min_count: Times that a thing must have been seen to be written.
         examples: Captions kept of each thing.
-        keep_repeats: Whether a caption that comes again counts again.
-        infer: Whether nouns the lexicon does not know are judged by the nearest ones, where the sentence embedding is
+        keep_repeats: True to count repeated captions again.
+        infer: True to infer nouns missing from the lexicon by their nearest neighbours, if the sentence embedding is
             installed.
 
     Raises:
@@ -90,7 +90,7 @@ class Extraction:
 
     Attributes:
         metadata: The tables, the most frequent first; of the classes, those that occur.
-        record: What was done, as in ``extract.json``.
+        record: Settings and counts, as in ``extract.json``.
     """
 
     metadata: Metadata
@@ -113,7 +113,7 @@ def extract(
 
     Args:
         paths: Files of captions (see :data:`~vmmetrics.prompts.extract.corpora.SUFFIXES`), folders of such, and text
-            files that list place categories, which are told by their form.
+            files that list place categories, recognised by their form.
         out: Folder for the metadata and :data:`RECORD`; None writes nothing.
         settings: How; None for the defaults.
         lexicon: Folder of metadata with what is known already; None takes the shipped.

@@ -26,7 +26,7 @@ class NounPhrase:
     Attributes:
         noun: Head noun in the singular, with the nouns that make one name with it ("fire truck").
         modifiers: Adjectives and the like before it, in lower case and order.
-        members: Of a collective, the singular of what it is a body of ("bird"); else empty.
+        members: Singular of a collective's members ("bird"); else empty.
         plural: How the noun stood there where it was in the plural; else empty.
     """
 
@@ -174,8 +174,8 @@ class ParsedClause:
 
     Attributes:
         verb: The verb.
-        doers: Heads of what does it; empty where that is not said.
-        patients: Heads of what it is done to, where the verb is passive.
+        doers: Heads of the agents; empty if not mentioned.
+        patients: Heads of the patients of a passive verb.
     """
 
     verb: Token

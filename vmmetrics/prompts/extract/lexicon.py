@@ -71,7 +71,7 @@ class Lexicon:
     """Lookup of nouns, verbs and places in metadata.
 
     Args:
-        metadata: What is known.
+        metadata: The metadata.
         embed: Sentence embedding, for nouns that are not in it; None leaves those unknown.
 
     Attributes:
@@ -158,8 +158,8 @@ class Lexicon:
         those of the thing for what people do to it, else those of the doer.
 
         Args:
-            doer: What is known of what does it.
-            thing: What is known of what it is done to.
+            doer: Entry of its agent.
+            thing: Entry of its object.
         """
         votes = self._votes.get(doer.subject_class)
         if doer.subject_class and votes:

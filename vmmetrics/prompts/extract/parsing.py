@@ -51,8 +51,8 @@ class Spot:
 
     Attributes:
         name: Its name, without article ("ice rink").
-        phrase: How the caption said it, without modifiers ("on the ice rink").
-        modifiers: What goes before the name.
+        phrase: The caption's phrase, without modifiers ("on the ice rink").
+        modifiers: Words before the name.
     """
 
     name: str
@@ -135,8 +135,8 @@ class Deed:
     Attributes:
         lemma: Base form of the verb.
         complement: Its particle, object and phrases, without place, time and adjectives ("a ball with its paw").
-        doers: What does it; empty where that is not said.
-        thing: What it is done to; None where nothing is.
+        doers: Agents; empty if not mentioned.
+        thing: Object, or None.
         modifiers: Adverbs of manner.
     """
 
@@ -153,9 +153,9 @@ class ParsedCaption:
 
     Attributes:
         text: The caption.
-        subjects: What moves or is moved, each once.
-        deeds: What is done.
-        spots: Where.
+        subjects: Moving or moved subjects, each once.
+        deeds: Actions.
+        spots: Places.
     """
 
     text: str

@@ -33,10 +33,10 @@ class TallyEntry:
 
     Attributes:
         count: Times it was seen.
-        forms: How it was said.
-        modifiers: What described it.
-        links: What it was seen with: members of a collective, doers of an action.
-        others: Of an action what it was done to, of a noun how its plural was written.
+        forms: Spellings.
+        modifiers: Its modifiers.
+        links: Members of a collective, agents of an action.
+        others: Objects of an action, plural forms of a noun.
         examples: The shortest captions it was seen in, distinct, the shortest first.
     """
 
@@ -122,7 +122,7 @@ class Tables:
         examples: Captions kept of each thing.
 
     Attributes:
-        captions: How many told something or nothing, so far.
+        captions: Captions counted so far, with and without content.
         subjects: By noun.
         actions: By verb and complement.
         places: By name.
@@ -175,9 +175,9 @@ def actions_of(
     """Return the actions, the most frequent first.
 
     Args:
-        tally: What was counted.
-        lexicon: What is known of classes and verbs.
-        subjects: What is known of their doers.
+        tally: The counts.
+        lexicon: Lexicon of classes and verbs.
+        subjects: Entries of their agents.
         min_count: As in the settings of the extraction.
     """
     nouns = {subject.noun: subject for subject in subjects}

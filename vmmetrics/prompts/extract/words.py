@@ -142,7 +142,9 @@ LOCATIVE_HEADS = words_of(
 )
 """Head nouns of places."""
 
-LOCATIVE_ENDINGS = tuple("yard house field shop room land side ground park scape front bank".split())
+LOCATIVE_ENDINGS = (
+    "yard", "house", "field", "shop", "room", "land", "side", "ground", "park", "scape", "front", "bank"
+)  # fmt: skip
 """Endings of closed compounds for places ("boatyard", "glasshouse")."""
 
 PLURAL_LOCATIVES = words_of(

@@ -63,8 +63,8 @@ class FilterSettings:
     """Thresholds of the filter.
 
     Attributes:
-        least_cosine: Of two embeddings, from which two prompts are the same.
-        least_overlap: Of 5-grams, likewise.
+        least_cosine: Least cosine of two embeddings of near-duplicates.
+        least_overlap: Least share of common 5-grams of near-duplicates.
         least_ease: Least reading ease.
         most_openings: How many may share their first three words; None for any number.
         without: Checks of :data:`NAMES` that are left out.
@@ -97,8 +97,8 @@ class Reason:
     Attributes:
         check: Of :data:`NAMES`.
         why: In words.
-        figure: What was measured, where something was.
-        limit: What it was held against.
+        figure: Measured value, if any.
+        limit: Its limit.
         other: Index of the prompt that it repeats; those of another list have its name before them.
     """
 
@@ -116,10 +116,10 @@ class FilterDecision:
     Attributes:
         outcome: "kept", "dropped", or "undecided" where the model was asked and gave no usable answer.
         reasons: Every reason it was dropped for, or is undecided; empty where it was kept.
-        notes: What a person should look at, and the verdict that kept it.
+        notes: Notes for a person to review, and the verdict that kept it.
         words: Of the prompt.
         ease: Its reading ease.
-        again: Whether it is undecided because the model could not be reached, so that asking again may help.
+        again: True if it is undecided because the model was unreachable, so that asking again may help.
     """
 
     outcome: Outcome
@@ -159,7 +159,7 @@ def filter_entries(
 
     Args:
         entries: The list.
-        settings: What is asked of a prompt; None for the defaults.
+        settings: Thresholds; None for the defaults.
         against: Prompts that none may repeat, each with the name of its list.
         embed: From N texts to (N, D) unit vectors; None finds near-duplicates by their n-grams alone.
         judge: A second model; None does without.

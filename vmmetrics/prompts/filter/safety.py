@@ -195,7 +195,7 @@ class SafetyFinding:
     Attributes:
         kind: Of what ("gore").
         words: Where it was found, in small letters.
-        certain: Whether it drops the prompt; else a person should look.
+        certain: True if it drops the prompt; otherwise a person should review it.
     """
 
     kind: str

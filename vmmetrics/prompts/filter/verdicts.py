@@ -100,7 +100,7 @@ class VerdictJudge:
 
     Args:
         client: To the model.
-        listener: Is told how it goes.
+        listener: Receives the progress.
         threads: Questions in the air at once.
     """
 
@@ -117,7 +117,7 @@ class VerdictJudge:
 
         Raises:
             NoAnswerError: The endpoint is gone.
-            SetupError: It does not take such requests, or not from us.
+            SetupError: The endpoint rejects the requests or the key.
             CostLimitError: The next request could go over the bound on the cost.
         """
         questions = [question_of(index, entry) for index, entry in enumerate(entries)]

@@ -33,13 +33,13 @@ class Combination:
     """The subject, action and place of one prompt to write.
 
     Attributes:
-        number: Place in the sequence, from 0.
-        action: What is done.
-        subject: Who or what does it.
-        place: Where.
+        number: Position in the sequence, from 0.
+        action: The action.
+        subject: The subject.
+        place: The place.
         pattern: The motion pattern.
-        skeleton: Whose joints are to be seen ("person", "animal", "none").
-        collective: Whether the subject is many as it is (a flock).
+        skeleton: Kind of body whose joints are visible ("person", "animal", "none").
+        collective: True if the subject is a collective (a flock).
         modifier: Word before the noun; may be empty.
         quantity: "one", "two", "three" or "several".
         camera: Camera motion that is asked for, or "unspecified".
@@ -114,9 +114,9 @@ class Combiner:
     """Draws combinations: patterns in turn, new categories first, least used items first.
 
     Args:
-        metadata: What to combine.
+        metadata: The metadata to combine.
         seed: Of the order and of all that is drawn.
-        patterns: Those that are wanted, of :data:`vmmetrics.prompts.entry.PATTERNS`.
+        patterns: Requested patterns, of :data:`vmmetrics.prompts.entry.PATTERNS`.
         camera_share: Share of the combinations that ask for a camera motion.
 
     Raises:

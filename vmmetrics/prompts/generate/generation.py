@@ -36,7 +36,7 @@ class RejectedPrompt:
 
     Attributes:
         entry: The candidate.
-        stage: Who rejected it: "checks", "review" or "repeat".
+        stage: Stage that rejected it: "checks", "review" or "repeat".
         reasons: Why.
     """
 
@@ -69,7 +69,7 @@ class Candidates(SoleFolder):
 
     Args:
         path: Made if absent.
-        configuration: What the candidates depend on, ready for JSON.
+        configuration: What the candidates depend on, as JSON values.
 
     Attributes:
         done: Keys of the combinations that are done.
@@ -162,15 +162,15 @@ class GenerationSettings:
     """Settings of a generation.
 
     Attributes:
-        count: Combinations wanted in all.
+        count: Total number of combinations.
         candidates: Prompts to write for each.
         seed: Of the combinations, of the sampling and of the grammar.
-        patterns: Motion patterns that are wanted.
+        patterns: Requested motion patterns.
         camera_share: Share of the combinations that ask for a camera motion.
         temperature: Of the writing; the second pass is greedy.
 
     Raises:
-        ValueError: A pattern is none, or there is none, or a number is out of range.
+        ValueError: A pattern is unknown, none is given, or a number is out of range.
     """
 
     count: int = 60
@@ -205,8 +205,8 @@ class GenerationPlan:
     """The combinations to write.
 
     Attributes:
-        combinations: All that are wanted; fewer than asked for where the metadata allow no more.
-        settings: What is generated.
+        combinations: All combinations; fewer than requested if the metadata allow no more.
+        settings: Settings of the generation.
     """
 
     combinations: Sequence[Combination]

@@ -34,7 +34,7 @@ def base_of(third: str, certain: bool = False) -> str | None:
 
     Args:
         third: A word that ends in s.
-        certain: Whether it is known to be a verb; otherwise it must be one of those in the lists.
+        certain: True if the word is known to be a verb; otherwise it must be listed.
 
     >>> [base_of(word) for word in ("races", "scurries", "dashes", "freezes", "spoons")]
     ['race', 'scurry', 'dash', 'freeze', None]
@@ -51,7 +51,7 @@ def conform(complement: str, form: Form) -> str | None:
 
     Args:
         complement: As metadata have it, for a subject in the third person singular.
-        form: What the first verb's form is.
+        form: Form of the first verb.
 
     Returns:
         The words; None where it cannot be told whether one of them is a verb (never for the third person).

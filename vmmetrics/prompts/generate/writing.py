@@ -91,7 +91,7 @@ def writing_question(
     """Return the question that asks for candidates.
 
     Args:
-        combination: What they are to be about.
+        combination: Content of the prompts.
         count: How many.
         seed: Of the sampling; each combination's own is derived from it.
         temperature: Of the sampling.
@@ -116,7 +116,7 @@ def reviewing_question(combination: Combination, prompts: Sequence[str]) -> Aske
     """Return the question that verifies prompts; decoded greedily, for reproducible verdicts.
 
     Args:
-        combination: What they were to be about.
+        combination: Content that the prompts should have.
         prompts: Their texts; at least one.
     """
     count = len(prompts)
@@ -217,7 +217,7 @@ def realise(combination: Combination, seed: int) -> Iterator[str]:
     """Yield sentences for a combination in random order by seed, each of another pattern.
 
     Args:
-        combination: What to write about.
+        combination: Content of the sentences.
         seed: Of the choice.
 
     Yields:

@@ -41,7 +41,7 @@ class Applied:
         corrected: How many of them have a field corrected.
         dropped: Entries that go.
         conflicts: Entries that the reviewers differ on, as they were; a third person can review them.
-        undecided: Entries with fewer decisions than wanted.
+        undecided: Entries with fewer decisions than required.
     """
 
     kept: tuple[PromptEntry, ...]
@@ -60,7 +60,7 @@ def apply_decisions(
     Args:
         entries: The list.
         decisions: Of all reviewers, each one's in order of time.
-        rule: What decides where they differ.
+        rule: Rule that resolves disagreement.
         reviewers: How many must have decided upon an entry; at least 1.
 
     Raises:
@@ -152,7 +152,7 @@ class ReviewerCounts:
     """Decisions of one reviewer, counted.
 
     Attributes:
-        name: Who.
+        name: Name of the reviewer.
         kept: Prompts kept as they are.
         edited: Kept with another text.
         dropped: Dropped.
@@ -186,7 +186,7 @@ class ReviewAgreement:
     """Agreement of several reviewers.
 
     Attributes:
-        reviewers: What each decided.
+        reviewers: Counts for each.
         shared: Prompts that two or more decided upon.
         three: Agreement of keep, edit and drop.
         two: Agreement of staying (kept or edited) and going.

@@ -122,7 +122,7 @@ class ReviewDecision:
     """A line of the decision file.
 
     Attributes:
-        reviewer: Who decided.
+        reviewer: Name of the reviewer.
         when: UTC, ISO 8601.
         key: Of the entry, :func:`key_of`.
         index: Of the entry in the list reviewed; lists are renumbered, so it only helps the reader.
@@ -132,7 +132,7 @@ class ReviewDecision:
         edited: The new text of an edited prompt.
         seconds: From showing the entry to the decision; 0 where commands came from a script.
         field: Of a correction: one of :data:`vmmetrics.prompts.review.decisions.FIELDS`.
-        value: What it shall hold, as text.
+        value: New value, as text.
     """
 
     reviewer: str
@@ -206,7 +206,7 @@ class DecisionFile(Locked):
 
     Attributes:
         decisions: Every line so far, of all reviewers, in the file's order.
-        warnings: What was found damaged, in words.
+        warnings: Warnings about damaged lines.
     """
 
     def __init__(self, path: Path) -> None:

@@ -65,7 +65,7 @@ class Review:
     Args:
         entries: The list; of entries that agree in text, subject, action and place the first counts.
         file: Decisions so far, and where new ones go.
-        reviewer: Who decides.
+        reviewer: Name of the reviewer.
         seed: Of the order.
         clock: Seconds, for the time an entry takes; one that stands still where nobody reads.
 
@@ -135,7 +135,7 @@ class Review:
 
         Args:
             field: One of :data:`~vmmetrics.prompts.review.decisions.FIELDS`; a tag may go without "tags.".
-            value: What it shall hold, as text.
+            value: New value, as text.
 
         Returns:
             The full name of the field, and what the checks find wrong since.

@@ -69,7 +69,7 @@ def show(console: Console, review: Review, show_others: bool, message: str) -> N
     Args:
         console: Where.
         review: The session.
-        show_others: Whether what others decided is shown.
+        show_others: True to show others' decisions.
         message: Said below, in one line or more; may be empty.
     """
     progress = review.progress()
@@ -153,7 +153,7 @@ class LineReview:
     Args:
         review: The session.
         console: Where it is printed.
-        show_others: Whether what others decided is shown.
+        show_others: True to show others' decisions.
         reader: Whether somebody reads along: then the entry is shown after each line. Without, each decision is
             answered by a line, and an entry is shown where it is asked for.
 

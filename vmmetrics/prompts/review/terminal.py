@@ -123,7 +123,7 @@ class Keyboard:
 
         Args:
             prompt: Shown before it.
-            text: What stands in it at first, where Python has readline.
+            text: Initial text, if Python has readline.
 
         Returns:
             The line, made tidy; empty for Ctrl-C or Ctrl-D.
@@ -150,7 +150,7 @@ class Keyboard:
             notes: Shown below it.
 
         Raises:
-            SetupError: There is no such program, or it failed.
+            SetupError: The program is missing or failed.
         """
         comment = "".join(f"# {line}\n" for line in notes.splitlines())
         try:
@@ -171,7 +171,7 @@ class TerminalReview:
         review: The session.
         console: Where it is drawn.
         keyboard: Where keys come from.
-        show_others: Whether what others decided is shown.
+        show_others: True to show others' decisions.
     """
 
     def __init__(self, review: Review, console: Console, keyboard: Keyboard, show_others: bool = False) -> None:

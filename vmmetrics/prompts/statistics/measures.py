@@ -92,8 +92,8 @@ class DiversityFigure:
     Attributes:
         key: Of the results.
         title: For people.
-        more: Whether a higher value means more variety.
-        count: Whether it is a number of things; else a share or a mean within [0, 1].
+        more: True if a higher value means more variety.
+        count: True for a count; otherwise a share or a mean within [0, 1].
     """
 
     key: str
@@ -154,7 +154,7 @@ def take_apart(
 
     Args:
         entries: The list.
-        parse: Whether to ask the parser for skeletons, and for base forms where the list has none.
+        parse: True to parse for skeletons, and for base forms that the list lacks.
         vectors: (N, D) unit embeddings of the prompts, or None.
 
     Raises:

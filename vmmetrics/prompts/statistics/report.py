@@ -30,10 +30,10 @@ class Prepared:
     """A tokenised list and, if it is long, a parsed and embedded sample of it.
 
     Attributes:
-        name: What to call it.
+        name: Name of the list.
         whole: All of it, without parser and embedding where it is longer than a sample.
         sample: The sample, all of it where it is no longer, with everything that is installed.
-        notes: What is not known, why, and what mends it.
+        notes: Missing figures, with reasons and remedies.
     """
 
     name: str
@@ -47,7 +47,7 @@ class ListStatistics:
     """Statistics of a list.
 
     Attributes:
-        name: What it is called.
+        name: Name.
         prompts: How many.
         patterns: Pattern to prompts; "" for those that have none.
         tags: Tag to value to prompts; empty where nothing is tagged.
@@ -58,9 +58,9 @@ class ListStatistics:
         repeats: Prompts whose text another has as well.
         nearest: Lower end of a cosine's bin to the number of sampled prompts whose nearest neighbour is in it.
         coverage: (Class or noun, pattern) to actions and their use.
-        plausibility: What the metadata say; None without metadata.
-        settings: What the figures depend on.
-        notes: What is not known, why, and what mends it.
+        plausibility: Plausibility by the metadata; None without metadata.
+        settings: Settings that the figures depend on.
+        notes: Missing figures, with reasons and remedies.
     """
 
     name: str
@@ -93,10 +93,10 @@ def prepare(entries: Sequence[PromptEntry], name: str, *, seed: int = SEED, pars
 
     Args:
         entries: The list.
-        name: What to call it.
+        name: Name of the list.
         seed: Of the sample of a list of more than :data:`~vmmetrics.prompts.statistics.measures.SAMPLE` prompts.
-        parse: Whether to use the parser where it is installed.
-        embed: Whether to use the sentence embedding where it is installed.
+        parse: True to use the parser if installed.
+        embed: True to use the sentence embedding if installed.
         say: Told what takes a while, before it begins.
 
     Raises:
@@ -145,7 +145,7 @@ def describe(prepared: Prepared, metadata: Metadata | None, *, seed: int = SEED)
 
     Args:
         prepared: From :func:`prepare`.
-        metadata: What to hold it against; None leaves plausibility out.
+        metadata: Metadata for the plausibility checks; None skips them.
         seed: The one it was prepared with, to be reported.
     """
     whole, sample, entries = prepared.whole, prepared.sample, prepared.whole.entries
@@ -231,7 +231,7 @@ class ListComparison:
         size: Prompts of a subset.
         figures: Key of :data:`~vmmetrics.prompts.statistics.measures.FIGURES` to the figure; those that both
             lists know.
-        notes: What must be known to read them.
+        notes: Caveats.
     """
 
     first: ListStatistics

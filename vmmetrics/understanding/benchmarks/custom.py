@@ -41,7 +41,7 @@ class Custom(MultipleChoice):
         """Return the named file, or the one in a folder.
 
         Raises:
-            SetupError: There is none.
+            SetupError: None exists.
         """
         files = [data] if data.is_file() else [path for name in _DATA["files"] for path in sorted(data.glob(name))]
         if not files:
@@ -78,7 +78,7 @@ def asked(question: Question, blind: bool = False) -> tuple[Turn, ...]:
 
     Args:
         question: With options.
-        blind: It is shown no frames, and told so.
+        blind: True if no frames are shown, which the text states.
     """
     instruction = _DATA["blind" if blind else "instruction"]
     return (Turn("user", "\n".join([instruction, "", question.text, *question.lettered, "", _DATA["asked"]])),)
@@ -90,7 +90,7 @@ def read_question(row: Any, folders: Sequence[Path | None], problems: Counter[st
     Args:
         row: The JSON value.
         folders: Where its video is looked for, in turn.
-        problems: What was wrong is counted here.
+        problems: Receives counts of problems.
     """
     if not isinstance(row, Mapping):
         problems["lines that are not objects, left out"] += 1

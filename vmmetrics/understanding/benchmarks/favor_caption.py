@@ -95,7 +95,7 @@ class FavorCaption(Benchmark):
         """Load the released annotations, one description task for each.
 
         Raises:
-            SetupError: There is no such file, or it cannot be read.
+            SetupError: The file is missing or unreadable.
         """
         path = find_file(data, _DATA["files"], "annotations of FAVOR-Bench")
         folder = data if data.is_dir() else data.parent
@@ -142,7 +142,7 @@ class FavorCaption(Benchmark):
         Args:
             questions: The videos.
             answers: Descriptions, or output of the released first step as JSON.
-            protocol: Which second step.
+            protocol: Protocol of the second step.
             judge: An endpoint's client, for ratings beside the scores.
 
         Raises:

@@ -83,7 +83,7 @@ def released_figures(questions: Sequence[Question], scored: Sequence[Scored]) ->
 
     Args:
         questions: The questions.
-        scored: What each got under ``protocol="upstream"``: ``detail["given"]`` tells whether there is an answer.
+        scored: Scores under ``protocol="upstream"``: ``detail["given"]`` tells whether there is an answer.
     """
     predicted = [(q, s) for q, s in zip(questions, scored, strict=True) if s.detail.get("given")]
     counted = [(q, s.value) for q, s in predicted if s.value is not None]
@@ -129,7 +129,7 @@ class FpsBench(MultipleChoice):
     """The benchmark; see :class:`vmmetrics.understanding.harness.choices.MultipleChoice`.
 
     Args:
-        setting: What of each video is shown; the name ends with it where it is another than ``native``.
+        setting: Part of each video that is shown; the name ends with it unless it is ``native``.
     """
 
     title = "FPS-Bench"

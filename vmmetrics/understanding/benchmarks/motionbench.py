@@ -143,7 +143,7 @@ def released_figures(questions: Sequence[Question], scored: Sequence[Scored]) ->
 
     Args:
         questions: In the order of the file.
-        scored: What each got under ``protocol="upstream"``.
+        scored: Scores under ``protocol="upstream"``.
     """
     right: Counter[str] = Counter()  # by task
     keyed: Counter[str] = Counter()

@@ -40,7 +40,7 @@ class Synthetic(MultipleChoice):
         """Return the named question file, or the one that ``vmmetrics understand synthetic`` wrote in the folder.
 
         Raises:
-            SetupError: There is none.
+            SetupError: None exists.
         """
         path = data / QUESTIONS if data.is_dir() else data
         if not path.is_file():

@@ -165,7 +165,7 @@ class TunaCap(Benchmark):
         """Read captions from a submission, an intermediate file, or a table of predictions.
 
         Raises:
-            SetupError: It cannot be read, or is none of them.
+            SetupError: The file is unreadable or has none of these forms.
         """
         return files.read_answers(path)
 
@@ -177,7 +177,7 @@ class TunaCap(Benchmark):
         Args:
             questions: The videos.
             answers: Captions.
-            protocol: Which arithmetic.
+            protocol: Protocol of the scores.
             judge: An endpoint's client; the path of a file in the released intermediate form; or any
                 object with ``judged`` as :class:`~vmmetrics.understanding.benchmarks.tuna.judging.EventJudge` has it.
 

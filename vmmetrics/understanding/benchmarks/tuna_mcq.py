@@ -53,7 +53,7 @@ def upstream_letter(prediction: str, question: str) -> str:
     by an item's text.
 
     Args:
-        prediction: What the model said; nothing said reads ``"nan"``, as the scorer's table has it.
+        prediction: The model's answer; an empty one is ``"nan"``, as in the scorer's table.
         question: The question, without the options.
     """
     left = prediction.strip()

@@ -39,10 +39,10 @@ class BuildFolder(SoleFolder):
 
     Args:
         path: Made if absent.
-        recipe: What is done in it.
+        recipe: The recipe.
 
     Attributes:
-        outcomes: What is done, by unit.
+        outcomes: Outcomes by unit.
 
     Raises:
         SetupError: See :class:`~vmmetrics.utils.storage.job_folder.SoleFolder`.
@@ -85,7 +85,7 @@ class BuildFolder(SoleFolder):
 
         Raises:
             NoAnswerError: So many units in a row got no reply that a model counts as gone.
-            VMMetricsError: What stops everything; what was on its way is yielded before.
+            VMMetricsError: Any error that stops the build; outcomes in flight are yielded first.
         """
         work, pool = self._recipe.work, self._recipe.pool
         todo = self.remaining
@@ -107,13 +107,13 @@ class BuildFolder(SoleFolder):
 
         Args:
             seed: Of the letters.
-            decisions: From :func:`read_decisions`; None where nobody was asked.
+            decisions: From :func:`read_decisions`; None without a review.
 
         Returns:
             The content of ``summary.json``, among it ``units``, what became of them: status to how many, "to do" for
             those that are not done; and ``rejected_by``, how many questions each stage and rule rejected, of which one
             may be rejected for several. And how many questions nobody decided upon, and how many decisions are about
-            something else (edited since, or of another build); None where nobody was asked.
+            something else (edited since, or of another build); None without a review.
         """
         makes, units = self._recipe.makes, self._recipe.places
         outcomes = [self.outcomes[unit] for unit in units if unit in self.outcomes]

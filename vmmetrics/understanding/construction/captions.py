@@ -115,7 +115,7 @@ class TunaRecipe(WritingRecipe):
     Args:
         watcher: Asks the video model that looks for what contradicts the caption.
         drop_single: A question goes if all filter models are right from the frame in the middle.
-        multi: A question also goes if none of them is right from so many uniform frames; None asks no such thing.
+        multi: A question is also rejected if no model is right from so many uniform frames; None skips this.
     """
 
     name = "tuna"

@@ -52,9 +52,9 @@ class AnnotatedStep:
 
     Attributes:
         text: What.
-        start: From when, seconds; None where nobody said.
+        start: Start, seconds; None if not annotated.
         end: Until when.
-        focus: What the camera focuses on meanwhile; empty where nobody said, or it is no camera's.
+        focus: Focus of the camera during the step; empty if not annotated.
     """
 
     text: str
@@ -70,7 +70,7 @@ class AnnotatedSubject:
     Attributes:
         name: In a word or two, without article.
         attributes: How they look.
-        actions: What they do, in order of time.
+        actions: Their actions, in temporal order.
     """
 
     name: str
@@ -93,10 +93,10 @@ class Annotation:
     """Annotation of a video.
 
     Attributes:
-        subjects: Who moves.
+        subjects: Moving subjects.
         camera: Its motions, in order.
-        others: What else moves: "cars drive past".
-        seconds: How long the video is; None where nobody said.
+        others: Other motion: "cars drive past".
+        seconds: Length of the video; None if not annotated.
     """
 
     subjects: tuple[AnnotatedSubject, ...]

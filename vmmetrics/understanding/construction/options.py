@@ -88,7 +88,7 @@ def consensus(options: Sequence[str], answer: int) -> str | None:
         answer: Index of the right one.
 
     Returns:
-        The part in words; None where nothing is given away.
+        The part as text; None if nothing is revealed.
     """
     tokens, least = _tokens(options)
     counts = Counter(token for own in tokens for token in own)
@@ -137,7 +137,7 @@ class Guess:
 
     Attributes:
         right: Share it gets right; where it cannot decide between several, their share.
-        chance: What guessing by chance gets.
+        chance: Expected share of random guessing.
         z: How far above chance, in standard deviations of guessing by chance.
         n: Questions.
     """
@@ -294,7 +294,7 @@ def reorderings(steps: Sequence[str], wrong: int, *seed: object) -> tuple[str, .
     than chance. (To ask it of the right one alone would tell which it is not.)
 
     Args:
-        steps: What happens, in order.
+        steps: The steps, in order.
         wrong: How many other orders.
         seed: Of the draw.
 

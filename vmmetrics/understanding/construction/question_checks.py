@@ -96,7 +96,7 @@ def faults(question: Question, rules: Sequence[str]) -> list[str]:
         rules: Names of :data:`RULES`.
 
     Raises:
-        KeyError: There is no such rule.
+        KeyError: A rule is unknown.
     """
     shape = _one_answer(question)
     if shape is not None:  # the other rules take it for granted

@@ -39,10 +39,10 @@ class FilterAnswer:
 
     Attributes:
         model: Its name.
-        shown: Frames it saw, in words.
-        right: Whether it chose the right option; not where its answer was not understood.
-        chosen: Text of the option it chose; None where none was understood.
-        error: Why there is no answer, or None.
+        shown: Frames it saw, as text.
+        right: True if it chose the right option; False if its answer was not recognised.
+        chosen: Text of the option it chose; None if not recognised.
+        error: Reason for a missing answer, or None.
     """
 
     model: str
@@ -121,8 +121,8 @@ def shortcut(views: Sequence[FilterAnswer], what: str) -> str | None:
     a model that takes no pictures would let every question pass.
 
     Args:
-        views: What each model answered; at least one.
-        what: What they saw, in words.
+        views: Answers of the models; at least one.
+        what: Description of the frames.
     """
     if any(not view.right and view.error is None for view in views):
         return None
@@ -184,7 +184,7 @@ class QuestionRecipe(ABC):
         """Process a unit; failures are part of the outcome.
 
         Raises:
-            VMMetricsError: What stops everything.
+            VMMetricsError: Any error that stops the build.
         """
         try:
             return self._outcome(unit)
@@ -257,7 +257,7 @@ class WritingRecipe(QuestionRecipe):
     def filtered(self, question: Question) -> Question | RejectedQuestion:
         """Return a question that passed the rules, with the filters' answers noted, or its rejection.
 
-        It goes if every filtering model is right from what it sees.
+        It is rejected if every filter model is right.
         """
         if not self.viewers:
             return question
@@ -300,7 +300,7 @@ class WritingRecipe(QuestionRecipe):
         """Return the object of an answer.
 
         Raises:
-            Stop: There is none.
+            Stop: The answer has none.
         """
         if answer.value is None:
             raise Stop(answer.kind, answer.why or "")

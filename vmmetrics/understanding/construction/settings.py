@@ -39,7 +39,7 @@ class BuildSettings:
         answers: File with answers of people, for ``fpsbench``.
         read_as: Benchmark in whose form ``fpsbench`` reads its questions.
         drop_single: A question of TUNA's goes if all filter models are right from the frame in the middle.
-        multi: It also goes if none of them is right from so many uniform frames; None asks no such thing.
+        multi: It is also rejected if no model is right from so many uniform frames; None skips this.
         seed: Of everything random.
         temperature: Of the writing.
         tokens: Of the writer's answers at most.
@@ -112,7 +112,7 @@ class BuildSettings:
         """Return a model that filters or reviews.
 
         Raises:
-            ValueError: It is none, or has no address.
+            ValueError: The name is invalid, or lacks a URL.
         """
         if spec.startswith(("hf:", "random")):
             return ModelSettings(spec)
@@ -130,10 +130,10 @@ class Opened:
     """A build, ready to run.
 
     Attributes:
-        recipe: What is done.
-        problems: What was wrong with the input, in words, to how often.
-        ledger: What all models together took; None where none is behind an endpoint.
-        unfiltered: Whether there is no model that filters.
+        recipe: The recipe.
+        problems: Problems of the input as text, with counts.
+        ledger: Cost of all models; None without an endpoint.
+        unfiltered: True if there is no filter model.
     """
 
     recipe: QuestionRecipe
@@ -146,7 +146,7 @@ def open_build(settings: BuildSettings, folder: Path) -> Opened:
     """Read the input and open the models, with one cost limit for all.
 
     Args:
-        settings: What is built.
+        settings: Settings of the build.
         folder: Where; replies of the models lie in it.
 
     Raises:

@@ -23,7 +23,7 @@ class SourceClip:
 
     Attributes:
         key: Of the video.
-        caption: What happens in it, in words.
+        caption: Its caption.
         path: Its file; None where it is not there.
         start: Where in the file it begins, seconds; None is its beginning.
         end: Where it ends.
@@ -41,7 +41,7 @@ class SourceClip:
         """Return a question on the clip whose first option is right.
 
         Args:
-            key: What tells it from the video's other questions.
+            key: Suffix of its id, unique within the video.
             text: The question.
             options: The right one first.
             groups: Its value in each grouping.
@@ -62,7 +62,7 @@ def read_clips(path: Path, videos: Path | None, annotated: bool) -> tuple[dict[s
         annotated: Rows may have annotations in place of a caption.
 
     Returns:
-        Clips by their keys in the file's order; and what was wrong, in words, to how often.
+        Clips by key in the file's order; and problems as text, with counts.
 
     Raises:
         SetupError: It cannot be read, or there are none in it.
@@ -125,8 +125,8 @@ class RejectedQuestion:
 
     Attributes:
         question: It, the right option marked.
-        stage: What rejected it: "checks", "first frame", "blind", ...
-        reasons: Why, in words.
+        stage: Stage that rejected it: "checks", "first frame", "blind", ...
+        reasons: Reasons, as text.
     """
 
     question: Question
@@ -144,8 +144,8 @@ class UnitOutcome:
 
     Attributes:
         unit: Its key.
-        status: One of the words above.
-        why: Of any status but "written"; of that, what could not be had.
+        status: One of the statuses above.
+        why: Reason of any status but "written"; for that, failures.
         accepted: Questions that passed.
         rejected: Questions that did not.
     """

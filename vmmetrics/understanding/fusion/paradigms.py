@@ -198,7 +198,7 @@ class FusedEncoder(nn.Module):  # type: ignore[misc]
         k: Frames of a group.
         width: D, of the decoder's tokens.
         side: Patches of side x side become one token (2 in the paper).
-        remainder: What happens to a number of frames that k does not divide.
+        remainder: Treatment of frames that do not fill a group.
 
     Raises:
         ValueError: An encoder that is not supported, k below 1, or a grid that ``side`` does not divide.
@@ -379,10 +379,10 @@ def fuse(
         k: Frames of a group.
         width: D, of the decoder's tokens.
         side: Patches of side x side become one token.
-        remainder: What happens to a number of frames that k does not divide.
+        remainder: Treatment of frames that do not fill a group.
 
     Raises:
-        ValueError: No such paradigm, or what its class refuses.
+        ValueError: The paradigm is unknown, or its class rejects the arguments.
     """
     if paradigm not in PARADIGMS:
         raise ValueError(f"no paradigm {paradigm!r}; there are {', '.join(PARADIGMS)}")

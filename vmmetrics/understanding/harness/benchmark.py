@@ -30,9 +30,9 @@ class Scored:
         question: Its key.
         value: 1 or 0 for a right or wrong option, or a score in 0..1; None where it is not scored (hidden key).
         chosen: Index of the option that was understood, or None.
-        answered: Whether an answer was understood.
+        answered: True if an answer was recognised.
         parts: Other scores of it by name, each in 0..1 unless the benchmark says otherwise.
-        detail: What people want to see of how it came about (matched events, order, ...), ready for JSON.
+        detail: Details of the score (matched events, order, ...), as JSON values.
     """
 
     question: str
@@ -57,8 +57,8 @@ class Figure:
         n: Questions it is of.
         clusters: Videos they are about.
         answered: Share of them with an answer that was understood, 0..1.
-        chance: What guessing gives; None where that means nothing.
-        note: What must be known to read it.
+        chance: Expected value of guessing; None if not applicable.
+        note: Caveat.
         error: Standard error, clustered by video, computed without resampling: a check on the interval.
     """
 
@@ -96,8 +96,8 @@ class Benchmark(ABC):
 
     Attributes:
         name: As commands take it ("motionbench", "favor-mcq", ...).
-        data: What its data file says; the keys that the harness reads are in :mod:`.benchmarks`.
-        needs_judge: Whether scoring asks a language model (and :meth:`score` needs ``judge``).
+        data: Content of its data file; for the keys see :mod:`.benchmarks`.
+        needs_judge: True if scoring needs a language model (``judge`` of :meth:`score`).
         source: The plugin that registered it, with its hash; empty for ours.
     """
 

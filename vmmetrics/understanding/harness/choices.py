@@ -86,7 +86,7 @@ def chosen_option(output: str, options: Sequence[str]) -> int | None:
     if no other is in it. Letters count only where there is such an option.
 
     Args:
-        output: What the model said.
+        output: The model's answer.
         options: Texts of the options as they were shown, without letters.
 
     >>> chosen_option("(B), because it falls", ["rises", "falls"]), chosen_option("A man falls", ["rises", "falls"])
@@ -160,7 +160,7 @@ class QuestionFile:
         rows: Of the file.
         path: The file.
         folders: Where videos are looked for.
-        problems: What was wrong, to how often.
+        problems: Problems as text, with counts.
     """
 
     rows: Sequence[Any]
@@ -173,9 +173,9 @@ class MultipleChoice(Benchmark):
     """Base of multiple-choice benchmarks, which differ in files, instructions and categories.
 
     Attributes:
-        title: What messages call it.
-        noun: What its file holds.
-        form: What is said to a model: the texts of :attr:`data` by their keys, ``text`` and ``options`` (one a line).
+        title: Name in messages.
+        noun: Noun for the content of its file.
+        form: Template of the prompt: the texts of :attr:`data` by their keys, ``text`` and ``options`` (one a line).
         groupings: Groupings that accuracy is given in.
         order: Names of categories in the order in which they are shown.
     """
@@ -198,7 +198,7 @@ class MultipleChoice(Benchmark):
         """Return the file with the questions.
 
         Raises:
-            SetupError: There is none.
+            SetupError: None exists.
         """
         return find_file(data, self.data["files"], f"{self.noun} of {self.title}")
 
@@ -210,7 +210,7 @@ class MultipleChoice(Benchmark):
         """Load the released file, or a table with its fields.
 
         Raises:
-            SetupError: There is no such file, it cannot be read, or no question is in it.
+            SetupError: The file is missing, unreadable, or without questions.
         """
         path = self.find(data)
         problems: Counter[str] = Counter()

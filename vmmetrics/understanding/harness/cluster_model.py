@@ -37,11 +37,11 @@ class QuestionSettings:
 
     Attributes:
         benchmark: Name of the benchmark.
-        model: Which model.
-        policy: What it is shown.
-        protocol: Whose words the questions are put in.
+        model: The model.
+        policy: Frame policy.
+        protocol: Protocol of the prompts.
         side: Longer side of the frames in pixels; None keeps them.
-        own_policies: Whether policies of single questions come first.
+        own_policies: True if policies of single questions take precedence.
         plugins: Python files that register benchmarks; the same on every node.
     """
 
@@ -58,7 +58,7 @@ class QuestionHandler:
     """Asks the questions in a worker.
 
     Args:
-        settings: What, of whom.
+        settings: Benchmark, model and options.
     """
 
     def __init__(self, settings: QuestionSettings) -> None:
@@ -100,10 +100,10 @@ class ClusterModel:
     """A local model with one copy per worker.
 
     Args:
-        settings: What is asked of whom.
+        settings: Benchmark, model and options.
         jobs: Most workers.
         cluster: Which, and what a worker takes of it.
-        say: Is told what a person should know.
+        say: Receives messages for the user.
 
     Raises:
         SetupError: Ray is not installed, the cluster cannot be reached, or no node can load the model.

@@ -31,7 +31,7 @@ class Compared:
         benchmark: Name of the benchmark.
         names: The two models; where they are one, with the frames each was shown, or the folders.
         differences: Over all questions, then by category.
-        notes: What must be known to read them.
+        notes: Caveats.
     """
 
     benchmark: str
@@ -117,7 +117,7 @@ class RunRow:
         cells: Category to its figure; one that the run has no question of is left out.
         rate: Frames per second that it was shown of a clip (median over questions); None where that is not known or
             nothing was shown.
-        scores: What it got, question by question.
+        scores: Its scores by question.
     """
 
     overall: Figure
@@ -138,13 +138,13 @@ class RunBoard:
     Attributes:
         benchmark: Its name.
         protocol: Scored how.
-        measure: What the numbers are ("accuracy", "composite", "f1").
+        measure: Name of the measure ("accuracy", "composite", "f1").
         group: Grouping that the columns are of; None where figures have none.
         columns: Its categories.
         rows: The runs by their figure over all questions; those without one last.
         steps: Each run with one minus the next, on the questions both were asked; one fewer than there are such.
         references: Published rows with the figure over all questions.
-        notes: What must be known to read it.
+        notes: Caveats.
     """
 
     benchmark: str
@@ -167,7 +167,7 @@ def make_boards(folders: Sequence[Path], protocol: Scoring, group: str | None = 
         group: Grouping for the columns; the first that the benchmark shows if None.
 
     Raises:
-        SetupError: One is no run or not scored under the protocol, or has no such grouping.
+        SetupError: A folder is not a run, is not scored under the protocol, or lacks the grouping.
     """
     runs: dict[str, list[tuple[Path, ReadScores]]] = {}
     for folder in {folder.resolve(): folder for folder in folders}.values():

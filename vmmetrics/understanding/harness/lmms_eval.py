@@ -81,7 +81,7 @@ def write_task(
         benchmark: The benchmark.
         loaded: Its questions.
         folder: New, empty, or with tasks of this kind.
-        protocol: Whose words are said to the model.
+        protocol: Protocol of the prompts.
 
     Raises:
         SetupError: No question can be asked by lmms-eval, or the folder holds other files or cannot be written.

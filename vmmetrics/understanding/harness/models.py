@@ -34,7 +34,7 @@ class ModelSettings:
     Attributes:
         spec: Its name, as in :data:`FORMS`.
         form: How frames are handed over.
-        times: Whether a model that gets pictures is told the clip's length and rate and the times of its frames.
+        times: True to state clip length, rate and frame times to a model that gets images.
         tokens: Tokens of an answer at most.
         temperature: Of an endpoint; None leaves it to the endpoint.
         seed: Of an endpoint's sampling; None sends none.
@@ -51,7 +51,7 @@ class ModelSettings:
             or the CPU.
 
     Raises:
-        ValueError: The name is none, or an option is not for such a model.
+        ValueError: The name is invalid, or an option does not apply to the model.
     """
 
     spec: str
@@ -120,7 +120,7 @@ def open_model(
 
     Args:
         settings: Which.
-        questions: What it will be asked; the majority letter is found in their key.
+        questions: The questions, whose key gives the majority letter.
         replies: Folder where replies of an endpoint are kept.
         released: How the benchmark reads recorded answers in its own released form; other forms are read by the general
             rules.

@@ -39,8 +39,8 @@ class RunFolder(SoleFolder):
 
     Args:
         path: Made if absent.
-        configuration: What the answers depend on, ready for JSON.
-        session: What to record about this start.
+        configuration: What the answers depend on, as JSON values.
+        session: Record of this session.
 
     Attributes:
         answers: The last answer to each question, by its key.
@@ -84,7 +84,7 @@ def read_run(path: Path) -> dict[str, Any]:
     """Read ``run.json``.
 
     Raises:
-        SetupError: There is none of an understanding run, it is damaged, or a later version wrote it.
+        SetupError: It is missing, damaged, of another kind of run, or written by a later version.
     """
     file = path / "run.json"
     if not file.is_file():
@@ -151,9 +151,9 @@ class AnswerOutcome:
     """Outcome of one question.
 
     Attributes:
-        answered: The answer, or why there is none.
-        kept: Whether it is in the folder; one that could not be had for now is not, and is asked for again.
-        silent: Whether the model said nothing, which may be about the question or about the model.
+        answered: The answer, or the reason for a missing one.
+        kept: True if it is stored in the folder; a temporarily missing answer is not, and is asked for again.
+        silent: True if the model gave no reply, because of the question or of the model.
     """
 
     answered: Answered
@@ -166,14 +166,14 @@ class Asking:
     """A run of a benchmark with a model.
 
     Attributes:
-        benchmark: What is asked.
+        benchmark: The benchmark.
         loaded: Its questions as they were found.
-        model: Who answers.
-        policy: What it is shown; a model that does not look is shown nothing.
-        protocol: Whose words the questions are put in.
+        model: The model.
+        policy: Frame policy; a model that does not use frames gets none.
+        protocol: Protocol of the prompts.
         side: Longer side of the frames in pixels; None keeps them.
         limit: Ask so many of the questions only; which, is decided by their keys, so that more include fewer.
-        own_policies: Whether the policies that the benchmark has for single questions come before ``policy``.
+        own_policies: True if the benchmark's policies for single questions take precedence over ``policy``.
     """
 
     benchmark: Benchmark
@@ -236,7 +236,7 @@ class Asking:
 
         Args:
             folder: The folder.
-            again: Whether those with an error count as without.
+            again: True to include answers that are errors.
         """
         answers = folder.answers
         return [q for q in self.covered() if q.id not in answers or (again and answers[q.id].error is not None)]
@@ -309,7 +309,7 @@ def asked_of(
     Args:
         questions: All of the benchmark.
         limit: How many at most; those whose video is missing take their place among them.
-        looks: Whether videos have to be there.
+        looks: True if videos are required.
         answered: Keys of questions that were answered, whose videos need not be there any more.
     """
 

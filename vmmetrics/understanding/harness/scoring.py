@@ -47,15 +47,15 @@ class ScoredRun(_Figures):
     Attributes:
         benchmark: Name of the benchmark.
         model: Name of the model.
-        frames: What it was shown, in words.
+        frames: Frame policy as text.
         protocol: How it was scored.
-        questions: What was asked.
-        scored: What each question got.
+        questions: The questions.
+        scored: Scores of the questions.
         figures: The benchmark's table.
         references: Published rows.
         counts: Questions and answers of each kind, and what was wrong with the data.
-        usage: What answering took.
-        judge: Who judged, for benchmarks that were: an endpoint's model with how it was asked, or a file and its hash.
+        usage: Usage of the answers.
+        judge: The judge, for benchmarks with one: an endpoint's model with how it was asked, or a file and its hash.
     """
 
     protocol: Scoring
@@ -96,12 +96,12 @@ def score(
     Args:
         benchmark: Whose questions they are.
         configuration: Of the run.
-        questions: What was asked.
+        questions: The questions.
         answers: By question; one that is missing counts as not understood. By our scoring a question about a video that
             cannot be read is left out, as one whose video is missing: it says nothing of the model.
         protocol: Ours, or the released code's.
         judge: For benchmarks that need one.
-        problems: What was wrong with the data, to how often.
+        problems: Problems of the data as text, with counts.
 
     Raises:
         SetupError: The benchmark needs a judge.
@@ -240,15 +240,15 @@ class ReadScores(_Figures):
     Attributes:
         benchmark: Name of the benchmark.
         model: Name of the model.
-        frames: What it was shown, in words.
+        frames: Frame policy as text.
         figures: The benchmark's table.
         questions: Keys, videos and groups of the questions; nothing else of them.
-        scored: What each got.
+        scored: Scores of the questions.
         data: SHA-256 of the benchmark's files.
-        by: What it was scored by, where that can differ from machine to machine: a similarity of texts.
+        by: Scoring method, where it depends on installed packages: a text similarity.
         method: What scores must have in common to be compared: how descriptions were taken apart, or which version of
             the synthetic suite was asked.
-        times: How the model was told the times of its frames; see :func:`times_of`.
+        times: Form of the frame times; see :func:`times_of`.
     """
 
     questions: Sequence[Question]

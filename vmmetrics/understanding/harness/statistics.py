@@ -147,13 +147,13 @@ def figure(
 
     Args:
         questions: Of which questions.
-        scored: What each got, in the same order.
-        measure: What it is called.
-        value: What is averaged.
+        scored: Their scores, in the same order.
+        measure: Its name.
+        value: The averaged value.
         group: Grouping that the questions were chosen by.
         name: Their value in it.
-        chance: What guessing gives.
-        note: What must be known to read it.
+        chance: Expected value of guessing.
+        note: Caveat.
     """
     counted = [(q, s, v) for q, s in zip(questions, scored, strict=True) if (v := value(s)) is not None]
     mean = clustered_mean([v for *_, v in counted], [q.video for q, *_ in counted])
@@ -180,7 +180,7 @@ def accuracy_figures(
 
     Args:
         questions: All of them.
-        scored: What each got; those without a value (hidden key) are left out.
+        scored: Their scores; those without a value (hidden key) are left out.
         groupings: Groupings to go through.
         order: Names of categories in the order in which they are shown; others follow as they come.
     """
@@ -205,7 +205,7 @@ class ModelDifference:
     Attributes:
         group: Grouping, or "all".
         name: Value in it, or "all".
-        measure: What is compared.
+        measure: The compared measure.
         first: Mean of the first model.
         second: Mean of the second.
         difference: Second minus first.
@@ -217,7 +217,7 @@ class ModelDifference:
         clusters: Videos they are about.
         only_first: Questions where the first got more.
         only_second: Questions where the second got more.
-        note: What must be known to read it.
+        note: Caveat.
     """
 
     group: str
@@ -248,10 +248,10 @@ def differences(
 
     Args:
         questions: The questions.
-        first: What the first model got, in the same order.
-        second: What the second got.
+        first: Scores of the first model, in the same order.
+        second: Scores of the second.
         groupings: Groupings to go through; each is a family of its own to Holm's method.
-        measure: What is compared, where both have it.
+        measure: The measure to compare, where both have it.
     """
     rows = [
         (q, a.value, b.value)

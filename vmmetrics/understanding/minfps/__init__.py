@@ -33,7 +33,7 @@ def search(answerable: Callable[[float], bool], native: float, seconds: float) -
     """Find the lowest rate, starting at 1 frame per second, by steps of 1 up or halving.
 
     Args:
-        answerable: Whether the question can be answered at a rate.
+        answerable: Returns True if the question can be answered at a rate.
         native: The file's own rate, which is tried last on the way up; above it there is nothing to see.
         seconds: Length of the clip: halving ends where a single frame is shown.
 
@@ -89,9 +89,9 @@ class QuestionRate:
 
     Attributes:
         question: Its key.
-        by: What each annotator's procedure ended with; None where nothing was enough for them.
+        by: minFPS by annotator; None if no rate sufficed.
         groups: The question's groups.
-        known: Its minFPS by construction or as released; None where there is none.
+        known: Its minFPS by construction or as released; None if there is none.
     """
 
     question: str

@@ -42,8 +42,8 @@ class Annotator:
     """Decides if a question is answerable at a rate.
 
     Attributes:
-        name: What the journal and tables call it.
-        identity: What its answers depend on, ready for JSON.
+        name: Name in journal and tables.
+        identity: What its answers depend on, as JSON values.
         answerable: Whether the frames of the policy ``<rate> fps`` are enough; raises ``ClipError`` where the video
             cannot be shown, or nobody says.
     """
@@ -75,7 +75,7 @@ def model_annotator(model: Model, benchmark: Benchmark, asks: int) -> Annotator:
     A model that does not answer tells nothing about the rate; a question without a key is a ``SetupError``.
 
     Args:
-        model: Who is asked.
+        model: The model.
         benchmark: Whose words it is asked in.
         asks: How many times; the first wrong answer ends them.
     """
@@ -102,7 +102,7 @@ def person_annotator(name: str, folder: Path, ask: Callable[[Question, Path, flo
     """Return a person as annotator, who sees the clip at the rate.
 
     Args:
-        name: Who.
+        name: Name of the annotator.
         folder: Where clips are put, each until they have answered.
         ask: From the question, the clip at the rate and the rate to what they say.
     """
@@ -191,11 +191,11 @@ class Asked(Locked):
 
     Args:
         folder: Of all annotators.
-        annotator: Who.
-        about: What the questions are: benchmark and hashes of its files.
+        annotator: The annotator.
+        about: Source of the questions: benchmark and hashes of its files.
 
     Attributes:
-        said: (question, rate) to whether it was answerable.
+        verdicts: True or False by (question, rate).
 
     Raises:
         SetupError: A journal there is about other questions, or by somebody else of that name; or another process has

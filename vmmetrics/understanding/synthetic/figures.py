@@ -76,7 +76,7 @@ def paint(canvas: Picture, shapes: Iterable[Shape], camera: FloatArray = IDENTIT
 
     Args:
         canvas: (H, W, 3) uint8 RGB, changed in place.
-        shapes: What to paint, in the coordinates of the world.
+        shapes: Shapes in world coordinates.
         camera: (2, 3) similarity from the world to the canvas.
         cloth: Texture of what is painted, which goes along with it; None for flat colours.
     """

@@ -47,7 +47,7 @@ def find_markers(pictures: NDArray[np.uint8], names: Sequence[str]) -> Tracks:
 
     Args:
         pictures: (T, H, W, 3) RGB, of any size.
-        names: Which markers.
+        names: Marker names.
 
     Returns:
         Of each (T, 2) x and y in units of SIDE, whatever the pictures' size.
@@ -67,7 +67,7 @@ def answer(reading: Reading, tracks: Tracks, seconds: float, times: Sequence[flo
     """Return the index of the only option that fits the frames; None for none or several.
 
     Args:
-        reading: What has to be read.
+        reading: The reading.
         tracks: Of the markers in the frames shown.
         seconds: Length of the clip.
         times: (T,) seconds of the frames.

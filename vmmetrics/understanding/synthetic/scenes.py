@@ -50,7 +50,7 @@ class DrawnScene:
         fps: Frames per second.
         frames: Its length.
         shapes: From the number of a frame to what moves in it, in the coordinates of the world.
-        background: What does not move: (SIDE, SIDE, 3), or with MARGIN around it where there is a camera.
+        background: Static background: (SIDE, SIDE, 3), or with MARGIN around it where there is a camera.
         camera: From the number of a frame to a (2, 3) similarity from world to canvas; None where it never moves.
         look: Textures of figures; None for flat colours.
     """
@@ -121,7 +121,7 @@ def sampled(frames: int, fps: float, rate: float, phase: float = 0.0) -> list[in
         frames: Length of the clip.
         fps: Its frames per second.
         rate: Frames per second shown.
-        phase: Seconds by which all moments are put off.
+        phase: Seconds added to all sampling times.
     """
     seconds = frames / fps
     moments = FramePolicy("fps", rate, most=10**9).moments(seconds)
@@ -137,7 +137,7 @@ class Reading:
 
     Attributes:
         kind: Of :data:`vmmetrics.understanding.synthetic.reader.READERS`.
-        markers: Which markers, in the order the kind wants them.
+        markers: Marker names, in the order of the kind.
         values: Of each option.
     """
 
@@ -165,9 +165,9 @@ class Draft:
         text: The question.
         options: Texts of the options.
         right: Index of the right one.
-        reading: What decides.
+        reading: The decisive reading.
         min_fps: Lowest rate at which it can be answered, whatever moments the frames are taken at.
-        variant: What was drawn, in a word.
+        variant: What was drawn, as one word.
     """
 
     scene: DrawnScene
@@ -285,7 +285,7 @@ def unseen(frames: int, dwell: Dwell, first: int, last: int) -> list[int]:
         last: Latest.
 
     Returns:
-        Such beginnings; all of them where there is none.
+        The start frames; all of them if there are none.
     """
     shown = np.zeros(frames + dwell.frames, bool)
     for rate in too_low(dwell.min_fps):

@@ -143,7 +143,7 @@ def read_draft(draft: Draft, rate: float, phase: float = 0.0) -> int | None:
     Args:
         draft: The question.
         rate: Frames per second shown.
-        phase: Seconds by which all moments are put off.
+        phase: Seconds added to all sampling times.
     """
     return next(_read_at(draft, [rate], phase))
 

@@ -51,8 +51,8 @@ class ActingSubject:
     """A subject and its actions.
 
     Attributes:
-        description: What it is ("Man", "woman in a red coat").
-        actions: What it does, in order.
+        description: Its description ("Man", "woman in a red coat").
+        actions: Its actions, in order.
     """
 
     description: str
@@ -65,8 +65,8 @@ class Structure:
 
     Attributes:
         camera: Motions of the camera, in order.
-        subjects: Who acts, by number from 1 (:data:`NOBODY` is never among them).
-        chronology: Everything that is done, in order, each with its subject's number.
+        subjects: Subjects by number from 1 (:data:`NOBODY` is never among them).
+        chronology: All actions in order, each with its subject's number.
     """
 
     camera: tuple[str, ...] = ()
@@ -183,10 +183,10 @@ class ListMatch:
     """One-to-one match of two lists.
 
     Attributes:
-        precision: Similarity matched, per thing said, 0..1.
+        precision: Matched similarity per candidate item, 0..1.
         recall: The same per thing annotated.
         order: τ of the matched, at least 0, times F1.
-        pairs: Place said, place annotated, similarity above 0.
+        pairs: Candidate index, reference index, similarity above 0.
     """
 
     precision: float
@@ -208,7 +208,7 @@ class CaptionScores:
         camera: Of the camera's motions.
         subject: Of what each subject does.
         chronology: Of everything that is done, in order.
-        subjects: Number said to number annotated.
+        subjects: Candidate subject number to reference number.
     """
 
     camera: ListMatch

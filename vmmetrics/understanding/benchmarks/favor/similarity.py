@@ -117,7 +117,7 @@ def installed_similarity(requested: str | None = None) -> Similarity:
         requested: ``"embedding"`` or ``"words"``; None takes what is there.
 
     Raises:
-        SetupError: The embedding is wanted and not installed.
+        SetupError: The embedding is requested but not installed.
     """
     if requested == "words" or (requested is None and not embedding_installed()):
         why = "" if requested else f"; {MODEL} is not installed ({INSTALL})"
@@ -179,7 +179,7 @@ class CameraMotion:
     """A camera motion.
 
     Attributes:
-        kind: What kind, or None where no word of it is known.
+        kind: Kind of motion, or None if no word is known.
         directions: Where to; a diagonal has two.
     """
 

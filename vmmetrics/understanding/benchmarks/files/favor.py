@@ -51,7 +51,7 @@ def each_question(rows: Sequence[Any], problems: Counter[str]) -> Iterator[tuple
 
     Args:
         rows: Of the file.
-        problems: What was wrong is counted here.
+        problems: Receives counts of problems.
     """
     seen: set[str] = set()
     per_video: Counter[str] = Counter()

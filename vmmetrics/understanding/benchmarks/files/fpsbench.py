@@ -133,8 +133,8 @@ def each_question(
     Args:
         rows: Of the file, nested or flat.
         folders: In which, however deep, videos are.
-        certificate: Whether the certificate is shown rather than the clip.
-        problems: What was wrong is counted here.
+        certificate: True to show the certificate instead of the clip.
+        problems: Receives counts of problems.
     """
     files = videos_below(folders)
     seen: set[str] = set()

@@ -93,7 +93,7 @@ def each_question(
         rows: Of the file.
         folder: Where videos are: ready clips, or the videos that they are to be cut from.
         sources: File names of collections by the name that the benchmark has for them.
-        problems: What was wrong is counted here.
+        problems: Receives counts of problems.
     """
     files = videos_below([folder])
     seen: set[str] = set()

@@ -28,7 +28,7 @@ def characteristics_of(value: Any, problems: Counter[str]) -> tuple[str, ...]:
 
     Args:
         value: ``"High-Dynamic,Multi-Scene"``, or a list of them.
-        problems: What was wrong is counted here.
+        problems: Receives counts of problems.
     """
     named = value if isinstance(value, list | tuple) else text_of(value).split(",")
     by_plain = {_plain(name): name for name in DATA["characteristics"]}
@@ -83,7 +83,7 @@ def read_answers(path: Path) -> dict[str, Answered]:
     TSV, CSV or Parquet. What a table marks as missing is an empty answer.
 
     Raises:
-        SetupError: It cannot be read, or is none of them.
+        SetupError: The file is unreadable or has none of these forms.
     """
     answers: dict[str, Answered] = {}
     for row in read_rows(path):
@@ -121,7 +121,7 @@ def annotations_of(rows: Sequence[Row], annotations: Sequence[Row], problems: Co
     Args:
         rows: Of the table.
         annotations: Of the annotations' file.
-        problems: What was wrong is counted here.
+        problems: Receives counts of problems.
     """
     matched: list[Row | None] = [None] * len(rows)
     indices, named = ([text_of(one.get("index")) for one in some] for some in (rows, annotations))

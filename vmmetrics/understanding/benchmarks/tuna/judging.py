@@ -43,8 +43,8 @@ class Judged:
 
     Attributes:
         record: In the released intermediate form; None where there is no judgement.
-        why: Why there is none.
-        mended: What we had to mend in it, in words, to how often.
+        why: Reason for a missing judgement.
+        mended: Repairs as text, with counts.
         position: Of the record in the file it is from; the released scorer adds up in that order.
     """
 

@@ -166,7 +166,7 @@ class Element:
     """A visual element of a video.
 
     Attributes:
-        content: What, in words.
+        content: Description.
         type: One of :data:`TYPES`; None where the file has another, it then counts in all elements only.
         weight: How much it counts; 0 where the file says nothing that can be used.
     """
@@ -189,7 +189,7 @@ def events_of(value: Any, problems: Counter[str] | None = None) -> tuple[Annotat
 
     Args:
         value: ``[{"event": "...", "visual_elements": [{"content": "...", "type": "action", "weight": 3}]}]``.
-        problems: What was wrong is counted here.
+        problems: Receives counts of problems.
     """
     counted: Counter[str] = Counter() if problems is None else problems
     events = []
