@@ -71,7 +71,7 @@ def limits(script: Any) -> list[int]:
 def test_the_times_of_frames_are_told_before_the_pictures(served: Any, frames: Any, policy: str, words: str) -> None:
     model, script = served(lambda body: server.completion("B"))
     said = model.answer(CHOICE, TURNS, frames(policy))
-    assert said.told == words
+    assert said.times_text == words
     first, *pictures, last = script.requests[0][1]["messages"][-1]["content"]
     assert first == {"type": "text", "text": words}
     assert {part["type"] for part in pictures} == {"image_url"}
@@ -90,14 +90,14 @@ def test_what_is_not_told_is_another_question_and_another_model(served: Any, fra
     untold = open_model(ModelSettings(spec, times=False), [CHOICE], tmp_path / "replies")
     for model in (told, untold, told, untold):
         said = model.answer(CHOICE, TURNS, frames("4 uniform"))
-        assert (said.told is None) == (model is untold)
+        assert (said.times_text is None) == (model is untold)
     assert len(script.requests) == 2
     assert (told.identity["times"], untold.identity["times"]) == ("in words", "not told")
-    assert told.answer(CHOICE, TURNS, NO_FRAMES).told is None
+    assert told.answer(CHOICE, TURNS, NO_FRAMES).times_text is None
     assert script.requests[-1][1]["messages"][-1]["content"] == TURNS[0].text
     video = open_model(ModelSettings(spec, "video"), [CHOICE], tmp_path / "replies")
     assert video.identity["times"] == "in the video"
-    assert video.answer(CHOICE, TURNS, frames("4 uniform")).told is None
+    assert video.answer(CHOICE, TURNS, frames("4 uniform")).times_text is None
 
 
 def thinks(tokens: int, answer: str = "B", cut: str | None = THOUGHT) -> Callable[[dict[str, Any]], Any]:

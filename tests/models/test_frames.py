@@ -14,7 +14,7 @@ from PIL import Image
 
 from tests.bad_inputs import write_video
 from vmmetrics.errors import ClipError
-from vmmetrics.models.frames import FramePolicy, frames_wanted, look, nearest
+from vmmetrics.models.frames import FramePolicy, count_frames, look, nearest
 from vmmetrics.models.questions import Answered, Shown
 from vmmetrics.utils.schema import convert
 
@@ -51,7 +51,7 @@ def test_policies_by_hand(tmp_path: Path, words: str, frames: list[int]) -> None
     assert np.abs(np.subtract(named(found), frames)).max() <= (words.endswith(("slowed 2", "slowed 4", "single")))
     np.testing.assert_allclose(found.shown.seconds, np.array(named(found)) / 10, atol=1e-6)
     assert found.shown.policy == words
-    assert frames_wanted(FramePolicy.parse(words), tmp_path / "a.mp4") == len(frames)
+    assert count_frames(FramePolicy.parse(words), tmp_path / "a.mp4") == len(frames)
 
 
 def test_twenty_of_thirty_frames_a_second_are_twenty(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_more_than_there_is_is_shown_once_and_said(tmp_path: Path) -> None:
     assert found.shown.fps == pytest.approx(10)
     assert found.shown.limited == "10 of 30 frames wanted: the file has 10 in 1.00 s"
     assert "768 at most" not in found.shown.limited
-    assert FramePolicy("fps", 1e12).wanted(60) == 6e13  # counted, not made
+    assert FramePolicy("fps", 1e12).requested(60) == 6e13  # counted, not made
     capped = look(path, FramePolicy("native", most=3))
     assert capped.shown.limited == "10 frames wanted, 3 at most"
 
@@ -90,7 +90,7 @@ def test_a_part_of_a_file_has_its_own_clock(tmp_path: Path) -> None:
     assert found.shown.seconds == (0.0, 0.5, 1.0, 1.5)
     native = look(path, FramePolicy("native", slowed=2), 2.0, 2.5)
     assert named(native) == [20, 21, 22, 23, 24]  # the end is not part of it
-    assert native.told == (0.0, 0.2, 0.4, 0.6, 0.8)
+    assert native.times == (0.0, 0.2, 0.4, 0.6, 0.8)
     assert native.fps == pytest.approx(5)
     late = look(path, FramePolicy("uniform", 2), 4.0, 7.0)
     assert late.shown.limited == "the clip should end at 7 s but the file ends at 5.00 s"

@@ -89,7 +89,7 @@ def test_qwen3_is_told_the_time_of_each_pair_of_frames(tmp_path: Path) -> None:
     assert "<0.5 seconds>" in words(model, uneven)
     assert "<4.5 seconds>" in words(model, uneven)
     assert model.identity["times"] == "by the processor"
-    assert model.answer(QUESTION, TURNS, uneven).told is None
+    assert model.answer(QUESTION, TURNS, uneven).times_text is None
     for count in (0, 1, 4):
         assert model.answer(QUESTION, TURNS, frames(count) if count else NO_FRAMES).error is None
 
@@ -115,7 +115,7 @@ def test_what_a_model_does_not_take_is_about_that_question(folder: Path, monkeyp
     ):
         model.answer(QUESTION, TURNS, frames(4))
     monkeypatch.setattr(model._model, "generate", lambda **_: [][1])
-    with pytest.raises(RejectedError, match="tiny-qwen does not take this: list index out of range"):
+    with pytest.raises(RejectedError, match="tiny-qwen rejects the input: list index out of range"):
         model.answer(QUESTION, TURNS, frames(4))
 
 
@@ -161,7 +161,7 @@ def test_times_are_told_in_words_where_the_processor_leaves_them_out(folder: Pat
     assert (internvl.identity["form"], internvl.identity["times"]) == ("video", "in words")
     said = "Shown: 4 of its frames, at 0, 0.5, 1, 1.5 s."
     assert said in words(internvl, frames(4))
-    assert internvl.answer(QUESTION, TURNS, frames(4)).told == said
+    assert internvl.answer(QUESTION, TURNS, frames(4)).times_text == said
     pictures = LocalModel(folder, 4, "images")
     shown = words(pictures, frames(4))
     assert shown.index(said) < shown.index("<|image_pad|>") < shown.index("Which way?")
@@ -170,9 +170,9 @@ def test_times_are_told_in_words_where_the_processor_leaves_them_out(folder: Pat
     assert (pictures.identity["times"], untold.identity["times"]) == ("in words", "not told")
     video = LocalModel(folder, 4)
     assert video.identity["times"] == "by the processor"  # seconds of a patch of time
-    assert video.answer(QUESTION, TURNS, frames(4)).told is None
-    assert video.answer(QUESTION, TURNS, frames(1)).told == "Shown: 1 of its frames, at 0 s."
-    assert internvl.answer(QUESTION, TURNS, NO_FRAMES).told is None
+    assert video.answer(QUESTION, TURNS, frames(4)).times_text is None
+    assert video.answer(QUESTION, TURNS, frames(1)).times_text == "Shown: 1 of its frames, at 0 s."
+    assert internvl.answer(QUESTION, TURNS, NO_FRAMES).times_text is None
 
 
 BATCH = [
@@ -246,7 +246,7 @@ def test_one_of_a_batch_that_cannot_be_answered_leaves_the_others(folder: Path) 
 
     found = [said for _, said in model.work_through(ask, [frames(4), broken, frames(2)])]
     assert (found[0], found[2]) == (None, None)
-    assert found[1] is not None and "does not take this" in found[1]
+    assert found[1] is not None and "rejects the input" in found[1]
 
 
 def test_a_thought_that_is_cut_off_is_written_anew_with_more_tokens(
@@ -324,7 +324,7 @@ def test_a_model_by_its_name_on_the_hub(folder: Path, tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     first, second = done.stdout.strip().splitlines()
     assert first == f"tiny {{'repository': 'org/tiny', 'revision': '{commit}'}} tiny"
-    assert second.startswith("org/absent is no folder here, nor can it be had from the Hub:")
+    assert second.startswith("org/absent is not a local folder and cannot be downloaded from the Hub:")
     assert second.endswith("hf download org/absent")
 
 
@@ -356,8 +356,8 @@ def test_what_is_fetched_holds_no_code_and_no_pickles(folder: Path, monkeypatch:
     ("kind", "said"),
     [
         ("GatedRepoError", "hf auth login"),
-        ("RepositoryNotFoundError", "look at its spelling"),
-        ("RevisionNotFoundError", "what follows the @"),
+        ("RepositoryNotFoundError", "check its spelling"),
+        ("RevisionNotFoundError", "revision after the @"),
         ("ConnectError", "hf download org/name"),
     ],
 )
@@ -389,7 +389,7 @@ def test_each_reason_for_which_a_folder_cannot_be_loaded_is_named(
     bare = copied(folder, tmp_path / "bare")
     for name in ("preprocessor_config.json", "processor_config.json", "video_preprocessor_config.json"):
         (bare / name).unlink(missing_ok=True)
-    assert "processor" in (said := refusal(bare)) and said.endswith("beside its weights")
+    assert "processor" in (said := refusal(bare)) and said.endswith("to the folder of the weights")
     said = refusal(copied(folder, tmp_path / "text", model_type="qwen2"))
     assert "is a 'qwen2', which transformers" in said and said.endswith("serve it and name its endpoint")
     pickled = copied(folder, tmp_path / "pickled")
@@ -446,7 +446,7 @@ def test_the_package_that_is_at_fault_is_named(folder: Path, package: str, error
 def test_folders_that_hold_no_model(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(SetupError, match="no folder"):
         LocalModel(tmp_path / "absent", 8)
-    with pytest.raises(SetupError, match=r"no config\.json; name the folder"):
+    with pytest.raises(SetupError, match=r"config\.json is missing; name the folder"):
         LocalModel(tmp_path, 8)
     code = tmp_path / "code"
     shutil.copytree(folder, code)
@@ -454,4 +454,4 @@ def test_folders_that_hold_no_model(folder: Path, tmp_path: Path) -> None:
     config |= {"model_type": "unknown", "auto_map": {"AutoModelForImageTextToText": "evil.Model"}}
     (code / "config.json").write_text(json.dumps(config))
     (code / "evil.py").write_text("raise SystemExit('code of the folder was run')")
-    assert "no class of its own for it, and code that comes with weights is not run" in refusal(code)
+    assert "does not support it, and code that comes with weights is not run" in refusal(code)

@@ -85,7 +85,7 @@ def test_nothing_is_asked_twice_and_another_frame_is_another_question(served: An
         model.answer(QUESTION, TURNS, NO_FRAMES)
     assert len(script.requests) == 2
     assert script.requests[-1][1]["messages"][-1]["content"] == TURNS[1].text  # blind: words alone
-    other = Frames(FRAMES.pictures[::-1].copy(), FRAMES.shown, FRAMES.told, 1.0)
+    other = Frames(FRAMES.pictures[::-1].copy(), FRAMES.shown, FRAMES.times, 1.0)
     model.answer(QUESTION, TURNS, other)
     assert len(script.requests) == 3
 

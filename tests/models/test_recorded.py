@@ -79,16 +79,16 @@ def test_a_sample_log_is_matched_by_place_where_words_are_alike(tmp_path: Path) 
     rows = [sample(q, n, str(n)) for n, q in enumerate(ALIKE)]
     model, said = asked(lines(tmp_path / "a.jsonl", rows[::-1]), ALIKE)
     assert said == {q.id: str(n) for n, q in enumerate(ALIKE)}
-    assert model.problems == {"recorded answers matched by their place in the benchmark": 6}
+    assert model.problems == {"recorded answers matched by their position in the benchmark": 6}
     # in another order the right letters of the log are not those of the questions
-    with pytest.raises(SetupError, match="right letters in the file are of other questions"):
+    with pytest.raises(SetupError, match="right letters in the file differ"):
         asked(lines(tmp_path / "b.jsonl", [sample(q, n, "A") for n, q in enumerate(ALIKE[1:] + ALIKE[:1])]), ALIKE)
 
 
 def test_numbers_alone_are_places_only_if_there_are_as_many(tmp_path: Path) -> None:
     rows = [{"doc_id": n, "resps": [str(n)], "filtered_resps": [str(n)]} for n in range(6)]
     assert asked(lines(tmp_path / "a.jsonl", rows), ALIKE)[1] == {q.id: str(n) for n, q in enumerate(ALIKE)}
-    with pytest.raises(SetupError, match="more or fewer questions"):
+    with pytest.raises(SetupError, match="the number of questions differs"):
         asked(lines(tmp_path / "b.jsonl", rows[:5]), ALIKE)
 
 
@@ -96,7 +96,7 @@ def test_likelihoods_are_no_answers(tmp_path: Path) -> None:
     likelihoods = sample(QUESTIONS[0], 0, "") | {"filtered_resps": [[-1.5, False], [-0.5, True]]}
     model, said = asked(lines(tmp_path / "a.jsonl", [likelihoods, sample(QUESTIONS[1], 1, "B")]), QUESTIONS)
     assert said["v1-a"] == "- no recorded answer"
-    assert model.problems["rows that hold likelihoods and no words"] == 1
+    assert model.problems["rows with likelihoods but no text"] == 1
     with pytest.raises(SetupError, match=r"holds no answers .*likelihoods"):
         RecordedModel(lines(tmp_path / "b.jsonl", [likelihoods]))
 
@@ -142,7 +142,7 @@ def test_places_may_count_from_one_and_failures_are_errors(tmp_path: Path) -> No
     model, said = asked(lines(tmp_path / "a.jsonl", rows), ALIKE)
     assert said["count-000"] == "A. so"
     assert said["count-002"] == "- Failed to obtain answer via API."
-    assert model.problems["recorded errors in place of answers"] == 1
+    assert model.problems["recorded errors instead of answers"] == 1
 
 
 def test_the_output_of_a_batch(tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_the_output_of_a_batch(tmp_path: Path) -> None:
     ]
     model, answers = asked(lines(tmp_path / "output.jsonl", rows), QUESTIONS)
     assert answers == {"v1-a": "A", "v2-b": "- batch: too many", "v3-c": "B"}
-    assert model.problems["recorded answers to none of the questions: x-1, x-2"] == 2
+    assert model.problems["recorded answers that match no question: x-1, x-2"] == 2
     assert model.answers["x-2"] == "C"
 
 

@@ -90,7 +90,7 @@ def test_an_action_may_have_two_verbs():
 
 def test_a_camera_motion_that_is_asked_for_must_be_in_the_words():
     pan = replace(GOOD, tags=Tags(camera="pan"))
-    assert faults(pan) == ["the camera motion that was asked for is not in the words: pan"]
+    assert faults(pan) == ["the requested camera motion is not mentioned: pan"]
     plain = replace(pan, prompt=GOOD.prompt.removesuffix(".") + " as the camera pans along with it.")
     assert faults(plain) == []
     jargon = replace(pan, prompt=GOOD.prompt.removesuffix(".") + " in a cinematic close-up from the camera.")
@@ -109,14 +109,14 @@ def test_a_camera_motion_that_is_asked_for_must_be_in_the_words():
     ],
 )
 def test_the_noun_is_a_word_of_its_own(text, noun, kept):
-    assert (checks.noun_kept(text, noun) is None) is kept
+    assert (checks.missing_noun(text, noun) is None) is kept
 
 
 def test_an_irregular_plural_may_be_given():
-    assert checks.noun_kept("Dice tumble.", "cube", "dice") is None
+    assert checks.missing_noun("Dice tumble.", "cube", "dice") is None
 
 
 @pytest.mark.parametrize("text", ["It spun.", "Spinning, it falls.", "It spins."])
 def test_a_verb_counts_in_every_form(text):
-    assert checks.verb_kept(text, "spin") is None
-    assert checks.verb_kept(text.replace("sp", "p").replace("Sp", "P"), "spin") is not None
+    assert checks.missing_verb(text, "spin") is None
+    assert checks.missing_verb(text.replace("sp", "p").replace("Sp", "P"), "spin") is not None

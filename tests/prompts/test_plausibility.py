@@ -106,7 +106,7 @@ def test_what_fits_where() -> None:
     skate = Action("skate", needs=("ice", "street"))
     assert fits(place("lake", "outdoor", "ice", "open sky"), skate) is None
     assert (
-        fits(place("lake", "outdoor", "water"), skate) == "lake offers nothing that one needs to skate: ice or street"
+        fits(place("lake", "outdoor", "water"), skate) == "lake offers nothing that is needed to skate: ice or street"
     )
     assert fits(place("lake", "outdoor"), Action("shine")) is None
 
@@ -122,7 +122,7 @@ def test_one_answer_for_all_three() -> None:
     horse, salmon = subject("mare", "horse"), subject("salmon", "fish")
     assert implausible(horse, kind_of(horse), gallop, meadow) is None
     assert "classes" in (implausible(salmon, kind_of(salmon), gallop, meadow) or "")
-    assert "needs" in (implausible(horse, kind_of(horse), gallop, place("pond", "outdoor", "water")) or "")
+    assert "needed" in (implausible(horse, kind_of(horse), gallop, place("pond", "outdoor", "water")) or "")
     leap = Action("leap")
     assert "needs shore" in (implausible(salmon, kind_of(salmon), leap, meadow) or "")
     assert implausible(salmon, kind_of(salmon), leap, None) is None

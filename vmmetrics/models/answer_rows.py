@@ -1,4 +1,4 @@
-"""Answers as programs record them: ours, released benchmarks', lmms-eval's, VLMEvalKit's and OpenAI's batches.
+"""Answer files as programs write them: ours, released benchmarks', lmms-eval's, VLMEvalKit's, OpenAI batches.
 
 Names of fields were looked up in the released code and documentation; a row says what it can of its question, and
 :mod:`.recorded` finds the question.
@@ -20,13 +20,13 @@ from vmmetrics.utils.schema import parse_json
 from vmmetrics.utils.tables import SEPARATORS, json_lines, read_rows, read_text
 
 IDS = ("id", "uid", "question_id", "question_key", "index", "question", "video_name")
-"""Names under which a row may have the key of its question, the first that is there counts."""
+"""Fields that may hold a question's key; the first one present counts."""
 TEXTS = ("prediction", "raw_response", "text", "output", "response", "candidate_caption", "caption")
-"""Names under which it may have the answer; the first that is there and not empty counts. Not ``answer``: in released
-files that is the key, and a key that is taken for answers scores 100 %."""
+"""Fields that may hold the answer; the first one present and not empty counts. Not ``answer``: in released files that
+is the key, and a key read as answers scores 100 %."""
 LARGEST = 2**30
-"""Bytes of a file; a sample log of 10,000 questions with their prompts has a tenth of this."""
-_NO_WORDS = "rows that hold likelihoods and no words"
+"""Largest file read, bytes; a sample log of 10,000 questions with their prompts has a tenth of this."""
+_NO_WORDS = "rows with likelihoods but no text"
 _FAILED = "Failed to obtain answer via API"  # what VLMEvalKit writes for an answer that never came
 _DOC_IDS = ("id", "uid", "question_id", "question_key", "qid", "key", "index")
 _PROMPTS = ("question", "prompt", "query")  # and "text", but in a row of answers that is the answer
@@ -35,13 +35,13 @@ _VIDEOS = ("video", "video_name", "video_path", "video_id")
 
 @dataclass(frozen=True, slots=True)
 class RecordedAnswer:
-    """An answer in a file.
+    """A recorded answer, as read from a file.
 
     Attributes:
-        key: What the file calls its question.
+        key: Key of its question in the file.
         text: The answer; empty where there is an error.
-        error: Why there is none.
-        place: Number of the question in the benchmark, as the file counts.
+        error: Reason for a missing answer.
+        position: Number of the question in the benchmark, as the file counts.
         asked: The prompt, or the question with its options.
         video: Its video.
         right: Letter of the right option by the file.
@@ -50,7 +50,7 @@ class RecordedAnswer:
     key: str
     text: str
     error: str | None = None
-    place: int | None = None
+    position: int | None = None
     asked: str | None = None
     video: str | None = None
     right: str | None = None
@@ -80,7 +80,7 @@ def answers_in(path: Path, problems: Counter[str] | None = None) -> Iterator[Rec
 
 
 def _values(path: Path, problems: Counter[str]) -> list[Any]:
-    """The JSON values of a file: the one that it is, or one a line; a line may have been cut off with its program."""
+    """Yield the JSON values of a file: a single one, or one a line; a last line may be cut off."""
     text = read_text(path, LARGEST, "recorded answers are expected")
     with suppress(ValueError):
         return [parse_json(text, gaps=True)]
@@ -105,8 +105,8 @@ def _is_sample(row: Any) -> bool:
 
 
 def _of_sample(row: Mapping[str, Any], problems: Counter[str]) -> Iterator[RecordedAnswer]:
-    said = (_first_text(row.get(name)) for name in ("filtered_resps", "resps"))
-    if (text := next((answer for answer in said if answer is not None), None)) is None:
+    texts = (_first_text(row.get(name)) for name in ("filtered_resps", "resps"))
+    if (text := next((answer for answer in texts if answer is not None), None)) is None:
         problems[_NO_WORDS] += 1
         return
     doc = row.get("doc")
@@ -117,20 +117,20 @@ def _of_sample(row: Mapping[str, Any], problems: Counter[str]) -> Iterator[Recor
     ]
     prompts = (row.get("input"), row.get("prompt_0"), _asked(parts[0], "text") if parts else None)
     asked = next((prompt for prompt in prompts if isinstance(prompt, str)), None)
-    place = plain(row["doc_id"])
-    number = int(place) if place is not None and place.isdecimal() else None
-    key, video = _named(parts, _DOC_IDS) or f"doc {place}", _named(parts, _VIDEOS)
+    doc_id = plain(row["doc_id"])
+    number = int(doc_id) if doc_id is not None and doc_id.isdecimal() else None
+    key, video = _named(parts, _DOC_IDS) or f"doc {doc_id}", _named(parts, _VIDEOS)
     yield RecordedAnswer(key, text, None, number, asked, video, _letter(row.get("target")))
 
 
 def _named(parts: Iterable[Mapping[str, Any]], names: Sequence[str]) -> str | None:
-    """The first text under one of some names."""
-    found = (plain(part.get(name)) for part in parts for name in names)
-    return next((text for text in found if text is not None), None)
+    """Return the first text under one of some names, or None."""
+    values = (plain(part.get(name)) for part in parts for name in names)
+    return next((text for text in values if text is not None), None)
 
 
 def _first_text(value: Any) -> str | None:
-    """The first text in a list of lists; None where there are numbers."""
+    """Return the first text in a list of lists; None where there are numbers."""
     if isinstance(value, list):
         return next((text for item in value[:1] if (text := _first_text(item)) is not None), None)
     return value if isinstance(value, str) else None
@@ -152,14 +152,14 @@ def _of_batch(row: Mapping[str, Any]) -> RecordedAnswer:
 
 
 def _of_body(body: Mapping[str, Any]) -> str | None:
-    """The text of a chat completion, or of a response."""
+    """Return the text of a chat completion or of a response, or None."""
     choices = body.get("choices")
     if isinstance(choices, list) and choices and isinstance(choices[0], Mapping):
         message = choices[0].get("message")
         return _of_content(message.get("content")) if isinstance(message, Mapping) else None
     output = body.get("output")
     messages = [item for item in output if isinstance(item, Mapping)] if isinstance(output, list) else []
-    return next((said for item in messages if (said := _of_content(item.get("content"))) is not None), None)
+    return next((text for item in messages if (text := _of_content(item.get("content"))) is not None), None)
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
@@ -182,27 +182,29 @@ def _plain_rows(row: Mapping[str, Any]) -> Iterator[RecordedAnswer]:
         if text is None:
             return
         index = plain(row.get("index"))
-        place = int(index) if index is not None and index.isdecimal() else None
+        position = int(index) if index is not None and index.isdecimal() else None
         error = text.strip() if text.strip().startswith(_FAILED) else None
-        said = "" if error else text
+        answer = "" if error else text
         right, video = _letter(row.get("answer")), _named([row], _VIDEOS)
-        yield RecordedAnswer(plain_key(key), said, error, place, _asked(row), video, right)
+        yield RecordedAnswer(plain_key(key), answer, error, position, _asked(row), video, right)
         return
     for name, value in row.items():  # keys and answers
         items = value if isinstance(value, list) else [value]
-        for place, item in enumerate(items):
+        for position, item in enumerate(items):
             inner = _text(item) if isinstance(item, Mapping) else plain(item)
             if inner is not None:
-                numbered = f"{plain_key(name)}_{place}" if isinstance(value, list) else plain_key(name)
+                numbered = f"{plain_key(name)}_{position}" if isinstance(value, list) else plain_key(name)
                 yield RecordedAnswer(numbered, inner)
 
 
 def _asked(row: Mapping[str, Any], *more: str) -> str | None:
-    """The question of a row with its options."""
-    text = next((said for name in (*_PROMPTS, *more) if isinstance(said := row.get(name), str) and said.strip()), None)
+    """Return the question of a row with its options, or None."""
+    text = next(
+        (value for name in (*_PROMPTS, *more) if isinstance(value := row.get(name), str) and value.strip()), None
+    )
     listed = row.get("options") if isinstance(row.get("options"), list) else row.get("candidates")
     options = listed if isinstance(listed, list) else [row.get(letter) for letter in LETTERS]
-    shown = [said for option in options if (said := plain(option)) is not None]
+    shown = [value for option in options if (value := plain(option)) is not None]
     return None if text is None else "\n".join([text, *shown])
 
 
@@ -212,17 +214,17 @@ def _letter(value: Any) -> str | None:
 
 
 def plain_key(key: str) -> str:
-    """Return a key as answers are kept under: without the suffix of a video."""
+    """Return the key under which an answer is stored: without the suffix of a video file."""
     return str(key).removesuffix(".mp4")
 
 
 def _text(row: Mapping[str, Any]) -> str | None:
-    found = [text for name in TEXTS if (text := plain(row.get(name))) is not None]
-    return next((text for text in found if text.strip()), found[0] if found else None)
+    texts = [text for name in TEXTS if (text := plain(row.get(name))) is not None]
+    return next((text for text in texts if text.strip()), texts[0] if texts else None)
 
 
 def plain(value: Any) -> str | None:
-    """Return a text or number as text; tables have NaN where nothing is, and 7.0 for 7 beside it."""
+    """Return a text or number as text; tables write NaN for missing values, and 7.0 for 7 next to them."""
     if isinstance(value, float):
         return None if math.isnan(value) else str(int(value)) if value.is_integer() else str(value)
     return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else None

@@ -1,4 +1,4 @@
-"""Questions that work in several threads asks of one model, put to it together."""
+"""Batching of questions that several threads ask of one model."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ Got = TypeVar("Got")
 
 
 class Batcher(Generic[Asked, Got]):
-    """Works on so many items at once, and answers what they ask as soon as each of them waits or is done.
+    """Runs work on several items at once and answers their requests in batches, once each item waits or is done.
 
-    Which items make a batch depends on their order alone, so that a run can be had again.
+    Which items make a batch depends on their order alone, so that a run is reproducible.
 
     Args:
         answer: Answers several requests; returns one answer or error for each, in their order.
@@ -32,7 +32,7 @@ class Batcher(Generic[Asked, Got]):
         self._working = 0
 
     def ask(self, request: Asked) -> Got:
-        """Return the answer to a request, or raise its error; outside :meth:`work_through` it is asked alone."""
+        """Return the answer to a request, or raise its error; outside :meth:`work_through` it is a batch of one."""
         future: Future[Got] = Future()
         with self._lock:
             self._waiting.append((request, future))
@@ -40,7 +40,7 @@ class Batcher(Generic[Asked, Got]):
         return future.result()
 
     def work_through(self, work: Callable[[S], R], items: Iterable[S]) -> Generator[tuple[S, R]]:
-        """Do work that asks with each item.
+        """Run work that asks, over each item.
 
         Yields:
             The item and what ``work`` returned, in the order of the items.
@@ -66,7 +66,7 @@ class Batcher(Generic[Asked, Got]):
                 self._answer_if_all_wait()
 
     def _answer_if_all_wait(self) -> None:
-        """Answer what was asked once nobody is left who could ask more; the lock is held."""
+        """Answer the pending requests once no running item can add one; the caller holds the lock."""
         if not self._waiting or len(self._waiting) < self._working:
             return
         requests, futures = zip(*self._waiting, strict=True)

@@ -11,15 +11,15 @@ from typing import Any
 
 from vmmetrics.models.frames import Frames
 from vmmetrics.models.protocol import (
-    IN_WORDS,
     MORE,
-    NOT_TOLD,
+    NO_TIMES,
+    TIMES_AS_TEXT,
     Form,
+    ModelAnswer,
     R,
     S,
-    Said,
     before_last,
-    said,
+    model_answer,
     together,
     unfinished,
 )
@@ -38,23 +38,23 @@ from vmmetrics.utils.endpoint.messages import (
 from vmmetrics.video.encoding import TICKS, write_h264
 
 LEAST_TOKENS = 512
-"""Tokens of an answer down to which it is tried whether a request fits the model's context."""
+"""Smallest answer limit, tokens, tried when a request does not fit the model's context."""
 _CODING = {"crf": "16", "preset": "fast", "bf": "0"}  # of x264; at 16 the eye hardly finds a difference
 
 
 class EndpointModel:
-    """Asks in free text: answers are read by the benchmark, as those of any model.
+    """Model behind an endpoint; it answers in free text, which the benchmark interprets.
 
     Args:
-        settings: Which model, and how it is asked.
+        settings: Model and request options.
         folder: Where replies are kept.
         form: "video" sends one video, or where there is one frame a picture; anything else pictures.
         max_cost: Most that may be spent.
         threads: Questions at once.
-        times: Whether pictures go with words on the clip's length and rate and the times of its frames.
+        times: True to state the clip's length, rate and frame times before the images.
 
     Attributes:
-        client: Who asks; its ledger says what it took.
+        client: Client of the endpoint; its ledger has the cost.
 
     Raises:
         SetupError: There is a bound on the cost but no prices.
@@ -77,33 +77,33 @@ class EndpointModel:
         self._times = times
 
         self.name = settings.model
-        told = IN_WORDS if times else NOT_TOLD
-        shown = {"form": "video", "times": "in the video"} if self._video else {"form": "images", "times": told}
+        timing = TIMES_AS_TEXT if times else NO_TIMES
+        shown = {"form": "video", "times": "in the video"} if self._video else {"form": "images", "times": timing}
         self.identity: Mapping[str, Any] = {**settings.part(), **shown}
 
-    def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> Said:
-        """Ask, or take the reply that was kept; see :class:`~vmmetrics.models.protocol.Model`.
+    def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> ModelAnswer:
+        """Ask the endpoint, or return the cached reply; see :class:`~vmmetrics.models.protocol.Model`.
 
         A reply that ended for its length before its answer is asked for once more, with :data:`MORE` times the tokens.
         """
-        told = None
+        times_text = None
         if not len(frames.pictures):
             asked = tuple(turns)
         elif self._video and len(frames.pictures) > 1:
             asked = before_last(turns, video=encoded(frames))
         else:
-            told = frames.words() if self._times else None
-            asked = before_last(turns, pictures=frames.jpegs(), before=told or "")
+            times_text = frames.words() if self._times else None
+            asked = before_last(turns, pictures=frames.jpegs(), before=times_text or "")
         (reply, fewer), again = self._fitting(asked), False
         if unfinished(reply, question):
             with suppress(TooLongError):  # the model takes no more than it had
                 reply, again = together(reply, self.client.say(asked, limit=MORE * self.client.settings.tokens)), True
         tokens = (reply.input_tokens, reply.output_tokens)
         cost = None if None in tokens else self.client.settings.cost(tokens[0] or 0, tokens[1] or 0)
-        return said(reply, cost, told, again, fewer)
+        return model_answer(reply, cost, times_text, again, fewer)
 
     def _fitting(self, asked: Sequence[Turn]) -> tuple[Reply, int | None]:
-        """The reply within the tokens wanted, or within fewer where the model's context is shorter, and how many."""
+        """Return the reply within the token limit, or within a lower one for a short context, and that limit."""
         fewer = None
         while True:
             try:
@@ -115,14 +115,14 @@ class EndpointModel:
                 fewer = max(LEAST_TOKENS, limit // MORE)
 
     def work_through(self, work: Callable[[S], R], items: Iterable[S]) -> Generator[tuple[S, R]]:
-        """Several at once."""
+        """Ask from several threads."""
         return self.client.work_through(work, items, self._threads)
 
     def estimate(self, conversations: Sequence[Sequence[Turn]], pictures: float, expected: int) -> CostEstimate:
-        """What asking would take, replies that are kept not counted off.
+        """Return the estimated cost of some questions; cached replies are not subtracted.
 
         Args:
-            conversations: What is to be asked, without frames.
+            conversations: The questions, without frames.
             pictures: Frames shown of each, on average.
             expected: Tokens of a usual answer.
         """
@@ -131,9 +131,9 @@ class EndpointModel:
 
 
 def encoded(frames: Frames) -> Video:
-    """Two frames or more as an H.264 file, each at the time that the model is told, the last as long as the mean."""
+    """Encode two frames or more as H.264, each at its stated time, the last one for the mean duration."""
     file = io.BytesIO()
-    ticks = [round((told - frames.told[0]) * TICKS) for told in frames.told]
+    ticks = [round((time - frames.times[0]) * TICKS) for time in frames.times]
     each = max(1, round(ticks[-1] / (len(ticks) - 1)))
     # readers take the rate of a file from its length: packets say how long they last
     write_h264(file, frames.pictures, Fraction(TICKS, each), _CODING, threads=1, times=ticks, duration=each)

@@ -1,4 +1,4 @@
-"""Which frames of a clip a model is shown: chosen by time, never by a stride over frame numbers.
+"""Frame policies: the frames of a clip that a model sees, sampled by time, never by a stride over frame numbers.
 
 A policy names moments of the clip; the frame nearest to each is shown, once. So 20 frames per second of a file with 30
 are 20, where a stride of round(30 / 20) frames would give 15.
@@ -24,11 +24,11 @@ from vmmetrics.video import sample_clip
 Kind = Literal["uniform", "fps", "adaptive", "native", "single", "first", "none"]
 _NUMBERED = ("uniform", "fps")
 SHORT_SECONDS = 16.0
-"""Below so many seconds the adaptive policy shows 2 frames per second, else 1: TUNA's policy for closed models."""
+"""Length in seconds below which the adaptive policy shows 2 frames per second, else 1 (TUNA's, for closed models)."""
 MOST = 768
-"""Frames shown at most, unless said otherwise: the bound of Qwen2.5-VL's own video reader."""
+"""Default limit of frames shown: that of Qwen2.5-VL's own video reader."""
 SIDE = 448
-"""Longer side in pixels of what is shown, unless said otherwise: the tile of the InternVL class."""
+"""Default longer side of frames, pixels: the tile of the InternVL class."""
 _SLACK = 1e-6  # seconds by which times may be off for rounding
 _JPEG_QUALITY = 92
 
@@ -40,7 +40,7 @@ _WORDS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class FramePolicy:
-    """Which frames are shown.
+    """A rule that selects the frames to show.
 
     Attributes:
         kind: "uniform": the middle of each of ``number`` equal parts of the clip. "fps": every 1 / ``number`` seconds
@@ -48,7 +48,7 @@ class FramePolicy:
             the frame in the middle. "first": the first. "none": nothing.
         number: Frames, or frames per second.
         slowed: The clip is played so many times slower: its seconds are stretched before frames are chosen, and the
-            model is told the stretched times.
+            model gets the stretched times.
         most: Frames shown at most; where the policy wants more, so many uniform ones are shown, and that is recorded.
 
     Raises:
@@ -66,7 +66,7 @@ class FramePolicy:
         if self.kind == "uniform" and self.number != int(self.number):
             raise ValueError(f"Expected a whole number of frames but got {self.number:g}")
         if not 0 < self.slowed < math.inf or self.most < 1:
-            raise ValueError("Expected the slowing to be above 0, and at least one frame")
+            raise ValueError("Expected a slowing factor above 0 and a limit of at least 1 frame")
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -74,18 +74,18 @@ class FramePolicy:
         "at most 64" behind, if wanted.
 
         Raises:
-            ValueError: It is none.
+            ValueError: The text is not a policy.
 
         >>> str(FramePolicy.parse("uniform 8")), str(FramePolicy.parse("native slowed 2 at most 64"))
         ('8 uniform', 'native slowed 2 at most 64')
         """  # noqa: D205 - the forms in one list
-        found = _WORDS.fullmatch(" ".join(text.lower().split()))
-        number = found and (found["n"] or found["m"])
-        if found is None or (found["n"] and found["m"]) or bool(number) != (found["kind"] in _NUMBERED):
+        match = _WORDS.fullmatch(" ".join(text.lower().split()))
+        number = match and (match["n"] or match["m"])
+        if match is None or (match["n"] and match["m"]) or bool(number) != (match["kind"] in _NUMBERED):
             kinds = "N uniform, F fps, adaptive, native, single, first, none"
             raise ValueError(f"Expected a frame policy ({kinds}; slowed S; at most N) but got {text!r}")
-        kind: Kind = next(kind for kind in get_args(Kind) if kind == found["kind"])
-        return cls(kind, float(number or 0), float(found["slowed"] or 1), int(found["most"] or MOST))
+        kind: Kind = next(kind for kind in get_args(Kind) if kind == match["kind"])
+        return cls(kind, float(number or 0), float(match["slowed"] or 1), int(match["most"] or MOST))
 
     def __str__(self) -> str:
         words = f"{self.number:.12g} {self.kind}" if self.kind in _NUMBERED else self.kind
@@ -94,12 +94,12 @@ class FramePolicy:
         return words if self.most == MOST else f"{words} at most {self.most}"
 
     def moments(self, seconds: float) -> FloatArray | None:
-        """Moments of a clip that are wanted, seconds from its beginning; None for every frame.
+        """Return the requested times, seconds from the start of the clip; None for every frame.
 
         Args:
             seconds: How long the clip is, above 0.
         """
-        count = self.wanted(seconds)
+        count = self.requested(seconds)
         if count is None:
             return None
         if self.kind == "first":
@@ -108,14 +108,14 @@ class FramePolicy:
             return np.arange(count) / (self._rate(seconds) * self.slowed)
         return _middles(min(count, self.most), seconds)
 
-    def wanted(self, seconds: float) -> int | None:
-        """How many frames the policy wants of a clip, whatever there is and may be shown; None for all there are."""
+    def requested(self, seconds: float) -> int | None:
+        """Return the number of frames the policy asks for, before any limit; None for all frames of the clip."""
         if self.kind in ("fps", "adaptive"):
             return max(1, math.ceil(seconds * self.slowed * self._rate(seconds) - _SLACK))
         return {"native": None, "none": 0, "uniform": int(self.number)}.get(self.kind, 1)
 
     def _rate(self, seconds: float) -> float:
-        """Frames per stretched second."""
+        """Return the frames per stretched second."""
         if self.kind == "adaptive":
             return 2.0 if seconds * self.slowed < SHORT_SECONDS else 1.0
         return self.number
@@ -128,47 +128,47 @@ def _middles(count: int, seconds: float) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """What a model is shown of a clip.
+    """The frames of a clip that a model sees, and their times.
 
     Attributes:
         pictures: (T, H, W, 3) uint8 RGB.
         shown: Record of it.
-        told: (T,) seconds that the model is told, from the beginning of the clip, stretched where it is slowed.
-        fps: Frames per second of what is shown, as the model is told.
-        clip: Seconds that the clip lasts and its own frames per second, as the model is told; None where not known.
+        times: (T,) seconds stated to the model, from the start of the clip, stretched if it is slowed.
+        fps: Frame rate of the shown frames stated to the model, frames per second.
+        clip: Length in seconds and frame rate of the clip stated to the model; None if not known.
     """
 
     pictures: NDArray[np.uint8]
     shown: Shown
-    told: tuple[float, ...] = ()
+    times: tuple[float, ...] = ()
     fps: float = 1.0
     clip: tuple[float, float] | None = None
 
     def words(self) -> str:
-        """Return how long the clip is, its rate, and the second of each frame, as a model is told that gets pictures.
+        """Return the clip's length, its rate and the frame times as text, for a model that gets images.
 
         >>> two = Frames(np.zeros((2, 8, 8, 3), np.uint8), Shown((0.5, 1.5), "2 uniform"), (0.5, 1.5), 1.0, (2.0, 30.0))
         >>> two.words()
         'Video: 2 s, 30 frames per second. Shown: 2 of its frames, at 0.5, 1.5 s.'
         """
         clip = "" if self.clip is None else f"Video: {self.clip[0]:.5g} s, {self.clip[1]:.4g} frames per second. "
-        seconds = ", ".join(f"{round(told, 3):.7g}" for told in self.told)
-        return f"{clip}Shown: {len(self.told)} of its frames, at {seconds} s."
+        seconds = ", ".join(f"{round(time, 3):.7g}" for time in self.times)
+        return f"{clip}Shown: {len(self.times)} of its frames, at {seconds} s."
 
     def jpegs(self) -> tuple[bytes, ...]:
-        """Each frame as a JPEG file."""
+        """Return each frame as a JPEG file."""
         quality = [cv2.IMWRITE_JPEG_QUALITY, _JPEG_QUALITY]
         pictures = (cv2.cvtColor(picture, cv2.COLOR_RGB2BGR) for picture in self.pictures)
         return tuple(cv2.imencode(".jpg", picture, quality)[1].tobytes() for picture in pictures)
 
 
 NO_FRAMES = Frames(np.zeros((0, 1, 1, 3), np.uint8), Shown((), "none"))
-"""What a model is shown that is shown nothing."""
+"""The frames of a question asked without any."""
 
 
 @dataclass
 class _Chooser:
-    """Chooses frames of a file for a policy, and keeps what it found."""
+    """Selects frames of a file for a policy, and records why there are fewer than requested."""
 
     policy: FramePolicy
     start: float
@@ -191,22 +191,22 @@ class _Chooser:
         if moments is None and inside.size > self.policy.most:
             moments = _middles(self.policy.most, self.seconds)
         chosen = inside if moments is None else nearest(times, inside, self.start + moments)
-        wanted = self.policy.wanted(self.seconds)
-        wanted = inside.size if wanted is None else wanted
+        requested = self.policy.requested(self.seconds)
+        requested = inside.size if requested is None else requested
         reasons = []
-        if wanted > self.policy.most:
-            reasons.append(f"{wanted} frames wanted, {self.policy.most} at most")
-        if len(chosen) < min(wanted, self.policy.most):
+        if requested > self.policy.most:
+            reasons.append(f"{requested} frames wanted, {self.policy.most} at most")
+        if len(chosen) < min(requested, self.policy.most):
             there = f"the file has {inside.size} in {self.seconds:.2f} s"
-            reasons.append(f"{len(chosen)} of {wanted} frames wanted: {there}")
+            reasons.append(f"{len(chosen)} of {requested} frames wanted: {there}")
         if self.end is not None and self.end > file_end + 0.5:  # rounded seconds are no news
             reasons.append(f"the clip should end at {self.end:g} s but the file ends at {file_end:.2f} s")
         self.limited = "; ".join(reasons) or None
-        return [int(place) for place in chosen]
+        return [int(index) for index in chosen]
 
 
 def nearest(times: FloatArray, inside: NDArray[np.intp], moments: FloatArray) -> NDArray[np.intp]:
-    """Frames nearest to some moments, each once; of two as near, the earlier.
+    """Return the indices of the frames nearest to some times, each once; ties go to the earlier frame.
 
     Args:
         times: (T,) ascending times of all frames.
@@ -216,14 +216,14 @@ def nearest(times: FloatArray, inside: NDArray[np.intp], moments: FloatArray) ->
     >>> nearest(np.arange(10) / 30, np.arange(10), np.arange(6) / 20)
     array([0, 1, 3, 4, 6, 7])
     """
-    known = times[inside]
-    after = np.clip(np.searchsorted(known, moments), 1, max(1, len(known) - 1))
-    if len(known) == 1:
+    candidates = times[inside]
+    after = np.clip(np.searchsorted(candidates, moments), 1, max(1, len(candidates) - 1))
+    if len(candidates) == 1:
         return inside[:1] if len(moments) else inside[:0]
     before = after - 1
     # rounding must not send one tie forward and the next back
-    place = np.where(moments - known[before] <= known[after] - moments + _SLACK, before, after)
-    chosen: NDArray[np.intp] = inside[np.unique(place)]
+    nearer = np.where(moments - candidates[before] <= candidates[after] - moments + _SLACK, before, after)
+    chosen: NDArray[np.intp] = inside[np.unique(nearer)]
     return chosen
 
 
@@ -234,7 +234,7 @@ def look(
 
     Args:
         path: The file, or a folder of frames.
-        policy: Which frames.
+        policy: Frame policy.
         start: Where in the file the clip begins, seconds; None is its beginning.
         end: Where it ends; None is its end.
         side: Longer side in pixels that larger frames are made smaller to; None keeps them.
@@ -250,13 +250,13 @@ def look(
     gaps = len(seconds) - 1
     fps = gaps / (seconds[-1] - seconds[0]) if gaps else None
     shown = Shown(seconds, str(policy), None if fps is None else round(fps, 4), chooser.limited, clip.notes)
-    told = tuple(round(time * policy.slowed, 4) for time in seconds)
+    times = tuple(round(time * policy.slowed, 4) for time in seconds)
     stretched = (chooser.seconds * policy.slowed, clip.fps / policy.slowed)
-    return Frames(clip.frames, shown, told, (fps or clip.fps) / policy.slowed, stretched)
+    return Frames(clip.frames, shown, times, (fps or clip.fps) / policy.slowed, stretched)
 
 
-def frames_wanted(policy: FramePolicy, path: Path, start: float | None = None, end: float | None = None) -> int:
-    """How many frames a policy shows of a clip, found without decoding more than one.
+def count_frames(policy: FramePolicy, path: Path, start: float | None = None, end: float | None = None) -> int:
+    """Return the number of frames that a policy shows of a clip, decoding at most one.
 
     Raises:
         ClipError: As :func:`look`.

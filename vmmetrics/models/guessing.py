@@ -1,4 +1,4 @@
-"""Answers that need no model: at random, and the letter that is right most often."""
+"""Baselines without a model: random choice, and the letter that is right most often."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 
 from vmmetrics.errors import SetupError
 from vmmetrics.models.frames import Frames
-from vmmetrics.models.protocol import OneByOne, Said
+from vmmetrics.models.protocol import ModelAnswer, OneByOne
 from vmmetrics.models.questions import LETTERS, Question
 from vmmetrics.utils.endpoint.messages import Turn
 
 
 class RandomModel(OneByOne):
-    """Chooses an option at random; a question's own key and the seed decide, not the order of the questions.
+    """Random choice of an option, by the question's key and a seed, independent of the order of questions.
 
     Args:
         seed: Of the choices.
@@ -29,8 +29,8 @@ class RandomModel(OneByOne):
         self.identity: Mapping[str, Any] = {"random": seed}
         self._seed = seed
 
-    def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> Said:  # noqa: ARG002
-        """An option, in the words that the question asks for.
+    def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> ModelAnswer:  # noqa: ARG002
+        """Return a random option, in the form the question asks for.
 
         Raises:
             SetupError: The question has no options.
@@ -40,7 +40,7 @@ class RandomModel(OneByOne):
 
 
 class MajorityModel(OneByOne):
-    """Always answers the letter that is right most often in the key: what a model gains that knows only that.
+    """Baseline that always answers the letter that is right most often in the key.
 
     Args:
         questions: All questions of the benchmark.
@@ -55,22 +55,22 @@ class MajorityModel(OneByOne):
     def __init__(self, questions: Sequence[Question]) -> None:
         counts = Counter(question.answer for question in questions if question.answer is not None)
         if not counts:
-            raise SetupError("The majority letter needs questions with options and a key; there are none")
-        self._places = [place for place, _ in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))]
-        self.identity: Mapping[str, Any] = {"majority": "".join(LETTERS[place] for place in self._places)}
+            raise SetupError("The majority letter needs questions with options and a key, and the benchmark has none")
+        self._ranking = [index for index, _ in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))]
+        self.identity: Mapping[str, Any] = {"majority": "".join(LETTERS[index] for index in self._ranking)}
 
-    def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> Said:  # noqa: ARG002
-        """The most frequent letter that the question has.
+    def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> ModelAnswer:  # noqa: ARG002
+        """Return the most frequent letter among those of the question.
 
         Raises:
             SetupError: The question has no options.
         """
-        return _choice(question, turns, next((p for p in self._places if p < len(question.options)), 0))
+        return _choice(question, turns, next((p for p in self._ranking if p < len(question.options)), 0))
 
 
-def _choice(question: Question, turns: Sequence[Turn], place: int) -> Said:
+def _choice(question: Question, turns: Sequence[Turn], index: int) -> ModelAnswer:
     if not question.options:
         raise SetupError(f"Question {question.id!r} has no options, so there is nothing to guess")
-    letter = LETTERS[place]
+    letter = LETTERS[index]
     lettered = any(re.search(rf"^\W{{0,2}}{letter}\W", turn.text, re.MULTILINE) for turn in turns)
-    return Said(letter if lettered else question.options[place])
+    return ModelAnswer(letter if lettered else question.options[index])

@@ -1,4 +1,4 @@
-"""A model of transformers made ready: from a folder or by its name on the Hub, and what stands in the way in words.
+"""Loading of transformers models, from a folder or the Hub, with readable errors.
 
 Weights are read from safetensors alone, and no code that comes with them is run.
 """
@@ -18,11 +18,9 @@ from vmmetrics.utils.tables import sha256_of
 from vmmetrics.utils.tensors import quiet_transformers
 
 INSTALL: Final = "pip install 'vmmetrics[baselines]'"
-"""What brings torch, torchvision, transformers and safetensors."""
-LESS: Final = (
-    "fewer frames (--frames, 'at most N'), smaller ones (--max-size), --dtype bfloat16 or --batch-size 1 take less"
-)
-"""What may be done where the memory is full."""
+"""Command that installs torch, torchvision, transformers and safetensors."""
+LESS: Final = "use fewer frames (--frames, 'at most N'), smaller ones (--max-size), --dtype bfloat16 or --batch-size 1"
+"""Advice for a full memory."""
 _HUB: Final = re.compile(r"[\w.-]+/[\w.-]+(?:@[\w./-]+)?")
 _READ: Final = (".json", ".safetensors", ".txt", ".model", ".jinja")  # what transformers reads of a folder
 _NEEDED: Final = {"torch": "torch", "transformers": "transformers", "safetensors": "safetensors"}
@@ -33,13 +31,13 @@ _DTYPES: Final = ("auto", "float32", "float16", "bfloat16")
 
 @dataclass(frozen=True, slots=True)
 class LoadedModel:
-    """A model ready to write.
+    """A model ready to generate.
 
     Attributes:
         model: Of transformers, on its device or devices.
         processor: Of its words and frames.
-        name: What tables call it.
-        identity: What its answers depend on, ready for JSON.
+        name: Name shown in tables.
+        identity: What its answers depend on, as JSON values.
     """
 
     model: Any
@@ -68,24 +66,24 @@ def load(source: str, dtype: str = "auto", device: str | None = None) -> LoadedM
         raise SetupError(f"Local models cannot run: {_fault_of_packages(error)}") from error
     folder, origin = (Path(source), None) if Path(source).is_dir() else fetched(source)
     if not (folder / "config.json").is_file():
-        raise SetupError(f"{source} is no model of transformers: it has no config.json; name the folder that has one")
+        raise SetupError(f"{source} is not a transformers model: config.json is missing; name the folder that has it")
     try:
         config = AutoConfig.from_pretrained(folder, **_SAFE)
         if type(config) not in AutoModelForImageTextToText._model_mapping:
             raise SetupError(
                 f"{source} is a {config.model_type!r}, which transformers {version_of('transformers')} does not load "
-                "as an image-text-to-text model; choose one that looks at pictures, or serve it and name its endpoint"
+                "as an image-text-to-text model; choose a vision-language model, or serve it and name its endpoint"
             )
         with quiet_transformers():
             processor = AutoProcessor.from_pretrained(folder, **_SAFE)
         if getattr(processor, "image_processor", None) is None:
             raise SetupError(
-                f"{source} has no processor of pictures (preprocessor_config.json, processor_config.json); "
-                "put those of the model it was made from beside its weights"
+                f"{source} has no image processor (preprocessor_config.json, processor_config.json); "
+                "copy them from the base model to the folder of the weights"
             )
         placed = _placed(torch, device)
         with quiet_transformers():
-            model, found = AutoModelForImageTextToText.from_pretrained(
+            model, info = AutoModelForImageTextToText.from_pretrained(
                 folder, dtype=dtype, use_safetensors=True, output_loading_info=True, **placed, **_SAFE
             )
         if not placed:
@@ -94,9 +92,9 @@ def load(source: str, dtype: str = "auto", device: str | None = None) -> LoadedM
         raise
     except Exception as error:  # files of others: whatever is wrong with them
         raise SetupError(f"{source} cannot be loaded: {_why(error, folder)}") from error
-    if found["missing_keys"]:
+    if info["missing_keys"]:
         raise SetupError(
-            f"{source} lacks weights: {', '.join(sorted(found['missing_keys'])[:4])}; fetch it again, whole"
+            f"{source} lacks weights: {', '.join(sorted(info['missing_keys'])[:4])}; download all of it again"
         )
     identity = {
         "weights": origin or _hashes(folder),
@@ -109,7 +107,7 @@ def load(source: str, dtype: str = "auto", device: str | None = None) -> LoadedM
 
 
 def fetched(name: str) -> tuple[Path, dict[str, str]]:
-    """Fetch a model from the Hub, or take it from the Hub's cache where it is whole.
+    """Download a model from the Hub, or use the Hub's cache if it is complete.
 
     Code, pickles and folders within it are not fetched.
 
@@ -125,26 +123,28 @@ def fetched(name: str) -> tuple[Path, dict[str, str]]:
         from huggingface_hub import snapshot_download
     except ImportError as error:
         raise SetupError(
-            f"{name} is no folder here, and huggingface_hub, which fetches, is missing: {INSTALL}"
+            f"{name} is not a local folder, and downloading it needs huggingface_hub: {INSTALL}"
         ) from error
     repository, _, revision = name.partition("@")
-    wanted = [f"*{ending}" for ending in _READ]
+    patterns = [f"*{ending}" for ending in _READ]
     try:
         folder = Path(
             snapshot_download(
-                repository, revision=revision or None, allow_patterns=wanted, ignore_patterns=["*/*", "consolidated*"]
+                repository, revision=revision or None, allow_patterns=patterns, ignore_patterns=["*/*", "consolidated*"]
             )
         )
     except Exception as error:  # of the Hub, the network, or the disk
         kind = type(error).__name__
         cures = {
-            "GatedRepoError": "accept its terms on huggingface.co, then 'hf auth login'",
-            "RepositoryNotFoundError": "look at its spelling; for a private one 'hf auth login'",
-            "RevisionNotFoundError": "look at what follows the @",
+            "GatedRepoError": "accept its terms on huggingface.co, then run 'hf auth login'",
+            "RepositoryNotFoundError": "check its spelling; for a private model run 'hf auth login' first",
+            "RevisionNotFoundError": "check the revision after the @",
         }
-        cure = cures.get(kind, f"fetch it where there is a network: hf download {repository}")
+        cure = cures.get(kind, f"download it on a machine with network access: hf download {repository}")
         reason = str(error).strip().partition("\n")[0] or kind
-        raise SetupError(f"{name} is no folder here, nor can it be had from the Hub: {reason}; {cure}") from error
+        raise SetupError(
+            f"{name} is not a local folder and cannot be downloaded from the Hub: {reason}; {cure}"
+        ) from error
     return folder, {"repository": repository, "revision": folder.name}
 
 
@@ -154,7 +154,7 @@ def _hashes(folder: Path) -> dict[str, str]:
 
 
 def _placed(torch: Any, device: str | None) -> dict[str, str]:
-    """How transformers is told to place a model on several devices; nothing for one device."""
+    """Return the transformers arguments that spread a model over several devices; empty for one device."""
     several = torch.cuda.is_available() and torch.cuda.device_count() > 1
     spreads = util.find_spec("accelerate") is not None
     if device != "auto" and not (device is None and several and spreads):
@@ -183,29 +183,29 @@ def is_memory(error: BaseException) -> bool:
 
 
 def _why(error: Exception, folder: Path) -> str:
-    """Why a model cannot be loaded, and what to do."""
+    """Return the reason a model cannot be loaded, and what to do."""
     text = str(error).strip()
     first = text.partition("\n")[0]
     if is_memory(error):
-        return f"out of memory ({first or 'MemoryError'}); take a smaller model, --dtype bfloat16, or more GPUs"
+        return f"out of memory ({first or 'MemoryError'}); use a smaller model, --dtype bfloat16, or more GPUs"
     if isinstance(error, ImportError):
         return _fault_of_packages(error)
     if "does not recognize this architecture" in text or "trust_remote_code" in text or "custom code" in text:
         return (
-            f"transformers {version_of('transformers')} has no class of its own for it, and code that comes with "
-            "weights is not run; try 'pip install -U transformers', or serve it elsewhere and name its endpoint"
+            f"transformers {version_of('transformers')} does not support it, and code that comes with "
+            "weights is not run; try 'pip install -U transformers', or serve it and name its endpoint"
         )
     if not any(folder.glob("*.safetensors")):
-        return "it has no weights in safetensors, and pickles are not read; convert them, or take another revision"
+        return "it has no weights in safetensors, and pickles are not read; convert them, or choose another revision"
     if any(word in text for word in ("processor", "tokenizer", "feature extractor")):
-        return f"its processor is not whole ({first}); put the files of the model it was made from beside its weights"
-    return f"{type(error).__name__}: {first}; fetch it again, or take a newer transformers"
+        return f"its processor is incomplete ({first}); copy the files of the base model to the folder of the weights"
+    return f"{type(error).__name__}: {first}; download it again, or upgrade transformers"
 
 
 def _fault_of_packages(error: BaseException) -> str:
-    """Which package is missing or cannot be imported, and why; the error's own deepest cause where all can."""
-    said = str(error)
-    some = {module: name for module, name in _BY_SOME.items() if name in said.lower() or util.find_spec(module)}
+    """Name the package that is missing or fails to import, and why; else the deepest cause of the error."""
+    message = str(error)
+    some = {module: name for module, name in _BY_SOME.items() if name in message.lower() or util.find_spec(module)}
     for module, name in {**_NEEDED, **some}.items():
         if util.find_spec(module) is None:
             return f"{name} is not installed; {INSTALL}"

@@ -1,4 +1,4 @@
-"""A video language model on this machine: any image-text-to-text model of transformers."""
+"""Local video language models: any image-text-to-text model of transformers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,18 @@ from vmmetrics.errors import SetupError
 from vmmetrics.models.batching import Batcher
 from vmmetrics.models.frames import Frames
 from vmmetrics.models.loading import LESS, is_memory, load
-from vmmetrics.models.protocol import IN_WORDS, MORE, NOT_TOLD, Form, R, S, Said, said, together, unfinished
+from vmmetrics.models.protocol import (
+    MORE,
+    NO_TIMES,
+    TIMES_AS_TEXT,
+    Form,
+    ModelAnswer,
+    R,
+    S,
+    model_answer,
+    together,
+    unfinished,
+)
 from vmmetrics.models.questions import Question, Shown
 from vmmetrics.utils.endpoint.messages import RejectedError, Reply, Turn
 
@@ -23,38 +34,38 @@ _GREEDY = {"do_sample": False, "temperature": None, "top_p": None, "top_k": None
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """A question as it is put to the model.
+    """A question with its conversation and frames.
 
     Attributes:
         question: It.
-        turns: What is said, without frames.
-        frames: What is shown before the last turn.
+        turns: The conversation, without frames.
+        frames: Frames shown before the last turn.
         kind: How: "video", "images" or "none".
-        told: What is said of the frames' times.
+        times_text: Frame times as text.
     """
 
     question: Question
     turns: Sequence[Turn]
     frames: Frames
     kind: str
-    told: str | None
+    times_text: str | None
 
 
 class LocalModel:
-    """Answers greedily, so that answers can be had again; several questions at once where they are asked so.
+    """Local model with greedy, reproducible decoding; it answers several questions in a batch.
 
     Args:
         source: Folder, or name on the Hub, of a model that ``AutoModelForImageTextToText`` loads, with its processor.
         tokens: Most tokens of an answer; one cut off before its end is written anew with more, once.
         form: How frames are handed over; "auto" is a video where the processor takes videos. One frame is a picture.
         threads: For torch on the CPU.
-        times: Whether the times of frames are told in words, where the model does not get them with the video.
+        times: True to state frame times as text where the model does not get them with the video.
         batch_size: Questions at once.
         dtype: See :func:`~vmmetrics.models.loading.load`.
-        device: Likewise.
+        device: torch device.
 
     Raises:
-        SetupError: A package is missing, or there is no such model.
+        SetupError: A package or the model is missing.
     """
 
     sees = True
@@ -68,17 +79,17 @@ class LocalModel:
         self._processor.tokenizer.padding_side = "left"  # what is written follows what was said
         videos = getattr(self._processor, "video_processor", None) is not None
         if form == "video" and not videos:
-            raise SetupError(f"The processor of {source} takes no videos; choose --video-format images")
+            raise SetupError(f"The processor of {source} does not accept videos; choose --video-format images")
         self._video = videos and form != "images"
         self._tokens, self._threads, self._times = tokens, threads, times
         self._in_video = self._video and self._reads_times()
-        told = "by the processor" if self._in_video else IN_WORDS if times else NOT_TOLD
-        asked = {"tokens": tokens, "form": "video" if self._video else "images", "times": told}
+        timing = "by the processor" if self._in_video else TIMES_AS_TEXT if times else NO_TIMES
+        asked = {"tokens": tokens, "form": "video" if self._video else "images", "times": timing}
         self.identity: Mapping[str, Any] = {**loaded.identity, **asked}
-        self._batcher: Batcher[_Request, Said] = Batcher(self._answers, batch_size)
+        self._batcher: Batcher[_Request, ModelAnswer] = Batcher(self._answers, batch_size)
 
-    def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> Said:
-        """Write on from the conversation; see :class:`~vmmetrics.models.protocol.Model`.
+    def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> ModelAnswer:
+        """Generate an answer; see :class:`~vmmetrics.models.protocol.Model`.
 
         Raises:
             RejectedError: These frames or words are too many for the model or the memory, or not to its taste.
@@ -92,15 +103,15 @@ class LocalModel:
         return _Request(question, turns, frames, kind, frames.words() if tells else None)
 
     def work_through(self, work: Callable[[S], R], items: Iterable[S]) -> Generator[tuple[S, R]]:
-        """As many at once as a batch has."""
+        """Run as many items at once as fit in a batch."""
         return self._batcher.work_through(work, items)
 
     def _reads_times(self) -> bool:
-        """Whether what the processor makes of a video depends on the times of its frames."""
+        """Return True if the processor's output for a video depends on its frame times."""
         inputs = []
         for seconds in (0.5, 4.0):
-            told = tuple(seconds * place for place in range(4))
-            frames = Frames(np.zeros((4, 64, 64, 3), np.uint8), Shown(told, "none"), told, 1 / seconds)
+            stated = tuple(seconds * index for index in range(4))
+            frames = Frames(np.zeros((4, 64, 64, 3), np.uint8), Shown(stated, "none"), stated, 1 / seconds)
             blank = _Request(Question("", "", "?"), (Turn("user", "?"),), frames, "video", None)
             try:
                 inputs.append(self._inputs([blank]))
@@ -108,37 +119,37 @@ class LocalModel:
                 return False
         return any(not _same(inputs[0][name], inputs[1].get(name)) for name in inputs[0])
 
-    def _answers(self, requests: Sequence[_Request]) -> list[Said | Exception]:
-        """What the model answers to each, or why it does not."""
+    def _answers(self, requests: Sequence[_Request]) -> list[ModelAnswer | Exception]:
+        """Return the model's answer to each request, or the error."""
         first = self._replies(requests, self._tokens)
         again = [
-            place
-            for place, (reply, request) in enumerate(zip(first, requests, strict=True))
+            index
+            for index, (reply, request) in enumerate(zip(first, requests, strict=True))
             if isinstance(reply, Reply) and unfinished(reply, request.question)
         ]
-        second = dict(zip(again, self._replies([requests[place] for place in again], MORE * self._tokens), strict=True))
-        answers: list[Said | Exception] = []
-        for place, (reply, request) in enumerate(zip(first, requests, strict=True)):
-            more = second.get(place)
+        second = dict(zip(again, self._replies([requests[index] for index in again], MORE * self._tokens), strict=True))
+        answers: list[ModelAnswer | Exception] = []
+        for index, (reply, request) in enumerate(zip(first, requests, strict=True)):
+            more = second.get(index)
             if isinstance(reply, Reply):
                 whole = together(reply, more) if isinstance(more, Reply) else reply
-                answers.append(said(whole, told=request.told, again=isinstance(more, Reply)))
+                answers.append(model_answer(whole, times_text=request.times_text, again=isinstance(more, Reply)))
             else:
                 answers.append(reply)
         return answers
 
     def _replies(self, requests: Sequence[_Request], tokens: int) -> list[Reply | RejectedError]:
-        """What is written to each; those that are shown a video, pictures or nothing go together."""
+        """Generate a reply to each request, batched by kind of input: video, images or none."""
         replies: dict[int, Reply | RejectedError] = {}
         for kind in ("video", "images", "none"):
-            places = [place for place, request in enumerate(requests) if request.kind == kind]
-            if places:
-                written = self._halving([requests[place] for place in places], tokens)
-                replies |= dict(zip(places, written, strict=True))
-        return [replies[place] for place in range(len(requests))]
+            indices = [index for index, request in enumerate(requests) if request.kind == kind]
+            if indices:
+                written = self._halving([requests[index] for index in indices], tokens)
+                replies |= dict(zip(indices, written, strict=True))
+        return [replies[index] for index in range(len(requests))]
 
     def _halving(self, requests: Sequence[_Request], tokens: int) -> list[Reply | RejectedError]:
-        """What is written to each; a batch that does not go, for the memory or for one of it, is tried in halves."""
+        """Generate a reply to each request; split a batch that fails (memory, or one bad request) in halves."""
         try:
             return [*self._written(requests, tokens)]
         except (ValueError, RuntimeError, IndexError, MemoryError) as error:
@@ -146,25 +157,25 @@ class LocalModel:
                 reason = str(error).strip().partition("\n")[0]
                 if is_memory(error):
                     return [RejectedError(f"{self.name} ran out of memory ({reason or 'MemoryError'}); {LESS}")]
-                return [RejectedError(f"{self.name} does not take this: {reason}")]
+                return [RejectedError(f"{self.name} rejects the input: {reason}")]
         middle = len(requests) // 2  # out of the except clause: what the error holds of the memory is free
         return self._halving(requests[:middle], tokens) + self._halving(requests[middle:], tokens)
 
     def _written(self, requests: Sequence[_Request], tokens: int) -> list[Reply]:
-        """Write on from several conversations at once."""
+        """Generate replies to several conversations in one batch."""
         import torch
 
         if self._threads is not None:  # of each thread its own
             torch.set_num_threads(self._threads)
         inputs = self._inputs(requests).to(self._model.device, dtype=self._model.dtype)
-        given = inputs["input_ids"].shape[1]
+        prompt_length = inputs["input_ids"].shape[1]
         with torch.inference_mode():
-            rows = self._model.generate(**inputs, max_new_tokens=tokens, **_GREEDY)[:, given:].tolist()
+            rows = self._model.generate(**inputs, max_new_tokens=tokens, **_GREEDY)[:, prompt_length:].tolist()
         ends = self._model.generation_config.eos_token_id
         ends = set(ends if isinstance(ends, list) else [ends])
         replies = []
         for row, mask in zip(rows, inputs["attention_mask"], strict=True):
-            length = next((place + 1 for place, token in enumerate(row) if token in ends), None)
+            length = next((index + 1 for index, token in enumerate(row) if token in ends), None)
             text = self._processor.decode(row[:length], skip_special_tokens=True)
             count = len(row) if length is None else length
             cut = length is None and count >= tokens
@@ -172,7 +183,7 @@ class LocalModel:
         return replies
 
     def _inputs(self, requests: Sequence[_Request]) -> Any:
-        """What the model takes: the words by its own template, the frames through its own processor."""
+        """Return the model's inputs: text through its chat template, frames through its processor."""
         import torch
 
         texts = [self._text(request) for request in requests]
@@ -190,9 +201,9 @@ class LocalModel:
         return self._processor(**options)
 
     def _text(self, request: _Request) -> Any:
-        """The conversation by the model's template, with a mark where each picture or the video is."""
+        """Return the conversation in the model's chat template, with placeholders for images or the video."""
         *before, last = request.turns
-        parts = [{"type": "text", "text": request.told}] if request.told else []
+        parts = [{"type": "text", "text": request.times_text}] if request.times_text else []
         parts += [{"type": "video"}] if request.kind == "video" else [{"type": "image"}] * len(request.frames.pictures)
         messages = [{"role": turn.role, "content": [{"type": "text", "text": turn.text}]} for turn in before]
         messages.append({"role": last.role, "content": [*parts, {"type": "text", "text": last.text}]})
@@ -200,16 +211,16 @@ class LocalModel:
 
 
 def _same(first: Any, second: Any) -> bool:
-    """Whether two inputs of one name are equal: tensors, or lists of numbers."""
+    """Return True if two inputs of one name are equal: tensors, or lists of numbers."""
     one, other = np.asarray(first), np.asarray(second)
     return one.shape == other.shape and bool((one == other).all())
 
 
 def _times(frames: Frames) -> Mapping[str, Any]:
-    """The times of the frames as transformers' video metadata has them: places on a clock of 1,000 a second."""
+    """Return the frame times as transformers' video metadata: frame indices on a clock of 1,000 a second."""
     return {
         "fps": float(_TICKS),
-        "frames_indices": [round(told * _TICKS) for told in frames.told],
-        "total_num_frames": max(1, round(len(frames.told) * _TICKS / frames.fps)),
-        "duration": len(frames.told) / frames.fps,
+        "frames_indices": [round(time * _TICKS) for time in frames.times],
+        "total_num_frames": max(1, round(len(frames.times) * _TICKS / frames.fps)),
+        "duration": len(frames.times) / frames.fps,
     }

@@ -1,4 +1,4 @@
-"""What a model is to the harness."""
+"""The interface of a model under evaluation, and the record of its answers."""
 
 from __future__ import annotations
 
@@ -15,54 +15,54 @@ S = TypeVar("S")
 R = TypeVar("R")
 
 Form = Literal["auto", "images", "video"]
-"""How frames are handed over: one by one, as one video, or as the model takes them best."""
+"""Form of the frames: single images, one video, or whichever suits the model."""
 
 
-IN_WORDS, NOT_TOLD = "in words", "not told"
-"""How a model is told the times of its frames, in its identity: by a sentence before the pictures, or not at all."""
+TIMES_AS_TEXT, NO_TIMES = "in words", "not told"
+"""Values of ``times`` in a model's identity: frame times stated before the images, or not at all."""
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What a model said.
+class ModelAnswer:
+    """The answer of a model to one question.
 
     Attributes:
-        text: Its words.
-        error: Why there are none that count, or None.
+        text: The answer as text.
+        error: Reason for an unusable answer, or None.
         usage: Input and output tokens and cost, as far as known; ``cut`` where it was cut off for its length,
             ``thinking`` where that was before any answer, ``again`` where it was asked a second time for that;
             ``fewer``: its bound where the model's context holds no more.
-        told: What the model was told in words of the frames' times; None for nothing.
+        times_text: Frame times as stated to the model; None if they were not.
     """
 
     text: str
     error: str | None = None
     usage: Mapping[str, float] = field(default_factory=dict)
-    told: str | None = None
+    times_text: str | None = None
 
 
 class Model(Protocol):
-    """Answers questions."""
+    """A model that answers questions."""
 
     @property
     def name(self) -> str:
-        """What tables call it."""
+        """Name shown in tables."""
 
     @property
     def sees(self) -> bool:
-        """Whether it looks at frames; without, none are read."""
+        """True if the model uses frames; otherwise none are decoded."""
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """Everything of the model that its answers depend on, ready for JSON."""
+        """Everything of the model that answers depend on, as JSON values."""
 
-    def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> Said:
+    def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> ModelAnswer:
         """Answer a question.
 
         Args:
             question: The question.
-            turns: What is said, without frames.
-            frames: What is shown before the last turn.
+            turns: The conversation, without frames.
+            frames: Frames shown before the last turn.
 
         Raises:
             NoAnswerError: No answer could be had; another time it might.
@@ -70,7 +70,7 @@ class Model(Protocol):
         """
 
     def work_through(self, work: Callable[[S], R], items: Iterable[S]) -> Generator[tuple[S, R]]:
-        """Do something that asks this model with each item, as many at once as it can take.
+        """Run work that asks this model over each item, as many at once as the model supports.
 
         Yields:
             The item and what ``work`` returned, in the order in which they are done.
@@ -78,7 +78,7 @@ class Model(Protocol):
 
 
 class OneByOne:
-    """Works through items one after another."""
+    """Runs work on items one after another."""
 
     def work_through(self, work: Callable[[S], R], items: Iterable[S]) -> Generator[tuple[S, R]]:
         """See :class:`Model`."""
@@ -87,11 +87,11 @@ class OneByOne:
 
 
 MORE = 4
-"""A reply that ended in mid-thought is asked for once more with so many times the tokens."""
+"""Factor of the token limit when a reply that ended within its thought is asked for again."""
 
 
 def thinking(reply: Reply) -> bool:
-    """Return whether a reply was cut off before anything but a thought was said.
+    """Return True if a reply was cut off before anything but a thought.
 
     >>> thinking(Reply("<think>First the man", cut=True)), thinking(Reply("<think>So.</think> A man wal", cut=True))
     (True, False)
@@ -100,7 +100,7 @@ def thinking(reply: Reply) -> bool:
 
 
 def unfinished(reply: Reply, question: Question) -> bool:
-    """Return whether a reply was cut off before its answer.
+    """Return True if a reply was cut off before its answer.
 
     A letter comes last where a model thinks aloud without marks, so that a cut reply to a question with options has
     none; of a description what there is counts.
@@ -109,26 +109,32 @@ def unfinished(reply: Reply, question: Question) -> bool:
 
 
 def together(first: Reply, second: Reply) -> Reply:
-    """Return the second reply with the tokens of both, as far as known."""
+    """Return the second reply with the token counts of both, as far as known."""
     pairs = ((first.input_tokens, second.input_tokens), (first.output_tokens, second.output_tokens))
-    given, written = (None if None in pair else sum(filter(None, pair)) for pair in pairs)
-    return replace(second, input_tokens=given, output_tokens=written)
+    read, written = (None if None in pair else sum(filter(None, pair)) for pair in pairs)
+    return replace(second, input_tokens=read, output_tokens=written)
 
 
-def said(
-    reply: Reply, cost: float | None = None, told: str | None = None, again: bool = False, fewer: int | None = None
-) -> Said:
-    """A reply as it is recorded.
+def model_answer(
+    reply: Reply,
+    cost: float | None = None,
+    times_text: str | None = None,
+    again: bool = False,
+    fewer: int | None = None,
+) -> ModelAnswer:
+    """Return the answer of a reply, with usage and frame times.
 
-    >>> said(Reply("", refused=True)).error
+    >>> model_answer(Reply("", refused=True)).error
     'the model refused'
     """
-    known = {"input_tokens": reply.input_tokens, "output_tokens": reply.output_tokens, "cost": cost, "fewer": fewer}
-    known |= {name: 1 for name, is_so in (("cut", reply.cut), ("thinking", thinking(reply)), ("again", again)) if is_so}
-    usage = {name: value for name, value in known.items() if value is not None}
-    return Said(reply.text, "the model refused" if reply.refused else None, usage, told)
+    entries = {"input_tokens": reply.input_tokens, "output_tokens": reply.output_tokens, "cost": cost, "fewer": fewer}
+    entries |= {
+        name: 1 for name, is_so in (("cut", reply.cut), ("thinking", thinking(reply)), ("again", again)) if is_so
+    }
+    usage = {name: value for name, value in entries.items() if value is not None}
+    return ModelAnswer(reply.text, "the model refused" if reply.refused else None, usage, times_text)
 
 
 def before_last(turns: Sequence[Turn], **shown: Any) -> tuple[Turn, ...]:
-    """The conversation with pictures or a video before its last turn."""
+    """Return the conversation with images or a video attached to its last turn."""
     return (*turns[:-1], replace(turns[-1], **shown))

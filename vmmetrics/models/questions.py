@@ -1,4 +1,4 @@
-"""What is asked about a video: one form for every benchmark, whatever file it came from."""
+"""Questions about videos and their answers: one form for every benchmark."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ class Question:
 
     def __post_init__(self) -> None:
         if self.options and not 2 <= len(self.options) <= len(LETTERS):
-            raise ValueError(f"Expected two to {len(LETTERS)} options but got {len(self.options)}")
+            raise ValueError(f"Expected 2 to {len(LETTERS)} options but got {len(self.options)}")
         if self.answer is not None and not 0 <= self.answer < len(self.options):
             raise ValueError(f"Expected the answer to be one of {len(self.options)} options but got {self.answer}")
 
     @property
     def lettered(self) -> list[str]:
-        """The options, each after its letter ("A. a dog")."""
+        """The options with their letters ("A. a dog")."""
         return [f"{letter}. {option}" for letter, option in zip(LETTERS, self.options, strict=False)]
 
     @property
@@ -59,11 +59,11 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class LoadedBenchmark:
-    """A benchmark as it was found.
+    """Questions of a benchmark, as loaded.
 
     Attributes:
         questions: Everything that can be asked, in the file's order.
-        problems: What was wrong, in words, to how often: dirty rows, missing videos, hidden answers. Never fatal.
+        problems: Problems as text, with counts: invalid rows, missing videos, hidden answers. Never fatal.
         source: Files that were read, each with its SHA-256.
     """
 
@@ -77,20 +77,20 @@ class LoadedBenchmark:
 T = TypeVar("T")
 
 NOT_RECORDED = "no recorded answer"
-"""Error of a question that a file of recorded answers does not have."""
+"""Error of a question without an answer in a file of recorded answers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """The frames that a model was shown.
+    """The frames that a model was shown, as recorded.
 
     Attributes:
         seconds: Time of each frame in the clip, seconds from its beginning.
-        policy: What was asked for, in words (``"2 fps"``, ``"8 uniform"``, ``"native"``, ``"none"``).
+        policy: The frame policy as text (``"2 fps"``, ``"8 uniform"``, ``"native"``, ``"none"``).
         fps: Mean rate of what was shown, frames per second of clip; None for fewer than two frames.
         limited: Why fewer frames were shown than the policy asks for, or None.
-        notes: What had to be assumed or mended to read the file: a rate that it does not state, ...
-        told: What the model was told in words of the clip's length and rate and of the frames' times; None for nothing.
+        notes: Assumptions and repairs in reading the file: a rate that it does not state, ...
+        told: Clip length, rate and frame times as stated to the model; None if they were not.
     """
 
     seconds: tuple[float, ...]
@@ -107,7 +107,7 @@ class Answered:
 
     Attributes:
         question: Its key.
-        text: What the model said, whole.
+        text: The model's full answer.
         shown: The frames it was shown; None where that is not known (recorded answers) or there were none to show.
         error: Why there is no answer (unreadable video, refusal, endpoint gone), or None; it is then unanswered.
         usage: Input and output tokens and cost, as far as known.
@@ -124,7 +124,7 @@ class Answered:
     unseen: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """The line of the journal; what is empty is left out."""
+        """Return the journal line; empty fields are left out."""
         line = {name: value for name, value in asdict(self).items() if value or name == "question"}
         for name in ("notes", "told"):
             if self.shown is not None and not getattr(self.shown, name):
@@ -132,20 +132,20 @@ class Answered:
         return line
 
 
-def said_of(answered: Answered | None) -> str:
-    """What a model said; nothing where there is no answer."""
+def answer_text(answered: Answered | None) -> str:
+    """Return the text of an answer; empty if there is none."""
     return answered.text if answered is not None and answered.error is None else ""
 
 
 class EntriesByQuestion(Generic[T]):
-    """Entries of a file of answers or judgements, whichever way it calls the questions.
+    """Entries of a file of answers or judgements, looked up by question under any of its names.
 
     A question may have other names, ``reference["also"]``, among them its number in the file of questions, from 0.
 
     Args:
         entries: By the key that the file has.
-        questions: All that are there: a key that is a question's own is nobody else's.
-        exact: Whether a question is found by its key alone.
+        questions: All questions: a key of one is not looked up as another name of others.
+        exact: True to look up a question by its key only.
     """
 
     def __init__(self, entries: Mapping[str, T], questions: Sequence[Question], exact: bool = False) -> None:
@@ -157,7 +157,7 @@ class EntriesByQuestion(Generic[T]):
         self._from_one = beyond in entries and beyond not in names and "0" not in entries
 
     def of(self, question: Question) -> T | None:
-        """The entry of a question, by its key or by another name that it has."""
+        """Return the entry of a question, by its key or another of its names; None if there is none."""
         if question.id in self._entries or self._exact:
             return self._entries.get(question.id)
         also = (name for name in question.reference.get("also", ()) if name not in self._own)

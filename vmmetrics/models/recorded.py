@@ -1,4 +1,4 @@
-"""Answers that somebody recorded: by this harness, a benchmark's released code, or any other program."""
+"""Recorded answers: by this harness, a benchmark's released code, or any other program."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from typing import Any
 from vmmetrics.errors import SetupError
 from vmmetrics.models.answer_rows import TEXTS, RecordedAnswer, answers_in, plain_key
 from vmmetrics.models.frames import Frames
-from vmmetrics.models.protocol import OneByOne, Said
+from vmmetrics.models.protocol import ModelAnswer, OneByOne
 from vmmetrics.models.questions import NOT_RECORDED, Answered, EntriesByQuestion, Question
 from vmmetrics.utils.display.markup import clean, listed, shortened
 from vmmetrics.utils.endpoint.messages import Turn
 
 Released = Callable[[Path], Mapping[str, Answered] | None]
-"""How a benchmark reads a file of answers in its own released form."""
+"""Reader of a benchmark's own released form of answers; None if the file is none."""
 _SHOWN, _LONGEST = 5, 40  # keys in a message, and characters of each
 _AGREEING = 0.9
-"""Share of what a file says of its questions (their words, the right letters) that must fit before its numbers are
-taken for places in the benchmark: a few keys were corrected between versions, another order fits one in four."""
+"""Share of a file's question texts and right letters that must agree before its numbers count as positions in the
+benchmark: a few keys were corrected between versions, another order agrees for one in four."""
 
 
 class RecordedModel(OneByOne):
-    """Answers from a file; its forms are those of :func:`vmmetrics.models.answer_rows.answers_in`.
+    """Model whose answers are read from a file; for its forms see :func:`vmmetrics.models.answer_rows.answers_in`.
 
     Where a key comes twice, the first answer that is not empty counts. A benchmark may read its own released form
     otherwise.
 
     Args:
         path: The file.
-        answers: What was read from it, if that was done already.
+        answers: Its answers, if already read.
 
     Attributes:
         answers: Texts by the file's keys.
-        problems: What was wrong with the file, and how answers were matched, in words, to how often.
+        problems: Problems of the file, and how answers were matched, as text with counts.
 
     Raises:
         SetupError: It cannot be read, or holds no answers.
@@ -53,12 +53,12 @@ class RecordedModel(OneByOne):
         self.problems: Counter[str] = Counter()
         read = [RecordedAnswer(key, text) for key, text in (answers or {}).items()]
         self._rows: dict[str, RecordedAnswer] = {}
-        for row in _told_apart(list(answers_in(path, self.problems))) if answers is None else read:
+        for row in _disambiguated(list(answers_in(path, self.problems))) if answers is None else read:
             before = self._rows.get(row.key)
             if before is None or (not before.text.strip() and (row.text.strip() or before.error is None)):
                 self._rows[row.key] = row
         self.answers = {key: row.text for key, row in self._rows.items() if row.error is None}
-        self._found: dict[str, RecordedAnswer] = {}
+        self._matched: dict[str, RecordedAnswer] = {}
         if not self._rows:
             reason = f" ({', '.join(self.problems)})" if self.problems else ""
             raise SetupError(
@@ -68,103 +68,105 @@ class RecordedModel(OneByOne):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """The file by what is in it, wherever it lies."""
+        """Hash of the file's content, independent of its path."""
         whole = json.dumps(sorted(self.answers.items())).encode()
         return {"recorded": hashlib.sha256(whole).hexdigest()}
 
     def check(self, questions: Sequence[Question]) -> None:
-        """Find the question of each answer: by its key, by its words, by its place in the benchmark.
+        """Match the answers with questions: by key, by text, by position in the benchmark.
 
         Raises:
             SetupError: None of the answers is to these questions.
         """
-        found = self._by_keys(questions)
-        left = _without(self._rows.values(), found)
-        if left and len(found) < len(questions):
-            by_words = dict(_by_words(left, [q for q in questions if q.id not in found]))
+        matches = self._by_keys(questions)
+        left = _without(self._rows.values(), matches)
+        if left and len(matches) < len(questions):
+            by_words = dict(_by_words(left, [q for q in questions if q.id not in matches]))
             left = _without(left, by_words)
-            by_place = {} if found else self._by_place(left, questions, by_words)
-            left = _without(left, by_place)
-            for how, matched in (("question's words", by_words), ("place in the benchmark", by_place)):
+            by_position = {} if matches else self._by_position(left, questions, by_words)
+            left = _without(left, by_position)
+            for how, matched in (("question's words", by_words), ("position in the benchmark", by_position)):
                 self._count(f"recorded answers matched by their {how}", len(matched))
-            found |= by_words | by_place
-        self._found = found
-        if questions and not found:
+            matches |= by_words | by_position
+        self._matched = matches
+        if questions and not matches:
             ours, theirs = questions[0].id, next(iter(self._rows))
-            why = "; ".join(problem for problem in self.problems if "place" in problem)
+            why = "; ".join(problem for problem in self.problems if "position" in problem)
             raise SetupError(
-                f"None of the {len(self._rows)} answers in {self._path} is to one of these questions: "
-                f"their keys are like {theirs!r}, the questions' like {ours!r}{why and '; '}{why}"
+                f"None of the {len(self._rows)} answers in {self._path} matches a question: "
+                f"its keys look like {theirs!r}, the questions' like {ours!r}{why and '; '}{why}"
             )
         names = listed([shortened(clean(row.key), _LONGEST) for row in left], _SHOWN)
-        self._count(f"recorded answers to none of the questions: {names}", len(left))
-        errors = sum(row.error is not None for row in found.values())
-        self._count("recorded errors in place of answers", errors)
+        self._count(f"recorded answers that match no question: {names}", len(left))
+        errors = sum(row.error is not None for row in matches.values())
+        self._count("recorded errors instead of answers", errors)
 
-    def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> Said:  # noqa: ARG002
-        """What was recorded."""
-        row = self._found.get(question.id)
-        return Said("", NOT_RECORDED) if row is None else Said(row.text, row.error)
+    def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> ModelAnswer:  # noqa: ARG002
+        """Return the recorded answer."""
+        row = self._matched.get(question.id)
+        return ModelAnswer("", NOT_RECORDED) if row is None else ModelAnswer(row.text, row.error)
 
     def _count(self, problem: str, times: int) -> None:
         if times:
             self.problems[problem] += times
 
     def _by_key(self, question: Question) -> RecordedAnswer | None:
-        """The answer with a question's key; a description may also go by the name of the video."""
+        """Return the answer with a question's key; a description may also use the name of the video."""
         names = (question.id, question.video) if not question.options else (question.id,)
-        found = (self._rows.get(key) for name in names for key in (name, plain_key(name)))
-        return next((row for row in found if row is not None), None)
+        candidates = (self._rows.get(key) for name in names for key in (name, plain_key(name)))
+        return next((row for row in candidates if row is not None), None)
 
     def _by_keys(self, questions: Sequence[Question]) -> dict[str, RecordedAnswer]:
-        """Question to the answer with its key; numbers that count otherwise than the keys do are none."""
-        found = [(question, row) for question in questions if (row := self._by_key(question)) is not None]
-        signs = [sign for question, row in found if row.key == str(row.place) for sign in _agreement(row, question)]
+        """Match answers by key, except keys that are numbers in another order than the benchmark's."""
+        matches = [(question, row) for question in questions if (row := self._by_key(question)) is not None]
+        signs = [
+            sign for question, row in matches if row.key == str(row.position) for sign in _agreement(row, question)
+        ]
         fit = sum(signs) >= _AGREEING * len(signs)
-        return {question.id: row for question, row in found if fit or row.key != str(row.place)}
+        return {question.id: row for question, row in matches if fit or row.key != str(row.position)}
 
-    def _by_place(
+    def _by_position(
         self, rows: Sequence[RecordedAnswer], questions: Sequence[Question], by_words: Mapping[str, RecordedAnswer]
     ) -> dict[str, RecordedAnswer]:
-        """Question to the answer with its number, if what the file says of its questions agrees."""
-        numbered = [row for row in (*rows, *by_words.values()) if row.place is not None]
-        places = [row.place for row in numbered if row.place is not None]
-        if not numbered or len(set(places)) < len(places):
+        """Match answers by number, if what the file states about its questions agrees."""
+        numbered = [row for row in (*rows, *by_words.values()) if row.position is not None]
+        positions = [row.position for row in numbered if row.position is not None]
+        if not numbered or len(set(positions)) < len(positions):
             return {}
-        first = 1 if min(places) >= 1 and max(places) == len(questions) else 0
-        inside = [(row, place - first) for row, place in zip(numbered, places, strict=True)]
-        inside = [(row, place) for row, place in inside if place < len(questions)]
-        signs = [sign for row, place in inside for sign in _agreement(row, questions[place])]
+        first = 1 if min(positions) >= 1 and max(positions) == len(questions) else 0
+        inside = [(row, position - first) for row, position in zip(numbered, positions, strict=True)]
+        inside = [(row, position) for row, position in inside if position < len(questions)]
+        signs = [sign for row, position in inside for sign in _agreement(row, questions[position])]
         words = {id(row): key for key, row in by_words.items()}
-        signs += [words[id(row)] == questions[place].id for row, place in inside if id(row) in words]
+        signs += [words[id(row)] == questions[position].id for row, position in inside if id(row) in words]
         if signs and sum(signs) < _AGREEING * len(signs):
-            problem = "recorded answers not matched by place: words or right letters in the file are of other questions"
+            problem = "recorded answers not matched by position: question texts or right letters in the file differ"
             self._count(problem, len(rows))
             return {}
         if not signs and len(numbered) != len(questions):
-            self._count("recorded answers not matched by place: there are more or fewer questions", len(rows))
+            self._count("recorded answers not matched by position: the number of questions differs", len(rows))
             return {}
-        return {questions[place].id: row for row, place in inside if id(row) not in words}
+        return {questions[position].id: row for row, position in inside if id(row) not in words}
 
 
-def _told_apart(rows: list[RecordedAnswer]) -> list[RecordedAnswer]:
-    """The rows, called by their places where several places have one key, as with the key of a video."""
-    places: defaultdict[str, set[int | None]] = defaultdict(set)
+def _disambiguated(rows: list[RecordedAnswer]) -> list[RecordedAnswer]:
+    """Return the rows with their positions as keys where several rows share a key, as with the key of a video."""
+    positions: defaultdict[str, set[int | None]] = defaultdict(set)
     for row in rows:
-        places[row.key].add(row.place)
-    if all(len(those) == 1 for those in places.values()):
+        positions[row.key].add(row.position)
+    if all(len(those) == 1 for those in positions.values()):
         return rows
-    return [row if row.place is None else replace(row, key=f"doc {row.place}") for row in rows]
+    return [row if row.position is None else replace(row, key=f"doc {row.position}") for row in rows]
 
 
-def _without(rows: Iterable[RecordedAnswer], found: Mapping[str, RecordedAnswer]) -> list[RecordedAnswer]:
-    """The rows that were not found to be answers to a question."""
-    used = set(map(id, found.values()))
+def _without(rows: Iterable[RecordedAnswer], matched: Mapping[str, RecordedAnswer]) -> list[RecordedAnswer]:
+    """Return the rows that match no question."""
+    used = set(map(id, matched.values()))
     return [row for row in rows if id(row) not in used]
 
 
 def _agreement(row: RecordedAnswer, question: Question) -> Iterator[bool]:
-    """Whether what a row says of its question fits one: its words, the right letter."""
+    """Yield, for each checkable field of a row (text, right letter), True if it agrees with the question."""
     if row.asked is not None:
         yield _folded(question.text) in _folded(row.asked) or _folded(row.asked.split("\n")[0]) in _folded(
             question.text
@@ -174,7 +176,7 @@ def _agreement(row: RecordedAnswer, question: Question) -> Iterator[bool]:
 
 
 def _by_words(rows: Iterable[RecordedAnswer], questions: Sequence[Question]) -> Iterator[tuple[str, RecordedAnswer]]:
-    """Question and the answer whose prompt has its words and options, where no other question's fit."""
+    """Yield each question with the answer whose prompt has its text and options, unless other questions fit."""
     alike: defaultdict[tuple[str, ...], list[Question]] = defaultdict(list)  # words and options: the questions
     for question in questions:
         alike[_folded(question.text), *map(_folded, question.options)].append(question)
@@ -188,12 +190,14 @@ def _by_words(rows: Iterable[RecordedAnswer], questions: Sequence[Question]) -> 
         near = [words for line in dict.fromkeys((*lines, whole)) for words in beginning.get(line, ())]
         # a file that has the question alone says nothing of the options
         fitting = [words for words in near if whole == words[0] or all(part in whole for part in words)]
-        found = [question for words in dict.fromkeys(fitting) for question in alike[words]]
-        if len(found) > 1 and row.video is not None:
+        candidates = [question for words in dict.fromkeys(fitting) for question in alike[words]]
+        if len(candidates) > 1 and row.video is not None:
             name = PurePosixPath(row.video).stem
-            found = [question for question in found if name in (question.video, PurePosixPath(question.video).stem)]
-        if len(found) == 1:
-            matched[found[0].id].append(row)
+            candidates = [
+                question for question in candidates if name in (question.video, PurePosixPath(question.video).stem)
+            ]
+        if len(candidates) == 1:
+            matched[candidates[0].id].append(row)
     yield from ((key, rows_of[0]) for key, rows_of in matched.items() if len(rows_of) == 1)
 
 
@@ -202,12 +206,12 @@ def _folded(text: str) -> str:
 
 
 def released_answers(read: Released, path: Path, questions: Sequence[Question]) -> dict[str, str] | None:
-    """Answers as a benchmark reads files of its own form, by question; None where it is none, or not to these."""
+    """Return answers in the benchmark's released form by question; None if the file has another form."""
     released = None
     with suppress(SetupError):
         released = read(path)
     if released is None:
         return None
-    found = EntriesByQuestion(released, questions)
-    answers = {question.id: found.of(question) for question in questions}
+    entries = EntriesByQuestion(released, questions)
+    answers = {question.id: entries.of(question) for question in questions}
     return {key: answered.text for key, answered in answers.items() if answered is not None} or None

@@ -1,1 +1,1 @@
-"""Prompts that make models move: metadata, generation, validation, review and choice of motion prompts."""
+"""Motion prompts: metadata, generation, filtering, review and selection."""

@@ -1,4 +1,4 @@
-"""What can be told of a prompt without a model: small functions from a text or an entry to what is wrong, or None.
+"""Checks of a prompt without a model: functions from a text or an entry to a fault, or None.
 
 ``faults(entry)`` asks them all; :data:`CHECKS` has them by name, so that a caller can take some. The words they
 look for are those that prompts of text-to-video models are full of and a motion prompt has no use for.
@@ -15,7 +15,7 @@ from vmmetrics.prompts.entry import PromptEntry
 from vmmetrics.utils.text.inflection import article, ing_form, plural, verb_forms
 
 SHORTEST, LONGEST = 12, 35
-"""Words of a prompt (MMPG's bounds)."""
+"""Fewest and most words of a prompt (MMPG's bounds)."""
 SENTENCES = 2
 """Most sentences of a prompt."""
 
@@ -58,7 +58,7 @@ _TWICE = re.compile(r"\b(\w+) \1\b", re.IGNORECASE)
 
 
 def words(text: str) -> list[str]:
-    """The words of a text; what is joined by a hyphen, apostrophe or point is one.
+    """Return the words of a text; a hyphen, apostrophe or point joins words.
 
     >>> words("A 2.5-metre wave doesn't break - it rolls.")
     ['A', '2.5-metre', 'wave', "doesn't", 'break', 'it', 'rolls']
@@ -67,13 +67,13 @@ def words(text: str) -> list[str]:
 
 
 def length(text: str) -> str | None:
-    """Too short or too long, in words."""
+    """Check the number of words."""
     count = len(words(text))
     return None if SHORTEST <= count <= LONGEST else f"{count} words, expected {SHORTEST} to {LONGEST}"
 
 
 def form(text: str) -> str | None:
-    """One or two sentences, from a capital letter or number to a full stop."""
+    """Check for one or two sentences, from a capital letter or number to a full stop."""
     if not text[:1].isupper() and not text[:1].isdigit():
         return "it does not begin with a capital letter"
     if not text.endswith((".", "!", "?")):
@@ -83,44 +83,44 @@ def form(text: str) -> str | None:
 
 
 def plain_text(text: str) -> str | None:
-    """Nothing but printable ASCII without markup: typographic characters reach some text encoders as nothing."""
-    found = _NO_PLAIN_TEXT.search(text)
-    return None if found is None else f"not plain text: {found[0]!r}"
+    """Check for printable ASCII without markup: some text encoders drop typographic characters."""
+    match = _NO_PLAIN_TEXT.search(text)
+    return None if match is None else f"not plain text: {match[0]!r}"
 
 
 def articles(text: str) -> str | None:
-    """Every "a" or "an" fits the sound of the next word.
+    """Check that every "a" or "an" fits the sound of the next word.
 
     >>> articles("A owl lands on an branch.")
     "expected 'an owl' but got 'A owl'"
     """
-    for found in _ARTICLE.finditer(text):
-        wanted = article(found[2])
-        if found[1].lower() != wanted and not (len(found[2]) == 1 and found[2].isupper()):
-            return f"expected {wanted + ' ' + found[2]!r} but got {found[0]!r}"
+    for match in _ARTICLE.finditer(text):
+        expected = article(match[2])
+        if match[1].lower() != expected and not (len(match[2]) == 1 and match[2].isupper()):
+            return f"expected {expected + ' ' + match[2]!r} but got {match[0]!r}"
     return None
 
 
 def repeats(text: str) -> str | None:
-    """A word twice in a row."""
-    found = _TWICE.search(text)
-    return None if found is None or found[1].lower() in ("that", "had") else f"{found[1]!r} stands twice in a row"
+    """Check for a word twice in a row."""
+    match = _TWICE.search(text)
+    return None if match is None or match[1].lower() in ("that", "had") else f"{match[1]!r} is repeated"
 
 
 def one_shot(text: str) -> str | None:
-    """No word of a cut, of a change of scene, or of time passed over."""
-    found = _CUTS.search(text)
-    return None if found is None else f"more than one shot: {found[0]!r}"
+    """Check for words of a cut, a change of scene, or a jump in time."""
+    match = _CUTS.search(text)
+    return None if match is None else f"more than one shot: {match[0]!r}"
 
 
 def padding(text: str) -> str | None:
-    """None of the phrases that say nothing of the motion."""
-    found = _PADDING.search(text)
-    return None if found is None else f"padding: {found[0]!r}"
+    """Check for stock phrases that say nothing about the motion."""
+    match = _PADDING.search(text)
+    return None if match is None else f"padding: {match[0]!r}"
 
 
 def camera_jargon(text: str, camera: str = "unspecified") -> str | None:
-    """No word of the film trade; plain words for a camera motion only where one is asked for.
+    """Check for film terms; plain words for a camera motion are allowed where one is asked for.
 
     Args:
         text: The prompt.
@@ -129,16 +129,16 @@ def camera_jargon(text: str, camera: str = "unspecified") -> str | None:
     >>> camera_jargon("A low-angle shot of a horse."), camera_jargon("The camera pans left.", "pan")
     ("camera jargon: 'low-angle shot'", None)
     """
-    found = _JARGON.search(text) or (_CAMERA.search(text) if camera == "unspecified" else None)
-    if found is not None:
-        return f"camera jargon: {found[0]!r}"
+    match = _JARGON.search(text) or (_CAMERA.search(text) if camera == "unspecified" else None)
+    if match is not None:
+        return f"camera jargon: {match[0]!r}"
     if camera not in ("unspecified", "static", "handheld") and "camera" not in text.lower():
-        return f"the camera motion that was asked for is not in the words: {camera}"
+        return f"the requested camera motion is not mentioned: {camera}"
     return None
 
 
-def noun_kept(text: str, noun: str, of_plural: str = "") -> str | None:
-    """The subject's noun is in the text, in the singular or plural.
+def missing_noun(text: str, noun: str, of_plural: str = "") -> str | None:
+    """Check that the subject's noun is in the text, in the singular or plural.
 
     Args:
         text: The prompt.
@@ -150,18 +150,18 @@ def noun_kept(text: str, noun: str, of_plural: str = "") -> str | None:
     return None if _any_of(forms, text) else f"the subject is not named: {noun!r}"
 
 
-def verb_kept(text: str, lemma: str) -> str | None:
-    """The verb is in the text, in any of its forms.
+def missing_verb(text: str, lemma: str) -> str | None:
+    """Check that the verb is in the text, in any of its forms.
 
-    >>> verb_kept("A top spun across the table.", "spin"), verb_kept("A top turns.", "spin")
+    >>> missing_verb("A top spun across the table.", "spin"), missing_verb("A top turns.", "spin")
     (None, "the action is not named: 'spin'")
     """
     return None if _any_of(verb_forms(lemma), text) else f"the action is not named: {lemma!r}"
 
 
 def fields_agree(entry: PromptEntry) -> str | None:
-    """The subject phrase has the noun; the action begins with an -ing form, and has that of the verb. Where known."""
-    if entry.subject and entry.subject_noun and noun_kept(entry.subject, entry.subject_noun, _own_plural(entry)):
+    """Check that the subject phrase has the noun, and the action begins with the verb's -ing form, where given."""
+    if entry.subject and entry.subject_noun and missing_noun(entry.subject, entry.subject_noun, _own_plural(entry)):
         return f"the subject {entry.subject!r} is not of {entry.subject_noun!r}"
     done = words(entry.action.lower())
     if entry.action_lemma and done:
@@ -172,7 +172,7 @@ def fields_agree(entry: PromptEntry) -> str | None:
 
 
 def _own_plural(entry: PromptEntry) -> str:
-    """The plural that the entry's subject phrase has ("two young pizzaioli"), where it begins as the noun does."""
+    """Return the plural in the entry's subject phrase ("two young pizzaioli"), if it begins as the noun does."""
     head = entry.subject.rpartition(" ")[2].lower()
     return head if head[:_SAME] == entry.subject_noun.rpartition(" ")[2].lower()[:_SAME] else ""
 
@@ -197,16 +197,16 @@ CHECKS: Mapping[str, Check] = {
     "camera": lambda entry: camera_jargon(entry.prompt, entry.tags.camera if entry.tags else "unspecified"),
     "padding": lambda entry: padding(entry.prompt),
     "noun": lambda entry: (
-        noun_kept(entry.prompt, entry.subject_noun, _own_plural(entry)) if entry.subject_noun else None
+        missing_noun(entry.prompt, entry.subject_noun, _own_plural(entry)) if entry.subject_noun else None
     ),
     "fields": fields_agree,
-    "verb": lambda entry: verb_kept(entry.prompt, entry.action_lemma) if entry.action_lemma else None,
+    "verb": lambda entry: missing_verb(entry.prompt, entry.action_lemma) if entry.action_lemma else None,
 }
-"""Every check of an entry by its name; noun and verb only where the entry says them."""
+"""Checks of an entry by name; noun and verb only where the entry has them."""
 
 
 def faults(entry: PromptEntry) -> list[str]:
-    """Everything that is wrong with an entry, in words; empty where nothing is."""
+    """Return all faults of an entry as text; empty if there are none."""
     return [reason for check in CHECKS.values() if (reason := check(entry)) is not None]
 
 
@@ -243,7 +243,7 @@ _TWO_SOUNDS = re.compile(
     r"|creat|^reals?$|theat|^idea|area|[^qg]uet|ruin|fluid|poet|coax|^rea(?!l|d|c?h|p|r|son)|^reen|ium"
 )
 _NOT_TWO = re.compile(r"soldier|cashier|^pier|iage")
-_KNOWN: Final = {
+_EXCEPTIONS: Final = {
     "tongue": 1, "tongues": 1, "giant": 2, "giants": 2, "lion": 2, "lions": 2, "neon": 2, "onion": 2, "onions": 2,
     "science": 2, "scientist": 3, "scientists": 3, "museum": 3, "museums": 3, "evening": 2, "evenings": 2,
     "chocolate": 3, "vegetable": 4, "vegetables": 4, "business": 2, "carriage": 2, "carriages": 2, "rugged": 2,
@@ -256,11 +256,11 @@ _KNOWN: Final = {
     "someone": 2, "tapestry": 3, "subtly": 2, "everyone": 3, "colleague": 2, "colleagues": 2, "diaper": 2,
     "recipe": 3, "recipes": 3, "karate": 3, "coyote": 3, "coyotes": 3, "canoe": 2, "canoes": 2,
 }  # fmt: skip
-"""Words that the rules get wrong, from our prompts and their neighbourhood."""
+"""Syllables of words that the rules get wrong, from our prompts and similar words."""
 
 
 def sentences_in(text: str) -> int:
-    """How many sentences there are, at least 1; punctuation without a word is none.
+    """Count the sentences, at least 1; punctuation without a word is none.
 
     >>> sentences_in('It holds 1.5 litres. "Full!" It tips')
     3
@@ -270,7 +270,7 @@ def sentences_in(text: str) -> int:
 
 @lru_cache(maxsize=65536)
 def syllables_of(word: str) -> int:
-    """Syllables of an English word, at least 1; a number counts its digits.
+    """Count the syllables of an English word, at least 1; a number counts its digits.
 
     Right for 94.8 % of 16,745 common words of the CMU Pronouncing Dictionary that no rule was made for, and never
     off by more than a few; over a prompt's words that moves its reading ease by 0.3 on average (measured).
@@ -286,8 +286,8 @@ def _syllables(word: str) -> int:
     bare = "".join(_SPOKEN.findall(word)).replace("’", "'")
     whole = _POSSESSIVE.sub("", bare)
     more = int(bare.endswith("'s") and _HISSING.search(whole) is not None)
-    if whole in _KNOWN:
-        return _KNOWN[whole] + more
+    if whole in _EXCEPTIONS:
+        return _EXCEPTIONS[whole] + more
     if whole.isdigit():
         return len(whole)
     count = len(_VOWELS.findall(whole))
@@ -298,13 +298,13 @@ def _syllables(word: str) -> int:
 
 
 def reading_ease(text: str) -> float:
-    """Flesch's reading ease; NaN for a text without words.
+    """Return Flesch's reading ease; NaN for a text without words.
 
     Returns:
         121.22 for one word of one syllable, without bound below.
     """
-    found = words(text)
-    if not found:
+    tokens = words(text)
+    if not tokens:
         return float("nan")
-    syllables = sum(map(syllables_of, found))
-    return 206.835 - 1.015 * len(found) / sentences_in(text) - 84.6 * syllables / len(found)
+    syllables = sum(map(syllables_of, tokens))
+    return 206.835 - 1.015 * len(tokens) / sentences_in(text) - 84.6 * syllables / len(tokens)

@@ -1,4 +1,4 @@
-"""A motion prompt with what is known about it, and the metadata that prompts are made from."""
+"""Motion prompts, and the metadata that they are generated from."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "amplitude": ("small", "medium", "large"),
     "skeleton": ("none", "person", "animal"),
 }
-"""Values of each tag, as :class:`Tags` explains them."""
+"""Values of each tag; see :class:`Tags`."""
 LONGEST_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Tags:
-    """What kind of motion a prompt asks for.
+    """Tags that classify the motion a prompt asks for.
 
     Attributes:
         subjects: How many move.
-        interaction: Whether what moves touches nothing else, acts on an object or surface, or on another subject.
+        interaction: With nothing, with an object or surface, or with another subject.
         camera: The camera motion that the words ask for.
         speed: On screen.
         amplitude: How far the motion carries the subject: in place, part of the frame, or through much of it.
-        skeleton: Whose joints are plainly to be seen; the metrics that judge bodies do not apply where it is none.
+        skeleton: Kind of body whose joints are visible; metrics of bodies do not apply to "none".
         seconds: Shortest clip, in seconds, in which the motion can be seen to succeed, in (0, 60].
 
     Raises:
-        ValueError: A value is none of those.
+        ValueError: A value is not allowed.
     """
 
     subjects: str = "one"
@@ -74,12 +74,12 @@ class PromptEntry:
         subject: Noun phrase of what moves, with its article ("a black horse").
         subject_noun: Its head in the singular ("horse").
         place: Name of the place ("frozen lake").
-        action: What it does, as a phrase that begins with the -ing form ("galloping through shallow water").
+        action: The action, as a phrase that begins with the -ing form ("galloping through shallow water").
         pattern: One of :data:`PATTERNS`; empty where it is not known (VMBench's list has none).
         action_lemma: Base form of the verb ("gallop"); empty where it is not known.
         subject_class: Name of a class in the metadata ("horse"); empty where it is not known.
-        outcome: What must be seen for the motion to have succeeded; empty where it is not known.
-        tags: What kind of motion, or None where it is not known.
+        outcome: Visible result of a successful motion; empty if not known.
+        tags: Tags of the motion, or None if not known.
         provenance: Where the entry comes from: who wrote it and how, from which metadata, what was changed since.
     """
 
@@ -104,7 +104,7 @@ class PromptEntry:
 
     @property
     def category(self) -> tuple[str, str, str]:
-        """The motion category the entry belongs to: what is done, by what kind of subject, in which pattern."""
+        """The motion category of the entry: action, kind of subject, pattern."""
         return self.action_lemma, self.subject_class, self.pattern
 
 
@@ -119,7 +119,7 @@ ATTRIBUTES = (
     "rigid", "articulated", "deformable", "liquid", "gas", "granular",
     "wheeled", "powered", "luminous", "hot", "celestial",
 )  # fmt: skip
-"""Physical attributes of a subject. ``hands``: can hold and use things; ``powered``: moves by a motor of its own."""
+"""Physical attributes of a subject. ``hands``: can hold and use things; ``powered``: moves by its own motor."""
 
 SETTINGS = ("indoor", "outdoor", "either")
 
@@ -128,15 +128,15 @@ AFFORDANCES = (
     "water", "underwater", "shore", "air", "open sky", "trees", "plants", "walls", "wind", "rain", "dark",
     "stage", "track", "kitchen", "workshop", "factory", "laboratory", "farm", "street", "crowd", "home", "heat",
 )  # fmt: skip
-"""What a place offers a motion: surfaces, media, and equipment."""
+"""Properties of a place that a motion needs: surfaces, media, equipment."""
 
 
 @dataclass(frozen=True, slots=True)
 class SubjectClass:
-    """A kind of thing that moves.
+    """A class of subjects.
 
     Attributes:
-        name: What it is called ("songbird").
+        name: Name ("songbird").
         attributes: Of :data:`ATTRIBUTES`: what holds for all of its members.
         skeleton: "person", "animal" or "none": whose joints are to be seen when one of it moves.
     """
@@ -151,19 +151,19 @@ class SubjectClass:
 
 @dataclass(frozen=True, slots=True)
 class SubjectEntry:
-    """Something that moves.
+    """A subject that can move.
 
     Attributes:
         noun: Head noun in the singular; two or three words where they are one name ("fire truck").
         subject_class: Name of its class; empty where none is known.
         modifiers: Words that go before the noun, each by itself ("chestnut", "wet").
         plural: Plural of the noun; empty where the regular rule holds, "-" where it has none (milk, smoke).
-        attributes: What it has beyond its class's attributes.
-        lacks: What its class has and it has not (a penguin does not fly).
+        attributes: Attributes beyond its class's.
+        lacks: Attributes of its class that it lacks (a penguin does not fly).
         patterns: Motion patterns it is used in.
         count: Times it was seen in a corpus; 0 where we wrote it.
         examples: Sentences it was seen in.
-        members: Of a collective seen in a corpus, nouns of what it was a body of, the most frequent first ("bird").
+        members: Nouns of a collective's members in a corpus, the most frequent first ("bird").
         source: How an extraction came by class, attributes and patterns: "lexicon", "lexicon: " with the noun that
             stood for this one, or "inferred: " with the nearest nouns and their cosines; empty where we wrote it or
             nothing is known.
@@ -187,17 +187,17 @@ class SubjectEntry:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Somewhere a motion happens.
+    """A place where a motion happens.
 
     Attributes:
         name: Its name without article ("frozen lake").
         phrase: How a sentence says it, with preposition and article ("on a frozen lake").
         setting: One of :data:`SETTINGS`.
-        affords: Of :data:`AFFORDANCES`: what it offers.
+        affords: Its affordances, of :data:`AFFORDANCES`.
         modifiers: Words that go before the name.
         count: Times it was seen in a corpus; 0 where we wrote it.
         examples: Sentences it was seen in.
-        source: How an extraction came by the setting and what it affords; as in :class:`SubjectEntry`.
+        source: Source of setting and affordances in an extraction; as in :class:`SubjectEntry`.
     """
 
     name: str
@@ -216,11 +216,11 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """Something a subject does.
+    """An action of a subject.
 
     Attributes:
         lemma: Base form of the verb, one word ("pour").
-        complement: What follows the verb, without the place ("from a steel jug into a tall glass"); may be empty.
+        complement: Words after the verb, without the place ("from a steel jug into a tall glass"); may be empty.
         pattern: Motion pattern it shows; empty where none is known.
         classes: Names of the subject classes that can do it; empty where that is not known.
         needs: Of :data:`AFFORDANCES`: a place suits that affords one of them; empty where any place does.
@@ -228,11 +228,11 @@ class Action:
         speed: As there.
         amplitude: As there.
         seconds: As there.
-        outcome: What must be seen for the motion to have succeeded ("the glass is full").
+        outcome: Visible result of a successful motion ("the glass is full").
         modifiers: Adverbs seen with it.
         count: Times it was seen in a corpus; 0 where we wrote it.
         examples: Sentences it was seen in.
-        source: What told an extraction the pattern: the "class" of most doers, their "attributes", or those of the
+        source: Source of the pattern in an extraction: the "class" of most doers, their "attributes", or those of the
             "object"; empty where we wrote it or nothing is known.
     """
 
@@ -257,7 +257,7 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """Everything prompts are combined from."""
+    """Classes, subjects, places and actions that prompts are combined from."""
 
     classes: tuple[SubjectClass, ...] = ()
     subjects: tuple[SubjectEntry, ...] = ()

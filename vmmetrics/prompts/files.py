@@ -1,4 +1,4 @@
-"""Prompt lists and metadata on disk, and where the library's own lie."""
+"""Prompt lists and metadata on disk, and the paths of the shipped library."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from vmmetrics.utils.tables import json_lines, read_text
 from vmmetrics.utils.weights.manifest import shipped_folder, shipped_list
 
 LARGEST = 64 * 2**20
-"""Bytes of a list or table; a hundred thousand entries take about this."""
+"""Largest list or table read, bytes; a hundred thousand entries take about this."""
 
 _FILES: Final = {"classes": SubjectClass, "subjects": SubjectEntry, "places": Place, "actions": Action}
 
@@ -37,32 +37,32 @@ def read_entries(name: str | os.PathLike[str]) -> list[PromptEntry]:
 
 
 def write_entries(path: Path, entries: Iterable[PromptEntry]) -> None:
-    """Write a prompt list, whole or not at all: an array with an entry a line for ``.json``, else JSON Lines."""
+    """Write a prompt list atomically: an array with one entry a line for ``.json``, else JSON Lines."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_rows(path, map(row_of, entries))
 
 
 def write_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Write objects, whole or not at all: an array with one a line for ``.json``, else JSON Lines."""
+    """Write objects atomically: an array with one a line for ``.json``, else JSON Lines."""
     lines = [json.dumps(row, ensure_ascii=False) for row in rows]
     text = "[\n" + ",\n".join(lines) + "\n]\n" if path.suffix.lower() == ".json" else "".join(f"{x}\n" for x in lines)
     write_text(path, text)  # half a pair of UTF-16 is an escape in JSON too
 
 
 def row_of(entry: PromptEntry) -> dict[str, Any]:
-    """The entry as JSON has it: what is not known is left out, VMBench's six fields never are."""
+    """Return the entry as a JSON object: unknown fields are left out, except VMBench's six."""
     always = ("index", "prompt", "subject", "subject_noun", "place", "action")
     return {key: value for key, value in plain(entry).items() if key in always or value}
 
 
 def read_metadata(folder: Path | None = None) -> Metadata:
-    """Read a folder of metadata; a file that is not there counts as empty.
+    """Read a folder of metadata; missing files count as empty.
 
     Args:
         folder: The folder; None reads the shipped one.
 
     Raises:
-        SetupError: Nothing is there, or a line cannot be what it should.
+        SetupError: No table is there, or a line is invalid.
     """
     home = shipped_folder("prompts") / "metadata" if folder is None else folder
     if not any((home / f"{name}.jsonl").is_file() for name in _FILES):
@@ -71,7 +71,7 @@ def read_metadata(folder: Path | None = None) -> Metadata:
 
 
 def write_metadata(folder: Path, metadata: Metadata) -> None:
-    """Write the tables of a folder that hold anything, each whole or not at all; defaults are left out."""
+    """Write the non-empty tables of a folder, each atomically; default values are left out."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, kind in _FILES.items():
         defaults = {part.name: part.default for part in fields(kind)}

@@ -1,4 +1,4 @@
-"""Who can do what, and where: pure predicates that give a reason against a combination, or None.
+"""Plausibility of a subject, an action and a place: predicates that return a reason against it, or None.
 
 What the metadata say outright (the classes of an action, its needs, what a subject lacks) decides first. Where they are
 silent, as after an extraction from a corpus, a few rules about bodies, media and sizes speak. The rules are lenient: a
@@ -24,22 +24,22 @@ BODY_NEEDS: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(("climb", "clamber"), ("climbs", "hands")),
     **dict.fromkeys(("juggle", "knit", "sew", "type", "strum", "whittle", "sculpt", "embroider", "chop"), ("hands",)),
 }
-"""What a living body needs for a verb, any one of the attributes. Verbs with other common senses are left out."""
+"""Attributes of which a living body needs one for a verb; verbs with other common senses are left out."""
 
 LIFE_NEEDED: Final = frozenset({"eat", "drink", "chew", "graze", "yawn", "sip", "nibble", "lick", "sneeze", "gallop"})
-"""What only the living do, and machines or puppets that have joints."""
+"""Verbs of living things, and of machines or puppets with joints."""
 
 _OUT_OF_DOORS: Final = frozenset(
     {"rain", "snow", "hail", "storm", "lightning", "cloud", "celestial body", "glacier or iceberg", "rocket"}
 )
 _WEATHER_INDOORS: Final = frozenset({"open sky", "rain", "snow", "ice", "wind", "laboratory", "stage", "dark"})
-"""Where the weather comes in after all: open roofs, cold halls, wind tunnels, a discharge in a laboratory."""
+"""Affordances of indoor places with weather: open roofs, cold halls, wind tunnels, laboratory discharges."""
 
 _HEAVY: Final = frozenset(
     {"car", "truck or bus", "train or tram", "construction machine", "farm machine", "aircraft", "fleet", "convoy"}
 )
 _HALLS: Final = frozenset({"road", "rails", "street", "track", "ground", "factory", "workshop", "farm", "stage"})
-"""Rooms that a vehicle gets into; a bare floor will do (a warehouse) where nobody lives or cooks."""
+"""Affordances of rooms that a vehicle can enter; a bare floor (a warehouse) counts except in homes and kitchens."""
 
 _LARGE_ANIMALS: Final = frozenset(
     {"horse", "grazing animal", "large mammal", "herd", "pack", "big cat", "bear", "wild canine"}
@@ -53,16 +53,16 @@ _BOUND_TO: Final[Mapping[str, frozenset[str]]] = {
     "boat or ship": frozenset({"water", "shore", "ice", "workshop", "factory"}),
     "ocean wave": frozenset({"water", "shore"}),
 }
-"""What a place must have of for a class to be there at all."""
+"""Affordances of which a class needs one to occur at a place."""
 
 _SURFACES: Final = frozenset(
     {"ground", "road", "rails", "grass", "snow", "ice", "floor", "table", "shore", "air", "open sky", "stairs",
      "street", "stage", "track", "kitchen", "workshop", "factory", "farm", "home", "trees", "wind", "rain"}
 )  # fmt: skip
-"""What no place has that lies wholly under water."""
+"""Affordances that no place fully under water has."""
 
 _AT_HOME_UNDER_WATER: Final = frozenset({"crustacean", "snail or slug", "larva"})
-"""Classes that walk and have no attribute for breathing water."""
+"""Classes that walk under water without an attribute for it."""
 
 _NEVER_UNDER_WATER: Final = frozenset(
     {"flame", "rain", "snow", "hail", "cloud", "fog or mist", "wind", "storm", "lightning", "kite or parachute",
@@ -71,18 +71,18 @@ _NEVER_UNDER_WATER: Final = frozenset(
 
 
 def attributes_of(subject: SubjectEntry, subject_class: SubjectClass | None) -> frozenset[str]:
-    """Everything that holds for a subject: its class's attributes and its own, without what it lacks."""
+    """Return the attributes of a subject: its class's and its own, without those it lacks."""
     inherited = subject_class.attributes if subject_class is not None else ()
     return frozenset((*inherited, *subject.attributes)).difference(subject.lacks)
 
 
 def can_do(subject: SubjectEntry, subject_class: SubjectClass | None, action: Action) -> str | None:
-    """Why a subject cannot do something.
+    """Check that a subject can do an action.
 
     Args:
-        subject: Who.
-        subject_class: Its class; None where that is not known, and then less can be said.
-        action: What.
+        subject: The subject.
+        subject_class: Its class; None if unknown, which allows fewer checks.
+        action: The action.
 
     Returns:
         A reason, or None where nothing speaks against it.
@@ -97,21 +97,21 @@ def can_do(subject: SubjectEntry, subject_class: SubjectClass | None, action: Ac
     if action.classes or not attributes:
         return None
     if "animate" in attributes and needed and attributes.isdisjoint(needed):
-        return f"{subject.noun} has not what it takes to {action.lemma}: {' or '.join(needed)}"
+        return f"{subject.noun} lacks what it takes to {action.lemma}: {' or '.join(needed)}"
     if action.lemma in LIFE_NEEDED and attributes.isdisjoint(("animate", "articulated")):
-        return f"{subject.noun} does not live, and only what lives can {action.lemma}"
+        return f"{subject.noun} is not alive, and only living things can {action.lemma}"
     return None
 
 
 def fits(place: Place, action: Action) -> str | None:
-    """Why an action cannot be done somewhere, or None where nothing speaks against it."""
+    """Return the reason an action cannot be done at a place, or None."""
     if action.needs and set(action.needs).isdisjoint(place.affords):
-        return f"{place.name} offers nothing that one needs to {_words(action)}: {' or '.join(action.needs)}"
+        return f"{place.name} offers nothing that is needed to {_words(action)}: {' or '.join(action.needs)}"
     return None
 
 
 def suits(subject: SubjectEntry, subject_class: SubjectClass | None, place: Place) -> str | None:
-    """Why a subject is not to be met in a place, whatever it does there, or None where nothing speaks against it."""
+    """Return the reason a subject does not occur at a place, whatever it does there, or None."""
     if not place.affords:
         return None
     name, affords = subject.subject_class, frozenset(place.affords)
@@ -122,7 +122,7 @@ def suits(subject: SubjectEntry, subject_class: SubjectClass | None, place: Plac
     if bound is not None and affords.isdisjoint(bound):
         return f"{subject.noun} needs {' or '.join(sorted(bound))}, and {place.name} has none"
     if "underwater" in affords and affords.isdisjoint(_SURFACES) and _cannot_dive(name, attributes, affords):
-        return f"{place.name} lies under water, and {subject.noun} is not met there"
+        return f"{place.name} is under water, where {subject.noun} does not occur"
     if place.setting == "indoor":
         return _indoors(subject, place, affords)
     return None
@@ -140,7 +140,7 @@ def _indoors(subject: SubjectEntry, place: Place, affords: frozenset[str]) -> st
     halls = _HALLS if affords & {"home", "kitchen"} else _HALLS | {"floor"}
     for classes, admitted in ((_OUT_OF_DOORS, _WEATHER_INDOORS), (_HEAVY, halls), (_LARGE_ANIMALS, _STABLES)):
         if subject.subject_class in classes and affords.isdisjoint(admitted):
-            return f"{subject.noun} ({subject.subject_class}) does not get into {place.name}, which is indoors"
+            return f"{subject.noun} ({subject.subject_class}) does not occur in {place.name}, which is indoors"
     return None
 
 
@@ -152,19 +152,19 @@ def _words(action: Action) -> str:
 
 CHECKS: Final[Mapping[str, str]] = {
     "noun": "the subject's noun is not in the prompt",
-    "class": "the metadata have the noun in another class",
+    "class": "the metadata list the noun in another class",
     "ability": "the subject cannot do the action",
-    "needs": "the place does not afford what the action needs",
-    "habitat": "the subject is not met in the place",
+    "needs": "the place does not offer what the action needs",
+    "habitat": "the subject does not occur at the place",
 }
-"""What is held against the metadata, and what is wrong where it fails."""
+"""Checks against the metadata, each with its fault."""
 
 UNKNOWN: Final = ("noun", "class", "action", "place")
-"""What the metadata may not have at all."""
+"""Values that the metadata may lack."""
 
 _UNLIKE: Final = "goose/geese mouse/mice foot/feet tooth/teeth ox/oxen person/people"
 _PLURALS: Final = dict(pair.split("/") for pair in _UNLIKE.split())
-"""Plurals that do not begin like the noun, for nouns that the metadata have not; "man" is treated as an ending."""
+"""Plurals that do not begin like the noun, for nouns missing from the metadata; "man" counts as an ending."""
 _SHORTEST_STEM = 3  # letters that must agree where an irregular plural is not given
 
 T = TypeVar("T")
@@ -172,7 +172,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """Something that speaks against an entry.
+    """A fault of an entry by the metadata.
 
     Attributes:
         index: Of the entry.
@@ -187,13 +187,13 @@ class Flag:
 
 @dataclass(frozen=True, slots=True)
 class Plausibility:
-    """What the metadata say about a list.
+    """Plausibility of a list by the metadata.
 
     Attributes:
         prompts: Entries of the list.
         judged: Check to the number of entries that it could be made for.
-        flags: What it found.
-        unknown: What the metadata lack (of :data:`UNKNOWN`) to the values they lack and how often each is used.
+        flags: Faults.
+        unknown: Values missing from the metadata, by field of :data:`UNKNOWN`, with counts.
         strict: Entries that name their subject's class. Only those are held to the classes and needs that the metadata
             give an action; the others may well come from elsewhere, and for them only bodies and habitats count.
     """
@@ -205,16 +205,16 @@ class Plausibility:
     strict: int
 
     def flagged(self, check: str) -> int:
-        """Entries that fail a check."""
+        """Return the number of entries that fail a check."""
         return sum(flag.check == check for flag in self.flags)
 
 
 def judge(entries: Sequence[PromptEntry], metadata: Metadata, lemmas: Sequence[str] | None = None) -> Plausibility:
-    """Hold a list against metadata.
+    """Check a list against metadata.
 
     Args:
         entries: The list.
-        metadata: What is known.
+        metadata: The metadata.
         lemmas: (N,) base form of each entry's action where the list has none itself.
     """
     books = _Books(metadata)
@@ -229,8 +229,8 @@ def judge(entries: Sequence[PromptEntry], metadata: Metadata, lemmas: Sequence[s
             ("class", entry.subject_class, entry.subject_class in books.classes),
             ("action", lemma, lemma in books.actions),
         )
-        for what, value, known in asked:
-            if value and not known:
+        for what, value, recognised in asked:
+            if value and not recognised:
                 unknown[what][value] += 1
         for check, reason in books.checks(entry, lemma):
             judged[check] += 1
@@ -242,7 +242,7 @@ def judge(entries: Sequence[PromptEntry], metadata: Metadata, lemmas: Sequence[s
 
 
 def plain_place(name: str) -> str:
-    """A place's name without the marks of Places365.
+    """Return a place's name without the marks of Places365.
 
     >>> plain_place("ice_skating_rink/outdoor")
     'ice skating rink'
@@ -251,7 +251,7 @@ def plain_place(name: str) -> str:
 
 
 class _Books:
-    """Metadata by name; a name may stand for several things, and an entry is well if any of them makes it so."""
+    """Metadata by name; a name may have several entries, and a check passes if it does for any of them."""
 
     def __init__(self, metadata: Metadata) -> None:
         self.classes = {item.name: item for item in metadata.classes}
@@ -260,14 +260,14 @@ class _Books:
         self.actions = _by(metadata.actions, lambda item: item.lemma)
 
     def checks(self, entry: PromptEntry, lemma: str) -> Iterable[tuple[str, str | None]]:
-        """Each check that can be made, with the reason why it fails or None."""
-        known = self.subjects.get(entry.subject_noun.lower(), [])
+        """Yield each applicable check with its fault or None."""
+        matches = self.subjects.get(entry.subject_noun.lower(), [])
         places = self.places.get(plain_place(entry.place), [])
         if entry.subject_noun:
-            yield "noun", _noun_reason(entry, known)
-        if entry.subject_class and known:
-            yield "class", _class_reason(entry, known)
-        subjects = self._subjects_of(entry, known)
+            yield "noun", _noun_reason(entry, matches)
+        if entry.subject_class and matches:
+            yield "class", _class_reason(entry, matches)
+        subjects = self._subjects_of(entry, matches)
         actions = self._actions_of(entry, lemma)
         if not subjects:
             return
@@ -281,10 +281,10 @@ class _Books:
         if places:
             yield "habitat", _first(suits(*subject, place) for subject in whole for place in places)
 
-    def _subjects_of(self, entry: PromptEntry, known: Sequence[SubjectEntry]) -> list[SubjectEntry]:
+    def _subjects_of(self, entry: PromptEntry, matches: Sequence[SubjectEntry]) -> list[SubjectEntry]:
         if not entry.subject_class:
-            return [subject for subject in known if subject.subject_class in self.classes]
-        same = [subject for subject in known if subject.subject_class == entry.subject_class]
+            return [subject for subject in matches if subject.subject_class in self.classes]
+        same = [subject for subject in matches if subject.subject_class == entry.subject_class]
         if same or entry.subject_class not in self.classes:
             return same
         return [SubjectEntry(entry.subject_noun or entry.subject_class, entry.subject_class)]
@@ -292,28 +292,28 @@ class _Books:
     def _actions_of(self, entry: PromptEntry, lemma: str) -> list[Action]:
         if not lemma or not entry.subject_class:
             return [Action(lemma)] if lemma else []
-        known = self.actions.get(lemma, [])
-        same = [action for action in known if action.pattern == entry.pattern] or known
-        told = [action for action in same if action.complement and action.complement in entry.action]
-        return told or same or [Action(lemma)]
+        matches = self.actions.get(lemma, [])
+        same = [action for action in matches if action.pattern == entry.pattern] or matches
+        named = [action for action in same if action.complement and action.complement in entry.action]
+        return named or same or [Action(lemma)]
 
 
 def _by(items: Iterable[T], name: Callable[[T], str]) -> dict[str, list[T]]:
-    found: dict[str, list[T]] = {}
+    groups: dict[str, list[T]] = {}
     for item in items:
-        found.setdefault(name(item).lower(), []).append(item)
-    return found
+        groups.setdefault(name(item).lower(), []).append(item)
+    return groups
 
 
 def _first(reasons: Iterable[str | None]) -> str | None:
-    """None if any is None, else the first."""
+    """Return None if any reason is None, else the first."""
     listed = list(reasons)
     return None if None in listed else listed[0]
 
 
-def _noun_reason(entry: PromptEntry, known: Sequence[SubjectEntry]) -> str | None:
+def _noun_reason(entry: PromptEntry, subjects: Sequence[SubjectEntry]) -> str | None:
     head = entry.subject_noun.lower().split()[-1]
-    plurals = [subject.plural.lower().split()[-1] for subject in known if subject.plural not in ("", "-")]
+    plurals = [subject.plural.lower().split()[-1] for subject in subjects if subject.plural not in ("", "-")]
     plurals.append(_PLURALS.get(head, f"{head.removesuffix('man')}men" if head.endswith("man") else head))
     text = entry.prompt.lower()
     stem = head[: max(_SHORTEST_STEM, len(head) - 1)]  # pony, ponies; leaf, leaves
@@ -322,8 +322,8 @@ def _noun_reason(entry: PromptEntry, known: Sequence[SubjectEntry]) -> str | Non
     return f"{entry.subject_noun!r} does not occur in the prompt"
 
 
-def _class_reason(entry: PromptEntry, known: Sequence[SubjectEntry]) -> str | None:
-    classes = dict.fromkeys(subject.subject_class for subject in known if subject.subject_class)
+def _class_reason(entry: PromptEntry, subjects: Sequence[SubjectEntry]) -> str | None:
+    classes = dict.fromkeys(subject.subject_class for subject in subjects if subject.subject_class)
     if not classes or entry.subject_class in classes:
         return None
     return f"{entry.subject_noun} is of class {' or '.join(classes)} in the metadata, of {entry.subject_class} here"

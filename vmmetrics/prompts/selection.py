@@ -1,4 +1,4 @@
-"""A subset that covers much and keeps the whole's proportions: greedy maximisation of a submodular objective.
+"""Selection of a subset with wide coverage and the list's proportions: greedy submodular maximisation.
 
     F(S) = Σ_g w_g · Σ_v min(|S_{g,v}|, quota_{g,v}) / full_g   +   w_r · Σ_i max_{j ∈ S} max(0, cos(i, j)) / N
 
@@ -29,7 +29,7 @@ from vmmetrics.errors import SetupError
 from vmmetrics.prompts.entry import PATTERNS, PromptEntry
 
 TAGS = ("skeleton", "camera", "amplitude", "speed", "subjects", "interaction")
-"""Tags whose proportions a subset keeps."""
+"""Tags whose proportions a subset preserves."""
 
 COVERED: Mapping[str, Callable[[PromptEntry], Hashable]] = {
     "action": lambda entry: entry.action_lemma or entry.action,
@@ -41,14 +41,14 @@ COVERED: Mapping[str, Callable[[PromptEntry], Hashable]] = {
     "pattern × subject": lambda entry: _within(entry, entry.subject_noun),
     "pattern × place": lambda entry: _within(entry, entry.place),
 }
-"""What is covered; an empty value is one not known and counts for nothing."""
+"""Facets to cover; empty values are unknown and do not count."""
 
 _TAG_WEIGHT = 2.0
-"""Of a tag against 1 for what is covered (1,488 prompts, three choices of 60): with 1, one leaves a tag's proportions
-short, with 4 each leaves something uncovered; with 2 two of three have all of both."""
+"""Weight of a tag; covered facets weigh 1. Over three selections of 60 from 1,488 prompts: at 1 one misses a tag's
+proportions, at 4 each leaves values uncovered, at 2 two of three have both in full."""
 
 MOST_EXCHANGES = 1_000_000
-"""Looks in one round of :func:`exchange`: a few seconds."""
+"""Most evaluations in one round of :func:`exchange`, a few seconds."""
 _ROUNDING = 1e-9  # of F: below it, two sums of the same terms in another order
 
 
@@ -67,30 +67,30 @@ class Facet:
     full: int
 
     def counts(self, chosen: NDArray[np.int64] | slice) -> NDArray[np.int64]:
-        """(V,) prompts of each value in a choice, (k,) places in the list."""
+        """Return (V,) the prompts of each value in a selection, given as (k,) indices."""
         labels = self.labels[chosen]
         return np.bincount(labels[labels >= 0], minlength=self.quotas.size)
 
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """F, for a list and a size: facets, and (R, N) cosines (negative ones as 0) of the facility location; w_r is 1."""
+    """Objective F for a list and a size: facets, and facility location over (R, N) cosines, negatives as 0."""
 
     facets: tuple[Facet, ...]
     cosines: NDArray[np.float32] | None = field(default=None, repr=False)
 
     def parts(self, chosen: Sequence[int] | NDArray[np.int64]) -> dict[str, float]:
-        """Each term of F(S) before its weight, within [0, 1]."""
-        places = np.asarray(chosen, np.int64)
-        terms = ((facet, np.minimum(facet.counts(places), facet.quotas).sum()) for facet in self.facets)
-        found = {facet.name: int(term) / facet.full for facet, term in terms}
+        """Return each unweighted term of F(S), within [0, 1]."""
+        indices = np.asarray(chosen, np.int64)
+        terms = ((facet, np.minimum(facet.counts(indices), facet.quotas).sum()) for facet in self.facets)
+        fractions = {facet.name: int(term) / facet.full for facet, term in terms}
         if self.cosines is not None:
-            nearest = self.cosines[:, places].max(axis=1, initial=0)
-            found["likeness"] = float(nearest.mean(dtype=np.float64))
-        return found
+            nearest = self.cosines[:, indices].max(axis=1, initial=0)
+            fractions["likeness"] = float(nearest.mean(dtype=np.float64))
+        return fractions
 
     def value(self, parts: Mapping[str, float]) -> float:
-        """F(S) from its :meth:`parts`."""
+        """Return F(S) from its :meth:`parts`."""
         weights = {facet.name: facet.weight for facet in self.facets} | {"likeness": 1.0}
         return sum(weights[name] * part for name, part in parts.items())
 
@@ -98,7 +98,7 @@ class Objective:
 def objective_for(
     entries: Sequence[PromptEntry], size: int, vectors: NDArray[np.float32] | None = None, near: Sequence[int] = ()
 ) -> Objective:
-    """The objective for a list: facets that no prompt of it has are left out.
+    """Build the objective for a list; facets without values are left out.
 
     Args:
         entries: The list.
@@ -108,10 +108,10 @@ def objective_for(
     """
     facets = [_facet(name, [of(entry) for entry in entries], size) for name, of in COVERED.items()]
     facets += [_facet(name, [getattr(entry.tags, name, "") for entry in entries], size) for name in TAGS]
-    known = tuple(facet for facet in facets if facet.quotas.size)
+    nonempty = tuple(facet for facet in facets if facet.quotas.size)
     if vectors is None:
-        return Objective(known)
-    return Objective(known, np.maximum((vectors[near] if len(near) else vectors) @ vectors.T, 0))
+        return Objective(nonempty)
+    return Objective(nonempty, np.maximum((vectors[near] if len(near) else vectors) @ vectors.T, 0))
 
 
 def _facet(name: str, values: Sequence[Hashable], size: int) -> Facet:
@@ -124,7 +124,7 @@ def _facet(name: str, values: Sequence[Hashable], size: int) -> Facet:
 
 
 def apportion(counts: Sequence[int], size: int) -> list[int]:
-    """Whole numbers in proportion to ``counts`` that add up to ``size``: largest remainders, of equals the first.
+    """Return integers proportional to ``counts`` that sum to ``size``, by largest remainders, ties to the first.
 
     >>> apportion([50, 30, 20], 7)
     [4, 2, 1]
@@ -134,14 +134,14 @@ def apportion(counts: Sequence[int], size: int) -> list[int]:
         return [0] * len(counts)
     exact = [divmod(count * size, total) for count in counts]
     left = size - sum(whole for whole, _ in exact)
-    first = sorted(range(len(counts)), key=lambda place: -exact[place][1])[:left]
-    return [whole + (place in first) for place, (whole, _) in enumerate(exact)]
+    first = sorted(range(len(counts)), key=lambda index: -exact[index][1])[:left]
+    return [whole + (index in first) for index, (whole, _) in enumerate(exact)]
 
 
 def greedy(
     objective: Objective, groups: NDArray[np.int64], room: Sequence[int], generator: np.random.Generator
 ) -> list[int]:
-    """Choose prompt after prompt, each time the one that adds most; return places in the list in that order.
+    """Select prompts one by one by largest gain; return their indices in that order.
 
     Args:
         objective: F.
@@ -153,97 +153,97 @@ def greedy(
     left = list(room)
     ties = generator.permutation(len(groups))
     # a gain never grows as more is chosen, so that an old one is an upper bound of what it is now
-    bounds = [(-gains.of(place), int(ties[place]), place) for place in range(len(groups)) if left[groups[place]]]
+    bounds = [(-gains.of(index), int(ties[index]), index) for index in range(len(groups)) if left[groups[index]]]
     heapq.heapify(bounds)
     chosen: list[int] = []
     while bounds and len(chosen) < sum(room):
-        _, tie, place = heapq.heappop(bounds)
-        if not left[groups[place]]:
+        _, tie, index = heapq.heappop(bounds)
+        if not left[groups[index]]:
             continue
-        now = (-gains.of(place), tie, place)
+        now = (-gains.of(index), tie, index)
         if bounds and now > bounds[0]:
             heapq.heappush(bounds, now)
             continue
-        chosen.append(place)
-        gains.add(place)
-        left[groups[place]] -= 1
+        chosen.append(index)
+        gains.add(index)
+        left[groups[index]] -= 1
     return chosen
 
 
 def exchange(objective: Objective, groups: NDArray[np.int64], chosen: Sequence[int]) -> list[int]:
-    """Swap chosen prompts for others of their group as long as that adds anything.
+    """Swap selected prompts for others of their group while that increases the objective.
 
     Greedy choice cannot take back what it chose when little was covered yet; what it reached can only be bettered here.
     Left as it is where a round would take more than :data:`MOST_EXCHANGES` looks. Arguments as for :func:`greedy`.
     """
     members = [np.flatnonzero(groups == group).tolist() for group in range(int(groups.max()) + 1)]
-    if sum(len(members[groups[place]]) for place in chosen) > MOST_EXCHANGES:
+    if sum(len(members[groups[index]]) for index in chosen) > MOST_EXCHANGES:
         return list(chosen)
-    gains, kept = _Gains(objective), list(chosen)
-    for place in kept:
-        gains.add(place)
+    gains, selected = _Gains(objective), list(chosen)
+    for index in selected:
+        gains.add(index)
     swapped = True
     while swapped:
         swapped = False
-        for position, place in enumerate(kept):
-            gains.remove(place, kept[:position] + kept[position + 1 :])
-            taken = set(kept)
-            others = [place, *(other for other in members[groups[place]] if other not in taken)]
+        for position, index in enumerate(selected):
+            gains.remove(index, selected[:position] + selected[position + 1 :])
+            taken = set(selected)
+            others = [index, *(other for other in members[groups[index]] if other not in taken)]
             worths = [gains.of(other) for other in others]
             best = int(np.argmax(worths))
             if worths[best] > worths[0] + _ROUNDING:
-                kept[position], swapped = others[best], True
-            gains.add(kept[position])
-    return kept
+                selected[position], swapped = others[best], True
+            gains.add(selected[position])
+    return selected
 
 
 class _Gains:
-    """F(S + j) − F(S), kept up while S changes."""
+    """Marginal gains F(S + j) − F(S), updated as S changes."""
 
     def __init__(self, objective: Objective) -> None:
         self._facets = [(f.weight / f.full, f.labels.tolist(), f.quotas.tolist()) for f in objective.facets]
         self._cosines = objective.cosines
         self._nearest = np.zeros(0 if objective.cosines is None else len(objective.cosines), np.float32)
 
-    def of(self, place: int) -> float:
+    def of(self, index: int) -> float:
         gain = 0.0  # no sum(), whose last digit is another
         for worth, labels, left in self._facets:
-            if labels[place] >= 0 and left[labels[place]] > 0:
+            if labels[index] >= 0 and left[labels[index]] > 0:
                 gain += worth
         if self._cosines is not None:
-            closer = np.maximum(self._cosines[:, place] - self._nearest, 0)
+            closer = np.maximum(self._cosines[:, index] - self._nearest, 0)
             gain += float(closer.mean(dtype=np.float64))
         return gain
 
-    def remove(self, place: int, others: Sequence[int]) -> None:
-        """Take a prompt out of S, which leaves ``others``."""
-        self._count(place, 1)
+    def remove(self, index: int, others: Sequence[int]) -> None:
+        """Remove a prompt from S, which leaves ``others``."""
+        self._count(index, 1)
         if self._cosines is not None:
             self._nearest = self._cosines[:, np.asarray(others, np.int64)].max(axis=1, initial=0)
 
-    def add(self, place: int) -> None:
-        self._count(place, -1)
+    def add(self, index: int) -> None:
+        self._count(index, -1)
         if self._cosines is not None:
-            np.maximum(self._nearest, self._cosines[:, place], out=self._nearest)
+            np.maximum(self._nearest, self._cosines[:, index], out=self._nearest)
 
-    def _count(self, place: int, change: int) -> None:
+    def _count(self, index: int, change: int) -> None:
         for _, labels, left in self._facets:
-            if labels[place] >= 0:
-                left[labels[place]] += change
+            if labels[index] >= 0:
+                left[labels[index]] += change
 
 
 RANDOM_SUBSETS = 1000
 _LARGEST_DRAW = 20_000_000
-"""Prompts drawn for the random subsets altogether, a few seconds' worth; larger subsets are held against fewer."""
+"""Most prompts drawn for all random subsets, a few seconds; larger subsets are compared with fewer."""
 LONGEST_LIST = 20_000
-"""Prompts that the facility location takes."""
+"""Longest list that facility location supports, prompts."""
 REPRESENTED = 2_000
-"""Prompts that the chosen must come near; of longer lists a seeded sample: 2,000 × 20,000 cosines take 160 MB."""
+"""Prompts to represent; longer lists are sampled by seed: 2,000 × 20,000 cosines take 160 MB."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgainstRandom:
-    """A figure of the chosen subset beside that of random ones.
+    """A figure of the selected subset and of random ones.
 
     Attributes:
         chosen: Of the subset.
@@ -262,13 +262,13 @@ class AgainstRandom:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A subset and what it is worth.
+    """A selected subset and its figures.
 
     Attributes:
         places: Of the chosen in the list, ascending.
         patterns: Prompts chosen of each pattern.
         parts: Term to its value for the subset and for random ones, within [0, 1], higher is better.
-        objective: F, likewise.
+        objective: F, in the same form.
         distances: Tag to the total variation between its proportions in the subset and in the list, within [0, 1],
             lower is better; empty where the list has no tags.
         mean_distance: Mean of those over tags, or None.
@@ -293,7 +293,7 @@ def select(
     vectors: NDArray[np.float32] | None = None,
     random_subsets: int = RANDOM_SUBSETS,
 ) -> Selection:
-    """Choose a subset by greedy cover.
+    """Select a subset by greedy coverage.
 
     Args:
         entries: The list.
@@ -309,19 +309,19 @@ def select(
     if not entries:
         raise SetupError("The list holds no prompts, so there is nothing to choose from")
     if not 1 <= size <= len(entries):
-        raise SetupError(f"Expected a size from 1 to {len(entries)}, the prompts of the list, but got {size}")
+        raise SetupError(f"Expected a size from 1 to {len(entries)}, the length of the list, but got {size}")
     if vectors is not None and len(entries) > LONGEST_LIST:
-        raise SetupError(f"The term on embeddings takes lists of up to {LONGEST_LIST} prompts but got {len(entries)}")
+        raise SetupError(f"Selection by embeddings takes lists of up to {LONGEST_LIST} prompts but got {len(entries)}")
     groups, room = _groups(entries, size) if balanced else (np.zeros(len(entries), np.int64), [size])
     generator = np.random.default_rng(seed)
     near: Sequence[int] = ()
     if vectors is not None and len(entries) > REPRESENTED:
         near = sorted(generator.choice(len(entries), REPRESENTED, replace=False))
     objective = objective_for(entries, size, vectors, near)
-    places = sorted(exchange(objective, groups, greedy(objective, groups, room, generator)))
+    indices = sorted(exchange(objective, groups, greedy(objective, groups, room, generator)))
     number = max(1, min(random_subsets, _LARGEST_DRAW // size))
     members = [np.flatnonzero(groups == group) for group in range(len(room))]
-    draws = [np.array(places)]
+    draws = [np.array(indices)]
     for _ in range(number):
         parts = [generator.choice(some, many, replace=False) for some, many in zip(members, room, strict=True)]
         draws.append(np.concatenate(parts))
@@ -329,7 +329,7 @@ def select(
 
 
 def total_variation(part: NDArray[np.int64], whole: NDArray[np.int64]) -> float:
-    """Half the summed absolute differences of two (V,) sets of counts, each taken as shares of its sum.
+    """Return the total variation of two (V,) count vectors, each normalised to sum 1.
 
     >>> total_variation(np.array([1, 1]), np.array([3, 1]))
     0.25
@@ -337,40 +337,38 @@ def total_variation(part: NDArray[np.int64], whole: NDArray[np.int64]) -> float:
     return float(np.abs(part / part.sum() - whole / whole.sum()).sum() / 2)
 
 
-def tag_distances(objective: Objective, places: Sequence[int] | NDArray[np.int64]) -> dict[str, float]:
-    """Tag to the total variation between a choice and the list; without those that either does not know."""
-    found: dict[str, float] = {}
+def tag_distances(objective: Objective, indices: Sequence[int] | NDArray[np.int64]) -> dict[str, float]:
+    """Return the total variation between a selection and the list by tag, where both have values."""
+    distances: dict[str, float] = {}
     for facet in objective.facets:
-        part = facet.counts(np.asarray(places, np.int64))
+        part = facet.counts(np.asarray(indices, np.int64))
         if facet.name in TAGS and part.any():
-            found[facet.name] = total_variation(part, facet.counts(slice(None)))
-    return found
+            distances[facet.name] = total_variation(part, facet.counts(slice(None)))
+    return distances
 
 
 def _groups(entries: Sequence[PromptEntry], size: int) -> tuple[NDArray[np.int64], list[int]]:
     counts = Counter(entry.pattern for entry in entries)
     if counts[""]:
-        raise SetupError(
-            f"{counts['']} of {len(entries)} prompts have no pattern to balance; --no-balance does without"
-        )
+        raise SetupError(f"{counts['']} of {len(entries)} prompts have no pattern to balance; use --no-balance")
     patterns = [pattern for pattern in PATTERNS if counts[pattern]]
     whole, left = divmod(size, len(patterns))
     largest = sorted(patterns, key=lambda pattern: -counts[pattern])[:left]
     room = [whole + (pattern in largest) for pattern in patterns]
     short = [f"{p} has {counts[p]} of {n}" for p, n in zip(patterns, room, strict=True) if counts[p] < n]
     if short:
-        raise SetupError(f"Too few prompts for a balance over patterns: {'; '.join(short)}; --no-balance does without")
+        raise SetupError(f"Too few prompts to balance the patterns: {'; '.join(short)}; use --no-balance")
     return np.array([patterns.index(entry.pattern) for entry in entries], np.int64), room
 
 
 def _measured(entries: Sequence[PromptEntry], objective: Objective, draws: Sequence[NDArray[np.int64]]) -> Selection:
-    """``draws``: the choice and after it random ones."""
+    """Compare the selection, the first of ``draws``, with the others, which are random."""
     parts = [objective.parts(draw) for draw in draws]
     values = [objective.value(part) for part in parts]
     distances = [tag_distances(objective, draw) for draw in draws]
     names = [name for name in distances[0] if all(name in distance for distance in distances)]
     means = [float(np.mean([distance[name] for name in names])) for distance in distances] if names else []
-    patterns = Counter(entries[place].pattern for place in draws[0])
+    patterns = Counter(entries[index].pattern for index in draws[0])
     return Selection(
         places=tuple(draws[0].tolist()),
         patterns={pattern: patterns[pattern] for pattern in PATTERNS if patterns[pattern]},

@@ -1,4 +1,4 @@
-"""Understanding: whether a video language model sees motion. Benchmarks, runs, scores; questions of one's own.
+"""Evaluation of video language models on motion: benchmarks, runs, scores, and questions of your own.
 
 A benchmark of one's own is a :class:`Benchmark`, or a :class:`MultipleChoice`, and is registered under its name::
 

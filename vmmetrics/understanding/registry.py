@@ -1,4 +1,4 @@
-"""Benchmarks by name: the modules of :mod:`.benchmarks`, loaded when they are asked for, and those of plugins."""
+"""Registry of benchmarks by name: modules of :mod:`.benchmarks`, loaded on demand, and those of plugins."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _REGISTERED: dict[str, Benchmark] = {}
 
 
 def register(benchmark: Benchmark) -> None:
-    """Add a benchmark of one's own under its name; one registered before under that name is replaced.
+    """Register a benchmark under its name; an earlier one of that name is replaced.
 
     Raises:
-        SetupError: The name is none that commands take, or that of a shipped benchmark.
+        SetupError: The name is invalid or that of a shipped benchmark.
     """
     if not re.fullmatch(r"[a-z0-9][\w.-]*", benchmark.name) or benchmark.name in _shipped():
         raise SetupError(f"No benchmark can be registered as {benchmark.name!r}: it is taken, or no name")
@@ -36,7 +36,7 @@ def find(name: str) -> Benchmark:
     """Return the benchmark of a name.
 
     Raises:
-        SetupError: There is none.
+        SetupError: None exists.
     """
     if name not in names():
         raise SetupError(f"No benchmark is called {name!r}; there are {', '.join(names()) or 'none'}")

@@ -1,4 +1,4 @@
-"""The picture of minFPS over a benchmark's questions: how many need which rate, and how categories differ."""
+"""Charts of a leaderboard, and of minFPS over a benchmark's questions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PUBLISHED = "|x+"  # no markers of runs
 
 
 def understanding_chart(board: RunBoard) -> Figure:
-    """Draw a board.
+    """Draw a leaderboard.
 
     Args:
         board: From :func:`vmmetrics.understanding.harness.leaderboard.make_boards`.
@@ -45,7 +45,7 @@ def understanding_chart(board: RunBoard) -> Figure:
 
 
 def _panels(height: float, ratios: Sequence[float], title: str) -> tuple[Figure, list[Axes]]:
-    """A figure with panels of these relative heights, one below another."""
+    """Return a figure with stacked panels of these relative heights."""
     figure = Figure(figsize=(WIDTH, height), layout="constrained")
     figure.suptitle(label(title, 90), x=0.01, ha="left", fontsize=12)
     axes = figure.subplots(len(ratios), 1, squeeze=False, gridspec_kw={"height_ratios": ratios}).ravel().tolist()
@@ -53,14 +53,14 @@ def _panels(height: float, ratios: Sequence[float], title: str) -> tuple[Figure,
 
 
 def rate_curves(rows: Sequence[RunRow]) -> dict[str, list[RunRow]]:
-    """Models that were shown two frame rates or more, each with its runs from the lowest rate on."""
-    found: dict[str, list[RunRow]] = {}
+    """Return the runs of models shown two or more frame rates, by model, lowest rate first."""
+    by_model: dict[str, list[RunRow]] = {}
     for row in rows:
         if row.rate is not None and row.overall.value is not None:
-            found.setdefault(row.scores.model, []).append(row)
+            by_model.setdefault(row.scores.model, []).append(row)
     return {
         model: sorted(of_it, key=lambda row: row.rate or 0.0)
-        for model, of_it in found.items()
+        for model, of_it in by_model.items()
         if len({row.rate for row in of_it}) > 1
     }
 
@@ -68,8 +68,8 @@ def rate_curves(rows: Sequence[RunRow]) -> dict[str, list[RunRow]]:
 def _categories(axes: Axes, board: RunBoard, looks: dict[str, tuple[str, str]]) -> list[Line2D]:
     names = [ALL, *board.columns]
     step = _LINE * len(board.rows) + _PAD
-    for place, name in enumerate(names):
-        top = place * step
+    for index, name in enumerate(names):
+        top = index * step
         for line, row in enumerate(board.rows):
             figure = row.overall if name == ALL else row.cells.get(name)
             if figure is not None and figure.value is not None:
@@ -82,9 +82,9 @@ def _categories(axes: Axes, board: RunBoard, looks: dict[str, tuple[str, str]]) 
             key = (board.measure, ALL if name == ALL else board.group or ALL, name)
             if key in reference.figures:
                 axes.plot([reference.figures[key]], [(top + bottom) / 2], marker, color=FAINT, markersize=9, zorder=2)
-        if place:
+        if index:
             axes.axhline(top - _PAD / 2, color=RULE, linewidth=0.8)
-    ticks = [place * step + (step - _PAD) / 2 for place in range(len(names))]
+    ticks = [index * step + (step - _PAD) / 2 for index in range(len(names))]
     axes.set_yticks(ticks, [f"{label(name, _RUN_NAME)} ({_first(board, name).n})" for name in names])
     axes.set_ylim(len(names) * step - _PAD / 2, -_PAD / 2)
     axes.tick_params(axis="y", length=0)
@@ -112,7 +112,7 @@ def _first(board: RunBoard, name: str) -> benchmark.Figure:
 
 
 def _mark(axes: Axes, figure: benchmark.Figure, at: float, look: tuple[str, str], upright: bool = False) -> None:
-    """A figure with its interval, across or upright at a place of the other axis."""
+    """Draw a figure with its interval, horizontal or vertical, at a position on the other axis."""
     colour, marker = look
     ends, middle = ([figure.low, figure.high], [at, at]), ([figure.value], [at])
     if figure.low is not None and figure.high is not None:
@@ -121,7 +121,7 @@ def _mark(axes: Axes, figure: benchmark.Figure, at: float, look: tuple[str, str]
 
 
 def _limits(board: RunBoard) -> tuple[float, float]:
-    """From 0 to 1, or to just beyond what is shown where that is far less."""
+    """Return axis limits from 0 to 1, or to just above the data if far below 1."""
     shown = [figure for row in board.rows for figure in (row.overall, *row.cells.values())]
     ends = [end for figure in shown for end in (figure.value, figure.high) if end is not None]
     ends += [reference.figures[(board.measure, ALL, ALL)] for reference in board.references[:_MOST_PUBLISHED]]
@@ -152,33 +152,33 @@ _ROW = 0.3  # inches of a category
 _MODEL_NAME = 40  # characters of its name
 
 
-def minfps_chart(found: Sequence[Distribution], title: str) -> Figure:
+def minfps_chart(distributions: Sequence[Distribution], title: str) -> Figure:
     """Draw a histogram over all questions, and the quartiles of each category.
 
     Args:
-        found: From :func:`vmmetrics.understanding.minfps.distributions`, all questions first.
-        title: What stands above.
+        distributions: From :func:`vmmetrics.understanding.minfps.distributions`, all questions first.
+        title: Title of the chart.
     """
-    categories = [one for one in found[1:] if one.quartiles is not None]
+    categories = [one for one in distributions[1:] if one.quartiles is not None]
     with chart_style():
         height = 2.6 + (_ROW * len(categories) + 0.9 if categories else 0)
         figure, axes = _panels(height, [2.4, _ROW * len(categories) + 0.8] if categories else [1.0], title)
-        _histogram(axes[0], found[0])
+        _histogram(axes[0], distributions[0])
         if categories:
             _quartiles(axes[1], categories)
     return figure
 
 
-def _histogram(axes: Axes, found: Distribution) -> None:
-    colours = [RULE if name == NEVER else METRIC for name in found.buckets]
-    axes.bar(range(len(colours)), list(found.buckets.values()), color=colours, width=0.8)
-    for x, count in enumerate(found.buckets.values()):
+def _histogram(axes: Axes, distribution: Distribution) -> None:
+    colours = [RULE if name == NEVER else METRIC for name in distribution.buckets]
+    axes.bar(range(len(colours)), list(distribution.buckets.values()), color=colours, width=0.8)
+    for x, count in enumerate(distribution.buckets.values()):
         axes.text(x, count, f"{count:,}" if count else "", ha="center", va="bottom", color=FAINT, fontsize=8)
-    axes.set_xticks(range(len(colours)), list(found.buckets))
+    axes.set_xticks(range(len(colours)), list(distribution.buckets))
     axes.tick_params(axis="x", length=0)
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
-    mean = "" if found.mean is None else f", mean {found.mean:.2f}"
-    axes.set_title(f"{found.n:,} questions by minFPS, frames per second{mean}")
+    mean = "" if distribution.mean is None else f", mean {distribution.mean:.2f}"
+    axes.set_title(f"{distribution.n:,} questions by minFPS, frames per second{mean}")
 
 
 def _quartiles(axes: Axes, categories: Sequence[Distribution]) -> None:

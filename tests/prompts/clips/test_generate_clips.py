@@ -169,7 +169,7 @@ def test_clips_made_otherwise_are_not_mixed(
     name, value = change
     other = first | {name: program + " --wait 0" if name == "--command" else value}
     done = generate_clips(*given(other))
-    assert done.returncode == 2 and "made otherwise" in done.stderr and len(runs(tmp_path)) == 1
+    assert done.returncode == 2 and "made with other settings" in done.stderr and len(runs(tmp_path)) == 1
 
 
 def test_a_folder_with_other_files_is_left_alone(

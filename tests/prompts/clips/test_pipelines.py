@@ -78,7 +78,7 @@ def test_what_a_pipeline_does_not_take_is_told_before_anything_is_made(
 ) -> None:
     base = ("--prompts", prompts, "--out", "a", "--pipeline", tiny, *CALL)
     for wrong, says in ((("--set", "strength=1"), "takes no strength"), (("--set", "prompt=x"), "--set prompt"),
-                        (("--set", "width=8"), "given twice"), (("--dtype", "float7"), "float7"),
+                        (("--set", "width=8"), "set twice"), (("--dtype", "float7"), "float7"),
                         (("--device", "cuda:99"), "cuda:99")):  # fmt: skip
         done = generate_clips(*base, *wrong)
         assert done.returncode == 2 and says in done.stderr
@@ -111,13 +111,13 @@ def test_code_that_comes_with_a_pipeline_is_refused(tmp_path: Path, name: str) -
     (tmp_path / "model_index.json").write_text('{"_class_name": "WanPipeline"}')
     _refuse_code(tmp_path)
     (tmp_path / name).write_text("raise SystemExit('ran')")
-    with pytest.raises(SetupError, match="code of its own"):
+    with pytest.raises(SetupError, match="custom code"):
         _refuse_code(tmp_path)
 
 
 def test_a_class_of_its_own_is_refused(tmp_path: Path) -> None:
     (tmp_path / "model_index.json").write_text('{"_class_name": ["mine", "MyPipeline"]}')
-    with pytest.raises(SetupError, match="own code"):
+    with pytest.raises(SetupError, match="custom pipeline code"):
         _refuse_code(tmp_path)
 
 

@@ -161,7 +161,7 @@ def test_a_list_of_places_needs_no_parser(tmp_path: Path, lexicon: Path, monkeyp
 
 def test_metadata_of_another_origin_is_not_overwritten(corpus: Path, lexicon: Path) -> None:
     before = (lexicon / "subjects.jsonl").read_bytes()
-    with pytest.raises(SetupError, match="that no extraction wrote"):
+    with pytest.raises(SetupError, match="not written by an extraction"):
         extract([corpus], lexicon, None, lexicon)
     assert (lexicon / "subjects.jsonl").read_bytes() == before
 
@@ -178,7 +178,7 @@ def test_a_run_killed_in_its_very_last_write_goes_on(
     monkeypatch.setattr("vmmetrics.prompts.extract.extraction.write_metadata", killed)
     with pytest.raises(KeyboardInterrupt):
         extract([corpus], tmp_path / "out", None, lexicon)
-    assert "writes all anew" in json.loads((tmp_path / "out" / "extract.json").read_text())["unfinished"]
+    assert "write everything anew" in json.loads((tmp_path / "out" / "extract.json").read_text())["unfinished"]
     monkeypatch.undo()
     found = extract([corpus], tmp_path / "out", None, lexicon)
     assert json.loads((tmp_path / "out" / "extract.json").read_text()) == found.record

@@ -192,7 +192,7 @@ def test_a_model_that_is_not_there_is_named() -> None:
 def test_a_model_without_parser_is_refused(tmp_path: Path) -> None:
     spacy = pytest.importorskip("spacy")
     spacy.blank("en").to_disk(tmp_path / "blank")
-    with pytest.raises(SetupError, match="no tagger, parser and lemmatiser"):
+    with pytest.raises(SetupError, match="lacks a tagger, a parser or a lemmatiser"):
         CaptionParser(str(tmp_path / "blank"))
 
 

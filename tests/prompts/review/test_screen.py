@@ -59,12 +59,12 @@ def test_lines_from_a_pipe_do_everything(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "script, says",
     [("kepe\n", "line 1: kepe: expected one of keep [INDEX], edit [INDEX] TEXT, set [INDEX] FIELD VALUE"),
-     ("keep\n\ndrop\n", "line 3: drop: expected a reason; 1 line before it was done, none after it"),
-     ("edit\n", "expected the new text; 0 lines before it were done"), ("set speed\n", "a field and its value"),
+     ("keep\n\ndrop\n", "line 3: drop: expected a reason; 1 line before it was applied, none after it"),
+     ("edit\n", "expected the new text; 0 lines before it were applied"), ("set speed\n", "a field and its value"),
      ("find zebra\n", "nothing found"), ("go 77\n", "no entry has the index"), ("undo 77\n", "no entry has the index"),
-     ("keep 1\nkeep\n", "line 2: keep: after a line that named its entry it could fall on another one"),
-     ("keep 1\nedit A river runs.\n", "named its entry"), ("set 1 place x\nskip\n", "named its entry"),
-     ("undo\nkeep\n", "named its entry"), ("keep it\n", "expected an index or nothing but got 'it'"),
+     ("keep 1\nkeep\n", "line 2: keep: ambiguous after a line with an index; add the index"),
+     ("keep 1\nedit A river runs.\n", "ambiguous after a line"), ("set 1 place x\nskip\n", "ambiguous after a line"),
+     ("undo\nkeep\n", "ambiguous after a line"), ("keep it\n", "expected an index or nothing but got 'it'"),
      ("keep\nkeep\nkeep\n", "line 3: keep: every entry of the list is decided")],
 )  # fmt: skip
 def test_a_line_that_cannot_be_done_stops_a_script(tmp_path: Path, script: str, says: str) -> None:
@@ -100,8 +100,8 @@ def test_decisions_line_after_line_fall_on_one_entry_after_the_other(tmp_path: P
 def test_each_decision_of_a_script_is_answered_by_a_line_and_screens_only_where_asked_for(tmp_path: Path) -> None:
     told = piped(tmp_path, "go 3\nkeep\nkeep 0005\nskip 6\ndrop 0004 still\nset 0003 place a long pier\nundo 5\n")
     assert told == [
-        "0003  keep", "0005  keep", "0006  put off", "0004  drop: still", "0003  set place: a long pier (was yard)",
-        "0005  taken back: keep",
+        "0003  keep", "0005  keep", "0006  skipped", "0004  drop: still", "0003  set place: a long pier (was yard)",
+        "0005  undone: keep",
         "2 of 8 decided: 1 kept, 0 edited, 1 dropped, 1 with corrected fields; the same command goes on",
     ]  # fmt: skip
     shown = "\n".join(piped(tmp_path, "go 3\ngo 7\nkeep\nshow 8\n"))
@@ -173,11 +173,11 @@ def test_a_reason_that_is_no_preset_is_taken_and_the_presets_are_told_once(tmp_p
     assert [line["reason"] for line in lines(tmp_path / "d.jsonl")] == [
         "dull stuff", "dull", "dull", "unseen: too dark", "vague"
     ]  # fmt: skip
-    notes = [line for line in told if "no preset reason" in line]
+    notes = [line for line in told if "not a preset reason" in line]
     assert len(notes) == 1 and told.index(notes[0]) == 1 and "3 unseen" in notes[0]
     write_entries(tmp_path / "list.json", entries(1))
     quiet = command(tmp_path, "drop 0001 o dull\n", "list.json", "--reviewer", "ben", "--decisions", "e.jsonl")
-    assert "no preset" not in quiet.stdout
+    assert "not a preset" not in quiet.stdout
 
 
 def test_help_by_lines_explains_the_lines(tmp_path: Path) -> None:
@@ -206,4 +206,4 @@ def test_wrong_usage_is_told(tmp_path: Path) -> None:
                       ["--apply", "list.json", "--out", "o.json"]):  # fmt: skip
         assert command(tmp_path, "", *arguments).returncode == 2
     said = command(tmp_path, "", "--agreement", "list.json").stderr
-    assert "list.json is no file of decisions, which a review writes" in said
+    assert "list.json is not a file of review decisions" in said

@@ -77,10 +77,10 @@ def test_single_keys_decide_and_quit_leaves_the_terminal_as_it_was(start: Start,
     terminal.press("k", r"1/6 anna.*q quit")
     terminal.press("d", r"why\?.*9 unsafe")
     terminal.press("4", r"2/6 anna.*q quit")
-    terminal.press("s", r"1 put off.*q quit")
-    shown = terminal.press("u", r"taken back: put off.*q quit")
+    terminal.press("s", r"1 skipped.*q quit")
+    shown = terminal.press("u", r"undone: skipped.*q quit")
     assert "2/6 anna" in driver.plain(shown)
-    terminal.press("\x7f", r"taken back: drop: still.*q quit")
+    terminal.press("\x7f", r"undone: drop: still.*q quit")
     terminal.keys("q")
     assert terminal.finish() == 0
     assert "1 of 6 decided: 1 kept" in terminal.seen
@@ -108,7 +108,7 @@ def test_an_edit_that_is_emptied_or_broken_off_leaves_the_prompt(start: Start, t
         terminal.press("e", r"new text: A \w+ moves here\.")
         terminal.press(" More", r"More")
         terminal.rest()  # Python's readline misses a Ctrl-C that comes while it still works on a letter
-        terminal.press(ending, r"left as it was.*q quit")
+        terminal.press(ending, r"unchanged.*q quit")
     terminal.press("d", r"9 unsafe")
     terminal.press("\x1b", r"not dropped.*q quit")
     assert kinds(tmp_path) == []
@@ -123,7 +123,7 @@ def test_a_new_text_with_faults_is_asked_about_once_and_one_without_never(start:
     terminal.press(
         "\x15" + good[:-1].replace("rest", "rest \u2014") + "\r", r"not plain text.*full stop|full stop.*not plain text"
     )
-    terminal.press("n", r"0/6 anna.*left as it was.*q quit")
+    terminal.press("n", r"0/6 anna.*unchanged.*q quit")
     terminal.press("e", r"new text: A \w+ moves here\.")
     terminal.press("\x15" + good[:-1] + "\r", r"warning: it does not end with a full stop.*any other key leaves")
     terminal.press("e", r"new text: A \w+ moves slowly")
@@ -144,7 +144,7 @@ def test_a_field_is_corrected_and_taken_back(start: Start, tmp_path: Path) -> No
     terminal.press("f", r"field \(")
     terminal.press("subject_noun\r", r"subject_noun: \w+")
     terminal.press("\x15zebra\r", r"warning: the subject is not named: 'zebra'.*q quit")
-    shown = driver.plain(terminal.press("u", r"taken back: set subject_noun: zebra.*q quit"))
+    shown = driver.plain(terminal.press("u", r"undone: set subject_noun: zebra.*q quit"))
     assert "zebra" not in shown.replace("subject_noun: zebra", "")
     for nothing in ("\r", "sped\r"):
         terminal.press("f", r"field \(")
@@ -210,7 +210,7 @@ def test_resume_after_kill_in_the_middle_of_the_work(start: Start, tmp_path: Pat
     again = start()
     shown = driver.plain(again.first)
     assert "2/6 anna" in shown and f"A {seen[-1]} moves" in shown
-    again.press("u", r"taken back: keep.*q quit")
+    again.press("u", r"undone: keep.*q quit")
     again.keys("\x04")
     assert again.finish() == 0
 

@@ -67,13 +67,13 @@ def test_the_more_varied_list_is_named_whichever_way_the_figure_runs() -> None:
 
 
 def test_actions_are_put_on_one_footing() -> None:
-    """One side knows base forms and the other does not: both are told apart by their words."""
+    """One side knows base forms and the other does not: both are compared by their words."""
     entries = [replace(BY_HAND[0], action=action, action_lemma="pour") for action in ("pouring tea", "pouring milk")]
     foreign = [replace(entry, action_lemma="") for entry in entries]
     found = compare(bare(entries), bare(foreign), None)
     assert found.first.figures["actions"] == 1
     assert found.figures["actions"].first.mean == found.figures["actions"].second.mean == 2
-    assert "told apart by their words" in found.notes[0]
+    assert "compared by their words" in found.notes[0]
 
 
 def test_only_what_both_know_is_compared() -> None:
@@ -117,7 +117,7 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     assert "theirs has no tags" in (tmp_path / "both.svg").read_text()
     shown = said["text"]
     assert "variety at equal size: 4 prompts" in shown
-    assert "cannot be known" in shown
+    assert "unknown" in shown
 
 
 def test_lists_of_one_name_are_told_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

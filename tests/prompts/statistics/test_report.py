@@ -61,7 +61,7 @@ def test_what_is_not_known_is_not_counted() -> None:
     assert not {"classes", "categories", "skeletons", "distance", "pairs"} & found.figures.keys()
     assert found.patterns == {"": 30}
     assert found.tags == {}
-    assert "does not give: pattern, subject class, base form of the action, tags" in found.notes[0]
+    assert "lacks: pattern, subject class, base form of the action, tags" in found.notes[0]
 
 
 def test_gaps_are_counted() -> None:

@@ -91,7 +91,7 @@ def test_of_what_nothing_was_read_is_counted(data: Path) -> None:
     }
     scored = BENCHMARK.score(questions, answers, "vmmetrics")
     assert scored[0].value == 0
-    assert "of 1 descriptions nothing could be read" in BENCHMARK.figures(questions, scored, "vmmetrics")[0].note
+    assert "1 descriptions could not be parsed" in BENCHMARK.figures(questions, scored, "vmmetrics")[0].note
     scored = BENCHMARK.score(questions, own_captions(), "vmmetrics")
     assert "could be read" not in BENCHMARK.figures(questions, scored, "vmmetrics")[0].note
 
@@ -137,11 +137,11 @@ def test_upstream_takes_the_released_first_steps_output(data: Path) -> None:
     note = BENCHMARK.figures(questions, scored, "upstream")[0].note
     assert "verb lists: released" in note
     assert "left out" in note
-    assert "first step: as handed in" in note
+    assert "first step: as submitted" in note
     texts = BENCHMARK.score(questions, own_captions(), "upstream")
     note = BENCHMARK.figures(questions, texts, "upstream")[0].note
     assert "first step: ours (split 1), not the released one" in note
-    assert "hand in what it put out" in note
+    assert "submit its output" in note
     (data / FILE).write_bytes(pickle.dumps({"COMMON_VERBS": ["open"]}))
     with pytest.raises(SetupError, match="PHRASAL_VERBS"):
         BENCHMARK.score(questions, answers, "upstream")
@@ -169,7 +169,7 @@ def test_annotations_come_with_the_questions_too(tmp_path: Path) -> None:
     assert loaded.problems == {
         "videos that are missing": 2,
         "rows without annotations, left out": 2,
-        "videos annotated before, left out": 1,
+        "repeated annotations of a video, left out": 1,
     }
     with pytest.raises(SetupError, match="annotations of FAVOR-Bench"):
         BENCHMARK.load(tmp_path / "nowhere")

@@ -106,10 +106,10 @@ def test_dirty_rows_are_counted(tmp_path: Path) -> None:
     assert loaded.problems == {
         "rows without a video name": 2,
         "questions without text or options, left out": 1,
-        "questions that are no objects": 1,
-        "right answers that are none of the options, or two of them": 1,
+        "questions that are not objects": 1,
+        "right answers that match no option, or two of them": 1,
         "questions with other than 5 options": 1,
-        "questions of no known task": 1,
+        "questions of an unknown task": 1,
         "hidden answers": 1,
         "questions whose video is missing": 6,
     }

@@ -235,17 +235,17 @@ def test_loader_checks(tmp_path: Path) -> None:
     assert [q.answer for q in loaded.questions] == [1, None, 2, 1, 1, 1, 1, 1]
     assert loaded.problems == {
         "right answers whose text is not that of their option": 1,
-        "right answers that are none of the options": 1,
+        "right answers that match no option": 1,
         "questions whose options are not A to D, or A to E": 1,
         f"questions whose E is not {NONE!r}": 1,
-        "questions with two options alike": 1,
+        "questions with two equal options": 1,
         "minFPS missing, or below 4": 1,
         "clips or certificates that end before they begin": 1,
         "questions without times": 1,
         "certificates not within their clip": 1,
-        "questions of no known category": 1,
+        "questions of an unknown category": 1,
         "questions without text or options, left out": 1,
-        "questions with the id of one before them, left out": 1,
+        "questions with a repeated id, left out": 1,
         "rows without an id": 2,
         "lines that are not JSON": 1,
         "questions whose video is missing": 8,
@@ -305,7 +305,7 @@ def test_settings_and_files(tmp_path: Path) -> None:
     assert parts(FpsBench("certificate")) == parts(FpsBench("slowed")) == shown
     assert parts(BENCHMARK, tmp_path / "data") == [missing] * 5  # where videos were named, the cache is not looked at
     problems = FpsBench("certificate").load(tmp_path / "data").problems
-    assert problems["certificates beside their clip: the whole clip is shown"] == 1
+    assert problems["certificates outside their clip: the whole clip is shown"] == 1
 
 
 @pytest.mark.parametrize("certificate", [(52, 54), (40, 46), (48, 50), (40, 60), (2, 5)])
@@ -406,7 +406,7 @@ def test_released_annotations(tmp_path: Path) -> None:
     assert counted["minFPS"] == {group["name"]: group["count"] for group in DATA["buckets"]}
     assert len({q.video for q in loaded.questions}) == DATA["counts"]["videos"]
     assert loaded.problems == {
-        "certificates not within their clip": 5, "questions with two options alike": 2,
+        "certificates not within their clip": 5, "questions with two equal options": 2,
         "questions whose video is missing": 1000,
     }  # fmt: skip
     assert all(q.letter in "ABCD" for q in loaded.questions if q.letter)  # "None of the above" is never right

@@ -225,13 +225,13 @@ def test_dirty_rows_are_counted(tmp_path: Path) -> None:
     assert loaded.problems == {
         "lines that are not JSON": 1,
         "rows without a video name": 2,
-        "questions that are no objects": 1,
-        "questions with the uid of one before them, left out": 1,
+        "questions that are not objects": 1,
+        "questions with a repeated uid, left out": 1,
         "questions without options, left out": 1,
-        "questions of which only the options are there": 1,
+        "questions with options but no text": 1,
         "questions with other than 4 options": 1,
-        "questions of no known task": 1,
-        "right answers that are none of the options": 1,
+        "questions of an unknown task": 1,
+        "right answers that match no option": 1,
         "hidden answers": 1,
         "questions about clips that others could not read": 1,
         "questions whose video is missing": 4,
@@ -297,7 +297,7 @@ def test_parts_of_clips(tmp_path: Path) -> None:
     assert [(q.start, q.end) for q in loaded.questions] == [
         (1, 3), (0, 5.2), (None, None), (None, None), (None, None), (11, 12), (20, 25),
     ]  # fmt: skip
-    assert loaded.problems["parts of clips that cannot be, not cut out"] == 3
+    assert loaded.problems["invalid parts of clips, not cut out"] == 3
 
 
 def test_names_cannot_leave_the_folder(tmp_path: Path) -> None:

@@ -126,10 +126,10 @@ def test_dirty_annotations_are_counted(data: Path) -> None:
     loaded = BENCHMARK.load(data)
     assert loaded.problems == {
         "captions whose video is missing": 4,
-        "visual elements of no known type, counted in all only": 1,
+        "visual elements of an unknown type, counted in the total only": 1,
         "visual elements without a weight, which count for nothing": 1,
         "visual elements with a weight other than 1, 2, 3": 1,
-        "annotated events that are no objects": 1,
+        "annotated events that are not objects": 1,
         "captions without annotated events: not scored": 1,
     }
     scored = scored_by_id(loaded, BENCHMARK.score(loaded.questions, said(), "vmmetrics", data / "result.json"))
@@ -224,7 +224,7 @@ def test_no_caption_is_0_and_no_judgement_is_no_score(data: Path) -> None:
     assert [one.value for one in scored] == [None, 0, None, None]
     assert [one.answered for one in scored] == [False] * 4
     assert [one.detail["why"] for one in scored] == [
-        "the recorded judge has nothing about it",
+        "the recorded judge has no judgement of it",
         "there is no caption",
         "the recorded judge judged another caption",
         "the judgement is not of the annotated events",
@@ -234,7 +234,7 @@ def test_no_caption_is_0_and_no_judgement_is_no_score(data: Path) -> None:
     assert figures["all", "all", "answered_f1"].value is None
     assert figures["all", "all", "answered_f1"].note == "nothing was answered"
     nothing = BENCHMARK.figures(loaded.questions[:1], scored[:1], "vmmetrics")[0]
-    assert nothing.note == "1 left out: the recorded judge has nothing about it; nothing was scored"
+    assert nothing.note == "1 left out: the recorded judge has no judgement of it; nothing was scored"
     wordless = BENCHMARK.score(loaded.questions, said({"TUNA_0001": " ...\n!"}), "vmmetrics", data / "result.json")
     assert (wordless[0].value, wordless[0].detail["why"]) == (0, "there is no caption")
 
@@ -307,7 +307,7 @@ def test_judge_files_that_are_none(data: Path) -> None:
     with pytest.raises(SetupError, match="no judgements"):
         BENCHMARK.score(loaded.questions, said(), "vmmetrics", data / "metadata.json")
     (data / "other.json").write_text(json.dumps([{"index": "x7", "relationship": []}]))
-    with pytest.raises(SetupError, match="index is like 'x7', the captions' like 'TUNA_0001'"):
+    with pytest.raises(SetupError, match="index looks like 'x7', the captions' like 'TUNA_0001'"):
         BENCHMARK.score(loaded.questions, said(), "vmmetrics", data / "other.json")
     with pytest.raises(SetupError, match="Cannot read"):
         BENCHMARK.score(loaded.questions, said(), "vmmetrics", data / "nowhere.json")

@@ -161,13 +161,13 @@ def test_dirty_rows_are_counted(tmp_path: Path) -> None:
     assert problems.pop("questions whose video is missing") == 8 + 1  # the one left out for its key was looked at
     assert problems == {
         "hidden answers": 1,
-        "right answers that are none of the options": 1,
+        "right answers that match no option": 1,
         "rows without a video, a question or options, left out": 2,
-        "questions with the key of one before them, left out": 1,
-        "questions whose skill is not their task's, which counts": 1,
+        "questions with a repeated key, left out": 1,
+        "questions whose skill belongs to another task; the task counts": 1,
         "rows with an unknown visual characteristic": 1,
-        "rows that are not of one dynamic, low or high": 1,
-        "questions of no known task": 1,
+        "rows that are not either Low-Dynamic or High-Dynamic": 1,
+        "questions of an unknown task": 1,
         "questions with other than 4 options": 1,
     }
 

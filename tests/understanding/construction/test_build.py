@@ -295,11 +295,11 @@ def test_people_drop_what_they_drop(run: Run) -> None:
     ("recipe", "options", "said"),
     [
         ("other", (), "Expected one of motionbench"),
-        ("motionbench", ("--require-multi", 16), "for tuna"),
+        ("motionbench", ("--require-multi", 16), "to tuna only"),
         ("motionbench", ("--review-model", "a"), "for fpsbench"),
         ("motionbench", ("--max-cost", 1), "needs prices"),
         ("motionbench", ("--filter-model", "recorded:x.jsonl"), "not made yet"),
-        ("tuna", ("--require-multi", 16), "needs a model that filters"),
+        ("tuna", ("--require-multi", 16), "needs a filter model"),
     ],
 )
 def test_wrong_usage(run: Run, recipe: str, options: tuple[object, ...], said: str) -> None:

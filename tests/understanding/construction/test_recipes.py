@@ -291,7 +291,7 @@ def test_reviewers_gate_flags_what_all_three_miss(run: Run) -> None:
     )
     assert code == 0, shown
     assert len(script.requests) == 4 and models.pictures(script.requests[0][1]) == 4  # 2 fps of 2 s
-    assert "1 answers of people to questions that are not there" in shown
+    assert "1 answers of people to unknown questions" in shown
     # q0: three wrong; q1: two wrong, and two decide nothing; q2: likewise, for one of three chose nothing
     assert [(r["id"], r["rejected"]["reasons"][0]) for r in out("rejected.jsonl")] == [
         ("q0", "all 3 reviewers are wrong: ann, bob, a")

@@ -85,7 +85,7 @@ def test_the_files_of_a_task(data: Path, capsys: pytest.CaptureFixture[str], mon
     (other / "v1.mp4").touch()
     monkeypatch.setenv("VMMETRICS_VIDEOS", str(other))
     assert functions.doc_to_visual(rows[1]) == [str(other / "v1.mp4")]
-    with pytest.raises(FileNotFoundError, match="VMMETRICS_VIDEOS=FOLDER says where"):
+    with pytest.raises(FileNotFoundError, match="set VMMETRICS_VIDEOS=FOLDER to"):
         functions.doc_to_visual(rows[0])
 
 

@@ -30,7 +30,7 @@ def write(folder: Path, run: Any = RUN, figures: Any = FIGURES, line: Any = LINE
     ("field", "value", "says"),
     [
         ("sessions", None, "sessions: expected a list but got None"),
-        ("sessions", [], "does not say what was run"),
+        ("sessions", [], "the settings of the run are missing"),
         ("sessions", [5], "sessions.0: expected an object but got 5"),
         ("sessions", [{"data": 5}], "sessions.0.data: expected text"),
         ("configuration", [], "configuration: expected an object"),

@@ -20,7 +20,7 @@ from tests.bad_inputs import write_video
 from vmmetrics.cli.app import understand as app
 from vmmetrics.errors import ClipError, SetupError
 from vmmetrics.models.frames import Frames
-from vmmetrics.models.protocol import OneByOne, Said
+from vmmetrics.models.protocol import ModelAnswer, OneByOne
 from vmmetrics.models.questions import LETTERS, Question
 from vmmetrics.understanding import registry
 from vmmetrics.understanding.minfps import (
@@ -73,13 +73,13 @@ class Knowing(OneByOne):
         self.frames, self.error, self.identity = frames, error, {"knows": frames}
         self.asked: list[tuple[str, ...]] = []
 
-    def answer(self, question: Question, turns: list[Turn], frames: Frames) -> Said:
+    def answer(self, question: Question, turns: list[Turn], frames: Frames) -> ModelAnswer:
         self.asked.append(question.options)
         assert question.options[0] in turns[-1].text
         if isinstance(self.error, Exception):
             raise self.error
         right = LETTERS[question.answer or 0] if len(frames.pictures) >= self.frames else "A"
-        return Said(right, self.error)
+        return ModelAnswer(right, self.error)
 
 
 def test_the_procedure_by_hand() -> None:
@@ -182,7 +182,7 @@ def test_no_answer_is_no_rate(question: Question, tmp_path: Path, error: str | E
     with Asked(tmp_path, annotator, {}) as asked:
         ((_, rate, why),) = asked.work_through([question])
     assert rate is None and why == f"at 1 fps: {error}"
-    assert rates_found(tmp_path, [question]) == [] and asked.said == {}
+    assert rates_found(tmp_path, [question]) == [] and asked.verdicts == {}
 
 
 def changes(path: Path) -> tuple[list[float], float]:

@@ -207,7 +207,7 @@ def test_killed_it_goes_on_at_the_terminal_with_what_was_said(tmp_path: Path) ->
         told = next(line for line in process.stderr if "http://" in line)
         browser = Browser(re.search(r"http://127\.0\.0\.1:\d+/\S+/", told)[0])  # type: ignore[index]
         elsewhere = CliRunner().invoke(app, command)
-        assert elsewhere.exit_code != 0 and "asked by another process" in str(elsewhere.exception)
+        assert elsewhere.exit_code != 0 and "in use by another process" in str(elsewhere.exception)
         first = browser.asked()
         assert first["rate"] == "1 frame a second" and first["options"] == ["A. rises", "B. falls"]
         (tmp_path / "film.mp4").write_bytes(browser.send("GET", f"clip?version={first['version']}")[1])

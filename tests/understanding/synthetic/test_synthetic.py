@@ -17,7 +17,7 @@ from vmmetrics.models.questions import Answered, LoadedBenchmark, Question, Show
 from vmmetrics.understanding import registry
 from vmmetrics.understanding.synthetic import figures as drawing
 from vmmetrics.understanding.synthetic import questions, scenes
-from vmmetrics.understanding.synthetic.questions import QuestionPlace
+from vmmetrics.understanding.synthetic.questions import QuestionSlot
 from vmmetrics.understanding.synthetic.reader import FrameReader, answer, find_markers, look_up
 from vmmetrics.understanding.synthetic.scenes import TOLERANCE, Reading
 from vmmetrics.understanding.synthetic.suite import TASKS, Item, dwell_of, make, read_draft, write_suite
@@ -109,7 +109,7 @@ def test_what_is_drawn_again_keeps_its_answer() -> None:
     for name in ("speed", "direction"):
         task, dwell = TASKS[name], dwell_of(5)
         for key in range(20):
-            turn = QuestionPlace(1, key % 4, key)
+            turn = QuestionSlot(1, key % 4, key)
             drafts = [task.ask(np.random.default_rng((key, i)), dwell, turn) for i in range(3)]
             assert {draft.reading.values[draft.right] for draft in drafts} == {drafts[0].reading.values[1]}
             assert len({draft.scene.frames for draft in drafts}) == 1

@@ -1,4 +1,4 @@
-"""Which clips are to be made, and their folder: what was made with what, and the prompts beside them.
+"""Generation jobs of a prompt list, and the folder of their clips, prompts and generation log.
 
 ``DIR/0001.mp4`` and so on, ``prompts.json``, which scoring reads, and ``generation.jsonl``: a line for each session
 (what makes the clips, versions, machine) and one for each clip made or failed. A clip appears whole or not at all.
@@ -32,7 +32,7 @@ from vmmetrics.utils.tables import sha256_of
 # Which clips are to be made: a name and a seed for each sample of each prompt.
 
 _FILE_STEM = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
-"""An index that names a file on every system and stays in its folder."""
+"""Indices that are valid file names on every system, without folders."""
 _LARGEST_SEED = 2**31 - 1  # what every generator takes: some hold seeds in signed 32-bit integers
 
 
@@ -42,7 +42,7 @@ class Job:
 
     Attributes:
         entry: The prompt, and what is known about it.
-        sample: Which of the prompt's clips, from 1.
+        sample: Number of the clip among the prompt's clips, from 1.
         clip: Name of its file.
         seed: For the generator, 0 to 2³¹ − 1.
     """
@@ -55,13 +55,13 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class ClipPlan:
-    """What is to be made.
+    """The clips to generate.
 
     Attributes:
-        jobs: The clips wanted now.
+        jobs: The clips to make now.
         listed: Those of the whole list, for the prompts beside them.
         samples: Clips per prompt.
-        seed: What every clip's own seed is derived from.
+        seed: Base of every clip's own seed.
     """
 
     jobs: tuple[Job, ...]
@@ -80,7 +80,7 @@ def plan_of(
         only: Conditions, as for :func:`select`.
         limit: Most prompts of those.
         samples: Clips per prompt.
-        seed: What every clip's own seed is derived from.
+        seed: Base of every clip's own seed.
 
     Raises:
         ValueError: A condition that cannot be.
@@ -91,14 +91,14 @@ def plan_of(
 
 
 def jobs_of(entries: Sequence[PromptEntry], samples: int = 1, seed: int = 0) -> list[Job]:
-    """The clips of a list: ``0001.mp4``, or ``0001-1.mp4``, ``0001-2.mp4`` where a prompt gets several.
+    """Return the jobs of a list: ``0001.mp4``, or ``0001-1.mp4``, ``0001-2.mp4`` for several clips per prompt.
 
     The first samples of all prompts come before the second ones, so that a run that is cut short has all prompts.
 
     Args:
         entries: The prompts.
         samples: Clips per prompt.
-        seed: What every clip's own seed is derived from.
+        seed: Base of every clip's own seed.
 
     Raises:
         SetupError: An index cannot name a file, or two clips would have one name.
@@ -113,18 +113,18 @@ def jobs_of(entries: Sequence[PromptEntry], samples: int = 1, seed: int = 0) -> 
     names = [job.clip.lower() for job in jobs]  # some file systems do not tell cases apart
     twice = sorted(name for name, number in Counter(names).items() if number > 1)
     if twice:
-        raise SetupError(f"Two prompts would be written to {twice[0]}; give every prompt an index of its own")
+        raise SetupError(f"Two prompts would be written to {twice[0]}; give every prompt a unique index")
     return jobs
 
 
 def seed_of(seed: int, index: str, sample: int) -> int:
-    """Seed of one clip: the same wherever and in whatever order clips are made, and unlike its neighbours'."""
+    """Return the seed of a clip: independent of machine and order, and different for each clip."""
     digest = hashlib.sha256(f"{seed}:{index}:{sample}".encode()).digest()
     return int.from_bytes(digest[:8], "big") & _LARGEST_SEED
 
 
 def select(entries: Sequence[PromptEntry], only: Sequence[str]) -> list[PromptEntry]:
-    """The entries that fit: of conditions on one field one must hold, of those on several fields each.
+    """Return the entries that meet the conditions: any of those on one field, all fields.
 
     Args:
         entries: The list.
@@ -133,7 +133,7 @@ def select(entries: Sequence[PromptEntry], only: Sequence[str]) -> list[PromptEn
     Raises:
         ValueError: A condition on something else.
     """
-    wanted: dict[str, set[str]] = {}
+    criteria: dict[str, set[str]] = {}
     for text in only:
         name, equals, value = (part.strip() for part in text.partition("="))
         if not equals:
@@ -142,12 +142,12 @@ def select(entries: Sequence[PromptEntry], only: Sequence[str]) -> list[PromptEn
             raise ValueError(f"expected a pattern or NAME=VALUE with one of {', '.join(_FIELDS)} but got {text!r}")
         if name == "pattern" and value.lower() not in PATTERNS:
             raise ValueError(f"expected a pattern of {', '.join(PATTERNS)} but got {value!r}")
-        wanted.setdefault(name, set()).add(value.lower())
+        criteria.setdefault(name, set()).add(value.lower())
 
     def value_of(entry: PromptEntry, name: str) -> str:
         return str(getattr(entry.tags if name in CHOICES else entry, name, "")).lower()
 
-    return [entry for entry in entries if all(value_of(entry, name) in wanted[name] for name in wanted)]
+    return [entry for entry in entries if all(value_of(entry, name) in criteria[name] for name in criteria)]
 
 
 _FIELDS = ("pattern", "index", "subject_noun", "subject_class", *CHOICES)
@@ -156,11 +156,11 @@ _FIELDS = ("pattern", "index", "subject_noun", "subject_class", *CHOICES)
 JOURNAL_FILE = "generation.jsonl"
 PROMPTS_FILE = "prompts.json"
 _MAKING = ".making"
-"""Where clips are made; hidden, so that scoring passes it over."""
+"""Hidden folder of clips being generated, which scoring ignores."""
 
 
 class ClipFolder(Locked):
-    """A folder of clips in the making, shared by every process that opened it.
+    """A folder of generated clips, shared by every process that opened it.
 
     Args:
         path: The folder; made if absent.
@@ -168,7 +168,7 @@ class ClipFolder(Locked):
     Attributes:
         path: The folder.
         newest: Newest line of each clip, by its name.
-        warnings: What was found damaged, in words.
+        warnings: Warnings about damaged lines.
 
     Raises:
         SetupError: It cannot be written, or holds something else.
@@ -190,10 +190,10 @@ class ClipFolder(Locked):
         self.refresh()
 
     def check(self, configuration: Mapping[str, Any]) -> None:
-        """See whether what is in the folder was made the same way.
+        """Check that existing clips were made with the same settings.
 
         Args:
-            configuration: What every clip depends on beside its prompt.
+            configuration: What every clip depends on besides its prompt.
 
         Raises:
             SetupError: Clips here were made with another configuration.
@@ -203,14 +203,14 @@ class ClipFolder(Locked):
             return
         first = self._sessions[0].get("configuration", {})  # all others were held against it
         different = differences(json.loads(json.dumps(configuration)), first, names=("now", "the folder"))
-        refuse(different, f"{self.path} holds clips that were made otherwise", "make them as before")
+        refuse(different, f"{self.path} holds clips made with other settings", "use the same settings")
 
     def join(self, configuration: Mapping[str, Any], session: Mapping[str, Any], jobs: Sequence[Job]) -> None:
-        """Record what the clips are made with from now on, and write the prompts beside them.
+        """Record the settings of this session, and write the prompts next to the clips.
 
         Args:
             configuration: As for :meth:`check`.
-            session: What to record about this start; empty where nothing is to be made.
+            session: Record of this session; empty if nothing is to be made.
             jobs: Every clip that the list will have here, the ones not made now included.
 
         Raises:
@@ -224,7 +224,7 @@ class ClipFolder(Locked):
             self._write_prompts()
 
     def refresh(self) -> None:
-        """Take in what other processes wrote since."""
+        """Read what other processes wrote since."""
         with self._locks.holding(JOURNAL):
             lines = self._journal.read_new(_Line)
         for line in lines:
@@ -237,7 +237,7 @@ class ClipFolder(Locked):
         self.warnings += self._journal.warnings()
 
     def made(self, job: Job) -> bool:
-        """Whether the clip is there, made from this prompt with this seed."""
+        """Return True if the clip exists and was made from this prompt with this seed."""
         line = self.newest.get(job.clip, {})
         if "error" in line or (line.get("prompt"), line.get("seed")) != (job.entry.prompt, job.seed):
             return False
@@ -248,23 +248,23 @@ class ClipFolder(Locked):
 
     @contextmanager
     def workplace(self, job: Job) -> Iterator[Path]:
-        """A folder to make a claimed clip in, gone afterwards; what a killed process left of the clip goes too."""
+        """Create a temporary folder for a claimed clip; it and remains of killed processes are removed afterwards."""
         making = self.path / _MAKING
         stem = Path(job.clip).stem
         try:
             making.mkdir(exist_ok=True)
             for left in making.glob(f"{stem}.*"):
                 shutil.rmtree(left, ignore_errors=True)
-            place = Path(tempfile.mkdtemp(prefix=f"{stem}.", dir=making))
+            directory = Path(tempfile.mkdtemp(prefix=f"{stem}.", dir=making))
         except OSError as error:
             raise cannot("write", making, error) from error
         try:
-            yield place
+            yield directory
         finally:
-            shutil.rmtree(place, ignore_errors=True)
+            shutil.rmtree(directory, ignore_errors=True)
 
     def put(self, job: Job, made: Path) -> dict[str, Any]:
-        """Put a finished clip in its place in one step; its size and hash."""
+        """Move a finished clip into the folder atomically, and return its size and hash."""
         digest = sha256_of(made)
         with made.open("rb+") as file:
             os.fsync(file.fileno())
@@ -273,7 +273,7 @@ class ClipFolder(Locked):
         return {"sha256": digest, "bytes": (self.path / job.clip).stat().st_size}
 
     def record(self, line: Mapping[str, Any]) -> None:
-        """Keep what came of a clip; where it replaces one of another prompt, its entry beside it is replaced too."""
+        """Record the outcome of a clip; a clip that replaces another prompt's updates the prompts too."""
         before = self._made.get(line["clip"])
         self._append({"kind": "clip", **line})
         self.refresh()
@@ -286,7 +286,7 @@ class ClipFolder(Locked):
             self._journal.append([line])
 
     def _write_prompts(self) -> None:
-        """An entry for each clip, its tags and provenance included.
+        """Write an entry for each clip, with tags and provenance.
 
         Those of an earlier list stay as long as their clips do: until a clip is made anew, its prompt is the old one.
         """

@@ -1,4 +1,4 @@
-"""The loop: each clip that is not there yet is made, kept and recorded; what fails is recorded and left."""
+"""Generation loop: makes every missing clip, records it, and records failures without retrying."""
 
 from __future__ import annotations
 
@@ -22,38 +22,38 @@ _LEAST_FRAMES = 2  # one picture has no motion
 
 
 class Maker(Protocol):
-    """Makes a clip from a prompt and a seed."""
+    """Generator of clips from a prompt and a seed."""
 
     @property
     def configuration(self) -> Mapping[str, Any]:
-        """What clips depend on beside prompt and seed, as JSON has it; known before anything is loaded."""
+        """Return what clips depend on besides prompt and seed, as JSON values; available before loading."""
 
     def load(self) -> Mapping[str, Any]:
-        """Get ready, once; what is worth recording (versions, device)."""
+        """Prepare once, and return what to record (versions, device)."""
 
     def make(self, job: Job, out: Path) -> None:
-        """Write the clip to ``out``, in a folder where other files may be left."""
+        """Write the clip to ``out``; other files may be left in its folder."""
 
 
 class ClipListener(Protocol):
-    """Is told how the loop goes."""
+    """Receives the progress of the loop."""
 
     def begin(self, total: int, made: int) -> None:
-        """There are ``total`` clips, ``made`` of them there already."""
+        """Start a run over ``total`` clips, of which ``made`` exist."""
 
     def warn(self, warnings: Sequence[str]) -> None:
-        """The folder was found damaged."""
+        """Report damage in the folder."""
 
     def advance(self, line: Line) -> None:
-        """A clip was made or failed, here or in another process."""
+        """Report a clip as made or failed, by this or another process."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClipsOutcome:
-    """What came of it.
+    """Counts of a generation run.
 
     Attributes:
-        made: Clips of those wanted that are there now.
+        made: Requested clips that exist now.
         failed: Clips that are not, with the reason.
     """
 
@@ -72,7 +72,7 @@ def generate(path: Path, plan: ClipPlan, maker: Maker, listener: ClipListener) -
         path: The folder.
         plan: The clips.
         maker: Makes them; loaded only where something is to be made.
-        listener: Is told.
+        listener: Receives the progress.
 
     Raises:
         SetupError: The folder or the maker cannot be used.
@@ -81,7 +81,7 @@ def generate(path: Path, plan: ClipPlan, maker: Maker, listener: ClipListener) -
         earlier, session = dict(folder.newest), uuid.uuid4().hex[:8]
 
         def settled(job: Job) -> bool:
-            """Whether the clip was made, or tried since this call began."""
+            """Return True if the clip exists or was tried since this call began."""
             folder.refresh()
             line = folder.newest.get(job.clip)
             tried = line is not None and "error" in line and line is not earlier.get(job.clip)
@@ -118,18 +118,18 @@ def generate(path: Path, plan: ClipPlan, maker: Maker, listener: ClipListener) -
             listener.advance(folder.newest[job.clip])
             idle = 0
         left = [job.clip for job in plan.jobs if not folder.made(job)]
-        failed = {clip: str(folder.newest.get(clip, {}).get("error", "the clip was taken away")) for clip in left}
+        failed = {clip: str(folder.newest.get(clip, {}).get("error", "the clip file is missing")) for clip in left}
         return ClipsOutcome(tuple(job.clip for job in plan.jobs if job.clip not in failed), failed)
 
 
 def _line(folder: ClipFolder, job: Job, maker: Maker, session: str) -> Line:
-    """Make a clip; what to record of it."""
+    """Generate a clip and return its record."""
     line: Line = {"clip": job.clip, "index": job.entry.index, "sample": job.sample, "prompt": job.entry.prompt}
     line |= {"seed": job.seed, "session": session}
     start = time.monotonic()
     try:
-        with folder.workplace(job) as place:
-            out = place / job.clip
+        with folder.workplace(job) as directory:
+            out = directory / job.clip
             maker.make(job, out)
             line |= _checked(out)
             line |= folder.put(job, out)
@@ -147,7 +147,7 @@ def _warn(folder: ClipFolder, listener: ClipListener) -> None:
 
 
 def _checked(out: Path) -> dict[str, Any]:
-    """Read a new clip as scoring will; what it is.
+    """Read a new clip as scoring will, and return its properties.
 
     Raises:
         ClipError: Scoring could not read it.
@@ -156,5 +156,5 @@ def _checked(out: Path) -> dict[str, Any]:
         raise ClipError("no clip was written")
     clip = read_clip(out)
     if len(clip) < _LEAST_FRAMES:
-        raise ClipError("the clip has a single frame, and so no motion")
+        raise ClipError("the clip has a single frame, so no motion")
     return {"frames": len(clip), "fps": round(clip.fps, 3), "width": clip.size[0], "height": clip.size[1]}

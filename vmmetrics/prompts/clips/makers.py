@@ -1,4 +1,4 @@
-"""Clips from any program, or from a diffusers pipeline: safetensors only, and no code that comes with the weights."""
+"""Clip generators: any program, or a diffusers pipeline with safetensors and no custom code."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LAST_WORDS = 2000  # bytes of a failed program's output that are recorded
 
 
 class CommandMaker:
-    """Runs a program for each clip.
+    """Generator that runs a program for each clip.
 
     Args:
         template: Its command line, split as a shell would but run without one; ``{prompt}``, ``{seed}``, ``{out}`` and
@@ -60,11 +60,11 @@ class CommandMaker:
 
     @property
     def configuration(self) -> Mapping[str, Any]:
-        """The template."""
+        """Return the command template."""
         return {"command": self._parts}
 
     def load(self) -> Mapping[str, Any]:
-        """Look whether the program is there.
+        """Check that the program exists.
 
         Raises:
             SetupError: It is not.
@@ -98,13 +98,13 @@ class CommandMaker:
             finally:
                 _end(process)
         if code:
-            names = {int(known): known.name for known in signal.Signals}
+            names = {int(number): number.name for number in signal.Signals}
             cause = f"was killed by {names.get(-code, f'signal {-code}')}" if code < 0 else f"ended with code {code}"
             raise ClipError(f"The command {cause}{_last_words(log)}")
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Leave nothing running: a program may have started others, which its group holds."""
+    """End a program and all processes of its group."""
     if sys.platform == "win32":
         process.kill()
     else:
@@ -139,7 +139,7 @@ def write_video(path: Path, frames: Any, fps: float) -> None:
         fps: Frames per second.
 
     Raises:
-        ClipError: It is no clip: axes that cannot be told, values that are not finite.
+        ClipError: It is not a clip: ambiguous axes, values that are not finite.
     """
     pictures = read_clip(frames, fps=fps, max_memory=_UNBOUNDED).frames
     odd = any(side % 2 for side in pictures.shape[1:3])
@@ -156,7 +156,7 @@ _RATE_OPTIONS = ("frame_rate", "fps")  # some are told the rate they are to make
 
 @dataclass
 class PipelineMaker:
-    """Runs a pipeline for each clip.
+    """Generator that runs a diffusers pipeline for each clip.
 
     Attributes:
         pipeline: Folder, or name on the Hugging Face hub of one that is in the local cache.
@@ -169,7 +169,7 @@ class PipelineMaker:
         dtype: Type of its weights, such as ``"bfloat16"``; None takes that on a GPU and ``"float32"`` elsewhere.
 
     Raises:
-        SetupError: diffusers is not installed, or there is no such pipeline here, or it brings code of its own.
+        SetupError: diffusers is not installed, or the pipeline is missing or contains custom code.
     """
 
     pipeline: str
@@ -184,14 +184,14 @@ class PipelineMaker:
     def __post_init__(self) -> None:
         taken = [name for name in self.options if name in _OWN]
         if taken:
-            raise SetupError(f"--set {taken[0]} cannot be: it comes from the prompt list and the seed")
+            raise SetupError(f"--set {taken[0]} is not allowed: it comes from the prompt list and the seed")
         self._folder = _folder_of(self.pipeline)
         _refuse_code(self._folder)
         self._torch, self._device, self._dtype = _where(self.device, self.dtype)
 
     @property
     def configuration(self) -> Mapping[str, Any]:
-        """The weights, and everything that the call is given."""
+        """Return the weights and all arguments of the call."""
         name = Path(self.pipeline).name if Path(self.pipeline).is_dir() else self.pipeline
         weights = {"pipeline": name, "weights": _fingerprint(self._folder), "dtype": self._dtype}
         call = {"fps": self.fps, "frames": self.frames, "size": self.size, "steps": self.steps}
@@ -221,25 +221,25 @@ class PipelineMaker:
         return {"class": type(pipeline).__name__, "device": str(self._device), "versions": versions}
 
     def _arguments_of(self, pipeline: Any) -> dict[str, Any]:
-        """What each call is given beside prompt and generator."""
+        """Return the arguments of each pipeline call besides prompt and generator."""
         takes = inspect.signature(pipeline.__call__).parameters
         frames = next((name for name in _FRAME_OPTIONS if name in takes), _FRAME_OPTIONS[0])
         width, height = self.size or (None, None)
         own = {frames: self.frames, "width": width, "height": height, "num_inference_steps": self.steps}
-        found: dict[str, Any] = {name: value for name, value in own.items() if value is not None}
-        twice = sorted(set(found) & set(self.options))
+        arguments: dict[str, Any] = {name: value for name, value in own.items() if value is not None}
+        twice = sorted(set(arguments) & set(self.options))
         if twice:
-            raise SetupError(f"{twice[0]} is given twice: by --set and by an option of its own")
+            raise SetupError(f"{twice[0]} is set twice: by --set and by its own option")
         offered: dict[str, Any] = dict.fromkeys(_RATE_OPTIONS, self.fps) | {"output_type": "np"}
-        found = {name: value for name, value in offered.items() if name in takes} | found | dict(self.options)
-        unknown = sorted(set(found) - set(takes))
+        arguments = {name: value for name, value in offered.items() if name in takes} | arguments | dict(self.options)
+        unknown = sorted(set(arguments) - set(takes))
         if unknown and not any(one.kind is inspect.Parameter.VAR_KEYWORD for one in takes.values()):
-            known = ", ".join(name for name in takes if name not in _OWN)
-            raise SetupError(f"{type(pipeline).__name__} takes no {unknown[0]}; it takes {known}")
-        return found
+            accepted = ", ".join(name for name in takes if name not in _OWN)
+            raise SetupError(f"{type(pipeline).__name__} has no argument {unknown[0]}; it accepts {accepted}")
+        return arguments
 
     def make(self, job: Job, out: Path) -> None:
-        """Run the pipeline and write what it gives.
+        """Run the pipeline and write its frames.
 
         Raises:
             ClipError: It gave no clip.
@@ -252,14 +252,14 @@ class PipelineMaker:
 
 
 def _frames_of(output: Any) -> Any:
-    """The one clip of an output: of a batch of one as arrays, tensors or lists, or of a tuple with it."""
+    """Return the only clip of an output: a batch of one as array, tensor or list, or a tuple with it."""
     frames = getattr(output, "frames", None)
     if frames is None and isinstance(output, tuple | list) and output:
         frames = output[0]
     if frames is None:
-        raise ClipError(f"The pipeline gave a {type(output).__name__} without frames; is it one that makes video?")
+        raise ClipError(f"The pipeline returned a {type(output).__name__} without frames; is it a video pipeline?")
     if len(frames) != 1:
-        raise ClipError(f"The pipeline gave {len(frames)} clips where one was asked for")
+        raise ClipError(f"The pipeline returned {len(frames)} clips instead of one")
     return frames[0]
 
 
@@ -268,7 +268,7 @@ def _where(device: str | None, dtype: str | None) -> tuple[Any, str, str]:
         import diffusers  # noqa: F401
         import torch
     except ImportError as error:
-        raise SetupError(f"--pipeline takes diffusers, which is not installed ({error}): {_INSTALL}") from error
+        raise SetupError(f"--pipeline needs diffusers, which is not installed ({error}): {_INSTALL}") from error
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     dtype = dtype or ("bfloat16" if device.startswith("cuda") else "float32")
     if not isinstance(getattr(torch, dtype, None), torch.dtype):
@@ -281,31 +281,31 @@ def _where(device: str | None, dtype: str | None) -> tuple[Any, str, str]:
 
 
 def _folder_of(pipeline: str) -> Path:
-    """The folder named, or the snapshot in the local cache; nothing is fetched."""
+    """Return the folder, or the snapshot in the local cache; nothing is downloaded."""
     folder = Path(pipeline)
     if not folder.is_dir():
         try:
             from huggingface_hub import snapshot_download
             from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
         except ImportError as error:
-            raise SetupError(f"--pipeline takes diffusers, which is not installed: {_INSTALL}") from error
+            raise SetupError(f"--pipeline needs diffusers, which is not installed: {_INSTALL}") from error
         try:
             folder = Path(snapshot_download(pipeline, local_files_only=True))
         except (LocalEntryNotFoundError, HFValidationError) as error:
             raise SetupError(
-                f"There is no folder {pipeline}, nor is it in the local cache; fetch it first: hf download {pipeline}"
+                f"{pipeline} is neither a folder nor in the local cache; download it first: hf download {pipeline}"
             ) from error
     if not (folder / "model_index.json").is_file():
-        raise SetupError(f"{folder} is no diffusers pipeline: it has no model_index.json")
+        raise SetupError(f"{folder} is not a diffusers pipeline: model_index.json is missing")
     return folder
 
 
 def _refuse_code(folder: Path) -> None:
-    """Python files in a pipeline's folder can be loaded as parts of it, by several routes; none is wanted."""
+    """Refuse a pipeline folder with Python files, which diffusers would load."""
     code = sorted([*folder.glob("*.py"), *folder.glob("*/*.py")])
     if code:
         raise SetupError(
-            f"{folder} brings code of its own ({code[0].name}), which is not run here; "
+            f"{folder} contains custom code ({code[0].name}), which is not run; "
             "use --command with a script that you trust"
         )
     try:
@@ -313,11 +313,11 @@ def _refuse_code(folder: Path) -> None:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise SetupError(f"{folder}/model_index.json cannot be read: {os_reason(error)}") from error
     if not isinstance(name, str):
-        raise SetupError(f"{folder} names a pipeline of its own code ({name}), which is not run here")
+        raise SetupError(f"{folder} needs custom pipeline code ({name}), which is not run")
 
 
 def _fingerprint(folder: Path) -> str:
-    """Sixteen letters for a pipeline's files: settings whole, weights by name, size, head and tail."""
+    """Return 16 hexadecimal digits for a pipeline's files: settings in full, weights by name, size, head and tail."""
     whole = hashlib.sha256()
     for file in sorted(file for file in folder.rglob("*") if file.suffix in (".json", ".safetensors")):
         size = file.stat().st_size

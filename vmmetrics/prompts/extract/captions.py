@@ -1,4 +1,4 @@
-"""Captions and prompts as people leave them, made into sentences that a parser can read, or dropped with a reason."""
+"""Cleaning of captions and prompts into sentences for a parser, or dropping them with a reason."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DROPPED = {
     "empty": "no word in it",
     "symbols": "mostly signs or digits",
     "script": "not in the Latin alphabet",
-    "language": "in another language than English",
+    "language": "not in English",
     "repetitive": "the same words over and over",
     "long": "longer than a caption",
     "repeat": "seen before",
@@ -25,13 +25,13 @@ DROPPED = {
 """Reasons for dropping a caption."""
 
 LONGEST_WORDS = 300
-"""A dense caption has up to about 200 words; beyond this it is a document or spam."""
+"""Most words of a caption: dense captions have up to about 200; longer texts are documents or spam."""
 LEAST_LETTERS = 0.5
-"""Share of letters in what is not white space."""
+"""Least share of letters among characters other than white space."""
 LEAST_LATIN = 0.7
-"""Share of Latin letters in the letters: names and single words of other scripts may stand in an English caption."""
+"""Least share of Latin letters: an English caption may have names and single words in other scripts."""
 LEAST_DISTINCT, REPETITIVE_FROM = 0.35, 12
-"""Distinct words / words of a caption with at least so many; English prose of 300 words still has more."""
+"""Least share of distinct words in captions of at least so many words; English prose of 300 words has more."""
 
 _FLAGS = words_of(
     "ar aspect seed motion fps gs guidance neg negative camera no v version q quality s stylize style niji chaos c "
@@ -45,7 +45,7 @@ _FLAG = re.compile(
     re.IGNORECASE,
 )
 _OPEN = re.compile(r"(?<!\S)(?:--?|[—–])(?:no|neg|negative)\b.*?(?=(?<!\S)(?:--?|[—–])[a-z]|$)", re.IGNORECASE)
-"""Flags whose value is text up to the next flag."""
+"""Flags whose value extends to the next flag."""
 _TAGS_AT_END = re.compile(r"(?:\s*#\w+)+\s*$")
 _STEPS = (
     ("links", re.compile(r"<?\b(?:https?://|www\.)\S*", re.IGNORECASE)),
@@ -60,7 +60,7 @@ _STEPS = (
     ("hash tags", _TAGS_AT_END),
     ("weights", re.compile(r"(?:::\s*-?\d+(?:\.\d+)?|:\d+\.\d+)(?=[\s)\],]|$)|::")),
 )
-"""What is taken out of a caption, in this order, and what it is called."""
+"""Patterns removed from a caption, in this order, each with its name."""
 _BRACKETS = re.compile(r"[()\[\]{}<>|*_~`\\]+")
 _QUALITY = re.compile(
     r"(?:\d+\s*k|\d+\s*fps|(?:u|f|q)?hd|uhd|hdr|\d{3,4}p|(?:ultra|hyper|super|photo|highly|very|extremely)?[\s-]*"
@@ -91,12 +91,12 @@ _FOREIGN = words_of(
 
 @dataclass(frozen=True, slots=True)
 class Cleaned:
-    """What became of a caption.
+    """Result of cleaning a caption.
 
     Attributes:
         text: The caption, ready for a parser; empty where it was dropped.
         dropped: Why, a key of :data:`DROPPED`; empty where it was kept.
-        changes: What was taken out of it, each once: "parameters", "links", "mentions", "hash tags", "weights",
+        changes: What was removed, each once: "parameters", "links", "mentions", "hash tags", "weights",
             "quality words".
     """
 
@@ -106,7 +106,7 @@ class Cleaned:
 
 
 def clean_caption(raw: str) -> Cleaned:
-    """Take out of a caption what is no description, and judge whether the rest is English prose.
+    """Remove everything but the description from a caption, and check that the rest is English prose.
 
     >>> clean_caption("a dog running on the beach, 4k, cinematic --ar 16:9 -motion 2 #dog").text
     'a dog running on the beach'
@@ -127,8 +127,8 @@ def clean_caption(raw: str) -> Cleaned:
     text = _RUN.sub(r"\1", _SPACE.sub(" ", text))
     text = re.sub(r"\s+([,.;:!?])", r"\1", text).strip(" ,;:-–—/\"'+")
     parts = re.split(r"(?<=[,.;])\s+", text)
-    kept = [part for part in parts if not _is_praise(part.rstrip(",.;"))]
-    shorter = " ".join(kept).strip(" ,;") if len(kept) < len(parts) else text
+    remaining = [part for part in parts if not _is_praise(part.rstrip(",.;"))]
+    shorter = " ".join(remaining).strip(" ,;") if len(remaining) < len(parts) else text
     if shorter != text:
         changes.append("quality words")
     reason = _objection(shorter)
@@ -136,13 +136,13 @@ def clean_caption(raw: str) -> Cleaned:
 
 
 def _is_praise(part: str) -> bool:
-    """Whether a part between commas only praises the picture ("4k, highly detailed"): the rest of it joins words."""
+    """Return True if a comma-separated part only praises the picture ("4k, highly detailed")."""
     left = _QUALITY.sub(" ", part)
     return left != part and not re.sub(r"\b(?:and|in|with|of|the|a|style|render|rendering)\b|[\W\d_]", "", left)
 
 
 def _objection(text: str) -> str:
-    """Why a cleaned caption is no use, a key of :data:`DROPPED`; empty where it is."""
+    """Return the reason to drop a cleaned caption, a key of :data:`DROPPED`; empty if it is usable."""
     letters = [c for c in text if c.isalpha()]
     if len(letters) < 2:
         return "symbols" if letters or any(not c.isspace() for c in text) else "empty"
@@ -161,7 +161,7 @@ def _objection(text: str) -> str:
 
 
 class Seen:
-    """Notices captions that come again, in memory that does not grow.
+    """Detects repeated captions in bounded memory.
 
     A table of hashes, each in the one slot that its value gives: a caption that came again is always told from a new
     one (but for two hashes of 64 bits being equal); one whose slot another caption has taken since is taken for new.
@@ -175,26 +175,26 @@ class Seen:
         self._slots = np.zeros(slots, np.uint64)
 
     def again(self, text: str) -> bool:
-        """Whether the caption was seen before, whatever its capitals and punctuation; remembers it."""
+        """Return True if the caption was seen before, ignoring case and punctuation; record it otherwise."""
         plain = " ".join(re.findall(r"\w+", text.casefold()))
         number = int.from_bytes(hashlib.blake2b(plain.encode(), digest_size=8).digest(), "little") | 1
-        place = (number >> 1) % len(self._slots)
-        if int(self._slots[place]) == number:
+        slot = (number >> 1) % len(self._slots)
+        if int(self._slots[slot]) == number:
             return True
-        self._slots[place] = number
+        self._slots[slot] = number
         return False
 
 
 class Cleaner:
-    """Cleans captions one after another and counts what became of them.
+    """Cleans captions and counts the outcomes.
 
     Args:
-        keep_repeats: Whether a caption that was seen before is kept.
+        keep_repeats: True to keep repeated captions.
 
     Attributes:
         read: Captions so far.
         dropped: Captions dropped, by reason.
-        changed: Captions something was taken out of, by what it was.
+        changed: Captions by kind of removed text.
     """
 
     def __init__(self, keep_repeats: bool = False) -> None:
@@ -204,14 +204,14 @@ class Cleaner:
         self._seen = None if keep_repeats else Seen()
 
     def __call__(self, raw: str) -> str:
-        """The caption cleaned; empty where it was dropped."""
+        """Return the cleaned caption; empty if it is dropped."""
         self.read += 1
-        found = clean_caption(raw)
-        reason = found.dropped
-        if not reason and self._seen is not None and self._seen.again(found.text):
+        cleaned = clean_caption(raw)
+        reason = cleaned.dropped
+        if not reason and self._seen is not None and self._seen.again(cleaned.text):
             reason = "repeat"
         if reason:
             self.dropped[reason] += 1
             return ""
-        self.changed.update(found.changes)
-        return found.text
+        self.changed.update(cleaned.changes)
+        return cleaned.text

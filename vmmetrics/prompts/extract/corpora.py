@@ -1,4 +1,4 @@
-"""Captions from files of every usual kind, one at a time, however large the file."""
+"""Readers of captions from all usual file formats, one at a time, whatever the size."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ from vmmetrics.utils.tables import csv_rows, json_lines, open_parquet, read_text
 T = TypeVar("T")
 
 SUFFIXES = (".txt", ".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet")
-"""Kinds of files that are read."""
+"""Supported file suffixes."""
 
 COLUMNS = (
     "prompt", "caption", "captions", "text", "sentence", "sentences", "description", "descriptions", "encap",
     "raw", "raw_caption", "en", "title",
 )  # fmt: skip
-"""Usual names of the column with the captions, the likeliest first; capitals do not matter."""
+"""Usual names of the caption column, the likeliest first, without regard to case."""
 
 LARGEST_OBJECT = 512 * 2**20
-"""Bytes of a .json file that is one object; such a file has to be read whole, into several times its size."""
+"""Largest .json file with a single object, bytes; it is read whole, into several times its size."""
 
 _CHUNK = 2**20
 _ROWS_AT_ONCE = 4096
-"""Of a Parquet file; its row groups may hold millions."""
+"""Rows of a Parquet file read at once; its row groups may have millions."""
 _WORDS_OF_A_NAME = 3
-"""A lone column whose heading is longer has no heading: its first line is a caption."""
+"""Most words of a lone column's heading; a longer first line is a caption."""
 
 
 class _NoColumnError(SetupError):
-    """A row has no captions that can be found."""
+    """No caption column in a row."""
 
 
 def read_corpus(paths: Sequence[Path], column: str | None = None) -> Iterator[tuple[str, float]]:
-    """Read the captions of files, one file after another; with each the share of the corpus read so far, in [0, 1].
+    """Yield the captions of several files, each with the share of the corpus read so far, in [0, 1].
 
     Args:
         paths: The files.
@@ -57,7 +57,7 @@ def read_corpus(paths: Sequence[Path], column: str | None = None) -> Iterator[tu
 
 
 def sample(captions: Iterable[T], number: int, seed: int) -> list[T]:
-    """Draw captions at random, each with the same chance, in one pass; they keep their order.
+    """Draw captions uniformly at random in one pass; they keep their order.
 
     Args:
         captions: Any number of them.
@@ -65,17 +65,17 @@ def sample(captions: Iterable[T], number: int, seed: int) -> list[T]:
         seed: The same seed draws the same captions of the same corpus.
     """
     chance = random.Random(seed)  # noqa: S311 - a sample, not a secret
-    kept: list[tuple[int, T]] = []
-    for place, caption in enumerate(captions):
-        if place < number:
-            kept.append((place, caption))
-        elif (spot := chance.randrange(place + 1)) < number:  # reservoir sampling: kept with chance N / (place + 1)
-            kept[spot] = (place, caption)
-    return [caption for _, caption in sorted(kept, key=lambda pair: pair[0])]
+    chosen: list[tuple[int, T]] = []
+    for index, caption in enumerate(captions):
+        if index < number:
+            chosen.append((index, caption))
+        elif (spot := chance.randrange(index + 1)) < number:  # reservoir sampling: kept with chance N / (place + 1)
+            chosen[spot] = (index, caption)
+    return [caption for _, caption in sorted(chosen, key=lambda pair: pair[0])]
 
 
 def read_captions(path: Path, column: str | None = None) -> Iterator[tuple[str, float]]:
-    """Read the captions of a file one after another.
+    """Yield the captions of a file.
 
     Args:
         path: A file of a kind in :data:`SUFFIXES`.
@@ -110,37 +110,37 @@ def read_captions(path: Path, column: str | None = None) -> Iterator[tuple[str, 
 
 
 def find_sources(paths: Sequence[Path]) -> list[Path]:
-    """Files of a kind in :data:`SUFFIXES`: those that are named, and all at any depth of a folder, by name.
+    """Return the files with a supported suffix: named ones, and all below a folder, sorted by name.
 
     Raises:
         SetupError: A path is not there, or no file is of a kind that is read.
     """
-    found: dict[Path, None] = {}
+    sources: dict[Path, None] = {}
     for path in paths:
         if path.is_dir():
             inside = [p for p in sorted(path.rglob("*")) if p.suffix.lower() in SUFFIXES and p.is_file()]
-            found.update(dict.fromkeys(p for p in inside if not p.name.startswith(".")))
+            sources.update(dict.fromkeys(p for p in inside if not p.name.startswith(".")))
         elif not path.is_file():
             raise SetupError(f"{path} is not there")
         elif path.suffix.lower() not in SUFFIXES:
             raise SetupError(f"{path}: expected a file of a kind in {', '.join(SUFFIXES)}")
         else:
-            found[path] = None
-    if not found:
+            sources[path] = None
+    if not sources:
         raise SetupError(f"No {', '.join(SUFFIXES)} in {', '.join(map(str, paths))}")
-    return list(found)
+    return list(sources)
 
 
 def _column_of(names: Sequence[str], column: str | None, path: Path) -> str:
-    """The column with captions: the one asked for, or the first of a usual name."""
+    """Return the caption column: the requested one, or the first with a usual name."""
     by_name = {name.strip().casefold(): name for name in reversed(names)}
     usual = COLUMNS if column is None else (column.strip().casefold(),)
-    found = next((by_name[name] for name in usual if name in by_name), None)
-    if found is None:
+    match = next((by_name[name] for name in usual if name in by_name), None)
+    if match is None:
         shown = ", ".join(names[:20]) + (" ..." if len(names) > 20 else "") or "none"
         asked = f"{path}: which column has the captions? Name it with --column; there are {shown}"
         raise _NoColumnError(asked if column is None else f"{path} has no column {column!r} but {shown}")
-    return found
+    return match
 
 
 def _of_table(text: IO[str], path: Path, column: str | None, delimiter: str | None) -> Iterator[str]:
@@ -153,30 +153,30 @@ def _of_table(text: IO[str], path: Path, column: str | None, delimiter: str | No
         lone = len(names) == 1 and column is None and names[0].casefold() not in COLUMNS
         if lone and len(names[0].split()) > _WORDS_OF_A_NAME:
             yield names[0]
-        place = 0 if lone else names.index(_column_of(names, column, path))
+        index = 0 if lone else names.index(_column_of(names, column, path))
         for row in csv_rows(text, mark, strict=False):
             if row:
-                yield row[place].strip() if place < len(row) else ""
+                yield row[index].strip() if index < len(row) else ""
     except csv.Error as error:
         raise SetupError(f"{path}: not readable as a table: {error}") from error
 
 
 def _of_rows(rows: Iterable[Any], column: str | None, path: Path) -> Iterator[str]:
-    """Captions of rows; a row without any is an empty one where a row before it had some."""
-    known = False
+    """Yield the captions of rows; a row without one is empty if an earlier row had one."""
+    resolved = False
     for row in rows:
         try:
             captions = list(_of_value(row, column, path))
         except _NoColumnError:
-            if not known:
+            if not resolved:
                 raise
             captions = [""]
-        known = known or isinstance(row, Mapping)
+        resolved = resolved or isinstance(row, Mapping)
         yield from captions
 
 
 def _of_json(text: IO[str], path: Path, column: str | None, size: int) -> Iterator[str]:
-    """Captions of an array, value by value, or of an object such as COCO's, read whole."""
+    """Yield the captions of an array, value by value, or of an object such as COCO's, read whole."""
     head = text.read(_CHUNK)
     try:
         if head.lstrip().startswith("["):
@@ -190,7 +190,7 @@ def _of_json(text: IO[str], path: Path, column: str | None, size: int) -> Iterat
 
 
 def _array(head: str, text: IO[str]) -> Iterator[Any]:
-    """Values of a JSON array, read in pieces; only the piece that holds the current value is kept."""
+    """Yield the values of a JSON array, read in chunks; only the current value's chunk is in memory."""
     decoder, buffer, start = json.JSONDecoder(), head.lstrip()[1:], 0
     ended = first = False
     while True:
@@ -221,7 +221,7 @@ def _past_space(text: str, start: int) -> int:
 
 
 def _of_value(value: Any, column: str | None, path: Path) -> Iterator[str]:
-    """Captions of one JSON value: a text, a list, a row, or an object that holds the rows under some key."""
+    """Yield the captions of a JSON value: a text, a list, a row, or an object with the rows under some key."""
     if isinstance(value, list):
         yield from _of_rows(value, column, path)
         return
@@ -254,16 +254,16 @@ _LINE = re.compile(
     r"(?:/?[a-z]/)?(?P<name>[a-z0-9][a-z0-9_'.-]*(?:/[a-z0-9][a-z0-9_'.-]*)*)(?:[\s,;]+-?\d+)?", re.IGNORECASE
 )
 _LEAST_MARKED = 0.3
-"""Share of a list's lines with a slash or underscore; in Places365's list it is 0.56."""
+"""Least share of lines with a slash or underscore in a place list; Places365's list has 0.56."""
 _LOOKED_AT = 200
 
 _SETTINGS = {"interior": "indoor", "indoor": "indoor", "exterior": "outdoor", "outdoor": "outdoor"}
 _AFTER = ("platform", "room", "hall", "entrance", "cabin")
-"""Parts of a place that its name ends in ("train station platform"); other kinds go before ("broadleaf forest")."""
+"""Parts that end a place's name ("train station platform"); other parts begin it ("broadleaf forest")."""
 
 
 def is_place_list(path: Path) -> bool:
-    """Whether a text file lists place categories rather than captions: each line one name, many with / or _."""
+    """Return True if a text file lists place categories, not captions: one name a line, many with / or _."""
     if path.suffix.lower() != ".txt":
         return False
     with path.open(encoding="utf-8-sig", errors="replace") as stream:
@@ -279,12 +279,12 @@ def read_place_list(path: Path) -> list[Place]:
         SetupError: The file is too large.
     """
     text = read_text(path, LARGEST_OBJECT, "a list of places is expected", errors="replace")
-    found = map(place_category, text.splitlines())
-    return list(dict.fromkeys(item for item in found if item is not None))
+    entries = map(place_category, text.splitlines())
+    return list(dict.fromkeys(item for item in entries if item is not None))
 
 
 def place_category(line: str) -> Place | None:
-    """Read a line; None where it is none of a place.
+    """Return the place on a line; None if it has none.
 
     >>> balcony = place_category("/b/balcony/interior 21")
     >>> balcony.name, balcony.setting

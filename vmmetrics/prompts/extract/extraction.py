@@ -1,4 +1,4 @@
-"""A corpus of captions to metadata: what moves, what it does and where, counted, with what is known of each.
+"""Extraction of metadata from a corpus of captions: subjects, actions and places, with counts.
 
     files ──► corpora ──► captions (cleaned or dropped) ──► parsing ──► tallies ──► lexicon ──► metadata
 
@@ -34,17 +34,20 @@ from vmmetrics.utils.tables import sha256_of
 from vmmetrics.utils.text import embedding
 
 RECORD = "extract.json"
-"""What was done, in the folder of the metadata."""
+"""File in the metadata folder with the settings and counts of the extraction."""
 FORMAT = 1
 """Version of the record's layout."""
 _TABLES = ("classes", "subjects", "places", "actions")
-_UNFINISHED = {"format": FORMAT, "unfinished": "stopped while it wrote; the same command writes all anew"}
-"""The record until all is written."""
+_UNFINISHED = {
+    "format": FORMAT,
+    "unfinished": "stopped while writing; run the same command again to write everything anew",
+}
+"""Record written before the extraction is complete."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExtractSettings:
-    """How a corpus is read.
+    """Settings of an extraction.
 
     Attributes:
         column: Column or key with the captions; None finds it by its usual names.
@@ -54,8 +57,8 @@ class ExtractSettings:
         seed: Of the draw.
         min_count: Times that a thing must have been seen to be written.
         examples: Captions kept of each thing.
-        keep_repeats: Whether a caption that comes again counts again.
-        infer: Whether nouns the lexicon does not know are judged by the nearest ones, where the sentence embedding is
+        keep_repeats: True to count repeated captions again.
+        infer: True to infer nouns missing from the lexicon by their nearest neighbours, if the sentence embedding is
             installed.
 
     Raises:
@@ -83,11 +86,11 @@ class ExtractSettings:
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """What an extraction found.
+    """Result of an extraction.
 
     Attributes:
         metadata: The tables, the most frequent first; of the classes, those that occur.
-        record: What was done, as in ``extract.json``.
+        record: Settings and counts, as in ``extract.json``.
     """
 
     metadata: Metadata
@@ -95,7 +98,7 @@ class Extraction:
 
 
 Listener = Callable[[int, float], None]
-"""Told of the captions read so far and the share of the corpus that is."""
+"""Receives the number of captions read and the share of the corpus."""
 
 
 def extract(
@@ -110,7 +113,7 @@ def extract(
 
     Args:
         paths: Files of captions (see :data:`~vmmetrics.prompts.extract.corpora.SUFFIXES`), folders of such, and text
-            files that list place categories, which are told by their form.
+            files that list place categories, recognised by their form.
         out: Folder for the metadata and :data:`RECORD`; None writes nothing.
         settings: How; None for the defaults.
         lexicon: Folder of metadata with what is known already; None takes the shipped.
@@ -129,23 +132,23 @@ def extract(
         corpus = [path for path in sources if path not in lists]
         inferring = chosen.infer and embedding.embedding_installed()
         data = read_metadata(lexicon)
-        known = Lexicon(data, embedding.embed if inferring else None)
+        entries = Lexicon(data, embedding.embed if inferring else None)
         categories = [item for path in lists for item in read_place_list(path)]
         cleaner, tables = Cleaner(chosen.keep_repeats), Tables(chosen.examples)
         versions: dict[str, str] = {}
         if corpus:
-            words = (known.nouns, known.places, known.verbs)
+            words = (entries.nouns, entries.places, entries.verbs)
             parser = CaptionParser(chosen.model, *words)
             versions = parser.versions
             captions = _cleaned(corpus, chosen, cleaner, listener)
             parsed = parse_in_processes(captions, jobs, chosen.model, *words) if jobs > 1 else parser.parse(captions)
-            for found in parsed:
-                tables.add(found)
+            for caption in parsed:
+                tables.add(caption)
         sizes = {path: path.stat().st_size for path in sources}
         files = [{"name": path.name, "bytes": size, "sha256": sha256_of(path)} for path, size in sizes.items()]
     except OSError as error:
         raise cannot("read", error.filename or "the corpus", error) from error
-    metadata, counts = _assemble(tables, categories, known, chosen.min_count)
+    metadata, counts = _assemble(tables, categories, entries, chosen.min_count)
     record = {
         "format": FORMAT,
         "made": provenance.now(),
@@ -177,9 +180,9 @@ def extract(
 
 
 def _prepare(out: Path) -> None:
-    """Make the folder before the work, and try it; metadata somebody wrote by hand is not overwritten."""
+    """Create the folder and test writing to it, before the work; metadata written by hand is not overwritten."""
     if out.exists() and not out.is_dir():
-        raise SetupError(f"{out} is no folder")
+        raise SetupError(f"{out} is not a folder")
     try:
         out.mkdir(parents=True, exist_ok=True)
         TemporaryFile(dir=out).close()  # hours of parsing must not end at a folder that cannot be written
@@ -189,13 +192,13 @@ def _prepare(out: Path) -> None:
         return
     there = [f"{name}.jsonl" for name in _TABLES if (out / f"{name}.jsonl").exists()]
     if there:
-        raise SetupError(f"{out} holds {', '.join(there)} that no extraction wrote; choose another folder")
+        raise SetupError(f"{out} holds {', '.join(there)} not written by an extraction; choose another folder")
 
 
 def _cleaned(
     corpus: Sequence[Path], settings: ExtractSettings, cleaner: Cleaner, listener: Listener | None
 ) -> Iterator[str]:
-    """The captions that are to be parsed, with word of the progress."""
+    """Yield the captions to parse, and report progress."""
     raw: Iterable[tuple[str, float]] = islice(read_corpus(corpus, settings.column), settings.limit)
     if settings.sample is not None:
         drawn = sample(raw, settings.sample, settings.seed)
@@ -210,13 +213,13 @@ def _cleaned(
 
 
 def _assemble(
-    tables: Tables, categories: Sequence[Place], known: Lexicon, min_count: int
+    tables: Tables, categories: Sequence[Place], lexicon: Lexicon, min_count: int
 ) -> tuple[Metadata, dict[str, Any]]:
-    subjects = subjects_of(tables.subjects, known, min_count)
-    actions = actions_of(tables.actions, known, subjects, min_count)
-    places = places_of(tables.places, categories, known, min_count)
+    subjects = subjects_of(tables.subjects, lexicon, min_count)
+    actions = actions_of(tables.actions, lexicon, subjects, min_count)
+    places = places_of(tables.places, categories, lexicon, min_count)
     used = {item.subject_class for item in subjects} | {name for item in actions for name in item.classes}
-    classes = tuple(item for name, item in known.classes.items() if name in used)
+    classes = tuple(item for name, item in lexicon.classes.items() if name in used)
     counts = {
         "subjects": _origin(subjects, tables.subjects),
         "places": _origin(places, tables.places),
@@ -229,23 +232,23 @@ def _assemble(
 
 
 def _origin(things: Sequence[SubjectEntry | Place | Action], tally: BoundedTally) -> dict[str, int]:
-    """How many things there are, how many were known, inferred or neither, and what the bound on memory cost."""
+    """Count the entries by source (known, inferred, unknown), with the losses to the memory bound."""
     sources = [thing.source for thing in things]
     inferred, unknown = sum(source.startswith("inferred") for source in sources), sources.count("")
-    known = {"known": len(sources) - inferred - unknown, "inferred": inferred, "unknown": unknown}
-    return {"all": len(sources), **known, "counts_may_lack": tally.short, "forgotten": tally.forgotten}
+    by_source = {"known": len(sources) - inferred - unknown, "inferred": inferred, "unknown": unknown}
+    return {"all": len(sources), **by_source, "counts_may_lack": tally.short, "forgotten": tally.forgotten}
 
 
 # Parsing in several processes, in order and with a bound on what waits.
 
 _WAITING = 2
-"""Batches under way for each process: one that it parses, one that it goes on with."""
+"""Batches in flight per process: one being parsed, one queued."""
 
 _parser: CaptionParser
 
 
 def parse_in_processes(captions: Iterable[str], jobs: int, *parser: Any) -> Iterator[ParsedCaption]:
-    """What :meth:`CaptionParser.parse` finds, in the same order, by several processes.
+    """Yield what :meth:`CaptionParser.parse` yields, in the same order, from several processes.
 
     Args:
         captions: Read no further than the processes can follow.
@@ -266,7 +269,7 @@ def parse_in_processes(captions: Iterable[str], jobs: int, *parser: Any) -> Iter
                     return
                 yield from waiting.popleft().result()
         except BrokenProcessPool as error:
-            raise SetupError("A process that parsed was killed; use fewer --jobs") from error
+            raise SetupError("A parser process was killed, probably for lack of memory; use fewer --jobs") from error
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 

@@ -1,4 +1,4 @@
-"""Who does what in a parsed sentence: clauses, passive ones, participles, relative clauses, bare noun phrases."""
+"""Clauses of a parsed sentence: subjects and actions, passives, participles, relative clauses, bare nouns."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from vmmetrics.prompts.extract import words
 # What a parsed noun phrase names: its noun, what goes before it, and the members of a collective.
 
 Token = Any
-"""spaCy's token; its class is not named here, so that the module can be read and checked without spaCy."""
+"""spaCy's token; typed as Any so that the module imports without spaCy."""
 
 _NOUNS = ("NOUN", "PROPN")
 _LONGEST_NAME = 3
-"""Words of a name; longer runs of nouns are titles or parsing errors."""
+"""Most words of a name; longer runs of nouns are titles or parsing errors."""
 
 
 @dataclass(frozen=True, slots=True)
 class NounPhrase:
-    """A noun phrase, reduced to what it names.
+    """A noun phrase, reduced to its name.
 
     Attributes:
         noun: Head noun in the singular, with the nouns that make one name with it ("fire truck").
         modifiers: Adjectives and the like before it, in lower case and order.
-        members: Of a collective, the singular of what it is a body of ("bird"); else empty.
+        members: Singular of a collective's members ("bird"); else empty.
         plural: How the noun stood there where it was in the plural; else empty.
     """
 
@@ -37,7 +37,7 @@ class NounPhrase:
 
 
 class NounReader:
-    """Reads noun phrases.
+    """Reader of noun phrases.
 
     Args:
         names: Names of several words that are known ("polar bear"): an adjective in one of them is no modifier.
@@ -53,13 +53,13 @@ class NounReader:
         start = self._start(head, before)
         parts = [word.lower_ for word in before[start:]]
         noun = " ".join([*parts, lemma_of(head)])
-        told = [_said(word) for word in before[:start] if _describes(word)]
+        modifiers = [_hyphenated(word) for word in before[:start] if _describes(word)]
         several = head.tag_ in ("NNS", "NNPS") and head.lower_ != lemma_of(head)
         plural = " ".join([*parts, head.lower_]) if several else ""
-        return NounPhrase(noun, tuple(dict.fromkeys(told)), members_of(head), plural)
+        return NounPhrase(noun, tuple(dict.fromkeys(modifiers)), members_of(head), plural)
 
     def _start(self, head: Token, before: list[Token]) -> int:
-        """Where among the words before the head its name begins."""
+        """Return the index in ``before`` at which the noun's name begins."""
         for start in range(max(0, len(before) - _LONGEST_NAME), len(before)):
             if " ".join([*(word.lower_ for word in before[start:]), lemma_of(head)]) in self._names:
                 return start
@@ -72,7 +72,7 @@ class NounReader:
 
 
 def lemma_of(token: Token) -> str:
-    """Singular of a noun, base form of a verb, in lower case.
+    """Return the singular of a noun or the base form of a verb, in lower case.
 
     The models leave capitalised and rare plurals as they are, and take some singulars for plurals; both are mended.
     """
@@ -86,7 +86,7 @@ def lemma_of(token: Token) -> str:
 
 
 def singular(plural: str) -> str:
-    """Regular singular of a noun that ends in s.
+    """Return the regular singular of a noun in -s.
 
     >>> singular("ponies"), singular("foxes"), singular("drones"), singular("glass")
     ('pony', 'fox', 'drone', 'glass')
@@ -99,19 +99,19 @@ def singular(plural: str) -> str:
 
 
 def members_of(head: Token) -> str:
-    """Singular of what a collective is made of ("bird" of "a flock of birds"); empty for other nouns."""
+    """Return the singular of a collective's members ("bird" of "a flock of birds"); empty for other nouns."""
     inner = of_what(head) if lemma_of(head) in words.COLLECTIVES else None
     return lemma_of(inner) if inner is not None and inner.pos_ in _NOUNS else ""
 
 
 def of_what(head: Token, deps: Collection[str] = ("pobj", "pcomp")) -> Token | None:
-    """Head of what follows "of" after a noun, where it hangs on it in one of these ways."""
+    """Return the head noun after "of" that depends on a noun, or None."""
     ofs = (child for child in head.children if child.dep_ == "prep" and child.lower_ == "of")
     return next((inner for child in islice(ofs, 1) for inner in child.children if inner.dep_ in deps), None)
 
 
 def without_quantity(head: Token) -> Token:
-    """The noun itself: past "a couple of", "dozens of", "two of", "a video of", "a view of"."""
+    """Return the noun behind a quantity or view: "a couple of", "dozens of", "a video of"."""
     passed = words.QUANTITIES | words.FRAMES
     for _ in range(4):
         inner = of_what(head)
@@ -124,7 +124,7 @@ def without_quantity(head: Token) -> Token:
 
 
 def whole_of(head: Token) -> Token:
-    """The collective or quantity that a noun belongs to ("flock" of "birds"), or the noun itself."""
+    """Return the collective or quantity that a noun belongs to ("flock" of "birds"), or the noun itself."""
     while head.dep_ == "pobj" and head.head.lower_ == "of":
         outer = head.head.head
         if lemma_of(outer) not in words.COLLECTIVES | words.QUANTITIES or outer.pos_ not in _NOUNS:
@@ -134,48 +134,48 @@ def whole_of(head: Token) -> Token:
 
 
 def _before(head: Token) -> list[Token]:
-    """Words of the phrase that stand before the head and describe it, without its article and numbers."""
+    """Return the words before the head that describe it, without article and numbers."""
     left = [child for child in head.lefts if child.dep_ in ("compound", "amod", "nmod", "npadvmod", "poss")]
-    found: list[Token] = []
+    tokens: list[Token] = []
     for child in left:
         if child.dep_ == "compound":
-            found += [word for word in child.subtree if word.i < child.i and word.dep_ in ("compound", "amod")]
+            tokens += [word for word in child.subtree if word.i < child.i and word.dep_ in ("compound", "amod")]
         if child.dep_ != "poss":
-            found.append(child)
-        found += [word for word in child.children if word.dep_ == "conj" and word.i < head.i]
-    return sorted((word for word in found if word.is_alpha or "-" in word.text), key=lambda word: word.i)
+            tokens.append(child)
+        tokens += [word for word in child.children if word.dep_ == "conj" and word.i < head.i]
+    return sorted((word for word in tokens if word.is_alpha or "-" in word.text), key=lambda word: word.i)
 
 
 def _describes(word: Token) -> bool:
-    """Whether a word before a noun says what it is like, rather than how many there are or what it does."""
+    """Return True if a word before a noun is a modifier, not a number, determiner or verb."""
     if word.like_num or word.lower_ in words.QUANTITIES or (word.is_stop and word.pos_ in ("DET", "PRON")):
         return False
     return not (word.tag_ == "VBG" and word.lower_ not in words.ADJECTIVES_IN_ING)
 
 
-def _said(word: Token) -> str:
-    """A modifier with the words that hang together with it by hyphens ("snow-covered")."""
+def _hyphenated(word: Token) -> str:
+    """Return a modifier with the words hyphenated to it ("snow-covered")."""
     parts = [word.lower_]
-    place = word.i
-    while place >= 2 and word.doc[place - 1].text == "-" and not word.doc[place - 1].whitespace_:
-        parts.insert(0, word.doc[place - 2].lower_)
-        place -= 2
+    index = word.i
+    while index >= 2 and word.doc[index - 1].text == "-" and not word.doc[index - 1].whitespace_:
+        parts.insert(0, word.doc[index - 2].lower_)
+        index -= 2
     return "-".join(parts)
 
 
 _SUBJECTS = ("nsubj", "nsubjpass", "csubj")
 _FOLLOWING = ("xcomp", "advcl", "conj", "dep", "ccomp", "acl")
-"""How a verb without subject can hang on the one whose subject it shares."""
+"""Dependencies of a verb without subject on the verb whose subject it shares."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedClause:
-    """A verb, who does it and to what.
+    """A verb with its agents and patients.
 
     Attributes:
         verb: The verb.
-        doers: Heads of what does it; empty where that is not said.
-        patients: Heads of what it is done to, where the verb is passive.
+        doers: Heads of the agents; empty if not mentioned.
+        patients: Heads of the patients of a passive verb.
     """
 
     verb: Token
@@ -184,7 +184,7 @@ class ParsedClause:
 
 
 def clauses(document: Token, verbs: Collection[str] = ()) -> Iterator[ParsedClause]:
-    """Clauses of a parsed caption that tell of something done, in the order of their verbs.
+    """Return the action clauses of a parsed caption, in the order of their verbs.
 
     Args:
         document: The parsed caption.
@@ -204,7 +204,7 @@ def clauses(document: Token, verbs: Collection[str] = ()) -> Iterator[ParsedClau
 
 
 def misread(token: Token, verbs: Collection[str]) -> Token | None:
-    """The doer, where what was read as a plural noun is a verb: "smoke curls out of the chimney"; else None.
+    """Return the subject of a verb tagged as a plural noun ("smoke curls out of the chimney"); else None.
 
     Small models read a noun and a rare verb as a compound. It is a verb if that is how it is known, nothing in its
     sentence is a finite verb, and the noun before it has no plural.
@@ -217,12 +217,12 @@ def misread(token: Token, verbs: Collection[str]) -> Token | None:
 
 
 def subjects(document: Token, verbs: Collection[str] = ()) -> list[Token]:
-    """Heads of the grammatical subjects of a parsed caption, each once, in order.
+    """Return the heads of the grammatical subjects of a parsed caption, each once, in order.
 
     Of a caption without verb, or one that only shows or asks for something, it is the noun phrases themselves.
     """
     parts = clauses(document, verbs)
-    found = {head.i: head for clause in parts for head in (*clause.doers, *clause.patients)}
+    by_index = {head.i: head for clause in parts for head in (*clause.doers, *clause.patients)}
     for token in document:
         heads: list[Token] = []
         if token.dep_ in ("nsubj", "nsubjpass"):
@@ -240,12 +240,12 @@ def subjects(document: Token, verbs: Collection[str] = ()) -> list[Token]:
             heads = [child for child in token.children if child.dep_ in ("dobj", "obj")]
         for head in _with_conjuncts(heads):
             head = whole_of(without_quantity(head))
-            found[head.i] = head
-    return [found[place] for place in sorted(found) if names_something(found[place])]
+            by_index[head.i] = head
+    return [by_index[index] for index in sorted(by_index) if names_something(by_index[index])]
 
 
 def names_something(head: Token) -> bool:
-    """Whether a head is a noun for something that could move."""
+    """Return True if a head is a noun for something that could move."""
     lemma = lemma_of(head)
     if lemma in words.PEOPLE_PRONOUNS:
         return True
@@ -257,7 +257,7 @@ def names_something(head: Token) -> bool:
 
 
 def is_deed(token: Token) -> bool:
-    """Whether a token is a verb for something done, in a place where it says what a subject does."""
+    """Return True if a token is an action verb in a position where it predicates a subject."""
     lemma = lemma_of(token)
     if lemma in words.STATIVE or not (token.is_alpha or "-" in token.text):
         return False
@@ -274,12 +274,12 @@ def is_deed(token: Token) -> bool:
 
 
 def has_subject(token: Token) -> bool:
-    """Whether a noun has a subject, which only a verb can have: "an owl flies", read as several flies."""
+    """Return True if a noun has a subject, as only a verb can: "an owl flies", tagged as a plural noun."""
     return token.tag_ == "NNS" and token.dep_ == "ROOT" and any(child.dep_ == "nsubj" for child in token.children)
 
 
 def is_passive(verb: Token) -> bool:
-    """Whether what a verb is done to stands as its subject, or before its participle ("leaves blown by the wind")."""
+    """Return True if a verb's patient is its subject or stands before its participle ("leaves blown by wind")."""
     if any(child.dep_ in ("nsubjpass", "auxpass") for child in verb.children):
         return True
     if verb.dep_ == "conj" and verb.tag_ == "VBN" and not any(child.dep_ == "nsubj" for child in verb.children):
@@ -295,7 +295,7 @@ def _agents(verb: Token) -> Iterator[Token]:
 
 
 def _subjects(verb: Token) -> list[Token]:
-    """Heads of the subjects of a verb: its own, the noun it describes, or those of the verb it hangs on."""
+    """Return the heads of a verb's subjects: its own, the noun it modifies, or those of its governing verb."""
     own = [child for child in verb.children if child.dep_ in ("nsubj", "nsubjpass") and child.i != verb.i]
     if verb.dep_ == "relcl" and all(child.pos_ == "PRON" and child.tag_ in ("WDT", "WP") for child in own):
         return _resolved([verb.head])
@@ -323,7 +323,7 @@ def _subjects(verb: Token) -> list[Token]:
 
 
 def _joined_before(head: Token) -> list[Token]:
-    """A noun with those joined to it before: in "a boy and a girl dancing" both dance."""
+    """Return a noun and those conjoined before it: in "a boy and a girl dancing" both dance."""
     joined = [head]
     while head.dep_ == "conj" and head.head.pos_ in _NOUNS and head.i - head.head.i <= _NEAR:
         joined.insert(0, head := head.head)
@@ -331,7 +331,7 @@ def _joined_before(head: Token) -> list[Token]:
 
 
 _NEAR = 5
-"""Words between two joined nouns that can share a participle; further apart the first has words of its own."""
+"""Most words between two conjoined nouns that share a participle."""
 
 
 def _with_conjuncts(heads: list[Token]) -> list[Token]:
@@ -339,13 +339,13 @@ def _with_conjuncts(heads: list[Token]) -> list[Token]:
 
 
 def following_conjuncts(head: Token) -> Iterator[Token]:
-    """Nouns that are joined to a noun after it."""
+    """Return the nouns conjoined after a noun."""
     return (other for other in head.conjuncts if other.i > head.i and other.pos_ in _NOUNS)
 
 
 def _resolved(heads: list[Token]) -> list[Token]:
-    """Nouns for heads: past quantities, up to collectives, and pronouns by what they most likely stand for."""
-    found: dict[int, Token] = {}
+    """Resolve heads to nouns: quantities to their noun, members to collectives, pronouns to antecedents."""
+    nouns: dict[int, Token] = {}
     for head in heads:
         noun = _antecedent(head) if head.pos_ == "PRON" and head.lower_ in words.PRONOUNS else head
         if noun is None:
@@ -354,12 +354,12 @@ def _resolved(heads: list[Token]) -> list[Token]:
         if lemma_of(noun) in words.FRAMES and (inner := of_what(noun)) is not None:
             noun = inner
         if names_something(noun):
-            found[noun.i] = noun
-    return list(found.values())
+            nouns[noun.i] = noun
+    return list(nouns.values())
 
 
 def _antecedent(pronoun: Token) -> Token | None:
-    """The subject that a pronoun takes up: the last one before it."""
+    """Return the antecedent of a pronoun: the last subject before it."""
     roles = ("nsubj", "nsubjpass", "ROOT", "attr")
     before = reversed(pronoun.doc[: pronoun.i])
     return next((token for token in before if token.pos_ in _NOUNS and token.dep_ in roles), None)

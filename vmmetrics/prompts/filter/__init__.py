@@ -1,1 +1,1 @@
-"""What of a list is worth keeping."""
+"""Filters of prompt lists."""

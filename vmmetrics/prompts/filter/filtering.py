@@ -1,4 +1,4 @@
-"""Which prompts of a list are worth keeping, and why the others are not.
+"""Filters a prompt list, with a reason for every dropped prompt.
 
 In this order, each for what is left: what can be told from a prompt alone (checks of form and wording, reading
 ease, safety); near-duplicates of other prompts that are left, of which one stays; a model's verdict. Where the verdict
@@ -33,27 +33,26 @@ from vmmetrics.utils.text.similarity import Measure, TextMatch, containment, cos
 # same scene in other words.
 
 COSINE: Final = NEAR_DUPLICATE
-"""Cosine of two embeddings from which two prompts count as the same."""
+"""Least cosine of two embeddings at which prompts are near-duplicates."""
 GRAM: Final = 5
-"""Words of an n-gram: as long as no idiom of prompts is ("in the middle of the" is the longest common one)."""
+"""Words of an n-gram: longer than any idiom of prompts ("in the middle of the" is the longest common one)."""
 OVERLAP: Final = 0.4
-"""Share of the shorter prompt's 5-grams from which two prompts count as the same. Among prompts written one by one no
-two share more than 0.19 (measured on 1,489 of ours); the nearest two of VMBench's, one sentence with another subject,
-share 0.40."""
+"""Least share of the shorter prompt's 5-grams at which two prompts are near-duplicates. Prompts written one by one
+share at most 0.19 (measured on 1,489 of ours); VMBench's two nearest, one sentence with another subject, share 0.40."""
 
 EMBEDDING: Final = "embedding"
 N_GRAMS: Final = "n-grams"
 
 
 EASE: Final = 30.0
-"""Least reading ease: below it Flesch calls a text very difficult. Drops 4 % of VMBench's prompts, whose median is 57,
-and none of ours, whose median is 77 and least 42 (measured on 1,489)."""
+"""Least reading ease; lower is "very difficult" (Flesch). Drops 4 % of VMBench's prompts (median 57) and none of ours
+(median 77, minimum 42; measured on 1,489)."""
 OPENING: Final = 3
 """Words of an opening."""
 
 READING, SAFETY, OPENINGS, VERDICT = "reading ease", "safety", "opening", "verdict"
 NAMES: Final = (*CHECKS, READING, SAFETY, EMBEDDING, N_GRAMS, OPENINGS, VERDICT)
-"""Everything a prompt can be dropped for."""
+"""Names of all checks."""
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 Outcome = Literal["kept", "dropped", "undecided"]
@@ -61,11 +60,11 @@ Outcome = Literal["kept", "dropped", "undecided"]
 
 @dataclass(frozen=True, slots=True)
 class FilterSettings:
-    """What is asked of a prompt.
+    """Thresholds of the filter.
 
     Attributes:
-        least_cosine: Of two embeddings, from which two prompts are the same.
-        least_overlap: Of 5-grams, likewise.
+        least_cosine: Least cosine of two embeddings of near-duplicates.
+        least_overlap: Least share of common 5-grams of near-duplicates.
         least_ease: Least reading ease.
         most_openings: How many may share their first three words; None for any number.
         without: Checks of :data:`NAMES` that are left out.
@@ -93,13 +92,13 @@ class FilterSettings:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a prompt is dropped, or what is to be noted of it.
+    """Reason to drop a prompt, or a note on it.
 
     Attributes:
         check: Of :data:`NAMES`.
         why: In words.
-        figure: What was measured, where something was.
-        limit: What it was held against.
+        figure: Measured value, if any.
+        limit: Its limit.
         other: Index of the prompt that it repeats; those of another list have its name before them.
     """
 
@@ -112,15 +111,15 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class FilterDecision:
-    """What became of a prompt.
+    """Outcome of the filter for one prompt.
 
     Attributes:
         outcome: "kept", "dropped", or "undecided" where the model was asked and gave no usable answer.
         reasons: Every reason it was dropped for, or is undecided; empty where it was kept.
-        notes: What a person should look at, and the verdict that kept it.
+        notes: Notes for a person to review, and the verdict that kept it.
         words: Of the prompt.
         ease: Its reading ease.
-        again: Whether it is undecided because the model could not be reached, so that asking again may help.
+        again: True if it is undecided because the model was unreachable, so that asking again may help.
     """
 
     outcome: Outcome
@@ -134,7 +133,7 @@ class FilterDecision:
 def likeness_measures(
     texts: Sequence[str], vectors: NDArray[np.float32] | None, settings: FilterSettings
 ) -> dict[str, Measure]:
-    """Measures of how alike texts are, for :func:`~vmmetrics.utils.text.similarity.take_distinct`.
+    """Return the similarity measures for :func:`~vmmetrics.utils.text.similarity.take_distinct`.
 
     Args:
         texts: N texts.
@@ -156,11 +155,11 @@ def filter_entries(
     embed: Embed | None = None,
     judge: VerdictJudge | None = None,
 ) -> list[FilterDecision]:
-    """Decide on every prompt of a list.
+    """Filter a prompt list; return a decision for every prompt.
 
     Args:
         entries: The list.
-        settings: What is asked of a prompt; None for the defaults.
+        settings: Thresholds; None for the defaults.
         against: Prompts that none may repeat, each with the name of its list.
         embed: From N texts to (N, D) unit vectors; None finds near-duplicates by their n-grams alone.
         judge: A second model; None does without.
@@ -171,12 +170,12 @@ def filter_entries(
     chosen = settings or FilterSettings()
     embed = None if EMBEDDING in chosen.without else embed
     judge = None if VERDICT in chosen.without else judge
-    found = _Filter(entries, chosen, against, embed, judge)
-    for place, entry in enumerate(entries):
-        found.look_at(place, entry)
-    open_places = [place for place in range(len(entries)) if not found.reasons[place]]
-    repeated = found.settle(sorted(open_places, key=lambda place: (bool(found.notes[place]), place)))
-    return [found.decision(place, repeated.get(place, [])) for place in range(len(entries))]
+    state = _Filter(entries, chosen, against, embed, judge)
+    for index, entry in enumerate(entries):
+        state.check_entry(index, entry)
+    open_indices = [index for index in range(len(entries)) if not state.reasons[index]]
+    repeated = state.settle(sorted(open_indices, key=lambda index: (bool(state.notes[index]), index)))
+    return [state.decision(index, repeated.get(index, [])) for index in range(len(entries))]
 
 
 @dataclass(slots=True)
@@ -190,51 +189,51 @@ class _Filter:
     reasons: defaultdict[int, list[Reason]] = field(default_factory=lambda: defaultdict(list))
     verdicts: dict[int, Verdict] = field(default_factory=dict)
 
-    def look_at(self, place: int, entry: PromptEntry) -> None:
-        """Note what is wrong with a prompt by itself."""
+    def check_entry(self, index: int, entry: PromptEntry) -> None:
+        """Record the faults of a prompt by itself."""
         settings, ease = self.settings, reading_ease(entry.prompt)
         for name, check in CHECKS.items():
             if name not in settings.without and (why := check(entry)) is not None:
-                self.reasons[place].append(Reason(name, why))
+                self.reasons[index].append(Reason(name, why))
         if READING not in settings.without and not ease >= settings.least_ease:
-            self.reasons[place].append(Reason(READING, "hard to read", round(ease, 1), settings.least_ease))
+            self.reasons[index].append(Reason(READING, "hard to read", round(ease, 1), settings.least_ease))
         for finding in [] if SAFETY in settings.without else find_unsafe(entry.prompt):
             reason = Reason(SAFETY, f"{finding.kind}: {finding.words!r}")
-            (self.reasons if finding.certain else self.notes)[place].append(reason)
+            (self.reasons if finding.certain else self.notes)[index].append(reason)
 
     def settle(self, rivals: Sequence[int]) -> dict[int, list[Reason]]:
-        """Find what repeats others and ask the model about the rest, until nobody comes up who was not asked."""
+        """Find near-duplicates and ask the model about the others, until no new prompt is left to ask about."""
         # over the other lists' prompts and then the rivals, which have the places behind them
-        texts = [entry.prompt for _, entry in self.against] + [self.entries[place].prompt for place in rivals]
+        texts = [entry.prompt for _, entry in self.against] + [self.entries[index].prompt for index in rivals]
         measures = likeness_measures(texts, None if self.embed is None else self.embed(texts), self.settings)
         ended: str | None = None
         while True:
             left = [p for p in rivals if p not in self.verdicts or self.verdicts[p].decision != "drop"]
             repeated = self._repeated(left, rivals, measures)
-            unasked = [place for place in left if place not in repeated and place not in self.verdicts]
+            unasked = [index for index in left if index not in repeated and index not in self.verdicts]
             if self.judge is None or not unasked:
                 return repeated
             if ended is None:
                 try:
-                    for number, verdict in self.judge.verdicts([self.entries[place] for place in unasked]):
+                    for number, verdict in self.judge.verdicts([self.entries[index] for index in unasked]):
                         self.verdicts[unasked[number]] = verdict
                 except (NoAnswerError, CostLimitError) as error:
                     ended = str(error)
-            for place in unasked:
-                self.verdicts.setdefault(place, Verdict("undecided", f"not asked: {ended}", kind="unreachable"))
+            for index in unasked:
+                self.verdicts.setdefault(index, Verdict("undecided", f"not asked: {ended}", kind="unreachable"))
 
     def _repeated(
         self, left: Sequence[int], rivals: Sequence[int], measures: Mapping[str, Measure]
     ) -> dict[int, list[Reason]]:
-        """Those of ``left`` that repeat another, and why; those with too common an opening as well."""
+        """Return those of ``left`` that are near-duplicates or share a common opening, with reasons."""
         before = len(self.against)
-        at = {place: before + number for number, place in enumerate(rivals)}
+        at = {index: before + number for number, index in enumerate(rivals)}
         crowded: dict[int, list[Reason]] = {}
         while True:
-            order = [place for place in left if place not in crowded]
-            found = zip(order, take_distinct([at[p] for p in order], measures, range(before)), strict=True)
-            repeated = {place: [self._repeat(match, rivals) for match in some] for place, some in found if some}
-            more = self._crowded([place for place in order if place not in repeated])
+            order = [index for index in left if index not in crowded]
+            matches = zip(order, take_distinct([at[p] for p in order], measures, range(before)), strict=True)
+            repeated = {index: [self._repeat(match, rivals) for match in some] for index, some in matches if some}
+            more = self._crowded([index for index in order if index not in repeated])
             if not more:
                 return crowded | repeated
             crowded |= more
@@ -250,31 +249,31 @@ class _Filter:
         limit = self.settings.least_cosine if match.measure == EMBEDDING else self.settings.least_overlap
         return Reason(match.measure, f"repeats {entry.prompt!r}", round(match.likeness, 4), limit, other)
 
-    def _crowded(self, places: Sequence[int]) -> dict[int, list[Reason]]:
+    def _crowded(self, indices: Sequence[int]) -> dict[int, list[Reason]]:
         most = self.settings.most_openings
         if most is None or OPENINGS in self.settings.without:
             return {}
         seen: Counter[tuple[str, ...]] = Counter()
         crowded = {}
-        for place in places:
-            opening = tuple(word.lower() for word in words(self.entries[place].prompt)[:OPENING])
+        for index in indices:
+            opening = tuple(word.lower() for word in words(self.entries[index].prompt)[:OPENING])
             seen[opening] += 1
             if seen[opening] > most:
                 why = f"{seen[opening]} begin with {' '.join(opening)!r}"
-                crowded[place] = [Reason(OPENINGS, why, float(seen[opening]), float(most))]
+                crowded[index] = [Reason(OPENINGS, why, float(seen[opening]), float(most))]
         return crowded
 
-    def decision(self, place: int, repeated: list[Reason]) -> FilterDecision:
-        """What became of a prompt, of which that repeats others is known as well."""
-        prompt, reasons, notes = self.entries[place].prompt, self.reasons[place] + repeated, self.notes[place]
+    def decision(self, index: int, repeated: list[Reason]) -> FilterDecision:
+        """Return the outcome for a prompt, given the reasons of its near-duplicates."""
+        prompt, reasons, notes = self.entries[index].prompt, self.reasons[index] + repeated, self.notes[index]
         outcome: Outcome = "dropped" if reasons else "kept"
-        verdict = self.verdicts.get(place)
+        verdict = self.verdicts.get(index)
         if verdict is not None and not reasons:
-            told = Reason(VERDICT, f"{verdict.fault}: {verdict.why}" if verdict.decision == "drop" else verdict.why)
+            reason = Reason(VERDICT, f"{verdict.fault}: {verdict.why}" if verdict.decision == "drop" else verdict.why)
             if verdict.decision == "keep":
-                notes = [*notes, told]
+                notes = [*notes, reason]
             else:
-                reasons = [told]
+                reasons = [reason]
                 outcome = "dropped" if verdict.decision == "drop" else "undecided"
         again = outcome == "undecided" and verdict is not None and verdict.kind == "unreachable"
         count, ease = len(words(prompt)), reading_ease(prompt)
@@ -282,7 +281,7 @@ class _Filter:
 
 
 def decision_line(entry: PromptEntry, decision: FilterDecision) -> dict[str, Any]:
-    """A decision as a line of the decisions file: the entry's index and prompt, what became of it, and why."""
+    """Return a decision as a line of the decisions file: index, prompt, outcome, reasons."""
     reasons, notes = (
         [{key: value for key, value in plain(reason).items() if value is not None} for reason in some]
         for some in (decision.reasons, decision.notes)

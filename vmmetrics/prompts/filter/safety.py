@@ -1,4 +1,4 @@
-"""Whether a prompt asks for what must not be shown: a lexicon of our own that minds the sense of words.
+"""Safety check of prompts: a lexicon of our own that minds the sense of words.
 
 What it can do: find plain words for sex, gore, self-harm, hate, terror, drugs and cruelty, and violence done *to
 someone* ("stabs a guard", "is shot"), while "shoots a basketball", "kills the engine" and "breast stroke" pass. Weapons
@@ -65,7 +65,7 @@ _HARMLESS: Final = _either((
     r"(?:rape|rape-?seed)(?= (?:fields?|blossoms?|flowers?|oil|seeds?|plants?))",
     r"(?:fields?|crops?|rows?) of (?:\w+ )?rape", r"(?:wire|paint|cable|varnish|bark|wallpaper) strippers?",
 ))  # fmt: skip
-"""Phrases that are taken out before anything is looked for."""
+"""Harmless phrases, removed before the search."""
 
 NEVER: Final[Mapping[str, re.Pattern[str]]] = {
     "sexual": _either((
@@ -117,7 +117,7 @@ NEVER: Final[Mapping[str, re.Pattern[str]]] = {
     )),
     "cruelty to animals": _either((r"cock ?fight\w*", r"dog[- ]?fighting", r"bear[- ]baiting")),
 }  # fmt: skip
-"""By kind: what drops a prompt wherever it stands."""
+"""Patterns by kind that always drop a prompt."""
 
 LOOK: Final[Mapping[str, re.Pattern[str]]] = {
     "weapon": _either((
@@ -130,26 +130,26 @@ LOOK: Final[Mapping[str, re.Pattern[str]]] = {
     "nakedness": _either((r"naked",)),
     "killing": _either((r"nooses?", r"guillotin\w*", r"beheading\w*", r"decapitation\w*")),
 }  # fmt: skip
-"""By kind: what may be harmless; a person should look."""
+"""Patterns by kind that may be harmless and are noted for a person to review."""
 
 GRAVE: Final = (
     "shoot", "stab", "kill", "murder", "strangle", "torture", "slaughter", "impale", "drown", "poison", "suffocate",
     "smother", "execute", "hang", "burn", "electrocute", "slash", "crucify", "assault", "kidnap", "run over",
     "decapitate", "behead", "dismember", "disembowel", "mutilate", "shoot at", "fire at",
 )  # fmt: skip
-"""Verbs, with a particle or without: what is grave when it is done to someone."""
+"""Verbs that are unsafe when done to someone."""
 ROUGH: Final = (
     "punch", "kick", "beat", "slap", "whip", "choke", "attack", "hit", "crush", "maul", "trample", "bite", "tackle",
     "run down", "strike", "butcher", "gut", "skin",
 )  # fmt: skip
-"""What may be sport, play or nature when it is done to someone; a person should look."""
+"""Verbs that may be sport, play or nature when done to someone; noted for a person to review."""
 _NEED_ARMS: Final = _forms(("aim at", "point at"), grave=True)
-"""What is grave when it is done to someone with a weapon."""
+"""Verbs that are unsafe when done to someone with a weapon."""
 _PLAYED: Final = frozenset[str]().union(*map(verb_forms, ("shoot", "aim", "point", "fire")))
-"""Of the grave ones, what is harmless in the company of sport and pictures."""
+"""Unsafe verbs that are harmless in the context of sport and pictures."""
 _HURT: Final = ("kill", "hang", "shoot", "stab", "drown", "poison", "strangle", "slash")
 _TO_ONESELF: Final = frozenset[str]().union(*map(verb_forms, _HURT))
-"""What is self-harm when it is done to oneself; "cut" and "burn" may be a mishap."""
+"""Verbs that are self-harm when done to oneself; "cut" and "burn" may be accidents."""
 
 _PERSONS: Final = _with_plurals(
     "man woman person human child kid baby toddler boy girl teenager teen victim soldier prisoner hostage crowd "
@@ -157,7 +157,7 @@ _PERSONS: Final = _with_plurals(
     "neighbour neighbor wife husband mother father brother sister friend guard thief intruder worker driver him them "
     "someone somebody police"
 )
-"""In the singular; pronouns as they are."""
+"""Nouns for persons."""
 _ANIMALS: Final = _with_plurals(
     "dog puppy cat kitten horse foal deer cow cattle bull calf pig lamb sheep goat rabbit elephant lion bear wolf fox "
     "monkey bird duck goose animal whale seal zebra antelope gazelle mouse rat donkey camel"
@@ -171,12 +171,12 @@ _SPORT: Final = _with_plurals(
     "photograph portrait cameraman tripod film video camera photographer paintball arcade tag tennis badminton chess "
     "race hockey lacrosse water-polo padded"
 )
-"""Company in which people are shot at, hit or tackled in sport, play or pictures."""
+"""Words of sport, play and pictures, in whose context people are shot at, hit or tackled harmlessly."""
 
 _TOYS: Final = _either((
     r"(?:water|squirt|toy|nerf|laser[- ]tag|confetti|bubble|foam) (?:guns?|pistols?|blasters?)", r"garden hoses?",
 ))  # fmt: skip
-"""As parts of regular expressions: weapons of play, which are harmless company likewise."""
+"""Toy weapons, as regular expressions; their context is harmless too."""
 
 SLURS: Final = words_of(
     "120f6e5b4ea32f65 08a841e996781e9e c3de533e9b7fe63b 8f5083e3e5c7dc89 16ea09fc78ca83ca eef3bd091670c344 "
@@ -190,12 +190,12 @@ VIOLENCE: Final = "violence"
 
 @dataclass(frozen=True, slots=True)
 class SafetyFinding:
-    """Something in a prompt that must not be shown, or may not.
+    """An unsafe or doubtful wording in a prompt.
 
     Attributes:
         kind: Of what ("gore").
         words: Where it was found, in small letters.
-        certain: Whether it drops the prompt; else a person should look.
+        certain: True if it drops the prompt; otherwise a person should review it.
     """
 
     kind: str
@@ -204,7 +204,7 @@ class SafetyFinding:
 
 
 def find_unsafe(text: str) -> list[SafetyFinding]:
-    """Everything the lexicon finds in a text, what is certain first; each wording once.
+    """Return all findings in a text, certain ones first, each wording once.
 
     >>> find_unsafe("A player shoots a basketball past two men.")
     []
@@ -214,21 +214,21 @@ def find_unsafe(text: str) -> list[SafetyFinding]:
     lowered = " ".join(text.lower().replace("’", "'").split())
     masked = _HARMLESS.sub(lambda match: " ".join("~" * match[0].count(" ")) + "~", lowered)
     tokens = _TOKEN.findall(masked)
-    found = [
+    findings = [
         *(SafetyFinding(kind, match[0], True) for kind, words in NEVER.items() for match in words.finditer(masked)),
         *(SafetyFinding("hate", "a slur", True) for token in tokens if _is_slur(token)),
         *_violence(tokens, playing=not _SPORT.isdisjoint(tokens) or _TOYS.search(lowered) is not None),
         *(SafetyFinding(kind, match[0], False) for kind, words in LOOK.items() for match in words.finditer(masked)),
     ]
-    if any(finding.kind == "sexual" for finding in found) and _MINORS.intersection(tokens):
-        found.insert(0, SafetyFinding("sexual, with a minor", "sexual words beside those for a minor", True))
-    return sorted(dict.fromkeys(found), key=lambda finding: not finding.certain)
+    if any(finding.kind == "sexual" for finding in findings) and _MINORS.intersection(tokens):
+        findings.insert(0, SafetyFinding("sexual, with a minor", "sexual words beside those for a minor", True))
+    return sorted(dict.fromkeys(findings), key=lambda finding: not finding.certain)
 
 
 def _violence(tokens: list[str], playing: bool) -> Iterator[SafetyFinding]:
     armed = any(LOOK["weapon"].fullmatch(token) for token in tokens)
-    for place, token in enumerate(tokens):
-        rest = tokens[place + 1 : place + 1 + _LONGEST_AIM + _LONGEST_PHRASE]
+    for index, token in enumerate(tokens):
+        rest = tokens[index + 1 : index + 1 + _LONGEST_AIM + _LONGEST_PHRASE]
         if token in _TO_ONESELF and rest and rest[0] in _ONESELF and not _BENEFIT.intersection(rest[1:2]):
             yield SafetyFinding("self-harm", f"{token} {rest[0]}", True)
         for (form, particle), grave in _VERBS.items():
@@ -239,15 +239,15 @@ def _violence(tokens: list[str], playing: bool) -> Iterator[SafetyFinding]:
                 shown = " ".join([token, *([particle] if particle else []), *words])
                 yield SafetyFinding(VIOLENCE, shown, grave and _head_of(words) in _PERSONS)
         if token in _SUFFERED and not (playing and (not _SUFFERED[token] or token in _PLAYED)):
-            subject = _sufferer(tokens[max(0, place - _LONGEST_PHRASE) : place])
+            subject = _sufferer(tokens[max(0, index - _LONGEST_PHRASE) : index])
             if subject in _VICTIMS:
                 yield SafetyFinding(VIOLENCE, f"{subject} … {token}", _SUFFERED[token] and subject in _PERSONS)
-    for match in _HELD_TO.finditer(" ".join(tokens)):
+    for match in _WEAPON_AT_BODY.finditer(" ".join(tokens)):
         yield SafetyFinding(VIOLENCE, match[0], True)
 
 
 def _behind(rest: list[str], particle: str, armed: bool, needs_arms: bool) -> list[str]:
-    """What follows a verb and its particle, which may be apart where a weapon stands between: "shoots a gun at him"."""
+    """Return the words after a verb and its particle, which a weapon may separate: "shoots a gun at him"."""
     if not particle:
         return rest
     near = rest[:_LONGEST_AIM] if armed and particle == "at" else rest[:1]
@@ -257,18 +257,18 @@ def _behind(rest: list[str], particle: str, armed: bool, needs_arms: bool) -> li
 
 
 def _object_of(rest: list[str]) -> list[str]:
-    """What stands behind a verb up to the end of a noun phrase: "a fleeing guard" of "a fleeing guard in the back"."""
+    """Return the noun phrase after a verb: "a fleeing guard" of "a fleeing guard in the back"."""
     return list(takewhile(lambda token: token not in _BREAKS and token[0].isalnum(), rest[:_LONGEST_PHRASE]))
 
 
 def _head_of(words: list[str]) -> str:
-    """The noun an object is about, its last word but for adverbs; a pronoun only where it stands alone."""
+    """Return the head noun of an object, its last word except adverbs; a pronoun only if it stands alone."""
     head = next((word for word in reversed(words) if not word.endswith("ly")), "")
     return head if head not in _PRONOUNS or words[0] == head else ""
 
 
 def _sufferer(before: list[str]) -> str:
-    """Subject of a passive whose participle stands behind ``before``; empty where there is none."""
+    """Return the subject of a passive whose participle follows ``before``; empty if there is none."""
     words = [token for token in before if not token.endswith("ly")]
     subject = next((word for word in reversed(words) if word not in _PASSIVE), "")
     return subject if words and words[-1] in _PASSIVE else ""
@@ -279,13 +279,13 @@ def _is_slur(token: str) -> bool:
 
 
 def _participles(verbs: Iterable[str], grave: bool) -> dict[str, bool]:
-    """Forms that may be a passive's: all but those in -s and -ing; the base is one of them for "hit" and "beat"."""
+    """Return the possible participles of verbs: all forms except -s and -ing."""
     single = [verb for verb in verbs if " " not in verb]
     return {form: grave for verb in single for form in verb_forms(verb) - {ing_form(verb), third_person(verb)}}
 
 
 _TOKEN = re.compile(r"[\w~]+(?:['-][\w~]+)*|[^\w\s]")
-_HELD_TO = re.compile(
+_WEAPON_AT_BODY = re.compile(
     r"\b(?:knife|dagger|machete|gun|pistol|rifle|razor) (?:to|at|against|into|through) (?:[\w']+ ){0,2}?"
     r"(?:throat|neck|head|temple|face|back|stomach)\b"
 )
@@ -294,7 +294,7 @@ _SUFFERED = {**_participles(ROUGH, grave=False), **_participles(GRAVE, grave=Tru
 _ONESELF = words_of("himself herself themselves themself oneself")
 _PRONOUNS = words_of("him them someone somebody")
 _BENEFIT = words_of("a an some another two free loose upside out into through over off up onto")
-"""What follows where something is done for oneself, not to oneself: "cuts himself a slice"."""
+"""Words that follow an action done for oneself, not to oneself: "cuts himself a slice"."""
 _VICTIMS = _PERSONS | _ANIMALS
 _PASSIVE = words_of("is are was were gets get being been lies lie")
 _BREAKS = words_of(
@@ -302,8 +302,8 @@ _BREAKS = words_of(
     "beside behind between above below under along against and or but while as when before after like until then that "
     "who which is are"
 )
-"""What ends a verb's object."""
+"""Words that end a verb's object."""
 _LONGEST_AIM = 5
-"""Words from a verb to its "at" with a weapon between."""
+"""Most words from a verb to its "at" with a weapon between them."""
 _LONGEST_PHRASE = 6
-"""Words of an object: article, number, three adjectives, noun."""
+"""Most words of an object: article, number, three adjectives, noun."""

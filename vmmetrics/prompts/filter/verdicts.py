@@ -1,4 +1,4 @@
-"""What a second model says of prompts: keep or drop, with its reason.
+"""Verdicts of a second model on prompts: keep or drop, with a reason.
 
 The model reads one prompt at a time, as a JSON string, and answers with an object whose reason stands before its
 verdict, so that the verdict follows from it. Replies are kept: the same question is never paid for twice.
@@ -27,10 +27,10 @@ FAULTS: Final[Mapping[str, str]] = {
     "unsafe": "sexual, cruel, hateful, gory or otherwise not fit to be shown",
     "other": "something else; say what",
 }
-"""What a prompt is dropped for, and how the model is told."""
+"""Faults of a prompt, each as described to the model."""
 
 _EXPECTED_TOKENS: Final = 80
-"""Of an answer: two sentences and the object around them; for the estimate alone."""
+"""Expected tokens of an answer, for the cost estimate: two sentences and the object around them."""
 
 SHAPE: Final = object_shape(
     {
@@ -54,7 +54,7 @@ INSTRUCTIONS: Final = f"{_TASK}\n{in_words(SHAPE)}"
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the model said of a prompt.
+    """Verdict of the model on a prompt.
 
     Attributes:
         decision: "keep", "drop", or "undecided" where no usable answer came.
@@ -71,11 +71,11 @@ class Verdict:
 
 
 def question_of(about: int, entry: PromptEntry) -> AskedQuestion[int]:
-    """The question about an entry: its prompt, and the subject, action and outcome where they are known."""
-    told = {"prompt": entry.prompt, "moving subject": entry.subject, "motion": entry.action}
-    told["seen to succeed when"] = entry.outcome
-    known = {name: text for name, text in told.items() if text}
-    turns = (Turn("system", INSTRUCTIONS), Turn("user", json.dumps(known, ensure_ascii=False, indent=1)))
+    """Return the question on an entry: its prompt, and subject, action and outcome where known."""
+    fields = {"prompt": entry.prompt, "moving subject": entry.subject, "motion": entry.action}
+    fields["seen to succeed when"] = entry.outcome
+    filled = {name: text for name, text in fields.items() if text}
+    turns = (Turn("system", INSTRUCTIONS), Turn("user", json.dumps(filled, ensure_ascii=False, indent=1)))
     return AskedQuestion(about, turns, SHAPE, _contradiction)
 
 
@@ -86,21 +86,21 @@ def _contradiction(value: dict[str, Any]) -> str | None:
 
 
 class VerdictListener(Protocol):
-    """Is told how the asking goes."""
+    """Receives the progress of the verdicts."""
 
     def begin(self, estimate: CostEstimate, total: int) -> None:
-        """About ``total`` prompts; what it would take, before anything is sent. Raise to stop it."""
+        """Start about ``total`` prompts at an estimated cost, before anything is sent; raise an error to stop."""
 
     def advance(self, entry: PromptEntry, verdict: Verdict) -> None:
-        """A verdict came."""
+        """Report a verdict."""
 
 
 class VerdictJudge:
-    """Asks a model for verdicts.
+    """Model that gives verdicts.
 
     Args:
         client: To the model.
-        listener: Is told how it goes.
+        listener: Receives the progress.
         threads: Questions in the air at once.
     """
 
@@ -117,18 +117,18 @@ class VerdictJudge:
 
         Raises:
             NoAnswerError: The endpoint is gone.
-            SetupError: It does not take such requests, or not from us.
+            SetupError: The endpoint rejects the requests or the key.
             CostLimitError: The next request could go over the bound on the cost.
         """
-        questions = [question_of(place, entry) for place, entry in enumerate(entries)]
+        questions = [question_of(index, entry) for index, entry in enumerate(entries)]
         if self._listener is not None:
             self._listener.begin(self.client.estimate(questions, _EXPECTED_TOKENS), len(questions))
-        for place, answer in self.client.ask_all(questions, threads=self._threads):
+        for index, answer in self.client.ask_all(questions, threads=self._threads):
             if answer.value is None:
                 verdict = Verdict("undecided", answer.why or answer.kind, kind=answer.kind)
             else:
-                said = answer.value
-                verdict = Verdict(said["verdict"], " ".join(said["why"].split()), said["fault"])
+                value = answer.value
+                verdict = Verdict(value["verdict"], " ".join(value["why"].split()), value["fault"])
             if self._listener is not None:
-                self._listener.advance(entries[place], verdict)
-            yield place, verdict
+                self._listener.advance(entries[index], verdict)
+            yield index, verdict

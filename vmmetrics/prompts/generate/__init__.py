@@ -1,1 +1,1 @@
-"""From metadata to prompts: plausible combinations, written by a language model or by grammar."""
+"""Prompt generation from metadata: plausible combinations, written by a language model or by grammar."""

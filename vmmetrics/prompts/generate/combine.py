@@ -1,4 +1,4 @@
-"""Combinations of subject, action and place to write prompts from: plausible, balanced, the same for the same seed."""
+"""Combinations of subject, action and place for prompts: plausible, balanced, reproducible by seed."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from vmmetrics.prompts.plausibility import attributes_of
 from vmmetrics.utils.text.inflection import article, plural
 
 SEVERAL_SHARE = 0.15
-"""Of the combinations that could have two or three of their subject; collectives are several as they are."""
+"""Share of combinations with two or three of their subject, where that fits; collectives count as several."""
 PLAIN_SHARE = 0.3
-"""Of the subjects with modifiers that get none."""
+"""Share of subjects with modifiers that get none."""
 TOGETHER = "collective behaviour"
-"""The pattern in which a subject that is not many as it is comes as several."""
+"""The pattern in which a subject that is not a collective occurs several times."""
 T = TypeVar("T")
 
 ASKED_CAMERAS = tuple(camera for camera in CHOICES["camera"] if camera != "unspecified")
@@ -30,16 +30,16 @@ ASKED_CAMERAS = tuple(camera for camera in CHOICES["camera"] if camera != "unspe
 
 @dataclass(frozen=True)
 class Combination:
-    """What a prompt is to be about.
+    """The subject, action and place of one prompt to write.
 
     Attributes:
-        number: Place in the sequence, from 0.
-        action: What is done.
-        subject: Who or what does it.
-        place: Where.
+        number: Position in the sequence, from 0.
+        action: The action.
+        subject: The subject.
+        place: The place.
         pattern: The motion pattern.
-        skeleton: Whose joints are to be seen ("person", "animal", "none").
-        collective: Whether the subject is many as it is (a flock).
+        skeleton: Kind of body whose joints are visible ("person", "animal", "none").
+        collective: True if the subject is a collective (a flock).
         modifier: Word before the noun; may be empty.
         quantity: "one", "two", "three" or "several".
         camera: Camera motion that is asked for, or "unspecified".
@@ -72,19 +72,19 @@ class Combination:
 
     @property
     def tags(self) -> Tags:
-        """What kind of motion it is."""
+        """Tags of the motion."""
         subjects = "several" if self.collective or self.quantity != "one" else "one"
         of_action = {name: getattr(self.action, name) for name in ("interaction", "speed", "amplitude", "seconds")}
         return Tags(subjects=subjects, camera=self.camera, skeleton=self.skeleton, **of_action)
 
     @cached_property
     def key(self) -> str:
-        """Name of the combination: the same for the same content, wherever it stands."""
+        """Key of the combination: a hash of its content, independent of its position."""
         return hashlib.sha256(json.dumps(self.described(), sort_keys=True).encode()).hexdigest()[:16]
 
     @property
     def fields(self) -> dict[str, Any]:
-        """What it gives of an entry, by the entry's own names; some may be empty."""
+        """Fields of a prompt entry that the combination sets; some may be empty."""
         return {
             "subject_noun": self.subject.noun,
             "place": self.place.name,
@@ -94,7 +94,7 @@ class Combination:
         }
 
     def described(self) -> dict[str, Any]:
-        """What it combines, ready for JSON."""
+        """The combination as JSON values."""
         return {
             "subject": self.noun_phrase,
             "noun": self.subject.noun,
@@ -107,16 +107,16 @@ class Combination:
 
 
 _Category = list[tuple[Action, list[SubjectEntry]]]
-"""The actions of an action lemma and a subject class, each with the subjects that make it."""
+"""Actions with one lemma and one subject class, each with its possible subjects."""
 
 
 class Combiner:
-    """Draws combinations: pattern after pattern in turn, new categories first, what was used least first.
+    """Draws combinations: patterns in turn, new categories first, least used items first.
 
     Args:
-        metadata: What to combine.
+        metadata: The metadata to combine.
         seed: Of the order and of all that is drawn.
-        patterns: Those that are wanted, of :data:`vmmetrics.prompts.entry.PATTERNS`.
+        patterns: Requested patterns, of :data:`vmmetrics.prompts.entry.PATTERNS`.
         camera_share: Share of the combinations that ask for a camera motion.
 
     Raises:
@@ -126,7 +126,9 @@ class Combiner:
     def __init__(
         self, metadata: Metadata, seed: int = 0, patterns: Sequence[str] = PATTERNS, camera_share: float = 0.0
     ) -> None:
-        self._classes: Mapping[str, SubjectClass] = {known.name: known for known in metadata.classes}
+        self._classes: Mapping[str, SubjectClass] = {
+            subject_class.name: subject_class for subject_class in metadata.classes
+        }
         self._of_class: defaultdict[str, list[SubjectEntry]] = defaultdict(list)
         for subject in metadata.subjects:
             self._of_class[subject.subject_class].append(subject)
@@ -140,12 +142,14 @@ class Combiner:
             raise SetupError(f"The metadata allow no combination in {', '.join(patterns)}")
 
     def __iter__(self) -> Iterator[Combination]:
-        """The combinations, each once, until there are no more; asked again, the same from the beginning."""
+        """Yield the combinations, each once, until none are left; every iteration yields the same."""
         self._used: Counter[Hashable] = Counter()  # nouns of subjects, names of places, complements of a category
         self._taken: set[tuple[int, int, int]] = set()
         draw = self._chance = random.Random(self._seed)  # noqa: S311  (chance, not secrets)
-        queues = {p: draw.sample(found, len(found)) for p, found in self._categories.items() if found}
-        sources = {pattern: self._pattern(found) for pattern, found in queues.items()}
+        queues = {
+            p: draw.sample(categories, len(categories)) for p, categories in self._categories.items() if categories
+        }
+        sources = {pattern: self._pattern(categories) for pattern, categories in queues.items()}
         keys: set[str] = set()
         while sources:
             for pattern in list(sources):
@@ -159,8 +163,8 @@ class Combiner:
                     yield combination
 
     def _categories_of(self, pattern: str) -> list[_Category]:
-        """Every (lemma, class) of a pattern in which somebody can do something somewhere."""
-        found: defaultdict[tuple[str, str], _Category] = defaultdict(list)
+        """Return every (lemma, class) of a pattern with a plausible subject and place."""
+        categories: defaultdict[tuple[str, str], _Category] = defaultdict(list)
         for action in self._metadata.actions:
             if action.pattern != pattern:
                 continue
@@ -171,8 +175,8 @@ class Combiner:
             for subject in rules.doers(action, at_home):
                 of_class[subject.subject_class].append(subject)
             for kind, subjects in of_class.items():
-                found[action.lemma, kind].append((action, subjects))
-        return list(found.values())
+                categories[action.lemma, kind].append((action, subjects))
+        return list(categories.values())
 
     def _able(self, subject: SubjectEntry, action: Action) -> bool:
         together = action.pattern != TOGETHER or self._collective(subject) or _can_be_many(subject, action)
@@ -185,7 +189,7 @@ class Combiner:
         return "collective" in attributes_of(subject, self._class(subject))
 
     def _pattern(self, categories: list[_Category]) -> Iterator[tuple[Action, SubjectEntry, Place]]:
-        """Rounds through the categories; one that has nothing new is left out from then on."""
+        """Yield rounds through the categories; a category with nothing new is dropped."""
         while categories:
             lasting = []
             for category in categories:
@@ -196,7 +200,7 @@ class Combiner:
             categories = lasting
 
     def _draw(self, category: _Category) -> tuple[Action, SubjectEntry, Place] | None:
-        """What was used least of a category and is new, or None."""
+        """Draw the least used new combination of a category, or None."""
         for action, doers in self._least(category, lambda part: (id(category), part[0].complement)):
             for subject in self._least(doers, lambda s: ("subject", s.noun)):
                 fits = self._new_places(action, subject)
@@ -209,11 +213,11 @@ class Combiner:
         return None
 
     def _new_places(self, action: Action, subject: SubjectEntry) -> list[Place]:
-        """Where the subject can do the action and has not yet."""
-        known, places = self._class(subject), self._metadata.places
-        kind = (subject.subject_class, attributes_of(subject, known))  # the same places for all of a kind
+        """Return the places where the subject can do the action, those already used left out."""
+        subject_class, places = self._class(subject), self._metadata.places
+        kind = (subject.subject_class, attributes_of(subject, subject_class))  # the same places for all of a kind
         if kind not in self._met_at:
-            self._met_at[kind] = [place for place in places if rules.can_be_there(subject, known, place)]
+            self._met_at[kind] = [place for place in places if rules.can_be_there(subject, subject_class, place)]
         if id(action) not in self._suited_by:
             self._suited_by[id(action)] = {id(place) for place in places if rules.suits(action, place)}
         suiting = self._suited_by[id(action)]
@@ -221,13 +225,13 @@ class Combiner:
         return [p for p in self._met_at[kind] if id(p) in suiting and (*done, id(p)) not in self._taken]
 
     def _least(self, items: Sequence[T], key: Callable[[T], Hashable]) -> list[T]:
-        """The items, those used least first, by chance among equals."""
+        """Sort the items by use, least used first, ties at random."""
         return sorted(self._chance.sample(items, len(items)), key=lambda item: self._used[key(item)])
 
     def _combination(
         self, number: int, pattern: str, action: Action, subject: SubjectEntry, place: Place
     ) -> Combination:
-        known, collective, draw = self._class(subject), self._collective(subject), self._chance
+        subject_class, collective, draw = self._class(subject), self._collective(subject), self._chance
         modifiers = rules.fitting_modifiers(subject, action)
         modifier = draw.choice(modifiers) if modifiers and draw.random() >= PLAIN_SHARE else ""
         quantity = draw.choice(("two", "three")) if draw.random() < SEVERAL_SHARE else "one"
@@ -236,7 +240,7 @@ class Combiner:
         elif pattern == TOGETHER:
             quantity = "several"
         camera = draw.choice(ASKED_CAMERAS) if draw.random() < self._camera_share else "unspecified"
-        skeleton = "none" if known is None else known.skeleton
+        skeleton = "none" if subject_class is None else subject_class.skeleton
         return Combination(number, action, subject, place, pattern, skeleton, collective, modifier, quantity, camera)
 
 

@@ -1,4 +1,4 @@
-"""Candidates for combinations: written and looked over by a language model, or by grammar where there is none."""
+"""Candidate prompts for combinations: written and verified by a language model, or written by grammar."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from vmmetrics.utils.text.inflection import ing_form
 
 @dataclass(frozen=True)
 class RejectedPrompt:
-    """A candidate that did not pass.
+    """A rejected candidate.
 
     Attributes:
         entry: The candidate.
-        stage: Who rejected it: "checks", "review" or "repeat".
+        stage: Stage that rejected it: "checks", "review" or "repeat".
         reasons: Why.
     """
 
@@ -47,7 +47,7 @@ class RejectedPrompt:
 
 @dataclass(frozen=True)
 class CombinationOutcome:
-    """What became of a combination.
+    """Outcome of one combination.
 
     Attributes:
         combination: Which.
@@ -65,11 +65,11 @@ class CombinationOutcome:
 
 
 class Candidates(SoleFolder):
-    """The folder: to start a generation, or to go on with the one that is there.
+    """The folder of a generation, new or to resume.
 
     Args:
         path: Made if absent.
-        configuration: What the candidates depend on, ready for JSON.
+        configuration: What the candidates depend on, as JSON values.
 
     Attributes:
         done: Keys of the combinations that are done.
@@ -86,11 +86,11 @@ class Candidates(SoleFolder):
         lines = {name: self._lines(journal, _JOURNALS[name]) for name, journal in self._journals.items()}
         self.lines = lines["combinations"]
         self.done = {line["combination"] for line in self.lines}
-        self._known_entries = {line["index"] for line in (*lines["candidates"], *lines["rejected"])}
+        self._stored_indices = {line["index"] for line in (*lines["candidates"], *lines["rejected"])}
         self._texts = {_same(line["prompt"]): line["index"] for line in lines["candidates"]}
 
     def add(self, outcome: CombinationOutcome) -> CombinationOutcome:
-        """Keep the outcome of a combination; when this returns it is on the disk. An unreachable one is not kept.
+        """Store the outcome of a combination, flushed to disk; an unreachable one is not stored.
 
         Returns:
             The outcome as kept: a candidate with the words of an earlier one is among the rejected.
@@ -108,15 +108,15 @@ class Candidates(SoleFolder):
         self._journals["rejected"].append(
             row_of(rejection.entry) | {"rejected": {"stage": rejection.stage, "reasons": list(rejection.reasons)}}
             for rejection in rejected
-            if rejection.entry.index not in self._known_entries
+            if rejection.entry.index not in self._stored_indices
         )
-        self._journals["candidates"].append(row_of(e) for e in accepted if e.index not in self._known_entries)
+        self._journals["candidates"].append(row_of(e) for e in accepted if e.index not in self._stored_indices)
         combination = outcome.combination
         line = {"combination": combination.key, "number": combination.number, "status": outcome.status}
         line |= {"why": outcome.why} if outcome.why else {}
         line |= {"accepted": len(accepted), "rejected": len(rejected), **combination.described()}
         self._journals["combinations"].append([line])  # last: where this line stands, the candidates stand too
-        self._known_entries |= {entry.index for entry in (*accepted, *(rejection.entry for rejection in rejected))}
+        self._stored_indices |= {entry.index for entry in (*accepted, *(rejection.entry for rejection in rejected))}
         self.done.add(combination.key)
         self.lines.append(line)
         return replace(outcome, accepted=accepted, rejected=rejected)
@@ -124,7 +124,7 @@ class Candidates(SoleFolder):
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """What is taken from a line of ``candidates.jsonl`` and ``rejected.jsonl``."""
+    """Fields read from a line of ``candidates.jsonl`` or ``rejected.jsonl``."""
 
     index: str
     prompt: str
@@ -132,7 +132,7 @@ class _Candidate:
 
 @dataclass(frozen=True, slots=True)
 class _Combination:
-    """What is taken from a line of ``combinations.jsonl``."""
+    """Fields read from a line of ``combinations.jsonl``."""
 
     combination: str
     status: str
@@ -150,27 +150,27 @@ def _same(text: str) -> str:
 
 
 WRITTEN_TOKENS = 150
-"""Tokens of a candidate as JSON: the entries of our library have 570 characters on average, four to a token."""
+"""Expected tokens of a candidate as JSON: our entries have 570 characters on average, four to a token."""
 REVIEWED_TOKENS = 50
-"""Tokens of a verdict as JSON: its six keys have 100 characters, and a short reason about as many."""
+"""Expected tokens of a verification as JSON: 100 characters of keys, and as many of reason."""
 _USUAL_PROMPT = "x" * 130
-"""Stands for a prompt that is not written yet: 22 words have about so many characters."""
+"""Placeholder for a prompt not yet written: 22 words have about so many characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class GenerationSettings:
-    """What is generated.
+    """Settings of a generation.
 
     Attributes:
-        count: Combinations wanted in all.
+        count: Total number of combinations.
         candidates: Prompts to write for each.
         seed: Of the combinations, of the sampling and of the grammar.
-        patterns: Motion patterns that are wanted.
+        patterns: Requested motion patterns.
         camera_share: Share of the combinations that ask for a camera motion.
         temperature: Of the writing; the second pass is greedy.
 
     Raises:
-        ValueError: A pattern is none, or there is none, or a number is out of range.
+        ValueError: A pattern is unknown, none is given, or a number is out of range.
     """
 
     count: int = 60
@@ -190,7 +190,7 @@ class GenerationSettings:
             raise ValueError(f"Expected patterns among {', '.join(PATTERNS)} but got {', '.join(unknown) or 'none'}")
 
     def configuration(self, metadata: Metadata, client: Client | None) -> dict[str, Any]:
-        """What the candidates depend on, ready for JSON: all but the count, which may grow."""
+        """Return the settings that candidates depend on, as JSON values: all but the count, which may grow."""
         digest = hashlib.sha256(json.dumps(plain(metadata), sort_keys=True).encode()).hexdigest()
         part: dict[str, Any] = {"seed": self.seed, "candidates": self.candidates, "camera_share": self.camera_share}
         part |= {"patterns": list(self.patterns), "metadata": digest}
@@ -202,11 +202,11 @@ class GenerationSettings:
 
 @dataclass(frozen=True)
 class GenerationPlan:
-    """What is to be done.
+    """The combinations to write.
 
     Attributes:
-        combinations: All that are wanted; fewer than asked for where the metadata allow no more.
-        settings: What is generated.
+        combinations: All combinations; fewer than requested if the metadata allow no more.
+        settings: Settings of the generation.
     """
 
     combinations: Sequence[Combination]
@@ -222,40 +222,42 @@ class GenerationPlan:
         combiner = Combiner(metadata, settings.seed, settings.patterns, settings.camera_share)
         return cls(list(islice(combiner, settings.count)), settings)
 
-    def remaining(self, kept: Candidates) -> list[Combination]:
-        """Those that are not done yet."""
-        return [combination for combination in self.combinations if combination.key not in kept.done]
+    def remaining(self, candidates: Candidates) -> list[Combination]:
+        """Return the combinations not done yet."""
+        return [combination for combination in self.combinations if combination.key not in candidates.done]
 
-    def estimate(self, client: Client, kept: Candidates) -> CostEstimate:
-        """What the model would take for those that are not done: writing, and looking over all that was written."""
+    def estimate(self, client: Client, candidates: Candidates) -> CostEstimate:
+        """Estimate the cost of the remaining combinations: writing, and verifying every candidate."""
         count = self.settings.candidates
-        todo = self.remaining(kept)
+        todo = self.remaining(candidates)
         written = client.estimate((self._writing(c) for c in todo), count * WRITTEN_TOKENS)
         usual = [_USUAL_PROMPT] * count
         return written + client.estimate((writing.reviewing_question(c, usual) for c in todo), count * REVIEWED_TOKENS)
 
-    def run(self, kept: Candidates, client: Client | None, threads: int = THREADS) -> Iterator[CombinationOutcome]:
-        """Do what is not done yet; each outcome is on the disk when it is yielded.
+    def run(
+        self, candidates: Candidates, client: Client | None, threads: int = THREADS
+    ) -> Iterator[CombinationOutcome]:
+        """Write the remaining combinations; each outcome is on disk when it is yielded.
 
         Args:
-            kept: The folder.
+            candidates: The folder.
             client: Asks the model; None writes by grammar.
             threads: Combinations in hand at once, where a model is asked.
 
         Raises:
             VMMetricsError: As :meth:`vmmetrics.utils.endpoint.client.Client.ask`; what was done before is kept.
         """
-        todo = self.remaining(kept)
+        todo = self.remaining(candidates)
         if client is None:
             for combination in todo:
-                yield kept.add(self._by_grammar(combination))
+                yield candidates.add(self._by_grammar(combination))
             return
         with closing(client.work_through(partial(self._by_model, client), todo, threads)) as outcomes:
             for _, outcome in outcomes:
-                yield kept.add(outcome)
+                yield candidates.add(outcome)
 
     def _by_model(self, client: Client, combination: Combination) -> CombinationOutcome:
-        """Have candidates written, check them, and have those that pass looked over."""
+        """Have candidates written, check them, and have the accepted ones verified."""
         answer = client.ask(self._writing(combination))
         if answer.value is None:
             return CombinationOutcome(combination, answer.kind, answer.why or "")
@@ -292,12 +294,12 @@ class GenerationPlan:
     def _checked(
         self, combination: Combination, written: Sequence[Mapping[str, Any]], method: Mapping[str, Any]
     ) -> tuple[list[PromptEntry], list[RejectedPrompt]]:
-        """The entries of what was written, each with a number of its own that is the same whenever it is written."""
+        """Return entries of written candidates, each with a reproducible index of its own."""
         origin = {**method, "combination": combination.key, "seed": self.settings.seed}
         first = combination.number * self.settings.candidates + 1
         entries = [
-            PromptEntry(index=f"{first + place:04d}", **combination.fields, **fields, provenance=origin)
-            for place, fields in enumerate(written)
+            PromptEntry(index=f"{first + position:04d}", **combination.fields, **fields, provenance=origin)
+            for position, fields in enumerate(written)
         ]
         return _parted(entries, "checks", list(map(faults, entries)))
 
@@ -309,6 +311,6 @@ class GenerationPlan:
 def _parted(
     entries: Sequence[PromptEntry], stage: str, reasons: Sequence[Sequence[str]]
 ) -> tuple[list[PromptEntry], list[RejectedPrompt]]:
-    """Those that nothing speaks against, and those that something does."""
-    found = list(zip(entries, reasons, strict=True))
-    return [e for e, wrong in found if not wrong], [RejectedPrompt(e, stage, wrong) for e, wrong in found if wrong]
+    """Split entries into accepted and rejected ones."""
+    pairs = list(zip(entries, reasons, strict=True))
+    return [e for e, wrong in pairs if not wrong], [RejectedPrompt(e, stage, wrong) for e, wrong in pairs if wrong]

@@ -1,4 +1,4 @@
-"""What a combination must be beyond plausible: those who draw freely are stricter than those who flag a written prompt.
+"""Rules for drawing combinations, stricter than the plausibility checks of written prompts.
 
 :mod:`vmmetrics.prompts.plausibility` says what is out of the question. The rules here keep what is drawn likely: an
 action that names its doer is done by them, a ground that the words name is there, and nobody is far from where they are
@@ -26,32 +26,32 @@ _OBJECTS = frozenset(
     {"it", "its", "a", "an", "the", "them", "their", "back", "off", "away", "down", "up", "out", "again", "both",
      "each", "one", "two", "three", "upright", "apart", "aside", "home", "free", "open", "shut", "still", "together"}
 )  # fmt: skip
-"""Words that follow a verb and hardly ever a noun: what stands before them is a verb, known or not."""
+"""Words that follow a verb and hardly ever a noun, so that the word before them is a verb."""
 
 
 def base_of(third: str, certain: bool = False) -> str | None:
-    """Base form of a verb in the third person.
+    """Return the base form of a verb in the third person, or None.
 
     Args:
         third: A word that ends in s.
-        certain: Whether it is known to be a verb; otherwise it must be one of those in the lists.
+        certain: True if the word is known to be a verb; otherwise it must be listed.
 
     >>> [base_of(word) for word in ("races", "scurries", "dashes", "freezes", "spoons")]
     ['race', 'scurry', 'dash', 'freeze', None]
     """
     guesses = [guess for guess in (third[:-1], third[:-2], third[:-3] + "y") if third_person(guess) == third]
-    known = next((guess for guess in guesses if guess in VERBS), None)
-    if known is None and certain:  # by spelling: -ies from -y, -ches and -sses without e, all else one letter less
+    base = next((guess for guess in guesses if guess in VERBS), None)
+    if base is None and certain:  # by spelling: -ies from -y, -ches and -sses without e, all else one letter less
         return next((g for g in guesses if g.endswith(("y", "ch", "sh", "ss", "x", "zz"))), min(guesses, default=None))
-    return known
+    return base
 
 
 def conform(complement: str, form: Form) -> str | None:
-    """The words after the verb, with the verbs that follow in them in the same form.
+    """Return the complement with its further verbs in the same form as the first.
 
     Args:
         complement: As metadata have it, for a subject in the third person singular.
-        form: What the first verb's form is.
+        form: Form of the first verb.
 
     Returns:
         The words; None where it cannot be told whether one of them is a verb (never for the third person).
@@ -61,9 +61,9 @@ def conform(complement: str, form: Form) -> str | None:
     """
     unknown = False
 
-    def change(found: re.Match[str]) -> str:
+    def change(match: re.Match[str]) -> str:
         nonlocal unknown
-        link, adverb, word, following = found.groups()
+        link, adverb, word, following = match.groups()
         certain = following in _OBJECTS
         if certain and word in VERBS:  # "and turn away", where metadata forgot the s
             base: str | None = word
@@ -71,7 +71,7 @@ def conform(complement: str, form: Form) -> str | None:
             base = base_of(word, certain) if word.endswith("s") else None
         if base is None or link == "as":
             unknown = unknown or word.endswith("s")
-            return found[0]
+            return match[0]
         return f"{link}{adverb or ''} {_FORMS[form](base)}"
 
     changed = _CHAINED.sub(change, complement)
@@ -99,31 +99,31 @@ _BORNE_UP_KINDS = frozenset(
 _FOOTHOLDS = frozenset({"ground", "shore", "floor", "stage", "air", "open sky"})
 
 
-def can_do(subject: SubjectEntry, known: SubjectClass | None, action: Action) -> bool:
-    """Whether a subject does an action: its class is named, or, where no class is, it was seen doing it in a corpus."""
+def can_do(subject: SubjectEntry, subject_class: SubjectClass | None, action: Action) -> bool:
+    """Return True if a subject does an action: its class is listed or, without classes, a corpus shows it."""
     seen = subject.subject_class in action.classes or (
         not action.classes and set(subject.examples) & set(action.examples)
     )
-    return bool(seen) and plausibility.can_do(subject, known, action) is None
+    return bool(seen) and plausibility.can_do(subject, subject_class, action) is None
 
 
 def doers(action: Action, able: Sequence[SubjectEntry]) -> list[SubjectEntry]:
-    """Those of the able whom the action names ("the pelican floats", "over three hurdles"), or all where it names none.
+    """Return the subjects that the action names ("the pelican floats", "over three hurdles"); all if it names none.
 
     >>> row = Action("row", "across the lake", classes=("athlete",))
     >>> [s.noun for s in doers(row, [SubjectEntry("rower", "athlete"), SubjectEntry("fencer", "athlete")])]
     ['rower']
     """
-    said = _stems(f"{action.lemma} {action.complement} {action.outcome}")
-    named = [subject for subject in able if _stems(subject.noun) & said]
+    stems = _stems(f"{action.lemma} {action.complement} {action.outcome}")
+    named = [subject for subject in able if _stems(subject.noun) & stems]
     return named or list(able)
 
 
-def can_be_there(subject: SubjectEntry, known: SubjectClass | None, place: Place) -> bool:
-    """Whether the subject is met at a place, and can move there: its medium, its way, its size."""
-    if plausibility.suits(subject, known, place) is not None:
+def can_be_there(subject: SubjectEntry, subject_class: SubjectClass | None, place: Place) -> bool:
+    """Return True if the subject occurs at a place and can move there: medium, way of moving, size."""
+    if plausibility.suits(subject, subject_class, place) is not None:
         return False
-    attributes = plausibility.attributes_of(subject, known)
+    attributes = plausibility.attributes_of(subject, subject_class)
     affords, kind, indoor = frozenset(place.affords), subject.subject_class, place.setting == "indoor"
     if kind in _BOUND_TO:
         return _BOUND_TO[kind] in affords
@@ -144,7 +144,7 @@ def can_be_there(subject: SubjectEntry, known: SubjectClass | None, place: Place
 
 
 def suits(action: Action, place: Place) -> bool:
-    """Whether a place has half or more of what an action needs, every ground its words name, and is not named there."""
+    """Return True if a place has at least half of an action's needs and each ground its words name."""
     affords = set(place.affords)
     if 2 * len(affords & set(action.needs)) < len(action.needs):
         return False
@@ -156,7 +156,7 @@ def suits(action: Action, place: Place) -> bool:
 
 @lru_cache(maxsize=4096)
 def _grounds_named(complement: str) -> tuple[frozenset[str], ...]:
-    """For every ground that the words name, what a place must afford (one of them) to have it."""
+    """Return, for each ground the words name, the affordances of which a place needs one."""
     return tuple(_GROUNDS[word] for word in _ON_GROUND.findall(complement))
 
 
@@ -179,27 +179,27 @@ _ON_GROUND = re.compile(
 
 
 def fitting_modifiers(subject: SubjectEntry, action: Action) -> list[str]:
-    """The modifiers of a subject that go with an action: none that names another motion, or repeats a word."""
-    said = _stems(f"{action.lemma} {action.complement} {subject.noun}")  # words that the action and the noun have
-    return [m for m in subject.modifiers if not m.endswith("ing") and not _stems(m) & said and m not in _STATES]
+    """Return the subject's modifiers that fit the action: none names another motion or repeats a word."""
+    stems = _stems(f"{action.lemma} {action.complement} {subject.noun}")  # words that the action and the noun have
+    return [m for m in subject.modifiers if not m.endswith("ing") and not _stems(m) & stems and m not in _STATES]
 
 
 def can_be_several(action: Action) -> bool:
-    """Whether the action's words go with several subjects: they speak of no one body, and the verbs can be told."""
+    """Return True if the action's words fit several subjects: no single body is named, verbs are known."""
     return not _OF_ONE.search(action.complement) and conform(action.complement, "base") is not None
 
 
 _OF_ONE = re.compile(r"\b(?:its|itself|his|her|himself|herself|both|own|a partner)\b")
 
 _STATES = words_of("still motionless parked asleep seated resting frozen dead poised idle")
-"""Modifiers that say the subject does not move."""
+"""Modifiers for a subject at rest."""
 
 _ENDINGS = re.compile(r"(?:ers?|ors?|ists?|ing|es|s|e)$")
 _STEM = 3  # letters that a word must keep for its stem to mean it
 
 
 def _stems(text: str) -> frozenset[str]:
-    """What words of a family share: hurdle, hurdles and hurdler are one."""
+    """Return the stems that words of a family share: hurdle, hurdles and hurdler have one."""
     long = (word for word in re.findall(r"[a-z]+", text.lower()) if len(word) >= _STEM and word not in _COMMON)
     return frozenset(stem for word in long if len(stem := _ENDINGS.sub("", word)) >= _STEM)
 

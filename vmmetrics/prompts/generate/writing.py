@@ -1,4 +1,4 @@
-"""How prompts are written: what a language model is asked, and sentences by grammar where there is none."""
+"""Writing of prompts: the questions to a language model, and sentences by grammar without one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from vmmetrics.utils.text.inflection import article, ing_form, third_person
 # Our instructions for a language model that writes prompts, and for the second pass that looks over them.
 
 VERSION = 1
-"""Changes with any change of what is asked: other instructions are another run."""
+"""Version of the instructions; a run with other instructions is another run."""
 
 WRITER = f"""You write prompts for models that turn text into video. Each prompt is used to find out whether a model \
 can show one particular motion, so a viewer of the finished clip must be able to say whether that motion took place.
@@ -67,14 +67,14 @@ REQUIREMENTS: Mapping[str, str] = {
     "plain_words": "it has no words of the film trade, and a camera motion only where one was asked for",
     "possible": "what happens is physically possible for this subject with these things at this place",
 }
-"""What the second pass asks of every prompt."""
+"""Requirements that the verification checks for every prompt."""
 
 
 _CHOICES = {name: choices for name, choices in CHOICES.items() if name != "camera"}
 
 
 def writing_shape(combination: Combination, count: int) -> dict[str, Any]:
-    """JSON schema of the candidates for a combination: every field of an entry; what is given can only be repeated."""
+    """Return the JSON schema of candidates: every field of an entry; given values can only be repeated."""
     tags: dict[str, Any] = {name: {"type": "string", "enum": list(choices)} for name, choices in _CHOICES.items()}
     tags["camera"] = {"type": "string", "enum": [combination.camera]}
     tags["seconds"] = {"type": "number", "minimum": 1, "maximum": LONGEST_SECONDS}
@@ -88,10 +88,10 @@ def writing_shape(combination: Combination, count: int) -> dict[str, Any]:
 def writing_question(
     combination: Combination, count: int, seed: int, temperature: float | None
 ) -> AskedQuestion[Combination]:
-    """Ask for candidates.
+    """Return the question that asks for candidates.
 
     Args:
-        combination: What they are to be about.
+        combination: Content of the prompts.
         count: How many.
         seed: Of the sampling; each combination's own is derived from it.
         temperature: Of the sampling.
@@ -106,17 +106,17 @@ def writing_question(
 
 
 def _contradiction(answer: dict[str, Any]) -> str | None:
-    """Nothing written although it is plausible, or the other way round."""
+    """Return a fault if a plausible combination has no candidates, or an implausible one has some."""
     if answer["plausible"] == bool(answer["candidates"]):
         return None
     return f'"plausible" is {"true but there are no" if answer["plausible"] else "false but there are"} candidates'
 
 
 def reviewing_question(combination: Combination, prompts: Sequence[str]) -> AskedQuestion[Combination]:
-    """Ask whether prompts are what was wanted; greedy, so that a verdict can be had again.
+    """Return the question that verifies prompts; decoded greedily, for reproducible verdicts.
 
     Args:
-        combination: What they were to be about.
+        combination: Content that the prompts should have.
         prompts: Their texts; at least one.
     """
     count = len(prompts)
@@ -136,23 +136,26 @@ def reviewing_question(combination: Combination, prompts: Sequence[str]) -> Aske
 
 
 def faults_of(verdict: Mapping[str, Any]) -> list[str]:
-    """What a verdict finds wrong, in words; empty where it passes."""
+    """Return the faults of a verdict as text; empty if it passes."""
     failed = [name.replace("_", " ") for name in REQUIREMENTS if not verdict[name]]
     why = " ".join(str(verdict["why"]).split())
     return [f"not {', not '.join(failed)}" + (f": {why}" if why else "")] if failed else []
 
 
 def written_by_model(candidate: Mapping[str, Any], combination: Combination) -> dict[str, Any]:
-    """What an entry takes from a model's candidate, which is of the shape of :func:`writing_shape`."""
+    """Return the entry fields of a model's candidate, which has the form of :func:`writing_shape`."""
     tags, prompt = candidate["tags"], " ".join(candidate["prompt"].split())
     chosen = {name: tags[name] for name in _CHOICES}
-    kept = {name: candidate[name] for name in ("subject", "action", "outcome")}
-    return kept | {"prompt": prompt, "tags": Tags(**chosen, camera=combination.camera, seconds=float(tags["seconds"]))}
+    fields = {name: candidate[name] for name in ("subject", "action", "outcome")}
+    return fields | {
+        "prompt": prompt,
+        "tags": Tags(**chosen, camera=combination.camera, seconds=float(tags["seconds"])),
+    }
 
 
 def _described(combination: Combination) -> str:
     action = combination.action
-    told = {
+    description = {
         "subject": combination.noun_phrase,
         "action": f"{action.lemma} {action.complement}".strip(),
         "place": combination.place.phrase or combination.place.name,
@@ -161,7 +164,7 @@ def _described(combination: Combination) -> str:
         "speed": action.speed,
         "camera": "" if combination.camera == "unspecified" else f"asked for: {combination.camera}",
     }
-    return json.dumps({name: text for name, text in told.items() if text}, ensure_ascii=False)
+    return json.dumps({name: text for name, text in description.items() if text}, ensure_ascii=False)
 
 
 # Acceptable English from metadata alone: sentences for a combination where no language model is at hand.
@@ -205,16 +208,16 @@ _PATTERNS = (
     "{subject} {be} {doing} {place}",
 )
 _BETWEEN = _PATTERNS[2]
-"""Only for a place of few words, since it stands between subject and verb."""
+"""Sentence pattern for short places, which stand between subject and verb."""
 _MOST_BETWEEN = 5
 _ENDINGS = (" until {}.", ". In the end, {}.", ", and in the end {}.")
 
 
 def realise(combination: Combination, seed: int) -> Iterator[str]:
-    """Sentences for a combination, by chance but the same for the same seed, each of another pattern; few or none.
+    """Yield sentences for a combination in random order by seed, each of another pattern.
 
     Args:
-        combination: What to write about.
+        combination: Content of the sentences.
         seed: Of the choice.
 
     Yields:
@@ -247,14 +250,14 @@ def realise(combination: Combination, seed: int) -> Iterator[str]:
 
 
 def _fitting_ending(combination: Combination) -> str:
-    """The outcome as a bare clause, if it speaks only of what was spoken of: the subject, or what it acts on."""
+    """Return the outcome as a bare clause, if its subject is the subject or the object of the action."""
     complement = combination.action.complement
     outcome = combination.action.outcome.rpartition(": ")[2].rstrip(".")  # "the jump succeeds:" is not to be seen
     if combination.quantity != "one" or _OF_A_PERSON.search(outcome) or "until" in complement.split():
         return ""
-    said = set(words(f"{combination.subject.noun} {complement}".lower()))
+    vocabulary = set(words(f"{combination.subject.noun} {complement}".lower()))
     named = _FIRST_NAMED.match(outcome.lower())
-    fits = named is not None and {named[1], named[2], f"{named[1]}s", named[1].removesuffix("s")} & said
+    fits = named is not None and {named[1], named[2], f"{named[1]}s", named[1].removesuffix("s")} & vocabulary
     return outcome if fits else ""
 
 
@@ -265,7 +268,7 @@ _FIRST_NAMED = re.compile(
 
 
 def _finished(clause: str, ending: str, combination: Combination, draw: random.Random) -> str:
-    """The sentence with what lengthens a short one, and the camera's motion where one is asked for."""
+    """Return the sentence, lengthened if short, with the camera motion if one is asked for."""
     manner = draw.choice(_MANNERS[combination.action.speed])
     light = draw.choice(_LIGHTS[combination.place.setting])
     closing = draw.choice(_CLOSINGS)

@@ -1,1 +1,1 @@
-"""Pictures and tables of prompt lists."""
+"""Charts and tables of prompt lists."""

@@ -1,4 +1,4 @@
-"""Charts of a prompt list (patterns, tags, lengths, who does what, nearest neighbours), and of two side by side."""
+"""Charts of a prompt list (patterns, tags, lengths, coverage, nearest neighbours), and of two side by side."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ from vmmetrics.utils.display import style
 from vmmetrics.utils.display.canvas import FAINT, INK, RULE, WIDTH, chart_style, hexadecimal, label, nothing_to_draw
 
 PATTERN_COLOURS: Mapping[str, str] = {
-    **{pattern: hexadecimal(style.OBJECTS[place]) for place, pattern in enumerate(PATTERNS[:5])},
+    **{pattern: hexadecimal(style.OBJECTS[index]) for index, pattern in enumerate(PATTERNS[:5])},
     PATTERNS[5]: "#a3770a",  # for the palette's sixth, a yellow too pale for a dot on white
     "": FAINT,
 }
 COLOURS = hexadecimal(style.OBJECTS[0]), hexadecimal(style.OBJECTS[1])
-"""Of two lists side by side."""
+"""Colours of two lists side by side."""
 CLASSES = 40
-"""Rows of the coverage: the classes with most actions."""
+"""Most rows of the coverage chart: the classes with most actions."""
 _SHADES = tuple(hexadecimal((r + (255 - r) // 2, g + (255 - g) // 2, b + (255 - b) // 2)) for r, g, b in style.OBJECTS)
-"""The palette half as strong, for bars with words on them."""
+"""The palette at half strength, for bars with text."""
 
 
-def statistics_chart(found: ListStatistics) -> Figure:
+def statistics_chart(statistics: ListStatistics) -> Figure:
     """Draw a list on one page."""
     with chart_style():
         figure = Figure(figsize=(WIDTH, 12.5), layout="constrained")
         cells = figure.add_gridspec(3, 2, height_ratios=(1.0, 1.1, 3.0))
-        _patterns(figure.add_subplot(cells[0, 0]), [found])
-        _lengths(figure.add_subplot(cells[0, 1]), found)
-        _tags(figure.add_subplot(cells[1, 0]), found)
-        _nearest(figure.add_subplot(cells[1, 1]), found)
-        _coverage(figure.add_subplot(cells[2, :]), found)
-        figure.suptitle(f"{label(found.name, 60)}: {found.prompts:,} prompts", x=0.01, ha="left", fontsize=12)
+        _patterns(figure.add_subplot(cells[0, 0]), [statistics])
+        _lengths(figure.add_subplot(cells[0, 1]), statistics)
+        _tags(figure.add_subplot(cells[1, 0]), statistics)
+        _nearest(figure.add_subplot(cells[1, 1]), statistics)
+        _coverage(figure.add_subplot(cells[2, :]), statistics)
+        figure.suptitle(f"{label(statistics.name, 60)}: {statistics.prompts:,} prompts", x=0.01, ha="left", fontsize=12)
     return figure
 
 
@@ -52,7 +52,7 @@ def _empty(axes: Axes, why: str) -> None:
 
 
 def _rows(axes: Axes, names: Sequence[str], **letters: Any) -> None:
-    """Name a row of bars each, the first at the top."""
+    """Label the rows of bars, the first at the top."""
     axes.set_yticks(range(len(names)), names, **letters)
     axes.tick_params(axis="y", length=0)
 
@@ -62,7 +62,7 @@ def _below(axes: Axes, text: str) -> None:
 
 
 def _patterns(axes: Axes, lists: Sequence[ListStatistics]) -> None:
-    """A bar for each pattern in its own colour; of two lists two bars, in the lists' colours."""
+    """Draw a bar per pattern in its own colour; for two lists two bars in the lists' colours."""
     axes.set_title("prompts of each pattern")
     alone = len(lists) == 1
     if alone and list(lists[0].patterns) == [""]:
@@ -81,8 +81,8 @@ def _patterns(axes: Axes, lists: Sequence[ListStatistics]) -> None:
     axes.invert_yaxis()
 
 
-def _lengths(axes: Axes, found: ListStatistics) -> None:
-    lengths = found.lengths
+def _lengths(axes: Axes, statistics: ListStatistics) -> None:
+    lengths = statistics.lengths
     axes.set_title(f"words of a prompt: {lengths.within:.1%} have {SHORTEST} to {LONGEST}")
     axes.axvspan(SHORTEST - 0.5, LONGEST + 0.5, color=RULE, alpha=0.5, linewidth=0)
     axes.bar(list(lengths.counts), list(lengths.counts.values()), width=0.9, color=hexadecimal(style.OBJECTS[0]))
@@ -90,17 +90,17 @@ def _lengths(axes: Axes, found: ListStatistics) -> None:
     _below(axes, "words; the line is their median")
 
 
-def _tags(axes: Axes, found: ListStatistics) -> None:
-    """A bar of shares per tag, the values' names inside where there is room."""
+def _tags(axes: Axes, statistics: ListStatistics) -> None:
+    """Draw a bar of shares per tag, with the values' names where they fit."""
     axes.set_title("tags, share of all prompts")
-    if not found.tags:
+    if not statistics.tags:
         _empty(axes, "the list has no tags")
         return
     for y, name in enumerate(TAG_VALUES):
         left = 0.0
-        for place, (value, count) in enumerate(found.tags[name].items()):
-            share = count / found.prompts
-            axes.barh(y, share, left=left, color=_SHADES[place % len(_SHADES)], height=0.72, edgecolor="white")
+        for index, (value, count) in enumerate(statistics.tags[name].items()):
+            share = count / statistics.prompts
+            axes.barh(y, share, left=left, color=_SHADES[index % len(_SHADES)], height=0.72, edgecolor="white")
             if share > 0.0145 * (len(value) + 4):  # measured: a letter at this size takes about 1.45 % of the panel
                 axes.text(left + share / 2, y, f"{value} {share:.0%}", ha="center", va="center", fontsize=7)
             left += share
@@ -110,26 +110,26 @@ def _tags(axes: Axes, found: ListStatistics) -> None:
     axes.xaxis.set_major_formatter(lambda v, _: f"{v:.0%}")
 
 
-def _nearest(axes: Axes, found: ListStatistics) -> None:
-    if not found.nearest:
+def _nearest(axes: Axes, statistics: ListStatistics) -> None:
+    if not statistics.nearest:
         axes.set_title("nearest neighbours")
         _empty(axes, "not measured")
         return
-    pairs = int(found.figures["pairs"])
-    sampled = "" if found.sampled == found.prompts else f", of {found.sampled:,} sampled"
+    pairs = int(statistics.figures["pairs"])
+    sampled = "" if statistics.sampled == statistics.prompts else f", of {statistics.sampled:,} sampled"
     axes.set_title(f"nearest neighbour of each prompt{sampled}: {pairs} pairs over {NEAR_DUPLICATE:g}")
-    lefts = np.array(list(found.nearest))
+    lefts = np.array(list(statistics.nearest))
     colour = hexadecimal(style.OBJECTS[2])
-    axes.bar(lefts, list(found.nearest.values()), width=NEAREST_STEP * 0.92, align="edge", color=colour)
+    axes.bar(lefts, list(statistics.nearest.values()), width=NEAREST_STEP * 0.92, align="edge", color=colour)
     axes.axvline(NEAR_DUPLICATE, color=hexadecimal(style.FAULT), linewidth=1)
-    axes.axvline(1 - found.figures["distance"], color=INK, linewidth=1)
+    axes.axvline(1 - statistics.figures["distance"], color=INK, linewidth=1)
     axes.set_xlim(min(lefts.min(), 0.3), 1)
     _below(axes, "cosine; black: mean, red: near-duplicates")
 
 
-def _coverage(axes: Axes, found: ListStatistics) -> None:
+def _coverage(axes: Axes, statistics: ListStatistics) -> None:
     kinds: dict[str, Counter[str]] = {}
-    for (kind, _), actions in found.coverage.items():
+    for (kind, _), actions in statistics.coverage.items():
         kinds.setdefault(kind, Counter()).update(actions.keys())
     rows = sorted(kinds, key=lambda kind: (-len(kinds[kind]), kind))[:CLASSES]
     spread = Counter(action for actions in kinds.values() for action in actions)
@@ -138,7 +138,7 @@ def _coverage(axes: Axes, found: ListStatistics) -> None:
     top = {action: next(y for y, kind in enumerate(rows) if action in kinds[kind]) for action in shown}
     order = sorted(shown, key=lambda action: (-spread[action], top[action], action))
     columns = {action: x for x, action in enumerate(order)}
-    by_class = any(pattern for _, pattern in found.coverage)
+    by_class = any(pattern for _, pattern in statistics.coverage)
     one, many = ("class", "classes") if by_class else ("noun", "nouns")
     axes.set_title(
         f"who does what: {len(rows)} of {len(kinds):,} {many}, "
@@ -148,7 +148,7 @@ def _coverage(axes: Axes, found: ListStatistics) -> None:
         nothing_to_draw(axes, "the list gives neither classes nor subjects")
         return
     for pattern, colour in PATTERN_COLOURS.items():
-        here = [found.coverage.get((kind, pattern), ()) for kind in rows]
+        here = [statistics.coverage.get((kind, pattern), ()) for kind in rows]
         points = [(columns[action], y) for y, actions in enumerate(here) for action in actions]
         if points:
             name, dots = pattern or "no pattern", np.array(points).T
@@ -167,9 +167,9 @@ def _coverage(axes: Axes, found: ListStatistics) -> None:
 # The picture of two prompt lists side by side.
 
 
-def comparison_chart(found: ListComparison) -> Figure:
+def comparison_chart(comparison: ListComparison) -> Figure:
     """Draw two lists on one page."""
-    both = found.first, found.second
+    both = comparison.first, comparison.second
     with chart_style():
         figure = Figure(figsize=(WIDTH, 9.5), layout="constrained")
         cells = figure.add_gridspec(3, 2, height_ratios=(1.0, 1.6, 1.9))
@@ -177,7 +177,7 @@ def comparison_chart(found: ListComparison) -> Figure:
         _both_lengths(figure.add_subplot(cells[0, 1]), both)
         _both_tags(figure.add_subplot(cells[1, 0]), both)
         _both_nearest(figure.add_subplot(cells[1, 1]), both)
-        _variety(figure.add_subplot(cells[2, :]), found)
+        _variety(figure.add_subplot(cells[2, :]), comparison)
         handles = [
             figure.axes[0].barh([0], [0], color=colour, label=f"{label(one.name, 40)} ({one.prompts:,})")
             for one, colour in zip(both, COLOURS, strict=True)
@@ -206,8 +206,8 @@ def _both_tags(axes: Axes, both: Sequence[ListStatistics]) -> None:
         return
     pairs = [(tag, value) for tag, values in TAG_VALUES.items() for value in values]
     rows = [(tag, value) for tag, value in pairs if any(value in one.tags[tag] for one, _ in tagged)]
-    for place, (one, colour) in enumerate(tagged):
-        shift = 0.0 if len(tagged) == 1 else (-0.2, 0.2)[place]
+    for index, (one, colour) in enumerate(tagged):
+        shift = 0.0 if len(tagged) == 1 else (-0.2, 0.2)[index]
         shares = [one.tags[tag].get(value, 0) / one.prompts for tag, value in rows]
         axes.barh(np.arange(len(rows)) + shift, shares, color=colour, height=0.72 / len(tagged))
     _rows(axes, [f"{tag}: {value}" for tag, value in rows], fontsize=6)
@@ -234,12 +234,12 @@ def _both_nearest(axes: Axes, both: Sequence[ListStatistics]) -> None:
     _below(axes, "cosine; lines: means, red: near-duplicates")
 
 
-def _variety(axes: Axes, found: ListComparison) -> None:
-    """A row per figure: both values with their intervals, on an axis of its own from nothing to the larger."""
-    axes.set_title(f"variety at equal size, {found.size:,} prompts; bars: 95 % of random subsets")
-    rows = [figure for figure in FIGURES if figure.key in found.figures]
+def _variety(axes: Axes, comparison: ListComparison) -> None:
+    """Draw a row per figure: both values with intervals, on an axis from 0 to the larger."""
+    axes.set_title(f"variety at equal size, {comparison.size:,} prompts; bars: 95 % of random subsets")
+    rows = [figure for figure in FIGURES if figure.key in comparison.figures]
     for y, figure in enumerate(rows):
-        pair = found.figures[figure.key]
+        pair = comparison.figures[figure.key]
         largest = max(pair.first.high, pair.second.high) or 1.0
         for spread, colour, shift in zip((pair.first, pair.second), COLOURS, (-0.17, 0.17), strict=True):
             axes.barh(y + shift, spread.mean / largest, color=colour, height=0.3)
@@ -251,4 +251,4 @@ def _variety(axes: Axes, found: ListComparison) -> None:
     axes.set_xlim(0, 1.08)
     axes.set_xticks([])
     axes.spines["bottom"].set_visible(False)
-    _below(axes, "each row on a scale of its own, from nothing; ↑ higher is more varied, ↓ lower is")
+    _below(axes, "each row has its own scale from 0; ↑ higher is more varied, ↓ lower is")

@@ -1,4 +1,4 @@
-"""Prompt lists as tables: one in figures, two side by side, and what a chosen subset is worth."""
+"""Tables of prompt lists: figures of one, comparison of two, quality of a chosen subset."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from vmmetrics.utils.display.markup import clean
 from vmmetrics.utils.display.tables import DisplayTable, Lines, Part, heads
 
 _EXAMPLES = 3
-"""Flags shown of each check; the JSON has them all."""
+"""Flags shown per check; the JSON has all of them."""
 _NAMED = 6
-"""Values shown of what the metadata lack."""
+"""Values shown that the metadata lack."""
 _MANY = {"noun": "nouns", "class": "classes", "action": "actions", "place": "places"}
 _ACTIONS: Mapping[LemmaSource, str] = {
     "given": "the list's base forms",
@@ -25,37 +25,45 @@ _ACTIONS: Mapping[LemmaSource, str] = {
 _QUANTILES = ("shortest", "25th percentile", "median", "75th percentile", "longest")
 
 
-def statistics_parts(found: ListStatistics) -> list[Part]:
-    """Return a list's figures."""
+def statistics_parts(statistics: ListStatistics) -> list[Part]:
+    """Return the tables of a list's figures."""
     parts: list[Part] = [
-        _grid("patterns", f"{clean(found.name)}: {found.prompts:,} prompts", ("pattern", "prompts"), _patterns([found]))
+        _grid(
+            "patterns",
+            f"{clean(statistics.name)}: {statistics.prompts:,} prompts",
+            ("pattern", "prompts"),
+            _patterns([statistics]),
+        )
     ]
-    if found.tags:
+    if statistics.tags:
         rows = [
-            (name, "  ".join(f"{value} {number} ({number / found.prompts:.0%})" for value, number in counts.items()))
-            for name, counts in found.tags.items()
+            (
+                name,
+                "  ".join(f"{value} {number} ({number / statistics.prompts:.0%})" for value, number in counts.items()),
+            )
+            for name, counts in statistics.tags.items()
         ]
         parts.append(_grid("tags", "tags", ("tag", "values"), rows, left=2))
-    rows = [(figure.title, shown(figure, found.figures.get(figure.key))) for figure in FIGURES]
-    rows.append(("prompts with another's very text", str(found.repeats)))
-    parts.append(_grid("variety", f"variety (actions by {_ACTIONS[found.actions]})", ("figure", "value"), rows))
-    parts.append(_grid("lengths", "words of a prompt", ("length", "words"), _lengths([found])))
-    if found.plausibility is not None:
-        rows = [(words, _flagged(found.plausibility, check)) for check, words in CHECKS.items()]
-        names = ("what is wrong", "of those that can be judged")
+    rows = [(figure.title, shown(figure, statistics.figures.get(figure.key))) for figure in FIGURES]
+    rows.append(("prompts with a repeated text", str(statistics.repeats)))
+    parts.append(_grid("variety", f"variety (actions by {_ACTIONS[statistics.actions]})", ("figure", "value"), rows))
+    parts.append(_grid("lengths", "words of a prompt", ("length", "words"), _lengths([statistics])))
+    if statistics.plausibility is not None:
+        rows = [(words, _flagged(statistics.plausibility, check)) for check, words in CHECKS.items()]
+        names = ("what is wrong", "of the prompts that can be checked")
         parts.append(_grid("plausibility", "against the metadata", names, rows))
         flags = [
             f"{clean(flag.index)} {check}: {clean(flag.reason)}"
             for check in CHECKS
-            for flag in [flag for flag in found.plausibility.flags if flag.check == check][:_EXAMPLES]
+            for flag in [flag for flag in statistics.plausibility.flags if flag.check == check][:_EXAMPLES]
         ]
         parts += [Lines("flags", "Examples", tuple(flags))] if flags else []
-    return parts + _notes_part(_notes(found))
+    return parts + _notes_part(_notes(statistics))
 
 
-def comparison_parts(found: ListComparison) -> list[Part]:
-    """Return two lists side by side, then their figures at equal size."""
-    both = (found.first, found.second)
+def comparison_parts(comparison: ListComparison) -> list[Part]:
+    """Return the tables of two lists side by side, and of their figures at equal size."""
+    both = (comparison.first, comparison.second)
     names = [clean(one.name) for one in both]
     rows = [("prompts", *(f"{one.prompts:,}" for one in both)), *_patterns(both), *_lengths(both)]
     rows += [(words, *(_flagged(one.plausibility, check) for one in both)) for check, words in CHECKS.items()]
@@ -66,16 +74,16 @@ def comparison_parts(found: ListComparison) -> list[Part]:
     rows = [
         (figure.title, _spread(figure, pair.first), _spread(figure, pair.second), f"{pair.more_varied:.0%}")
         for figure in FIGURES
-        if (pair := found.figures.get(figure.key)) is not None
+        if (pair := comparison.figures.get(figure.key)) is not None
     ]
-    title = f"variety at equal size: {found.size:,} prompts, mean and 95 % of random subsets"
+    title = f"variety at equal size: {comparison.size:,} prompts, mean and 95 % of random subsets"
     parts.append(_grid("equal-size", title, ("", *names, f"{names[0]} more varied"), rows))
     notes = [f"{clean(one.name)}: {note}" for one in both for note in _notes(one)]
-    return parts + _notes_part([*found.notes, *notes])
+    return parts + _notes_part([*comparison.notes, *notes])
 
 
 def shown(figure: DiversityFigure, value: float | None) -> str:
-    """A figure as people read it; "-" where it is not known."""
+    """Format a figure; "-" if it is not known."""
     if value is None or value != value:
         return "-"
     if figure.count:
@@ -98,33 +106,33 @@ def _patterns(lists: Sequence[ListStatistics]) -> list[tuple[str, ...]]:
 
 def _lengths(lists: Sequence[ListStatistics]) -> list[tuple[str, ...]]:
     rows = [
-        (f"words: {words}", *(f"{one.lengths.quantiles[place]:.0f}" for one in lists))
-        for place, words in enumerate(_QUANTILES)
+        (f"words: {words}", *(f"{one.lengths.quantiles[index]:.0f}" for one in lists))
+        for index, words in enumerate(_QUANTILES)
     ]
     return [*rows, (f"of {SHORTEST} to {LONGEST} words", *(f"{one.lengths.within:.1%}" for one in lists))]
 
 
-def _flagged(found: Plausibility | None, check: str) -> str:
-    if found is None or not found.judged[check]:
-        return "cannot be known"
-    return f"{found.flagged(check):,} of {found.judged[check]:,}"
+def _flagged(plausibility: Plausibility | None, check: str) -> str:
+    if plausibility is None or not plausibility.judged[check]:
+        return "unknown"
+    return f"{plausibility.flagged(check):,} of {plausibility.judged[check]:,}"
 
 
-def _notes(found: ListStatistics) -> list[str]:
-    notes = list(found.notes)
-    if found.plausibility is None:
+def _notes(statistics: ListStatistics) -> list[str]:
+    notes = list(statistics.notes)
+    if statistics.plausibility is None:
         return notes
-    for what, counts in found.plausibility.unknown.items():
+    for what, counts in statistics.plausibility.unknown.items():
         if counts:
             named = ", ".join(clean(value) for value in list(counts)[:_NAMED])
             more = ", ..." if len(counts) > _NAMED else ""
             values = f"1 {what}" if len(counts) == 1 else f"{len(counts)} {_MANY[what]}"
             notes.append(f"not in the metadata: {values} ({named}{more}), in {sum(counts.values()):,} of the prompts")
-    loose = found.prompts - found.plausibility.strict
+    loose = statistics.prompts - statistics.plausibility.strict
     if loose:
         notes.append(
-            f"{loose:,} prompts do not name their subject's class: whether that class can do the action, and whether "
-            "the place has what it needs, cannot be known; only bodies and habitats were judged, by the noun"
+            f"{loose:,} prompts do not name their subject's class: whether the class can do the action and whether "
+            "the place offers what it needs cannot be checked; only bodies and habitats were, by the noun"
         )
     return notes
 
@@ -141,26 +149,29 @@ def _grid(key: str, title: str, names: Sequence[str], rows: Iterable[Sequence[st
     return table
 
 
-def selection_parts(found: Selection, prompts: int) -> list[Part]:
-    """Return a subset's figures beside those of random subsets of the same size and balance.
+def selection_parts(selection: Selection, prompts: int) -> list[Part]:
+    """Return the tables of a subset's figures next to those of random subsets of the same size and balance.
 
     Args:
-        found: The subset.
+        selection: The subset.
         prompts: Of the list it was chosen from.
     """
-    patterns = ", ".join(f"{pattern} {number}" for pattern, number in found.patterns.items())
-    said = f"{len(found.places):,} of {prompts:,} prompts: {patterns or 'no patterns'}"
-    names = ("chosen", f"{found.random:,} random", "their 95 %", "of them better")
-    rows = [("objective", *_cells(found.objective)), *((name, *_cells(value)) for name, value in found.parts.items())]
+    patterns = ", ".join(f"{pattern} {number}" for pattern, number in selection.patterns.items())
+    summary = f"{len(selection.places):,} of {prompts:,} prompts: {patterns or 'no patterns'}"
+    names = ("chosen", f"{selection.random:,} random", "random 95 %", "random better")
+    rows = [
+        ("objective", *_cells(selection.objective)),
+        *((name, *_cells(value)) for name, value in selection.parts.items()),
+    ]
     parts: list[Part] = [
-        Lines("chosen", "Chosen", (said,)),
+        Lines("chosen", "Chosen", (summary,)),
         _grid("objective", "objective: higher is better", ("term", *names), rows),
     ]
-    if found.mean_distance is None:
+    if selection.mean_distance is None:
         return [*parts, *_notes_part(["no tags, so no proportions to compare with the list's"])]
     title = "distance to the list's proportions (total variation, 0 to 1): lower is better"
-    rows = [(name, *_cells(value)) for name, value in found.distances.items()]
-    rows.append(("mean over tags", *_cells(found.mean_distance)))
+    rows = [(name, *_cells(value)) for name, value in selection.distances.items()]
+    rows.append(("mean over tags", *_cells(selection.mean_distance)))
     return [*parts, _grid("distances", title, ("tag", *names), rows)]
 
 

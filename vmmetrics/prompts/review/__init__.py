@@ -1,3 +1,3 @@
-"""People decide, and every decision is kept."""
+"""Review of prompt lists by people; every decision is recorded."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What reviewers' decisions come to: the list they leave, and how far they agree (percent, Cohen's κ, α)."""
+"""Results of a review: the resulting list, and reviewer agreement (percent, Cohen's κ, Krippendorff's α)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED, Estimate, Stat
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """A list parted by what reviewers decided, each part in the list's order.
+    """A list, split by the reviewers' decisions, each part in the list's order.
 
     Attributes:
         kept: Entries that stay, edited ones with their new text; provenance says who reviewed them, and under
@@ -41,7 +41,7 @@ class Applied:
         corrected: How many of them have a field corrected.
         dropped: Entries that go.
         conflicts: Entries that the reviewers differ on, as they were; a third person can review them.
-        undecided: Entries with fewer decisions than wanted.
+        undecided: Entries with fewer decisions than required.
     """
 
     kept: tuple[PromptEntry, ...]
@@ -55,24 +55,24 @@ class Applied:
 def apply_decisions(
     entries: Sequence[PromptEntry], decisions: Sequence[ReviewDecision], rule: Rule = Rule.UNANIMOUS, reviewers: int = 1
 ) -> Applied:
-    """Apply what stands of the decisions to a list.
+    """Apply the standing decisions to a list.
 
     Args:
         entries: The list.
         decisions: Of all reviewers, each one's in order of time.
-        rule: What decides where they differ.
+        rule: Rule that resolves disagreement.
         reviewers: How many must have decided upon an entry; at least 1.
 
     Raises:
         SetupError: A correction does not fit an entry.
     """
     standing = reviews(decisions)
-    verdicts = [found.verdicts() for found in standing.values()]
-    kept: list[PromptEntry] = []
+    verdicts = [own.verdicts() for own in standing.values()]
+    accepted: list[PromptEntry] = []
     others: dict[str, list[PromptEntry]] = {"dropped": [], "conflicts": [], "undecided": []}
     for entry in entries:
         key = key_of(entry)
-        votes = [found[key] for found in verdicts if key in found]
+        votes = [own[key] for own in verdicts if key in own]
         if len(votes) < max(1, reviewers):
             others["undecided"].append(entry)
             continue
@@ -83,15 +83,17 @@ def apply_decisions(
         elif not agreed or corrections is None:
             others["conflicts"].append(entry)
         else:
-            kept.append(_reviewed(entry, agreed, corrections))
+            accepted.append(_reviewed(entry, agreed, corrections))
     edited, fixed = (
-        sum(what in entry.provenance["review"] for entry in kept) for what in ("edited_from", "corrected_from")
+        sum(what in entry.provenance["review"] for entry in accepted) for what in ("edited_from", "corrected_from")
     )
-    return Applied(tuple(kept), edited, fixed, *(tuple(others[name]) for name in ("dropped", "conflicts", "undecided")))
+    return Applied(
+        tuple(accepted), edited, fixed, *(tuple(others[name]) for name in ("dropped", "conflicts", "undecided"))
+    )
 
 
 def _outcome(votes: Sequence[ReviewDecision], rule: Rule) -> list[ReviewDecision]:
-    """The decisions for the outcome that wins; none where none does. Outcomes are texts, None for dropping."""
+    """Return the decisions for the winning outcome (a text, or None for dropping); empty if none wins."""
     drops = [vote for vote in votes if vote.text is None]
     if rule is Rule.ANY_DROP and drops:
         return drops
@@ -104,21 +106,21 @@ def _needed(votes: Sequence[ReviewDecision], rule: Rule) -> int:
 
 
 def _corrections(made: Sequence[Mapping[str, ReviewDecision]], rule: Rule) -> dict[str, ReviewDecision] | None:
-    """The correction of each field that wins, the last of those alike; None where they differ and none does."""
-    found: dict[str, ReviewDecision] = {}
+    """Return the winning correction of each field; None where reviewers differ and none wins."""
+    agreed: dict[str, ReviewDecision] = {}
     for field in dict.fromkeys(name for one in made for name in one):
         votes = sorted((one[field] for one in made if field in one), key=lambda vote: vote.when)
         (value, count), *_ = Counter(vote.value for vote in votes).most_common(1)
         if count < _needed(votes, rule):
             return None
-        found[field] = [vote for vote in votes if vote.value == value][-1]
-    return found
+        agreed[field] = [vote for vote in votes if vote.value == value][-1]
+    return agreed
 
 
 def _reviewed(
     entry: PromptEntry, agreed: Sequence[ReviewDecision], corrections: Mapping[str, ReviewDecision]
 ) -> PromptEntry:
-    """The entry as they leave it, and in its provenance who and when, and what it said before."""
+    """Return the reviewed entry, with reviewers, time and original values in its provenance."""
     try:
         new = corrected(entry, {field: made.value for field, made in corrections.items()})
     except ValueError as error:
@@ -142,15 +144,15 @@ def _reviewed(
     return replace(new, prompt=text, provenance={**entry.provenance, "review": review})
 
 
-_SAME = "all said the same of every prompt, so chance would agree as well"
+_SAME = "all reviewers gave every prompt the same verdict, so chance would agree as well"
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewerCounts:
-    """What one reviewer decided.
+    """Decisions of one reviewer, counted.
 
     Attributes:
-        name: Who.
+        name: Name of the reviewer.
         kept: Prompts kept as they are.
         edited: Kept with another text.
         dropped: Dropped.
@@ -166,7 +168,7 @@ class ReviewerCounts:
 
 @dataclass(frozen=True, slots=True)
 class Agreed:
-    """Agreement in one set of categories; intervals by resampling prompts.
+    """Agreement in one set of categories, with intervals by resampling prompts.
 
     Attributes:
         percent: Share of the pairs of judgements of one prompt that agree, the mean over prompts, 0 to 1.
@@ -181,10 +183,10 @@ class Agreed:
 
 @dataclass(frozen=True, slots=True)
 class ReviewAgreement:
-    """What several reviewers' decisions say of one another.
+    """Agreement of several reviewers.
 
     Attributes:
-        reviewers: What each decided.
+        reviewers: Counts for each.
         shared: Prompts that two or more decided upon.
         three: Agreement of keep, edit and drop.
         two: Agreement of staying (kept or edited) and going.
@@ -204,17 +206,17 @@ class ReviewAgreement:
 def measure_agreement(
     decisions: Sequence[ReviewDecision], resamples: int = RESAMPLES, seed: int = SEED
 ) -> ReviewAgreement:
-    """Compare the decisions that stand.
+    """Measure the agreement of the standing decisions.
 
     Args:
         decisions: Of all reviewers, each one's in order of time.
         resamples: Bootstrap samples of the intervals.
         seed: Of the samples.
     """
-    verdicts = {name: found.verdicts() for name, found in reviews(decisions).items()}
+    verdicts = {name: own.verdicts() for name, own in reviews(decisions).items()}
     names = list(verdicts)
-    keys = list(dict.fromkeys(key for found in verdicts.values() for key in found))
-    shared = [key for key in keys if sum(key in found for found in verdicts.values()) > 1]
+    keys = list(dict.fromkeys(key for own in verdicts.values() for key in own))
+    shared = [key for key in keys if sum(key in own for own in verdicts.values()) > 1]
     three = _matrix(verdicts, shared, {verdict: number for number, verdict in enumerate(VERDICTS)})
     two = _matrix(verdicts, shared, {verdict: int(verdict == DROP) for verdict in VERDICTS})
     pairs = {}
@@ -223,13 +225,13 @@ def measure_agreement(
             both = ~np.isnan(two[:, [first, second]]).any(axis=1)
             if both.any():
                 pairs[names[first], names[second]] = _agreed(two[both][:, [first, second]], resamples, seed)
-    sides = [{name: found[key] for name, found in verdicts.items() if key in found} for key in shared]
+    sides = [{name: own[key] for name, own in verdicts.items() if key in own} for key in shared]
     counts = []
     for name in names:
         kinds = [decision.decision for decision in verdicts[name].values()]
         seconds = [decision.seconds for decision in verdicts[name].values() if decision.timed]
-        kept, edited, dropped = (kinds.count(kind) for kind in VERDICTS)
-        counts.append(ReviewerCounts(name, kept, edited, dropped, median(seconds) if seconds else None))
+        keeps, edited, dropped = (kinds.count(kind) for kind in VERDICTS)
+        counts.append(ReviewerCounts(name, keeps, edited, dropped, median(seconds) if seconds else None))
     return ReviewAgreement(
         reviewers=tuple(counts),
         shared=len(shared),
@@ -243,10 +245,8 @@ def measure_agreement(
 def _matrix(
     verdicts: Mapping[str, Mapping[str, ReviewDecision]], keys: Sequence[str], categories: Mapping[str, int]
 ) -> FloatArray:
-    """(N, R) categories, NaN where a reviewer has not decided."""
-    rows = [
-        [categories[found[key].decision] if key in found else np.nan for found in verdicts.values()] for key in keys
-    ]
+    """Return (N, R) categories, NaN where a reviewer has not decided."""
+    rows = [[categories[own[key].decision] if key in own else np.nan for own in verdicts.values()] for key in keys]
     return np.array(rows, dtype=np.float64).reshape(len(keys), len(verdicts))
 
 
@@ -257,15 +257,15 @@ def _agreed(ratings: FloatArray, resamples: int, seed: int) -> Agreed:
     prompts = [str(number) for number in range(len(ratings))]
 
     def estimates(statistic: Statistic) -> list[Estimate]:
-        found, samples = sampled(statistic, prompts, resamples, seed)
-        return [estimate(found[s], samples[:, s], prompts, _SAME) for s in range(found.size)]
+        values, samples = sampled(statistic, prompts, resamples, seed)
+        return [estimate(values[s], samples[:, s], prompts, _SAME) for s in range(values.size)]
 
     (percent,) = estimates(_percent_statistic(ratings))
     return Agreed(percent, estimates(cohen_statistic(ratings))[0], estimates(alpha_statistic(ratings))[0])
 
 
 def _percent_statistic(ratings: FloatArray) -> Statistic:
-    """The share of agreeing pairs of judgements, as a statistic of weighted prompts."""
+    """Return the share of agreeing pairs of judgements, as a statistic of weighted prompts."""
     counts = np.stack([(ratings == value).sum(axis=1) for value in range(len(VERDICTS))], axis=1).astype(np.float64)
     size = counts.sum(axis=1)
     alike = (counts * (counts - 1)).sum(axis=1) / (size * (size - 1))

@@ -1,4 +1,4 @@
-"""What reviewers decided: a line each in a file that is only ever appended to; taking back is a line too."""
+"""Review decisions: one line each in an append-only file; undoing appends a line too."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _TAG = "tags."
 _TAGS = tuple(part.name for part in fields(Tags))
 TEXTS = ("subject", "subject_noun", "place", "action", "outcome", "action_lemma", "subject_class", "pattern")
 FIELDS = (*TEXTS, *(f"{_TAG}{name}" for name in _TAGS))
-"""Everything of an entry but its index, its prompt, which is edited, and where it comes from."""
+"""Fields of an entry that can be corrected: all but index, prompt (edited instead) and provenance."""
 
 
 def field_named(name: str) -> str:
-    """The field with a name; a tag may be named without "tags.".
+    """Return the field with a name; "tags." may be left out.
 
     Raises:
         ValueError: There is none.
@@ -42,7 +42,7 @@ def field_named(name: str) -> str:
 
 
 def value_of(entry: PromptEntry, field: str) -> str:
-    """What the entry has in a field, as text; empty where it has no tags."""
+    """Return a field of the entry as text; empty if it has no tags."""
     if not field.startswith(_TAG):
         return str(getattr(entry, field))
     value = getattr(entry.tags, field.removeprefix(_TAG), "")
@@ -50,7 +50,7 @@ def value_of(entry: PromptEntry, field: str) -> str:
 
 
 def corrected(entry: PromptEntry, corrections: Mapping[str, str]) -> PromptEntry:
-    """The entry with other values.
+    """Return the entry with other values.
 
     Args:
         entry: The entry.
@@ -82,8 +82,8 @@ def corrected(entry: PromptEntry, corrections: Mapping[str, str]) -> PromptEntry
 KEEP, EDIT, DROP = "keep", "edit", "drop"
 VERDICTS = (KEEP, EDIT, DROP)
 SKIP, SET, UNDO = "skip", "set", "undo"
-"""Not verdicts: ``skip`` puts an entry off, ``set`` corrects a field of it whatever the verdict, ``undo`` takes back
-the reviewer's last line about an entry."""
+"""Decisions other than verdicts: ``skip`` puts an entry off, ``set`` corrects a field whatever the verdict, ``undo``
+reverts the reviewer's last line about an entry."""
 
 REASONS: Mapping[str, tuple[str, str]] = {
     "1": ("english", "not natural English"),
@@ -96,7 +96,7 @@ REASONS: Mapping[str, tuple[str, str]] = {
     "8": ("vague", "says too little"),
     "9": ("unsafe", "not fit for everybody"),
 }
-"""Reasons for dropping: key, name in the file, meaning."""
+"""Preset reasons for dropping: key, name in the file, meaning."""
 
 _FIRST_BYTES = b'{"reviewer":'  # every line begins so, a torn one too
 _LEAST_SECONDS = 0.05  # half of what the fastest need to press a key at a sign; scripts took up to 0.022
@@ -104,7 +104,7 @@ _KEY_DIGITS = 16  # 64 bits: among a million entries two share a key with a chan
 
 
 class Rule(StrEnum):
-    """What decides where reviewers differ.
+    """Rule that resolves reviewers' disagreement.
 
     ``unanimous``: nothing. ``any-drop``: one who drops it. ``majority``: an outcome more than half of them chose.
 
@@ -119,10 +119,10 @@ class Rule(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReviewDecision:
-    """One line of the file.
+    """A line of the decision file.
 
     Attributes:
-        reviewer: Who decided.
+        reviewer: Name of the reviewer.
         when: UTC, ISO 8601.
         key: Of the entry, :func:`key_of`.
         index: Of the entry in the list reviewed; lists are renumbered, so it only helps the reader.
@@ -132,7 +132,7 @@ class ReviewDecision:
         edited: The new text of an edited prompt.
         seconds: From showing the entry to the decision; 0 where commands came from a script.
         field: Of a correction: one of :data:`vmmetrics.prompts.review.decisions.FIELDS`.
-        value: What it shall hold, as text.
+        value: New value, as text.
     """
 
     reviewer: str
@@ -156,28 +156,28 @@ class ReviewDecision:
             corrected(PromptEntry("", "-", "", "", "", "", tags=Tags()), {self.field: self.value})
 
     def to_json(self) -> Line:
-        """The line, empty fields left out."""
+        """Return the line as an object without empty fields."""
         return {name: value for name, value in asdict(self).items() if value != "" or name == "index"}
 
     @property
     def timed(self) -> bool:
-        """Whether somebody took time over it; a script does not."""
+        """True if a person took time over the decision; False for a script."""
         return self.seconds >= _LEAST_SECONDS
 
     @property
     def text(self) -> str | None:
-        """The prompt as this verdict leaves it; None where it is dropped."""
+        """The prompt after this verdict; None if it is dropped."""
         return {KEEP: self.prompt, EDIT: self.edited}.get(self.decision)
 
 
 def key_of(entry: PromptEntry) -> str:
-    """What an entry is known by, wherever it stands: a hash of its text, subject, action and place."""
-    told = json.dumps([entry.prompt, entry.subject, entry.action, entry.place], ensure_ascii=True)
-    return hashlib.sha256(told.encode()).hexdigest()[:_KEY_DIGITS]
+    """Return the key of an entry, independent of its position: a hash of text, subject, action and place."""
+    text = json.dumps([entry.prompt, entry.subject, entry.action, entry.place], ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:_KEY_DIGITS]
 
 
 def reason_text(key_or_name: str, more: str = "") -> str:
-    """A preset reason by its key or name, with free text after it; anything else is free text itself.
+    """Return a preset reason by key or name, with any free text after it; other text is free text itself.
 
     >>> reason_text("3"), reason_text("unseen", "too dark"), reason_text("too", "dark")
     ('unseen', 'unseen: too dark', 'too dark')
@@ -190,7 +190,7 @@ def reason_text(key_or_name: str, more: str = "") -> str:
 
 
 def tidy(text: str) -> str:
-    r"""Text as a prompt may be: one line, no control characters.
+    r"""Return a text on one line without control characters.
 
     >>> tidy(" a dog\t runs\x1b[31m ")
     'a dog runs[31m'
@@ -199,14 +199,14 @@ def tidy(text: str) -> str:
 
 
 class DecisionFile(Locked):
-    """The file, shared by every process that opened it. Each decision is on the disk when :meth:`append` returns.
+    """The decision file, shared by every process that opened it; :meth:`append` flushes to disk.
 
     Beside it stays an empty ``.NAME.lock``, by which processes take turns. It may be deleted when no review runs; the
     last one out does not, since another may just be opening it, and the two would then hold different locks.
 
     Attributes:
         decisions: Every line so far, of all reviewers, in the file's order.
-        warnings: What was found damaged, in words.
+        warnings: Warnings about damaged lines.
     """
 
     def __init__(self, path: Path) -> None:
@@ -222,12 +222,12 @@ class DecisionFile(Locked):
         self.refresh()
 
     def refresh(self) -> None:
-        """Take in what other processes appended since."""
+        """Read what other processes appended since."""
         with self._locks.holding(JOURNAL):
             self._take_in()
 
     def append(self, decision: ReviewDecision) -> None:
-        """Keep a decision."""
+        """Append a decision."""
         with self._locks.holding(JOURNAL):
             self._journal.append([decision.to_json()])
             self._take_in()
@@ -239,25 +239,25 @@ class DecisionFile(Locked):
 
 
 def read_decisions(paths: Iterable[Path]) -> list[ReviewDecision]:
-    """Every decision of some files, file by file; a line that was never finished is left out.
+    """Read the decisions of several files; an incomplete last line is left out.
 
     Raises:
         SetupError: A file cannot be read, or holds something else.
     """
-    found: list[ReviewDecision] = []
+    decisions: list[ReviewDecision] = []
     for path in paths:
         try:
             if not path.is_file():
-                raise SetupError(f"No file of decisions, as a review writes them: {path}")
+                raise SetupError(f"There is no file of review decisions at {path}")
             _refuse_other_files(path)
-            found += _decisions(Journal(path).read_new(), path)
+            decisions += _decisions(Journal(path).read_new(), path)
         except OSError as error:
             raise cannot("read", path, error) from error
-    return found
+    return decisions
 
 
 class Standing:
-    """What stands of one reviewer's decisions.
+    """The decisions of one reviewer that were not undone.
 
     Attributes:
         lines: Those that stand, in the file's order: not what was taken back.
@@ -284,12 +284,12 @@ class Standing:
                 self.corrections[line.key][line.field] = line
 
     def verdicts(self) -> dict[str, ReviewDecision]:
-        """The entries that were decided upon."""
+        """Return the verdicts by entry."""
         return {key: decision for key, decision in self.by_key.items() if decision.decision in VERDICTS}
 
 
 def reviews(decisions: Sequence[ReviewDecision]) -> dict[str, Standing]:
-    """What stands of each reviewer's decisions, the one who began first first."""
+    """Return the standing decisions by reviewer, in the order in which they began."""
     return {name: Standing(decisions, name) for name in dict.fromkeys(decision.reviewer for decision in decisions)}
 
 
@@ -297,16 +297,15 @@ def _decisions(lines: Iterable[Line], path: Path) -> list[ReviewDecision]:
     try:
         return [convert(ReviewDecision, line) for line in lines]
     except ValueError as error:
-        raise SetupError(f"{path} holds other lines than decisions ({error}); choose another file") from error
+        raise SetupError(f"{path} has lines that are not decisions ({error}); choose another file") from error
 
 
 def _refuse_other_files(path: Path) -> None:
-    """A list given in place of the decisions must not be appended to, nor its last line be taken for a torn one."""
+    """Refuse a file that is not a decision file, such as a list, before anything is appended to it."""
     if path.is_file():
         with path.open("rb") as file:
             head = file.read(len(_FIRST_BYTES))
         if not _FIRST_BYTES.startswith(head):
             raise SetupError(
-                f"{path} is no file of decisions, which a review writes (--decisions; --agreement reads them); "
-                "choose another one, or for a new review a new name"
+                f"{path} is not a file of review decisions; choose another file, or a new name to start a review"
             )

@@ -1,4 +1,4 @@
-"""A person's way through a list of prompts: which entry is next, what was decided, how far it is."""
+"""Review session of one person: order of entries, decisions, progress."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from vmmetrics.utils.storage.provenance import now
 _NAMED = 3  # entries with the same opening that a warning names
 
 _PACE_OVER = 20
-"""Decisions that the pace is the median of: recent ones, and a break does not count."""
+"""Number of recent decisions whose median is the pace, so that breaks do not count."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a reviewer is.
+    """Progress of a reviewer.
 
     Attributes:
         total: Entries of the list.
@@ -47,17 +47,17 @@ class Progress:
 
     @property
     def done(self) -> int:
-        """Entries decided upon."""
+        """Number of decided entries."""
         return self.kept + self.edited + self.dropped
 
     @property
     def seconds_left(self) -> float | None:
-        """Time that the others take at that pace."""
+        """Estimated time for the remaining entries, seconds."""
         return None if self.pace is None else self.pace * (self.total - self.done)
 
 
 class Review:
-    """One reviewer's session over a list. It is the file that remembers: a new session goes on where the last ended.
+    """One reviewer's session over a list. The file is the state: a new session resumes where the last ended.
 
     Entries come in an order shuffled by the seed that does not change when entries are added, the same for every
     reviewer, so that two who both stop early share what they saw. Those put off come again at the end.
@@ -65,14 +65,14 @@ class Review:
     Args:
         entries: The list; of entries that agree in text, subject, action and place the first counts.
         file: Decisions so far, and where new ones go.
-        reviewer: Who decides.
+        reviewer: Name of the reviewer.
         seed: Of the order.
         clock: Seconds, for the time an entry takes; one that stands still where nobody reads.
 
     Attributes:
         entries: In the order they are shown.
         current: Position of the entry shown; None where everything is decided.
-        found: Positions that :meth:`find` found, the next to be shown first.
+        matches: Positions that :meth:`find` found, the next to be shown first.
     """
 
     def __init__(
@@ -94,48 +94,48 @@ class Review:
         self._clock = clock
         self._shown_at = clock()
         self.current: int | None = None
-        self.found: list[int] = []
+        self.matches: list[int] = []
         self._advance(-1)
 
     @property
     def entry(self) -> PromptEntry | None:
-        """The entry shown."""
+        """The current entry."""
         return None if self.current is None else self.entries[self.current]
 
     def keep(self) -> None:
-        """Keep the entry shown as it is, and go on."""
+        """Keep the current entry as it is, and advance."""
         self._decide(decisions.KEEP)
 
     def edit(self, text: str) -> None:
-        """Keep the entry shown with another text, and go on; the text it has already means keep."""
+        """Keep the current entry with another text, and advance; an unchanged text means keep."""
         if text == self.entries[self._shown()].prompt:
             self.keep()
         else:
             self._decide(decisions.EDIT, edited=text)
 
     def warnings_of(self, text: str) -> list[str]:
-        """What the checks find wrong with the entry shown if it had this text, in words."""
-        found = faults(replace(self.with_corrections(), prompt=text))
+        """Return the faults the checks report if the current entry had this text."""
+        problems = faults(replace(self.with_corrections(), prompt=text))
         (opening,) = openings([text])
         standing, same = self._standing(), []
         for position, (key, entry) in enumerate(zip(self.keys, self.entries, strict=True)):
             verdict = standing.by_key.get(key)
-            kept = position != self.current and (verdict is None or verdict.decision != decisions.DROP)
-            if kept and openings([(verdict and verdict.text) or entry.prompt]) == [opening]:
+            remains = position != self.current and (verdict is None or verdict.decision != decisions.DROP)
+            if remains and openings([(verdict and verdict.text) or entry.prompt]) == [opening]:
                 same.append(entry.index)
         if same and len(opening) == OPENING:
             more = f" and {len(same) - _NAMED} more" if len(same) > _NAMED else ""
-            found.append(f"it begins with {' '.join(opening)!r} like {', '.join(same[:_NAMED])}{more}")
-        return found
+            problems.append(f"it begins with {' '.join(opening)!r} like {', '.join(same[:_NAMED])}{more}")
+        return problems
 
     def correct(self, field: str, value: str) -> tuple[str, list[str]]:
-        """Correct a field of the entry shown; it stays on, whatever was decided about it stands.
+        """Correct a field of the current entry, without advancing; its verdict is unchanged.
 
         The value that it has already is a line too: so one says that another reviewer's correction is wrong.
 
         Args:
             field: One of :data:`~vmmetrics.prompts.review.decisions.FIELDS`; a tag may go without "tags.".
-            value: What it shall hold, as text.
+            value: New value, as text.
 
         Returns:
             The full name of the field, and what the checks find wrong since.
@@ -151,12 +151,12 @@ class Review:
         return name, [what for what in self.warnings_of(entry.prompt) if what not in before]
 
     def corrections(self) -> dict[str, str]:
-        """What this reviewer corrected of the entry shown: values by field."""
-        found = self._standing().corrections[self.keys[self._shown()]]
-        return {field: decision.value for field, decision in found.items()}
+        """Return this reviewer's corrections of the current entry: values by field."""
+        corrected = self._standing().corrections[self.keys[self._shown()]]
+        return {field: decision.value for field, decision in corrected.items()}
 
     def with_corrections(self) -> PromptEntry:
-        """The entry shown with this reviewer's corrections; its text is that of the list."""
+        """Return the current entry with this reviewer's corrections; its text is that of the list."""
         entry = self.entries[self._shown()]
         try:
             return decisions.corrected(entry, self.corrections())
@@ -164,11 +164,11 @@ class Review:
             raise SetupError(f"{entry.index}: {error}") from error
 
     def drop(self, reason: str) -> None:
-        """Drop the entry shown, and go on."""
+        """Drop the current entry, and advance."""
         self._decide(decisions.DROP, reason=reason)
 
     def skip(self) -> None:
-        """Put the entry shown off, and go on; what was decided about it before stands."""
+        """Put the current entry off, and advance; its verdict is unchanged."""
         self._shown()
         if self.own() is None:
             self._decide(decisions.SKIP)
@@ -176,7 +176,7 @@ class Review:
             self.go_on()
 
     def undo(self, position: int | None = None) -> ReviewDecision | None:
-        """Take back this reviewer's last line about this list, of an earlier session too, and show its entry.
+        """Undo this reviewer's last line on this list, of an earlier session too, and show its entry.
 
         Args:
             position: Of the entry whose last line is meant; None for the last of all.
@@ -185,79 +185,79 @@ class Review:
             What was taken back; None where there is nothing.
         """
         self._file.refresh()
-        wanted = self._position if position is None else {self.keys[position]: position}
-        taken = next((line for line in reversed(self._standing().lines) if line.key in wanted), None)
+        positions = self._position if position is None else {self.keys[position]: position}
+        taken = next((line for line in reversed(self._standing().lines) if line.key in positions), None)
         if taken is not None:
-            self._write(wanted[taken.key], decisions.UNDO)
-            self.show(wanted[taken.key])
+            self._write(positions[taken.key], decisions.UNDO)
+            self.show(positions[taken.key])
         return taken
 
     def show(self, position: int) -> None:
-        """Show the entry at a position of the order."""
+        """Show the entry at a position of the review order."""
         self.current = position
         self._shown_at = self._clock()
 
     def go_on(self) -> None:
-        """Leave the entry shown as it is, and show the next that is not decided."""
+        """Leave the current entry and show the next undecided one."""
         self._advance(-1 if self.current is None else self.current)
 
-    def show_found(self) -> None:
-        """Show the next of what was found, around."""
-        position, *rest = self.found
-        self.found = [*rest, position]
+    def show_match(self) -> None:
+        """Show the next match, cyclically."""
+        position, *rest = self.matches
+        self.matches = [*rest, position]
         self.show(position)
 
     def find(self, text: str) -> list[int]:
-        """Find the entries that hold a text anywhere, case apart, from the next one on and around."""
+        """Find the entries that contain a text in any field, ignoring case, from the next one on, cyclically."""
         names = ("index", "prompt", "subject", "subject_noun", "action", "place", "pattern")
         start = 0 if self.current is None else self.current + 1
         around = [*range(start, len(self.entries)), *range(start)]
         texts = {position: " ".join(getattr(self.entries[position], name) for name in names) for position in around}
-        self.found = [position for position, whole in texts.items() if text.casefold() in whole.casefold()]
-        return self.found
+        self.matches = [position for position, whole in texts.items() if text.casefold() in whole.casefold()]
+        return self.matches
 
     def at_index(self, index: str) -> int | None:
-        """Position of the entry with an index, leading zeros apart; None where there is none.
+        """Return the position of the entry with an index, ignoring leading zeros; None if there is none.
 
         Raises:
             ValueError: There are several.
         """
         names = [entry.index for entry in self.entries]
-        found = [p for p, name in enumerate(names) if name == index]
-        found = found or [p for p, name in enumerate(names) if name.lstrip("0") == index.lstrip("0")]
-        if len(found) > 1:
-            raise ValueError(f"{len(found)} entries have the index {index}")
-        return found[0] if found else None
+        positions = [p for p, name in enumerate(names) if name == index]
+        positions = positions or [p for p, name in enumerate(names) if name.lstrip("0") == index.lstrip("0")]
+        if len(positions) > 1:
+            raise ValueError(f"{len(positions)} entries have the index {index}")
+        return positions[0] if positions else None
 
     def own(self) -> ReviewDecision | None:
-        """What this reviewer decided about the entry shown; None for nothing, or put off."""
+        """Return this reviewer's decision on the current entry; None if undecided or put off."""
         return None if self.current is None else self._standing().verdicts().get(self.keys[self.current])
 
     def others(self) -> list[ReviewDecision]:
-        """What the other reviewers decided about the entry shown."""
+        """Return the other reviewers' decisions on the current entry."""
         if self.current is None:
             return []
         key, standing = self.keys[self.current], decisions.reviews(self._file.decisions)
-        verdicts = [found.verdicts() for name, found in standing.items() if name != self.reviewer]
-        return [found[key] for found in verdicts if key in found]
+        verdicts = [own.verdicts() for name, own in standing.items() if name != self.reviewer]
+        return [own[key] for own in verdicts if key in own]
 
     def progress(self) -> Progress:
-        """How far it is."""
+        """Return the progress of this reviewer."""
         standing = self._standing()
         kinds = [decision.decision for key, decision in standing.by_key.items() if key in self._position]
         recent = [d for d in self._file.decisions if d.reviewer == self.reviewer and d.decision in decisions.VERDICTS]
         timed = [decision.seconds for decision in recent[-_PACE_OVER:] if decision.timed]
         put_right = sum(bool(standing.corrections[key]) for key in self.keys)
-        kept, edited, dropped, skipped = (
+        keeps, edited, dropped, skipped = (
             kinds.count(kind) for kind in (decisions.KEEP, decisions.EDIT, decisions.DROP, decisions.SKIP)
         )
         pace = median(timed) if timed else None
-        return Progress(len(self.entries), kept, edited, dropped, skipped, put_right, pace)
+        return Progress(len(self.entries), keeps, edited, dropped, skipped, put_right, pace)
 
     def warnings(self) -> list[str]:
-        """What was found damaged in the file since the last call."""
-        found, self._file.warnings = self._file.warnings, []
-        return found
+        """Return and clear the warnings about damaged lines in the file."""
+        warnings, self._file.warnings = self._file.warnings, []
+        return warnings
 
     def _shown(self) -> int:
         if self.current is None:
@@ -277,7 +277,7 @@ class Review:
         self._file.append(ReviewDecision(self.reviewer, now(), key, entry.index, entry.prompt, decision, **more))
 
     def _advance(self, position: int) -> None:
-        """Show the next entry that nothing was said about, else the one put off longest, else none."""
+        """Show the next undecided entry, else the one put off longest, else none."""
         self._file.refresh()
         standing = self._standing()
         around = [*range(position + 1, len(self.keys)), *range(position + 1)]

@@ -1,4 +1,4 @@
-"""What a reviewer sees, as text that fits any width, and review by lines of commands."""
+"""Review screen as text that fits any width, and review by commands, one a line."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ HELP = (
     ("u", "undo the last decision or correction, of an earlier session too (also b and backspace)"),
     ("/", "find words in text, subject, action, place or index; n goes to the next"),
     ("g", "go to the entry with an index"),
-    ("a", "go on with the next entry that is not decided"),
-    ("q", "quit; the same command goes on here"),
+    ("a", "go to the next undecided entry"),
+    ("q", "quit; run the same command again to resume"),
 )
 
 LINE_HELP = (
@@ -38,44 +38,44 @@ LINE_HELP = (
     ("edit [INDEX] TEXT", "give it this text (e)"),
     ("set [INDEX] FIELD VALUE", f"correct a field: {', '.join(decisions.FIELDS)} (f)"),
     ("drop [INDEX] REASON [WORDS]", "drop it: a reason below by digit or name, with words; or: o WORDS (d)"),
-    ("skip [INDEX]", "put it off (s)"),
-    ("undo [INDEX]", "take back your last decision or correction, or the last of that entry (u)"),
+    ("skip [INDEX]", "skip it; it comes again at the end (s)"),
+    ("undo [INDEX]", "undo your last decision or correction, or the last of that entry (u)"),
     ("show [INDEX]", "print the entry, or that with an index"),
     ("go INDEX", "go to the entry with an index; it is printed unless the next line decides (g)"),
     ("find WORDS", "print the next entry that holds the words (/)"),
-    ("next", "the next one found; without a search the next that is not decided (n)"),
-    ("on", "the next that is not decided (a)"),
+    ("next", "the next match; without a search the next undecided entry (n)"),
+    ("on", "the next undecided entry (a)"),
     ("help", "this (?)"),
-    ("quit", "leave; so does the end of the input (q)"),
+    ("quit", "quit; so does the end of the input (q)"),
 )
-"""Commands of a line: form, meaning and short name."""
+"""Commands, one a line: form, meaning and short name."""
 
 
 def reasons_line() -> str:
-    """The preset reasons with their keys, in one line."""
+    """Return the preset reasons with their keys, in one line."""
     return "  ".join(f"{key} {name}" for key, (name, _) in REASONS.items()) + "  o other words"
 
 
 def help_screen(title: str = "Keys", meanings: tuple[tuple[str, str], ...] = HELP) -> RenderableType:
-    """Every key or command, and what the reasons mean."""
+    """Print all keys or commands, and the reasons."""
     keys = _grid([(key, Text(meaning)) for key, meaning in meanings])
     reasons = _grid([(f"{key} {name}", Text(meaning)) for key, (name, meaning) in REASONS.items()])
     return Group(Text(title, "bold"), keys, Text(), Text("Reasons to drop", "bold"), reasons)
 
 
 def show(console: Console, review: Review, show_others: bool, message: str) -> None:
-    """Print everything about the entry shown.
+    """Print the current entry with all details.
 
     Args:
         console: Where.
         review: The session.
-        show_others: Whether what others decided is shown.
+        show_others: True to show others' decisions.
         message: Said below, in one line or more; may be empty.
     """
     progress = review.progress()
     head = [
         f"{progress.done}/{progress.total} {clean(review.reviewer)}",
-        f"{progress.kept} kept, {progress.edited} edited, {progress.dropped} dropped, {progress.skipped} put off",
+        f"{progress.kept} kept, {progress.edited} edited, {progress.dropped} dropped, {progress.skipped} skipped",
     ]
     if progress.pace is not None and progress.seconds_left is not None:
         hours, minutes = divmod(max(1, round(progress.seconds_left / 60)), 60)
@@ -83,20 +83,22 @@ def show(console: Console, review: Review, show_others: bool, message: str) -> N
         head.append(f"{progress.pace:.0f} s each, {left} left")
     parts: list[RenderableType] = [Text("  ·  ".join(head), "dim"), Rule(style="dim")]
     if review.entry is None:
-        parts.append(Padding(Text("Every entry of the list is decided. u takes the last back, q leaves.", "bold"), 1))
+        parts.append(
+            Padding(Text("Every entry of the list is decided. u undoes the last decision, q quits.", "bold"), 1)
+        )
     else:
         parts += _entry(review.entry, review.with_corrections(), review.corrections())
         own = review.own()
-        said = [*([own] if own else []), *(review.others() if show_others else [])]
-        if said:
-            parts += [Text(), _grid([(clean(d.reviewer), Text(decision_text(d), "yellow")) for d in said])]
+        verdicts = [*([own] if own else []), *(review.others() if show_others else [])]
+        if verdicts:
+            parts += [Text(), _grid([(clean(d.reviewer), Text(decision_text(d), "yellow")) for d in verdicts])]
     if message:
         parts += [Text(), Text("\n".join(map(clean, message.split("\n"))), "cyan")]
     console.print(Group(*parts))
 
 
 def decision_text(decision: ReviewDecision) -> str:
-    """What was decided, in one line."""
+    """Format a decision as one line."""
     if decision.decision == decisions.SET:
         return f"set {decision.field}: {clean(decision.value)}"
     if decision.decision == decisions.EDIT:
@@ -109,7 +111,7 @@ def decision_text(decision: ReviewDecision) -> str:
 def _entry(listed: PromptEntry, entry: PromptEntry, corrections: Iterable[str]) -> list[RenderableType]:
     title = Text.assemble((clean(entry.index), "bold"), "  ", (clean(entry.pattern), "dim"))
     tags = entry.tags
-    told = tags and (
+    tags_text = tags and (
         f"{tags.subjects} · interaction {tags.interaction} · camera {tags.camera} · {tags.speed} · "
         f"amplitude {tags.amplitude} · skeleton {tags.skeleton} · {tags.seconds:g} s"
     )
@@ -118,7 +120,7 @@ def _entry(listed: PromptEntry, entry: PromptEntry, corrections: Iterable[str]) 
         ("action", Text(clean(entry.action))),
         ("place", Text(clean(entry.place))),
         ("outcome", Text(clean(entry.outcome) or "-")),
-        ("tags", Text(told or "-")),
+        ("tags", Text(tags_text or "-")),
         ("words", Text(str(len(entry.prompt.split())))),
     ]
     was = [f"{field} was {clean(decisions.value_of(listed, field)) or 'empty'}" for field in corrections]
@@ -146,12 +148,12 @@ _PRESET = tuple(name for name, _ in REASONS.values())
 
 
 class LineReview:
-    """Does what the lines say. An entry may be named by its index, so that a decision cannot land on another.
+    """Review by lines of commands. An index may name the entry, so that a decision cannot apply to another.
 
     Args:
         review: The session.
         console: Where it is printed.
-        show_others: Whether what others decided is shown.
+        show_others: True to show others' decisions.
         reader: Whether somebody reads along: then the entry is shown after each line. Without, each decision is
             answered by a line, and an entry is shown where it is asked for.
 
@@ -169,19 +171,19 @@ class LineReview:
         self._seen = False  # whether the entry that a decision without an index would fall on was asked for
         self._named = False  # whether the last line named its entry, or came back to it: the next one's is not plain
         self._due = False  # whether it is still to be printed, unless the next line decides
-        self._reasons_told = False
+        self._reasons_listed = False
         self.done = 0
         self.warned = 0
         self._commands: dict[str, Callable[[str], None]] = {
             "keep": lambda index: self._decide(self._turn_to(index), review.keep, "keep"),
-            "skip": lambda index: self._decide(self._turn_to(index), review.skip, "put off"),
+            "skip": lambda index: self._decide(self._turn_to(index), review.skip, "skipped"),
             "help": lambda _: console.print(help_screen("Commands, one a line", LINE_HELP)),
             "edit": self._edit, "set": self._set, "drop": self._drop, "undo": self._undo, "show": self._print,
             "go": self._go, "find": self._find, "next": self._next, "on": self._on,
         }  # fmt: skip
 
     def run(self, lines: Iterable[str]) -> None:
-        """Work through lines, until ``quit`` or their end; empty ones do nothing.
+        """Process lines until ``quit`` or their end; empty ones are ignored.
 
         Raises:
             SetupError: A line is no command, or cannot be done now. What came before it stands.
@@ -210,8 +212,8 @@ class LineReview:
                 raise ValueError(f"expected an index or nothing but got {rest!r}")
             self._commands[name](rest)
         except ValueError as error:
-            told = "1 line before it was" if self.done == 1 else f"{self.done} lines before it were"
-            raise SetupError(f"{where}: {tidy(name)}: {error}; {told} done, none after it") from error
+            before = "1 line before it was" if self.done == 1 else f"{self.done} lines before it were"
+            raise SetupError(f"{where}: {tidy(name)}: {error}; {before} applied, none after it") from error
         self.done += 1
         for warning in self._review.warnings():
             self._tell(warning)
@@ -255,14 +257,14 @@ class LineReview:
             raise ValueError(f"{first} is neither an index of the list nor a reason ({reasons_line()})")
         reason = rest if first == "o" else decisions.reason_text(first, rest)
         self._decide(self._turn_to(index), lambda: self._review.drop(reason), f"drop: {reason}")
-        if first != "o" and reason.partition(":")[0] not in _PRESET and not self._reasons_told:
-            self._reasons_told = True
-            self._tell(f"{first!r} is no preset reason ({reasons_line()}); taken as words of your own, as after o")
+        if first != "o" and reason.partition(":")[0] not in _PRESET and not self._reasons_listed:
+            self._reasons_listed = True
+            self._tell(f"{first!r} is not a preset reason ({reasons_line()}); recorded as your own words, as after o")
 
     def _undo(self, index: str) -> None:
         taken = self._review.undo(self._position(index) if index else None)
         self._seen, self._named = False, True
-        self._tell("nothing to take back" if taken is None else f"{taken.index}  taken back: {decision_text(taken)}")
+        self._tell("nothing to undo" if taken is None else f"{taken.index}  undone: {decision_text(taken)}")
 
     def _find(self, words: str) -> None:
         if not self._review.find(words):
@@ -270,10 +272,10 @@ class LineReview:
         self._next("")
 
     def _next(self, _: str) -> None:
-        if not self._review.found:
+        if not self._review.matches:
             self._on("")
             return
-        self._review.show_found()
+        self._review.show_match()
         self._print("")
 
     def _go(self, index: str) -> None:
@@ -289,7 +291,7 @@ class LineReview:
         self._print("")
 
     def _print(self, index: str) -> None:
-        """Print the entry shown, or first go to one."""
+        """Print the current entry, or go to one first."""
         if index:
             self._go(index)
         self._seen, self._due = True, False
@@ -297,12 +299,9 @@ class LineReview:
         show(self._console, self._review, self._show_others, "; ".join(self._review.warnings()))
 
     def _position(self, index: str) -> int:
-        """Position of the entry with an index; without one of that shown, if it was asked for."""
+        """Return the position of the entry with an index; without one, of the current entry if it was printed."""
         if not index and not self._seen and self._named:
-            raise ValueError(
-                "after a line that named its entry it could fall on another one; name its index, or say go INDEX or "
-                "next before"
-            )
+            raise ValueError("ambiguous after a line with an index; add the index, or give go INDEX or next first")
         position = self._review.at_index(index) if index else self._review.current
         if position is None:
             raise ValueError(f"no entry has the index {index}" if index else "every entry of the list is decided")
@@ -310,7 +309,7 @@ class LineReview:
         return position
 
     def _parted(self, words: str) -> tuple[str, str]:
-        """The index that the words begin with, and the rest: digits only, just as the list has them."""
+        """Split off an index at the start of the words: only digits, exactly as in the list."""
         first, _, rest = words.partition(" ")
         if not _is_number(first) or all(entry.index != first for entry in self._review.entries):
             return "", words
@@ -326,10 +325,10 @@ class LineReview:
             self._review.show(position)
         return position
 
-    def _decide(self, position: int, decide: Callable[[], None], said: str) -> None:
+    def _decide(self, position: int, decide: Callable[[], None], message: str) -> None:
         decide()
         self._seen = False
-        self._say(position, said)
+        self._say(position, message)
 
     def _warn(self, position: int, wrong: Iterable[str]) -> None:
         for what in wrong:

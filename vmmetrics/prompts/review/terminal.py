@@ -23,12 +23,12 @@ from vmmetrics.prompts.review.screen import KEYS, decision_text, help_screen, re
 # Single keys, lines and an editor from a terminal; its modes are put back however it ends.
 
 RESIZED = "resized"
-"""Returned in place of a key where the window changed, or the program goes on after Ctrl-Z: time to draw anew."""
+"""Returned instead of a key when the window was resized, or the program resumed after Ctrl-Z."""
 END = "end"
-"""Returned where the terminal has gone, or for Ctrl-D."""
+"""Returned when the terminal is gone, or for Ctrl-D."""
 ESCAPE = "escape"
 OTHER = "other"
-"""A key without a meaning here, such as an arrow."""
+"""Returned for a key without a meaning here, such as an arrow."""
 
 _ESCAPE_SECONDS = 0.05  # what follows the escape byte of an arrow key comes at once, even over a network
 _SIGNAL_SECONDS = 0.1  # between two looks whether a signal came while no key did
@@ -40,7 +40,7 @@ _UTF8_FOLLOWING = ((b"\xf0", 3), (b"\xe0", 2), (b"\xc0", 1))  # bytes after one 
 
 
 def usable() -> bool:
-    """Whether keys can be read: standard input and output are a terminal, on a system with termios."""
+    """Return True if keys can be read: standard input and output are a terminal with termios."""
     try:
         import termios  # noqa: F401
     except ImportError:  # Windows
@@ -49,7 +49,7 @@ def usable() -> bool:
 
 
 class Keyboard:
-    """Keys from standard input. One byte at a time, so that what is typed ahead stays for whoever reads next."""
+    """Keys from standard input, read byte by byte so that type-ahead stays for the next reader."""
 
     def __enter__(self) -> Self:
         import termios
@@ -111,7 +111,7 @@ class Keyboard:
 
     @contextlib.contextmanager
     def _lent(self) -> Iterator[None]:
-        """The terminal as it was found, for the block."""
+        """Restore the terminal's original state for the block."""
         self._set_modes(single_keys=False)
         try:
             yield
@@ -119,11 +119,11 @@ class Keyboard:
             self._set_modes(single_keys=True)
 
     def line(self, prompt: str, text: str = "") -> str:
-        """Let a line be edited.
+        """Edit a line.
 
         Args:
             prompt: Shown before it.
-            text: What stands in it at first, where Python has readline.
+            text: Initial text, if Python has readline.
 
         Returns:
             The line, made tidy; empty for Ctrl-C or Ctrl-D.
@@ -143,14 +143,14 @@ class Keyboard:
                 readline.set_startup_hook(None)
 
     def in_editor(self, text: str, notes: str) -> str:
-        """Let a text be edited in ``$VISUAL`` or ``$EDITOR``; lines that begin with ``#`` are left out.
+        """Edit a text in ``$VISUAL`` or ``$EDITOR``; lines that begin with ``#`` are left out.
 
         Args:
             text: The text.
             notes: Shown below it.
 
         Raises:
-            SetupError: There is no such program, or it failed.
+            SetupError: The program is missing or failed.
         """
         comment = "".join(f"# {line}\n" for line in notes.splitlines())
         try:
@@ -161,17 +161,17 @@ class Keyboard:
         return tidy(" ".join(line for line in edited.splitlines() if not line.startswith("#")))
 
 
-_ANYWAY = "y keep it nonetheless  e edit again  any other key leaves the prompt as it was"
+_ANYWAY = "y keep it anyway  e edit again  any other key leaves the prompt unchanged"
 
 
 class TerminalReview:
-    """Draws the entry shown, and does what the keys say.
+    """Review on the terminal: draws the current entry and handles keys.
 
     Args:
         review: The session.
         console: Where it is drawn.
         keyboard: Where keys come from.
-        show_others: Whether what others decided is shown.
+        show_others: True to show others' decisions.
     """
 
     def __init__(self, review: Review, console: Console, keyboard: Keyboard, show_others: bool = False) -> None:
@@ -228,7 +228,7 @@ class TerminalReview:
             return str(error)
 
     def _edit_by(self, ask: Callable[[str], str]) -> str:
-        """Take a new text over; where the checks find something wrong with it, say so and let it be edited again."""
+        """Accept a new text; if the checks report faults, show them and offer to edit again."""
         text = tidy(self._review.with_corrections().prompt)
         while text := ask(text):
             wrong = self._review.warnings_of(text)
@@ -240,7 +240,7 @@ class TerminalReview:
                 return ""
             if key != "e":
                 break
-        return "left as it was"
+        return "unchanged"
 
     def _correct(self) -> str:
         entry = self._review.with_corrections()
@@ -256,7 +256,7 @@ class TerminalReview:
         return "\n".join([f"set {field}: {value}", *(f"warning: {what}" for what in new)])
 
     def _ask(self, message: str, footer: str) -> str:
-        """Show a message until a key comes; the key."""
+        """Show a message, wait for a key and return it."""
         self._message = message
         self._draw(footer)
         key = self._keyboard.key()
@@ -278,19 +278,19 @@ class TerminalReview:
     def _undo(self) -> str:
         taken = self._review.undo()
         if taken is None:
-            return "nothing to take back"
-        return f"taken back: {'put off' if taken.decision == SKIP else decision_text(taken)}"
+            return "nothing to undo"
+        return f"undone: {'skipped' if taken.decision == SKIP else decision_text(taken)}"
 
     def _find(self) -> str:
         text = self._keyboard.line("find: ")
-        self._review.found = self._review.find(text) if text else []
+        self._review.matches = self._review.find(text) if text else []
         return self._next() if text else ""
 
     def _next(self) -> str:
-        if not self._review.found:
+        if not self._review.matches:
             return "nothing found"
-        self._review.show_found()
-        return f"{len(self._review.found)} found"
+        self._review.show_match()
+        return f"{len(self._review.matches)} found"
 
     def _go(self) -> str:
         try:

@@ -1,1 +1,1 @@
-"""What a list consists of, and how two compare."""
+"""Statistics of a prompt list, and comparison of two."""

@@ -1,6 +1,6 @@
-"""How unlike each other texts are: distinct-n, shared openings, skeletons of their own, nearest neighbours.
+"""Diversity of texts: distinct-n, shared openings, unique skeletons, nearest neighbours.
 
-Every function takes ``kept``, a choice of the texts, so that a list is taken to pieces once and measured many times.
+Every function takes ``subset``, a mask of texts, so that a list is tokenised once and measured many times.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from vmmetrics.utils.text.similarity import number_grams, number_labels
 
-Kept = NDArray[np.bool_] | None
-"""(N,) which texts count; None for all."""
+Subset = NDArray[np.bool_] | None
+"""(N,) bool mask of texts; None for all."""
 
 OPENING = 3
-"""Words of an opening (issue 6: at most 5 % may share their first three)."""
+"""Words of an opening; at most 5 % of prompts may share one."""
 NEAR_DUPLICATE = 0.9
-"""Cosine from which two prompts count as the same (issue 6)."""
+"""Least cosine of near-duplicates."""
 
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _BLOCK = 1024  # rows of similarities held at once: with 5,000 columns 20 MB
@@ -29,7 +29,7 @@ _BLOCK = 1024  # rows of similarities held at once: with 5,000 columns 20 MB
 
 @dataclass(frozen=True, slots=True)
 class NumberedWords:
-    """Texts as numbers of words.
+    """Texts as word ids.
 
     Attributes:
         ids: (T,) the words of all texts, one text after the other; equal words have equal numbers from 0.
@@ -47,7 +47,7 @@ class NumberedWords:
 
 @dataclass(frozen=True, slots=True)
 class Grams:
-    """How often each text has each n-gram.
+    """Counts of each n-gram in each text.
 
     Attributes:
         owner: (P,) the text.
@@ -61,16 +61,16 @@ class Grams:
     count: NDArray[np.int64]
     size: int
 
-    def of(self, kept: Kept) -> Grams:
-        """Those of the kept texts."""
-        if kept is None:
+    def of(self, subset: Subset) -> Grams:
+        """Return the n-grams of a subset of texts."""
+        if subset is None:
             return self
-        chosen = kept[self.owner]
+        chosen = subset[self.owner]
         return Grams(self.owner[chosen], self.gram[chosen], self.count[chosen], self.size)
 
 
 def words_of(text: str) -> list[str]:
-    """Words in lower case, without punctuation.
+    """Return the words in lower case, without punctuation.
 
     >>> words_of("A fire-eater's torch, lit.")
     ['a', "fire-eater's", 'torch', 'lit']
@@ -79,14 +79,14 @@ def words_of(text: str) -> list[str]:
 
 
 def number_words(texts: Sequence[str]) -> NumberedWords:
-    """Take texts to pieces."""
+    """Tokenise texts into word ids."""
     split = [words_of(text) for text in texts]
     starts = np.cumsum([0, *(len(words) for words in split)], dtype=np.int64)
     return NumberedWords(number_labels(list(chain.from_iterable(split))), starts)
 
 
 def count_grams(words: NumberedWords, size: int) -> Grams:
-    """Count the n-grams of ``size`` words, none of them across two texts.
+    """Count the n-grams of ``size`` words within each text.
 
     Raises:
         ValueError: ``size`` is below 1.
@@ -101,20 +101,20 @@ def count_grams(words: NumberedWords, size: int) -> Grams:
     return Grams(owner[order], gram[order], count[order].astype(np.int64), size)
 
 
-def distinct_n(grams: Grams, kept: Kept = None) -> float:
-    """Different n-grams over all n-grams (Li et al., 2016, "A diversity-promoting objective"); NaN without any."""
-    chosen = grams.of(kept)
+def distinct_n(grams: Grams, subset: Subset = None) -> float:
+    """Return distinct n-grams over all n-grams (Li et al., 2016); NaN without any."""
+    chosen = grams.of(subset)
     total = int(chosen.count.sum())
     return (1 + int(np.count_nonzero(np.diff(chosen.gram)))) / total if total else float("nan")
 
 
 def openings(texts: Sequence[str]) -> list[tuple[str, ...]]:
-    """The first :data:`OPENING` words of each text."""
+    """Return the first :data:`OPENING` words of each text."""
     return [tuple(words_of(text)[:OPENING]) for text in texts]
 
 
 def share_alone(labels: NDArray[np.int64]) -> float:
-    """Share of items whose label no other item has; NaN without items.
+    """Return the share of items with a unique label; NaN without items.
 
     >>> share_alone(number_labels(["a", "b", "a", "c"]))
     0.5
@@ -123,7 +123,7 @@ def share_alone(labels: NDArray[np.int64]) -> float:
 
 
 def neighbours(vectors: NDArray[np.float32]) -> tuple[NDArray[np.float64], int]:
-    """Hold every text against every other.
+    """Compare every text with every other.
 
     Args:
         vectors: (N, D) unit vectors.
@@ -152,34 +152,34 @@ def neighbours(vectors: NDArray[np.float32]) -> tuple[NDArray[np.float64], int]:
 # only.
 
 ORDER = 4
-"""Longest n-gram, as in BLEU-4; all lengths weigh the same."""
+"""Longest n-gram, as in BLEU-4; all orders have equal weight."""
 SMOOTHING = 0.1
-"""Matches that count where an n-gram length has none (Chen and Cherry, 2014, method 1; the value is NLTK's)."""
+"""Matches counted for an order without any (Chen and Cherry, 2014, method 1; NLTK's value)."""
 
 
 def bleu_grams(words: NumberedWords) -> tuple[Grams, ...]:
-    """The n-grams that :func:`self_bleu` takes, of 1 to :data:`ORDER` words."""
+    """Return the n-grams for :func:`self_bleu`, of 1 to :data:`ORDER` words."""
     return tuple(count_grams(words, size) for size in range(1, ORDER + 1))
 
 
-def self_bleu(words: NumberedWords, grams: Sequence[Grams], kept: Kept = None) -> float:
-    """Mean BLEU of each text against all others.
+def self_bleu(words: NumberedWords, grams: Sequence[Grams], subset: Subset = None) -> float:
+    """Return the mean BLEU of each text against all others.
 
     Args:
         words: The texts.
         grams: Their n-grams, from :func:`bleu_grams`.
-        kept: (N,) which of them count.
+        subset: (N,) which of them count.
 
     Returns:
         Within [0, 1], higher for texts more alike; NaN for fewer than two texts.
     """
-    chosen = np.ones(len(words.lengths), bool) if kept is None else kept
+    chosen = np.ones(len(words.lengths), bool) if subset is None else subset
     lengths = words.lengths[chosen]
     if lengths.size < 2:
         return float("nan")
     logs = np.zeros(lengths.size)
     for some in grams:
-        matched = _matched(some.of(kept), len(words.lengths))[chosen]
+        matched = _matched(some.of(subset), len(words.lengths))[chosen]
         possible = np.maximum(lengths - some.size + 1, 1)
         logs += np.log(np.where(matched > 0, matched, SMOOTHING) / possible) / len(grams)
         if some.size == 1:
@@ -189,7 +189,7 @@ def self_bleu(words: NumberedWords, grams: Sequence[Grams], kept: Kept = None) -
 
 
 def _matched(grams: Grams, texts: int) -> NDArray[np.float64]:
-    """(texts,) n-grams of each that others have, each counted as often as the text among them that has it most."""
+    """Return (texts,) matched n-grams of each text, each clipped by the largest count in another text."""
     if grams.gram.size == 0:
         return np.zeros(texts, np.float64)
     first = np.concatenate([[True], np.diff(grams.gram) > 0])
@@ -202,14 +202,14 @@ def _matched(grams: Grams, texts: int) -> NDArray[np.float64]:
 
 
 def _brevity(lengths: NDArray[np.int64]) -> NDArray[np.float64]:
-    """(N,) logarithm of the penalty for being shorter than the reference nearest in length, the shorter of two."""
+    """Return (N,) logarithms of the brevity penalty, against the reference nearest in length, ties to the shorter."""
     values, counts = np.unique(lengths, return_counts=True)
     penalties = np.zeros(values.size)
-    for place in np.flatnonzero(counts == 1):
-        length = values[place]
-        others = np.delete(values, place)
+    for index in np.flatnonzero(counts == 1):
+        length = values[index]
+        others = np.delete(values, index)
         if others.size and length:
             nearest = others[np.argmin(np.abs(others - length))]  # ascending: of two as near, the shorter
-            penalties[place] = min(0.0, 1 - nearest / length)
-    found: NDArray[np.float64] = penalties[np.searchsorted(values, lengths)]
-    return found
+            penalties[index] = min(0.0, 1 - nearest / length)
+    by_text: NDArray[np.float64] = penalties[np.searchsorted(values, lengths)]
+    return by_text

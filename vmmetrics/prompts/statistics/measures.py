@@ -1,4 +1,4 @@
-"""What a prompt list consists of: counts, lengths, and how varied it is."""
+"""Figures of a prompt list: counts, lengths and diversity."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from vmmetrics.prompts.checks import LONGEST, SHORTEST
 from vmmetrics.prompts.entry import CHOICES, PATTERNS, PromptEntry
 from vmmetrics.prompts.extract.parsing import INSTALL, MODELS
 from vmmetrics.prompts.statistics import diversity
-from vmmetrics.prompts.statistics.diversity import Grams, Kept, NumberedWords, share_alone
+from vmmetrics.prompts.statistics.diversity import Grams, NumberedWords, Subset, share_alone
 from vmmetrics.utils.text.similarity import number_labels
 
 # Parts of speech and base forms, by spaCy's small English model.
@@ -27,14 +27,14 @@ _NOT_WORDS: Final = frozenset({"PUNCT", "SPACE", "SYM"})
 
 
 def parser_name() -> str | None:
-    """The model that is installed with spaCy, or None."""
+    """Return the installed spaCy model, or None."""
     if importlib.util.find_spec("spacy") is None:
         return None
     return next((name for name in MODELS if importlib.util.find_spec(name) is not None), None)
 
 
 def parse_entries(entries: Sequence[PromptEntry]) -> tuple[list[tuple[str, ...]], list[str]]:
-    """Parse prompts; and actions, where an entry has no base form of its own.
+    """Parse prompts, and actions of entries without a base form.
 
     Returns:
         Universal parts of speech of the words of each prompt, without punctuation, and base form of each action's verb.
@@ -59,7 +59,7 @@ def _parser() -> Any:
 
 
 def _sentence(action: str) -> str:
-    """An action with a subject before it, without which a tagger takes a bare verb for a noun."""
+    """Return an action as a sentence with a subject; a tagger reads a bare verb as a noun."""
     first = action.split(maxsplit=1)[0] if action.strip() else ""
     if first.endswith("ing"):
         return f"They are {action}."
@@ -67,22 +67,22 @@ def _sentence(action: str) -> str:
 
 
 def _verb(doc: Any) -> str:
-    """Base form of the first verb, or else of the first word, after the subject that was put before."""
+    """Return the base form of the first verb, else of the first word, after the added subject."""
     words = [token for token in doc[1:] if token.pos_ not in _NOT_WORDS and token.pos_ != "AUX"]
     verbs = [token for token in words if token.pos_ == "VERB"]
     return str((verbs or words or list(doc[:1]))[0].lemma_.lower())
 
 
 SAMPLE = 2_000
-"""Prompts that are parsed and embedded; of longer lists a seeded sample. 1,488 took three minutes of a shared core."""
+"""Prompts parsed and embedded; longer lists are sampled by seed. 1,488 took three minutes on one shared core."""
 
 TAG_VALUES: Mapping[str, tuple[str, ...]] = {
     name: CHOICES[name] for name in ("skeleton", "amplitude", "speed", "subjects", "interaction", "camera")
 }
-"""Values of each tag in their order, which the pictures keep."""
+"""Values of each tag in the order of charts."""
 
 LemmaSource = Literal["given", "parsed", "words"]
-"""Where actions come from: the list's own base forms, the parser's, or the action's words as they are."""
+"""Source of actions: the list's base forms, the parser's, or the action's words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +92,8 @@ class DiversityFigure:
     Attributes:
         key: Of the results.
         title: For people.
-        more: Whether a higher value means more variety.
-        count: Whether it is a number of things; else a share or a mean within [0, 1].
+        more: True if a higher value means more variety.
+        count: True for a count; otherwise a share or a mean within [0, 1].
     """
 
     key: str
@@ -110,7 +110,7 @@ FIGURES = (
     DiversityFigure("classes", "distinct subject classes", more=True, count=True),
     DiversityFigure("categories", "distinct categories (action, class, pattern)", more=True, count=True),
     DiversityFigure("openings", "share their first three words", more=False),
-    DiversityFigure("skeletons", "part-of-speech skeleton of their own", more=True),
+    DiversityFigure("skeletons", "unique part-of-speech skeleton", more=True),
     DiversityFigure("distinct_1", "distinct-1", more=True),
     DiversityFigure("distinct_2", "distinct-2", more=True),
     DiversityFigure("distinct_3", "distinct-3", more=True),
@@ -118,14 +118,14 @@ FIGURES = (
     DiversityFigure("distance", "mean distance to the nearest neighbour", more=True),
     DiversityFigure("pairs", "pairs over 0.9 cosine", more=False, count=True),
 )
-"""In the order of the tables."""
+"""Figures in the order of tables."""
 OF_SAMPLE = frozenset({"skeletons", "distance", "pairs"})
-"""Figures that long lists are sampled for."""
+"""Figures for which long lists are sampled."""
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A list taken to pieces once, to be measured as a whole or in part.
+    """A tokenised and labelled list, to be measured whole or in part.
 
     Attributes:
         entries: The list.
@@ -150,11 +150,11 @@ class Taken:
 def take_apart(
     entries: Sequence[PromptEntry], *, parse: bool = False, vectors: NDArray[np.float32] | None = None
 ) -> Taken:
-    """Take a list to pieces.
+    """Tokenise and label a list.
 
     Args:
         entries: The list.
-        parse: Whether to ask the parser for skeletons, and for base forms where the list has none.
+        parse: True to parse for skeletons, and for base forms that the list lacks.
         vectors: (N, D) unit embeddings of the prompts, or None.
 
     Raises:
@@ -168,14 +168,14 @@ def take_apart(
         source = "parsed" if parse else "words"
     values = _values(entries, lemmas if source != "words" else [entry.action.lower() for entry in entries])
     values |= {"openings": diversity.openings(texts), "skeletons": skeletons}
-    grams, labels = diversity.bleu_grams(words), _known(values)
+    grams, labels = diversity.bleu_grams(words), _encoded(values)
     return Taken(tuple(entries), words, grams, labels, tuple(lemmas), source, vectors)
 
 
 def by_words(taken: Taken) -> Taken:
-    """The same list with actions told apart by their words, to be held against one whose base forms are not known."""
+    """Return the list with actions compared by their words, for a list whose base forms are unknown."""
     values = _values(taken.entries, [entry.action.lower() for entry in taken.entries])
-    return replace(taken, labels={**taken.labels, **_known(values)}, source="words")
+    return replace(taken, labels={**taken.labels, **_encoded(values)}, source="words")
 
 
 def _values(entries: Sequence[PromptEntry], actions: Sequence[str]) -> dict[str, Sequence[Hashable]]:
@@ -192,40 +192,40 @@ def _values(entries: Sequence[PromptEntry], actions: Sequence[str]) -> dict[str,
     }
 
 
-def _known(values: Mapping[str, Sequence[Hashable]]) -> dict[str, NDArray[np.int64]]:
+def _encoded(values: Mapping[str, Sequence[Hashable]]) -> dict[str, NDArray[np.int64]]:
     labels = {key: np.where([bool(v) for v in column], number_labels(column), -1) for key, column in values.items()}
     return {key: column for key, column in labels.items() if (column >= 0).any()}
 
 
-def measure(taken: Taken, kept: Kept = None) -> dict[str, float]:
-    """The figures of :data:`FIGURES` that are known, for all entries or some.
+def measure(taken: Taken, subset: Subset = None) -> dict[str, float]:
+    """Return the available :data:`FIGURES`, over all entries or a subset.
 
     Args:
         taken: The list.
-        kept: (N,) which entries count.
+        subset: (N,) which entries count.
     """
-    found: dict[str, float] = {}
+    figures: dict[str, float] = {}
     for key, labels in taken.labels.items():
-        chosen = labels if kept is None else labels[kept]
+        chosen = labels if subset is None else labels[subset]
         if key == "openings":
-            found[key] = 1 - share_alone(chosen)
+            figures[key] = 1 - share_alone(chosen)
         elif key == "skeletons":
-            found[key] = share_alone(chosen)
+            figures[key] = share_alone(chosen)
         else:
-            found[key] = float(np.unique(chosen[chosen >= 0]).size)
+            figures[key] = float(np.unique(chosen[chosen >= 0]).size)
     for grams in taken.grams[:3]:
-        found[f"distinct_{grams.size}"] = diversity.distinct_n(grams, kept)
-    found["self_bleu"] = diversity.self_bleu(taken.words, taken.grams, kept)
+        figures[f"distinct_{grams.size}"] = diversity.distinct_n(grams, subset)
+    figures["self_bleu"] = diversity.self_bleu(taken.words, taken.grams, subset)
     if taken.vectors is not None:
-        nearest, pairs = diversity.neighbours(taken.vectors if kept is None else taken.vectors[kept])
-        found["distance"] = float(np.mean(1 - nearest)) if nearest.size else float("nan")
-        found["pairs"] = float(pairs)
-    return {figure.key: found[figure.key] for figure in FIGURES if figure.key in found}
+        nearest, pairs = diversity.neighbours(taken.vectors if subset is None else taken.vectors[subset])
+        figures["distance"] = float(np.mean(1 - nearest)) if nearest.size else float("nan")
+        figures["pairs"] = float(pairs)
+    return {figure.key: figures[figure.key] for figure in FIGURES if figure.key in figures}
 
 
 @dataclass(frozen=True, slots=True)
 class Lengths:
-    """Words of the prompts, between white space.
+    """Prompt lengths in words, split at white space.
 
     Attributes:
         mean: Their mean.
@@ -249,7 +249,7 @@ def lengths_of(entries: Sequence[PromptEntry]) -> Lengths:
 
 
 def pattern_counts(entries: Sequence[PromptEntry]) -> dict[str, int]:
-    """Prompts of each pattern in its usual order, those without under ""; only that where the list has no patterns."""
+    """Count the prompts of each pattern in the usual order, those without one under ""."""
     counts = Counter(entry.pattern for entry in entries)
     if counts.keys() == {""}:
         return {"": counts[""]}
@@ -257,21 +257,21 @@ def pattern_counts(entries: Sequence[PromptEntry]) -> dict[str, int]:
 
 
 def tag_counts(entries: Sequence[PromptEntry]) -> dict[str, dict[str, int]]:
-    """Tag to value, in the usual order, to the number of prompts; empty where no entry has tags."""
+    """Count the prompts of each tag and value in the usual order; empty if no entry has tags."""
     tags = [entry.tags for entry in entries if entry.tags is not None]
-    found: dict[str, dict[str, int]] = {}
+    by_tag: dict[str, dict[str, int]] = {}
     for name, values in TAG_VALUES.items():
         counts = Counter(getattr(tag, name) for tag in tags)
-        found[name] = {value: counts[value] for value in values if counts[value]}
-    found["seconds"] = {f"{value:g}": number for value, number in sorted(Counter(t.seconds for t in tags).items())}
-    return found if tags else {}
+        by_tag[name] = {value: counts[value] for value in values if counts[value]}
+    by_tag["seconds"] = {f"{value:g}": number for value, number in sorted(Counter(t.seconds for t in tags).items())}
+    return by_tag if tags else {}
 
 
 def coverage(entries: Sequence[PromptEntry], lemmas: Sequence[str]) -> dict[tuple[str, str], Counter[str]]:
-    """(Class or, where there is none, noun; pattern) to its actions and how often each is used."""
-    found: dict[tuple[str, str], Counter[str]] = {}
+    """Count the actions by (class, or noun without one; pattern)."""
+    covered: dict[tuple[str, str], Counter[str]] = {}
     for entry, lemma in zip(entries, lemmas, strict=True):
         kind, action = entry.subject_class or entry.subject_noun, lemma or entry.action.lower()
         if kind and action:
-            found.setdefault((kind, entry.pattern), Counter())[action] += 1
-    return found
+            covered.setdefault((kind, entry.pattern), Counter())[action] += 1
+    return covered

@@ -1,4 +1,4 @@
-"""Everything that ``vmmetrics prompts stats`` says of a list."""
+"""Statistics of a prompt list, as ``vmmetrics prompts stats`` reports them."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from vmmetrics.utils.text import embedding
 
 SEED = 0
 NEAREST_STEP = 0.05
-"""Width of a bar of the histogram of nearest neighbours, in cosine."""
+"""Bin width of the nearest-neighbour histogram, cosine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A list, taken to pieces as a whole and, where it is long, a seeded sample of it more thoroughly.
+    """A tokenised list and, if it is long, a parsed and embedded sample of it.
 
     Attributes:
-        name: What to call it.
+        name: Name of the list.
         whole: All of it, without parser and embedding where it is longer than a sample.
         sample: The sample, all of it where it is no longer, with everything that is installed.
-        notes: What is not known, why, and what mends it.
+        notes: Missing figures, with reasons and remedies.
     """
 
     name: str
@@ -44,10 +44,10 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class ListStatistics:
-    """A list in figures.
+    """Statistics of a list.
 
     Attributes:
-        name: What it is called.
+        name: Name.
         prompts: How many.
         patterns: Pattern to prompts; "" for those that have none.
         tags: Tag to value to prompts; empty where nothing is tagged.
@@ -58,9 +58,9 @@ class ListStatistics:
         repeats: Prompts whose text another has as well.
         nearest: Lower end of a cosine's bin to the number of sampled prompts whose nearest neighbour is in it.
         coverage: (Class or noun, pattern) to actions and their use.
-        plausibility: What the metadata say; None without metadata.
-        settings: What the figures depend on.
-        notes: What is not known, why, and what mends it.
+        plausibility: Plausibility by the metadata; None without metadata.
+        settings: Settings that the figures depend on.
+        notes: Missing figures, with reasons and remedies.
     """
 
     name: str
@@ -79,7 +79,7 @@ class ListStatistics:
     coverage: Mapping[tuple[str, str], Counter[str]] = field(repr=False)
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values; the coverage as a list of objects."""
+        """Return plain values, the coverage as a list of objects."""
         coverage = [
             {"class": kind, "pattern": pattern, "actions": dict(actions)}
             for (kind, pattern), actions in self.coverage.items()
@@ -89,14 +89,14 @@ class ListStatistics:
 
 def prepare(entries: Sequence[PromptEntry], name: str, *, seed: int = SEED, parse: bool = True, embed: bool = True,
             say: Callable[[str], None] = lambda _: None) -> Prepared:  # fmt: skip
-    """Take a list to pieces with what is installed.
+    """Tokenise, parse and embed a list with what is installed.
 
     Args:
         entries: The list.
-        name: What to call it.
+        name: Name of the list.
         seed: Of the sample of a list of more than :data:`~vmmetrics.prompts.statistics.measures.SAMPLE` prompts.
-        parse: Whether to use the parser where it is installed.
-        embed: Whether to use the sentence embedding where it is installed.
+        parse: True to use the parser if installed.
+        embed: True to use the sentence embedding if installed.
         say: Told what takes a while, before it begins.
 
     Raises:
@@ -113,9 +113,12 @@ def prepare(entries: Sequence[PromptEntry], name: str, *, seed: int = SEED, pars
         embed = False
     sampled = entries
     if len(entries) > (most := measures.SAMPLE) and (parse or embed):
-        places = np.sort(np.random.default_rng(seed).choice(len(entries), most, replace=False))
-        sampled = [entries[place] for place in places]
-        notes.append(f"skeletons and neighbours: of a sample of {most} prompts (seed {seed}); the rest: of all")
+        indices = np.sort(np.random.default_rng(seed).choice(len(entries), most, replace=False))
+        sampled = [entries[index] for index in indices]
+        notes.append(
+            f"skeletons and neighbours are of a sample of {most} prompts (seed {seed}), "
+            "the other figures of the whole list"
+        )
     slow = " and ".join(what for what, done in (("embeddings", embed), ("parts of speech", parse)) if done)
     if slow:
         say(f"{name}: {slow} of {len(sampled):,} prompts")
@@ -126,7 +129,7 @@ def prepare(entries: Sequence[PromptEntry], name: str, *, seed: int = SEED, pars
 
 
 def _missing(entries: Sequence[PromptEntry]) -> list[str]:
-    """What all entries lack, and what some."""
+    """List the fields that all entries lack, and those that some lack."""
     fields = {"base form of the action": "action_lemma"}
     lacking = {
         what: sum(not getattr(entry, fields.get(what, what.replace(" ", "_"))) for entry in entries)
@@ -134,15 +137,15 @@ def _missing(entries: Sequence[PromptEntry]) -> list[str]:
     }
     every = [what for what, number in lacking.items() if number == len(entries)]
     some = [f"{number} entries have no {what}" for what, number in lacking.items() if 0 < number < len(entries)]
-    return ([f"the list does not give: {', '.join(every)}"] if every else []) + some
+    return ([f"the list lacks: {', '.join(every)}"] if every else []) + some
 
 
 def describe(prepared: Prepared, metadata: Metadata | None, *, seed: int = SEED) -> ListStatistics:
-    """Work out everything about a list.
+    """Compute all statistics of a list.
 
     Args:
         prepared: From :func:`prepare`.
-        metadata: What to hold it against; None leaves plausibility out.
+        metadata: Metadata for the plausibility checks; None skips them.
         seed: The one it was prepared with, to be reported.
     """
     whole, sample, entries = prepared.whole, prepared.sample, prepared.whole.entries
@@ -168,7 +171,7 @@ def describe(prepared: Prepared, metadata: Metadata | None, *, seed: int = SEED)
         actions=whole.source,
         lengths=measures.lengths_of(entries),
         repeats=sum(number for number in texts.values() if number > 1),
-        nearest={round(place * NEAREST_STEP, 2): number for place, number in sorted(bins.items())},
+        nearest={round(index * NEAREST_STEP, 2): number for index, number in sorted(bins.items())},
         plausibility=None if metadata is None else judge(entries, metadata, whole.lemmas),
         settings=settings,
         notes=prepared.notes,
@@ -183,12 +186,12 @@ def describe(prepared: Prepared, metadata: Metadata | None, *, seed: int = SEED)
 # as it is. The intervals are about which prompts were drawn, not about other lists that might have been written.
 
 DRAWS = 200
-"""Subsets of each list: the ends of a 95 % interval stand on five of them."""
+"""Subsets of each list: each end of a 95 % interval rests on five of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """A figure of a list at the common size.
+    """A figure of a list at the common size, with its spread.
 
     Attributes:
         mean: Over subsets.
@@ -220,7 +223,7 @@ class Paired:
 
 @dataclass(frozen=True, slots=True)
 class ListComparison:
-    """Two lists.
+    """Comparison of two lists.
 
     Attributes:
         first: All of the first list.
@@ -228,7 +231,7 @@ class ListComparison:
         size: Prompts of a subset.
         figures: Key of :data:`~vmmetrics.prompts.statistics.measures.FIGURES` to the figure; those that both
             lists know.
-        notes: What must be known to read them.
+        notes: Caveats.
     """
 
     first: ListStatistics
@@ -238,7 +241,7 @@ class ListComparison:
     notes: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values."""
+        """Return plain values."""
         equal = {"size": self.size, "figures": plain(self.figures), "notes": list(self.notes)}
         return {"first": self.first.to_json(), "second": self.second.to_json(), "at_equal_size": equal}
 
@@ -252,7 +255,7 @@ def compare(
     draws: int = DRAWS,
     seed: int = SEED,
 ) -> ListComparison:
-    """Hold two lists against each other.
+    """Compare two lists.
 
     Args:
         first: One, from :func:`~vmmetrics.prompts.statistics.report.prepare`.
@@ -274,15 +277,15 @@ def compare(
     notes: tuple[str, ...] = ()
     if "words" in sources:  # both lists' actions are told apart in the same way
         pieces = list(map(measures.by_words, pieces))
-        notes = ("actions are told apart by their words, since base forms are not known on both sides",)
+        notes = ("actions are compared by their words, as one list has no base forms",)
     elif "parsed" in sources:
         notes = ("base forms of actions: the parser's where the list has none",)
     generator = np.random.default_rng(seed)
     measured = [_draw(taken, size, draws, generator) for taken in pieces]
     figures = {
-        figure.key: _paired(figure, *(found[figure.key] for found in measured))
+        figure.key: _paired(figure, *(values[figure.key] for values in measured))
         for figure in FIGURES
-        if all(figure.key in found for found in measured)
+        if all(figure.key in values for values in measured)
     }
     both = [describe(side, metadata, seed=seed) for side in (first, second)]
     return ListComparison(both[0], both[1], size, figures, notes)
@@ -290,13 +293,13 @@ def compare(
 
 def _draw(taken: Taken, size: int, draws: int, generator: np.random.Generator) -> dict[str, list[float]]:
     number = len(taken.entries)
-    found = defaultdict(list)
+    values = defaultdict(list)
     for _ in range(1 if size == number else draws):
-        kept = np.zeros(number, bool)
-        kept[generator.choice(number, size, replace=False)] = True
-        for key, value in measure(taken, kept).items():
-            found[key].append(value)
-    return found
+        subset = np.zeros(number, bool)
+        subset[generator.choice(number, size, replace=False)] = True
+        for key, value in measure(taken, subset).items():
+            values[key].append(value)
+    return values
 
 
 def _paired(figure: DiversityFigure, first: list[float], second: list[float]) -> Paired:

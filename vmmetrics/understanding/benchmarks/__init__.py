@@ -1,4 +1,4 @@
-"""The shipped benchmarks. Each module here is one, as ``BENCHMARK``; its name has ``-`` for ``_``.
+"""The shipped benchmarks. Each module defines one, as ``BENCHMARK``; its name has ``-`` for ``_``.
 
 What is data stands in a file ``<name>.toml`` beside it (title, paper, licence, categories, prompts); of it the harness
 reads
@@ -29,5 +29,5 @@ def data_file(name: str) -> dict[str, Any]:
 
 
 def f1_of(precision: float, recall: float) -> float:
-    """Harmonic mean of precision and recall; 0 where both are."""
+    """Return the harmonic mean of precision and recall; 0 where both are 0."""
     return 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0

@@ -1,4 +1,4 @@
-"""Questions of one's own, as ``vmmetrics understand build`` writes them: one JSON object a line.
+"""Questions of your own, as ``vmmetrics understand build`` writes them: one JSON object a line.
 
 ``{"id": "v1-3", "video": "v1", "path": "v1.mp4", "text": "Which way ...?", "options": ["left", "right"], "answer": "B",
 "groups": {"task": ["CM"]}}``. ``path``, ``start``, ``end``, ``groups``, ``reference`` may be left out; a missing
@@ -38,62 +38,62 @@ class Custom(MultipleChoice):
     form = "{instruction}\n\n{text}\n{options}\n\n{asked}"
 
     def find(self, data: Path) -> Path:
-        """Return the file that was named, or the one in a folder.
+        """Return the named file, or the one in a folder.
 
         Raises:
-            SetupError: There is none.
+            SetupError: None exists.
         """
-        found = [data] if data.is_file() else [path for name in _DATA["files"] for path in sorted(data.glob(name))]
-        if not found:
-            raise SetupError(f"{data}: no questions there; looked for {', '.join(_DATA['files'])}")
-        return found[0]
+        files = [data] if data.is_file() else [path for name in _DATA["files"] for path in sorted(data.glob(name))]
+        if not files:
+            raise SetupError(f"{data}: no questions found; looked for {', '.join(_DATA['files'])}")
+        return files[0]
 
-    def nothing_found(self, path: Path, problems: Mapping[str, int]) -> SetupError:
+    def no_questions_error(self, path: Path, problems: Mapping[str, int]) -> SetupError:
         """Return the error for a file without a question."""
-        return SetupError(f"{path}: no questions there; expected objects with id, video, text and options")
+        return SetupError(f"{path}: no questions found; expected objects with id, video, text and options")
 
     def questions(self, source: QuestionFile) -> Iterable[Question]:
-        """Read the lines that are questions."""
-        found: dict[str, Question] = {}
+        """Read the questions, one a line."""
+        by_id: dict[str, Question] = {}
         for row in source.rows:
             question = read_question(row, [*source.folders, source.path.parent], source.problems)
             if question is None:
                 continue
-            if question.id in found:
-                source.problems["questions with the id of one before them, left out"] += 1
+            if question.id in by_id:
+                source.problems["questions with a repeated id, left out"] += 1
                 continue
-            found[question.id] = question
+            by_id[question.id] = question
             source.problems["hidden answers"] += question.answer is None
             source.problems["questions whose video is missing"] += question.path is None
-        return found.values()
+        return by_id.values()
 
     def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
-        """Accuracy over all, over what was answered, and in each grouping that the questions have."""
+        """Return accuracy over all questions, over answered ones, and in each grouping."""
         groupings = dict.fromkeys(name for question in questions for name in question.groups)
         return accuracy_figures(questions, scored, tuple(groupings))
 
 
 def asked(question: Question, blind: bool = False) -> tuple[Turn, ...]:
-    """What is said to a model, without the frames.
+    """Return the conversation with a model, without the frames.
 
     Args:
         question: With options.
-        blind: It is shown no frames, and told so.
+        blind: True if no frames are shown, which the text states.
     """
     instruction = _DATA["blind" if blind else "instruction"]
     return (Turn("user", "\n".join([instruction, "", question.text, *question.lettered, "", _DATA["asked"]])),)
 
 
 def read_question(row: Any, folders: Sequence[Path | None], problems: Counter[str]) -> Question | None:
-    """A question from its line; None where it is none.
+    """Read a question from its line; None if it is invalid.
 
     Args:
         row: The JSON value.
         folders: Where its video is looked for, in turn.
-        problems: What was wrong is counted here.
+        problems: Receives counts of problems.
     """
     if not isinstance(row, Mapping):
-        problems["lines that are no objects, left out"] += 1
+        problems["lines that are not objects, left out"] += 1
         return None
     texts = {name: text_of(row.get(name)) for name in ("id", "video", "text")}
     options = row.get("options")
@@ -101,10 +101,10 @@ def read_question(row: Any, folders: Sequence[Path | None], problems: Counter[st
         problems["lines without id, video, text or options, left out"] += 1
         return None
     letter = str(row.get("answer") or "").strip().upper()
-    place = LETTERS.find(letter) if len(letter) == 1 else -1
-    answer = place if 0 <= place < len(options) else None
+    position = LETTERS.find(letter) if len(letter) == 1 else -1
+    answer = position if 0 <= position < len(options) else None
     if answer is None and row.get("answer") not in (None, ""):
-        problems["right answers that are no letter of an option"] += 1
+        problems["right answers that are not the letter of an option"] += 1
     return Question(
         **texts,
         options=tuple(str(option) for option in options),
@@ -118,7 +118,7 @@ def read_question(row: Any, folders: Sequence[Path | None], problems: Counter[st
 
 
 def line_of(question: Question, folder: Path | None = None) -> dict[str, Any]:
-    """The line of a question, as :func:`read_question` reads it.
+    """Return the line of a question, as :func:`read_question` reads it.
 
     Args:
         question: It.
@@ -137,20 +137,24 @@ def line_of(question: Question, folder: Path | None = None) -> dict[str, Any]:
 
 
 def find_video(name: str, folders: Sequence[Path | None]) -> Path | None:
-    """The file of a video, or its folder of frames, by its name, with its ending or without; None where there is none.
+    """Find a video file, or folder of frames, by name with or without suffix; None if there is none.
 
     Args:
         name: A path, from one of the folders or from the root; or the end of one.
         folders: Where it is looked for, in turn.
     """
-    wanted = Path(name)
-    known = [folder for folder in folders if folder is not None]
-    places = [wanted] if wanted.is_absolute() else [folder / wanted for folder in known]
-    places += [folder / wanted.name for folder in known]
+    path_named = Path(name)
+    roots = [folder for folder in folders if folder is not None]
+    candidates = [path_named] if path_named.is_absolute() else [folder / path_named for folder in roots]
+    candidates += [folder / path_named.name for folder in roots]
     try:
-        files = (path for place in places for ending in _ENDINGS if (path := Path(f"{place}{ending}")).is_file())
-        found = next(files, None)
-        return found or next((place for place in places if place.is_dir() and frame_files(place)), None)
+        files = (
+            path for candidate in candidates for ending in _ENDINGS if (path := Path(f"{candidate}{ending}")).is_file()
+        )
+        match = next(files, None)
+        return match or next(
+            (candidate for candidate in candidates if candidate.is_dir() and frame_files(candidate)), None
+        )
     except (OSError, ValueError):  # no file can have such a name
         return None
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from vmmetrics.errors import SetupError
-from vmmetrics.models.questions import Answered, LoadedBenchmark, Question, said_of
+from vmmetrics.models.questions import Answered, LoadedBenchmark, Question, answer_text
 from vmmetrics.understanding.benchmarks import data_file
 from vmmetrics.understanding.benchmarks.favor.extraction import EXTRACTION, extract
 from vmmetrics.understanding.benchmarks.favor.lexicon import VERBS
@@ -92,10 +92,10 @@ class FavorCaption(Benchmark):
     data = _DATA | _FILE
 
     def load(self, data: Path, videos: Path | None = None) -> LoadedBenchmark:
-        """Read the released annotations, one description to be written for each.
+        """Load the released annotations, one description task for each.
 
         Raises:
-            SetupError: There is no such file, or it cannot be read.
+            SetupError: The file is missing or unreadable.
         """
         path = find_file(data, _DATA["files"], "annotations of FAVOR-Bench")
         folder = data if data.is_dir() else data.parent
@@ -108,26 +108,26 @@ class FavorCaption(Benchmark):
                 continue
             video = stem_of(row["video_name"])
             if video in questions:
-                problems["videos annotated before, left out"] += 1
+                problems["repeated annotations of a video, left out"] += 1
                 continue
-            found = files.find_video(paths, video)
-            problems["videos that are missing"] += found is None
-            problems["annotations without any action that can be read"] += not read_structure(row).chronology
+            match = files.find_video(paths, video)
+            problems["videos that are missing"] += match is None
+            problems["annotations without a readable action"] += not read_structure(row).chronology
             reference = {name: row[name] for name in (*_FIELDS, "caption") if isinstance(row.get(name), str)}
             if lists is not None:
                 reference["dictionaries"] = str(lists)
             groups = {"perspective": (files.perspective_of(video),)}
             questions[video] = Question(
-                video, video, _DATA["instruction"].strip(), groups=groups, path=found, reference=reference
+                video, video, _DATA["instruction"].strip(), groups=groups, path=match, reference=reference
             )
         return LoadedBenchmark(tuple(questions.values()), dict(+problems), {str(path): sha256_of(path)})
 
     def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:
-        """What is said."""
+        """Return the conversation: the instruction to describe the video."""
         return (Turn("user", question.text),)
 
     def read_answers(self, path: Path, protocol: Scoring = "vmmetrics") -> dict[str, Answered]:
-        """Descriptions, or what the released first step made of them, from its input and output files.
+        """Read descriptions, or their structure, from input and output files of the released first step.
 
         Raises:
             SetupError: It cannot be read.
@@ -137,60 +137,60 @@ class FavorCaption(Benchmark):
     def score(
         self, questions: Sequence[Question], answers: Mapping[str, Answered], protocol: Scoring, judge: Any = None
     ) -> list[Scored]:
-        """Score each description; one that is missing or empty gets 0, under upstream none.
+        """Score each description; a missing or empty one gets 0, or no score under upstream.
 
         Args:
             questions: The videos.
             answers: Descriptions, or output of the released first step as JSON.
-            protocol: Which second step.
+            protocol: Protocol of the second step.
             judge: An endpoint's client, for ratings beside the scores.
 
         Raises:
             SetupError: The released word lists were found and cannot be read.
             VMMetricsError: As :meth:`vmmetrics.utils.endpoint.client.Client.ask_all`.
         """
-        said, similarity = _said(questions, answers), installed_similarity()
-        fields = {key: _fields_of(text) for key, text in said.items()}
-        ours = any(text and fields[key] is None for key, text in said.items())
-        by = f"text similarity: {similarity.name}", _OUR_STEP if ours else "first step: as handed in"
-        made = (_released if protocol == "upstream" else _ours)(questions, said, fields, similarity, by)
+        texts, similarity = _texts(questions, answers), installed_similarity()
+        fields = {key: _fields_of(text) for key, text in texts.items()}
+        ours = any(text and fields[key] is None for key, text in texts.items())
+        by = f"text similarity: {similarity.name}", _OUR_STEP if ours else "first step: as submitted"
+        made = (_released if protocol == "upstream" else _ours)(questions, texts, fields, similarity, by)
         if judge is None:
             return made
         if not isinstance(judge, Client):
             raise SetupError("Descriptions of FAVOR-Bench are rated by a model behind an endpoint: endpoint:MODEL@URL")
-        rated = dict(judge.ask_all(_asks(questions, said)))
-        return [_with_rating(one, rated.get(one.question), bool(said[one.question])) for one in made]
+        rated = dict(judge.ask_all(_asks(questions, texts)))
+        return [_with_rating(one, rated.get(one.question), bool(texts[one.question])) for one in made]
 
     def judge_estimate(
         self, questions: Sequence[Question], answers: Mapping[str, Answered], judge: Client
     ) -> CostEstimate:
-        """What rating would take."""
-        return judge.estimate(_asks(questions, _said(questions, answers)), _ANSWER_TOKENS)
+        """Estimate the cost of rating the answers."""
+        return judge.estimate(_asks(questions, _texts(questions, answers)), _ANSWER_TOKENS)
 
     def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
-        """The composite and the five scores, over all and by perspective; ratings where there are any."""
+        """Return the composite and the five scores, over all and by perspective, and any ratings."""
         note = next((entry.detail["by"] for entry in scored if "by" in entry.detail), "")
         if protocol == "upstream":
             note += "; videos without a description are left out, as the released code does"
             if _OUR_STEP in note:
-                note += "; published rows are of the released first step: to compare, hand in what it put out"
+                note += "; published rows are of the released first step: to compare, submit its output"
         else:
             note += "; published rows are the released scorer's, on another scale: compare with --protocol upstream"
             unread = sum(entry.detail.get("unread", False) for entry in scored)
             if unread:
-                note += f"; of {unread} descriptions nothing could be read (refusals, other languages than English): 0"
+                note += f"; {unread} descriptions could not be parsed (refusals, languages other than English): 0"
         rated = any(name in entry.parts for entry in scored for name in _RATINGS)
         measures = (*_MEASURES, *(_RATINGS if rated else ()))
-        found = [figure(questions, scored, measure, part(measure), note=note) for measure in measures]
+        rows = [figure(questions, scored, measure, part(measure), note=note) for measure in measures]
         views = grouped(questions, "perspective")
         for view in (view for view in (files.THIRD, files.EGO) if view in views):
             some = [questions[i] for i in views[view]], [scored[i] for i in views[view]]
-            found += [figure(*some, measure, part(measure), "perspective", view) for measure in measures]
-        return found
+            rows += [figure(*some, measure, part(measure), "perspective", view) for measure in measures]
+        return rows
 
 
 def _fields_of(text: str) -> dict[str, str] | None:
-    """The strings of the released first step's output; None where the text is something else."""
+    """Return the fields of the released first step's output; None for any other text."""
     try:
         fields = json.loads(text) if text.startswith("{") else None
     except (ValueError, RecursionError):
@@ -201,13 +201,19 @@ def _fields_of(text: str) -> dict[str, str] | None:
 
 
 def _ours(
-    questions: Sequence[Question], said: Mapping[str, str], fields: _Fields, similarity: Similarity, by: tuple[str, str]
+    questions: Sequence[Question],
+    texts: Mapping[str, str],
+    fields: _Fields,
+    similarity: Similarity,
+    by: tuple[str, str],
 ) -> list[Scored]:
-    wanted = [read_structure(question.reference) for question in questions]
-    told = [extract(said[q.id]) if (given := fields[q.id]) is None else read_structure(given) for q in questions]
-    similarity.prepare(texts_of([*wanted, *told]))
-    found = []
-    for question, reference, structure in zip(questions, wanted, told, strict=True):
+    references = [read_structure(question.reference) for question in questions]
+    candidates = [
+        extract(texts[q.id]) if (released := fields[q.id]) is None else read_structure(released) for q in questions
+    ]
+    similarity.prepare(texts_of([*references, *candidates]))
+    scored = []
+    for question, reference, structure in zip(questions, references, candidates, strict=True):
         scores = score(similarity, reference, structure)
         pairs, actions, others = scores.chronology.pairs, structure.chronology, reference.chronology
         matched, met = {i for i, *_ in pairs}, {j for _, j, _ in pairs}
@@ -220,52 +226,56 @@ def _ours(
             "by": f"{by[0]}; {method}",
             "method": method,
         }
-        if said[question.id] and structure == Structure():
+        if texts[question.id] and structure == Structure():
             detail["unread"] = True
         parts = scores.parts() | {"composite": scores.composite}
-        found.append(Scored(question.id, scores.composite, None, bool(said[question.id]), parts, detail))
-    return found
+        scored.append(Scored(question.id, scores.composite, None, bool(texts[question.id]), parts, detail))
+    return scored
 
 
 def _released(
-    questions: Sequence[Question], said: Mapping[str, str], fields: _Fields, similarity: Similarity, by: tuple[str, str]
+    questions: Sequence[Question],
+    texts: Mapping[str, str],
+    fields: _Fields,
+    similarity: Similarity,
+    by: tuple[str, str],
 ) -> list[Scored]:
-    """Score by the released second step; what is no output of the released first step is read by ours."""
+    """Score by the released second step; text that is not its first step's output is read by ours."""
     path = next((q.reference["dictionaries"] for q in questions if "dictionaries" in q.reference), None)
     verbs, words = VERBS if path is None else read_verbs(Path(path)), installed_words()
     released = ReleasedSimilarity(words, verbs, similarity.embed)
     lists = f"ours: no {FILE} beside the annotations" if path is None else "released"
     detail = {"by": f"{by[0]}; words: {words.name}; {by[1]}; verb lists: {lists}", "method": by[1]}
-    found = []
+    scored = []
     for question in questions:
-        if text := said[question.id]:
-            given = fields[question.id]
-            told = extract(text).to_released() if given is None else given
-            scores = released_scores(released, question.reference, told)
-            found.append(Scored(question.id, scores["composite"], None, True, scores, detail))
+        if text := texts[question.id]:
+            structured = fields[question.id]
+            candidate = extract(text).to_released() if structured is None else structured
+            scores = released_scores(released, question.reference, candidate)
+            scored.append(Scored(question.id, scores["composite"], None, True, scores, detail))
         else:
-            found.append(Scored(question.id, None, None, False, detail=detail))
-    return found
+            scored.append(Scored(question.id, None, None, False, detail=detail))
+    return scored
 
 
-def _said(questions: Sequence[Question], answers: Mapping[str, Answered]) -> dict[str, str]:
-    return {question.id: said_of(answers.get(question.id)).strip() for question in questions}
+def _texts(questions: Sequence[Question], answers: Mapping[str, Answered]) -> dict[str, str]:
+    return {question.id: answer_text(answers.get(question.id)).strip() for question in questions}
 
 
-def _asks(questions: Sequence[Question], said: Mapping[str, str]) -> list[Ask[str]]:
-    """What a judge rates: descriptions of videos that people described too."""
+def _asks(questions: Sequence[Question], texts: Mapping[str, str]) -> list[Ask[str]]:
+    """Return the judge's tasks: answers to videos that have a reference caption."""
     asks = []
     for question in questions:
-        text, caption = said[question.id], question.reference.get("caption")
+        text, caption = texts[question.id], question.reference.get("caption")
         if text and caption:
-            told = f"{_INSTRUCTION.strip().format(asked=question.text)}\n\n{in_words(SHAPE)}"
+            instruction = f"{_INSTRUCTION.strip().format(asked=question.text)}\n\n{in_words(SHAPE)}"
             shown = f"Reference:\n{caption}\n\nDescription:\n{text}"
-            asks.append(Ask(question.id, (Turn("system", told), Turn("user", shown)), SHAPE))
+            asks.append(Ask(question.id, (Turn("system", instruction), Turn("user", shown)), SHAPE))
     return asks
 
 
 def _with_rating(scored: Scored, answer: Answer | None, described: bool) -> Scored:
-    """The rating beside the scores: no description rates lowest; without a rating there is none."""
+    """Add the rating to the scores: the lowest without a description, none where the judge gave none."""
     rated: Mapping[str, Any] = {}
     if answer is not None and answer.value is not None:
         rated = answer.value

@@ -1,4 +1,4 @@
-"""FAVOR-Bench's questions with options: six tasks about motion, from the third and the first person's view.
+"""FAVOR-Bench's multiple-choice questions: six tasks on motion, in third- and first-person videos.
 
 ``protocol="upstream"``: options listed as texts, the released runner's judgement by substring, and its fixed
 denominators (a partial run counts the rest as wrong). Ours: lettered options, an answer read once and compared once,
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from vmmetrics.models.questions import LETTERS, Answered, Question, said_of
+from vmmetrics.models.questions import LETTERS, Answered, Question, answer_text
 from vmmetrics.understanding.benchmarks import data_file
 from vmmetrics.understanding.benchmarks.files import count, favor, listed
 from vmmetrics.understanding.harness.benchmark import Figure, Scored, Scoring
@@ -23,14 +23,14 @@ from vmmetrics.utils.endpoint.messages import Turn
 
 
 def upstream_judge(correct: str, options: Sequence[str], output: str) -> bool:
-    """Whether the released runner calls an answer right.
+    """Return True if the released runner counts an answer as right.
 
     The right option's text must occur in it, in any case, and no other option's that contains it; which options contain
     it is found with case. Nothing else counts against an answer.
     """
-    said = output.lower()
+    lowered = output.lower()
     longer = [option for option in options if option != correct and correct in option]
-    return correct.lower() in said and not any(option.lower() in said for option in longer)
+    return correct.lower() in lowered and not any(option.lower() in lowered for option in longer)
 
 
 _FILE: Final = data_file("favor")
@@ -57,22 +57,22 @@ class FavorMcq(MultipleChoice):
                 yield question
 
     def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:
-        """What is said: the options as a list of texts (upstream), or by letter."""
+        """Return the conversation: the options as a list of texts (upstream), or by letter."""
         if protocol != "upstream":
             return super().turns(question, protocol)
         asked = _DATA["listed"].format(options=list(question.options))
         return (Turn("user", f"{_DATA['instruction'].strip()}\n\n{question.text}\n{asked}"),)
 
     def score_one(self, question: Question, answered: Answered | None, protocol: Scoring) -> Scored:
-        """Judge an answer; one that is missing or not understood is wrong."""
+        """Score an answer; one that is missing or not recognised is wrong."""
         if protocol != "upstream":
             return score_choice(question, answered)
-        said, correct = said_of(answered), question.reference.get("correct_answer")
-        right = correct is not None and upstream_judge(correct, question.options, said)
-        return Scored(question.id, None if correct is None else float(right), answered=bool(said.strip()))
+        text, correct = answer_text(answered), question.reference.get("correct_answer")
+        right = correct is not None and upstream_judge(correct, question.options, text)
+        return Scored(question.id, None if correct is None else float(right), answered=bool(text.strip()))
 
     def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
-        """Accuracy over all, by perspective, by task, and by task within each perspective."""
+        """Return accuracy over all, by perspective, by task, and by task within each perspective."""
         if protocol == "upstream":
             return _released_figures(questions, scored)
         return super().figures(questions, scored, protocol)
@@ -90,14 +90,14 @@ def _question(
     correct = item.get("correct_answer")
     answer = None
     for plain in (str, lambda text: " ".join(str(text).lower().split()).rstrip(" .,;!?")):
-        places = [place for place, option in enumerate(options) if plain(option) == plain(correct)]
-        if answer is None and correct is not None and len(places) == 1:
-            answer = places[0]
+        indices = [index for index, option in enumerate(options) if plain(option) == plain(correct)]
+        if answer is None and correct is not None and len(indices) == 1:
+            answer = indices[0]
     checks = {
         f"questions with other than {_DATA['options']} options": len(options) != _DATA["options"],
-        "questions of no known task": task not in _DATA["tasks"],
+        "questions of an unknown task": task not in _DATA["tasks"],
         "hidden answers": correct is None,
-        "right answers that are none of the options, or two of them": correct is not None and answer is None,
+        "right answers that match no option, or two of them": correct is not None and answer is None,
         "questions whose video is missing": path is None,
     }
     count(problems, checks)
@@ -108,19 +108,19 @@ def _question(
 
 
 def _released_figures(questions: Sequence[Question], scored: Sequence[Scored]) -> list[Figure]:
-    """The released script's seven percentages, to its two decimals, as shares."""
+    """Return the released script's seven percentages, to two decimals, as shares."""
     right: Counter[str] = Counter()
     asked: Counter[str] = Counter()
     for question, entry in zip(questions, scored, strict=True):
         for name in ("all", *question.groups["task"]):
             right[name] += entry.value == 1
             asked[name] += 1
-    found = []
+    figures = []
     for name, fixed in _DATA["released"].items():
         percent = round(right[name] / fixed * 100, 2)
         note = "" if asked[name] == fixed else f"out of {fixed} as the released script has it; {asked[name]} were asked"
-        found.append(Figure("all" if name == "all" else "task", name, "accuracy", percent / 100, n=fixed, note=note))
-    return found
+        figures.append(Figure("all" if name == "all" else "task", name, "accuracy", percent / 100, n=fixed, note=note))
+    return figures
 
 
 BENCHMARK: Final = FavorMcq()

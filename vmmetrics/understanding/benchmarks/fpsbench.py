@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from vmmetrics.errors import SetupError
-from vmmetrics.models.questions import LETTERS, NOT_RECORDED, Answered, Question, said_of
+from vmmetrics.models.questions import LETTERS, NOT_RECORDED, Answered, Question, answer_text
 from vmmetrics.understanding.benchmarks import data_file
 from vmmetrics.understanding.benchmarks.files.fpsbench import DATA, NONE, cache_folder, each_question
 from vmmetrics.understanding.harness.benchmark import Figure, Scored, Scoring
@@ -39,7 +39,7 @@ _ALONE: Final = re.compile(r"\b([A-E])\b")
 
 
 def released_letter(text: str, letters: Sequence[str]) -> str | None:
-    """Letter that the released parser finds unless told otherwise; None for none.
+    """Return the letter that the released parser finds by default; None for none.
 
     At the beginning (the article ``A`` of a sentence too). Else the first after ``answer``, ``option`` and the like in
     lower case; else the first capital that stands alone and is an option's.
@@ -47,15 +47,15 @@ def released_letter(text: str, letters: Sequence[str]) -> str | None:
     >>> released_letter("A man", "ABCD"), released_letter("It is B", "ABCD"), released_letter("Apple", "ABCD")
     ('A', 'B', None)
     """
-    said = text.strip()
-    for found in (_LEADING.match(said), _NAMED.search(said)):
-        if found and found[1].upper() in letters:
-            return found[1].upper()
-    return next((letter for letter in _ALONE.findall(said) if letter in letters), None)
+    stripped = text.strip()
+    for match in (_LEADING.match(stripped), _NAMED.search(stripped)):
+        if match and match[1].upper() in letters:
+            return match[1].upper()
+    return next((letter for letter in _ALONE.findall(stripped) if letter in letters), None)
 
 
 def min_fps_group(rate: Any) -> str:
-    """Group of a minFPS in the released report: what is not whole and above 4 lands in the highest, but for 8 to 10."""
+    """Return the minFPS group of the released report; above 4, rates not whole go to the highest, except 8 to 10."""
     if rate is None:
         return "unknown"
     if rate <= 4:
@@ -66,7 +66,7 @@ def min_fps_group(rate: Any) -> str:
 
 
 def interval(values: Sequence[float]) -> tuple[float, float] | None:
-    """The released bootstrap over questions, to its four decimals; None for fewer than two values."""
+    """Return the released bootstrap interval over questions, to four decimals; None for fewer than two values."""
     if len(values) < 2:
         return None
     rng = random.Random(0)  # noqa: S311 - no secret
@@ -76,38 +76,38 @@ def interval(values: Sequence[float]) -> tuple[float, float] | None:
 
 
 def released_figures(questions: Sequence[Question], scored: Sequence[Scored]) -> list[Figure]:
-    """The released report: accuracy over answers that were understood, the share that was not, accuracy by group.
+    """Return the released report: accuracy over recognised answers, share of others, accuracy by group.
 
     The interval is the released one where the file of answers has the order of the annotations, as the released
     harness writes it: its draws depend on the order.
 
     Args:
         questions: The questions.
-        scored: What each got under ``protocol="upstream"``: ``detail["given"]`` tells whether there is an answer.
+        scored: Scores under ``protocol="upstream"``: ``detail["given"]`` tells whether there is an answer.
     """
-    given = [(q, s) for q, s in zip(questions, scored, strict=True) if s.detail.get("given")]
-    counted = [(q, s.value) for q, s in given if s.value is not None]
+    predicted = [(q, s) for q, s in zip(questions, scored, strict=True) if s.detail.get("given")]
+    counted = [(q, s.value) for q, s in predicted if s.value is not None]
     values = [value for _, value in counted]
     low, high = interval(values) or (None, None)
-    silent = sum(not s.answered for _, s in given)
+    silent = sum(not s.answered for _, s in predicted)
     mean = sum(values) / len(values) if values else 0.0
-    share = len(counted) / len(given) if given else None
-    note = "over answers that were understood; the interval draws questions, not videos"
-    found = [
+    share = len(counted) / len(predicted) if predicted else None
+    note = "over recognised answers; the interval resamples questions, not videos"
+    figures = [
         # "5-way", whatever options there are
         Figure("all", "all", "accuracy", mean, low, high, len(values), answered=share, chance=0.2, note=note),
-        Figure("all", "all", "no_answer_rate", silent / len(given) if given else 0.0, n=len(given)),
+        Figure("all", "all", "no_answer_rate", silent / len(predicted) if predicted else 0.0, n=len(predicted)),
     ]
     for group in ("category", "domain", "subdomain", "minFPS", "clip duration"):
         of_group: dict[str, list[float]] = {}
         for question, value in counted:
             named = min_fps_group(question.reference["min_fps"]) if group == "minFPS" else question.groups[group][0]
             of_group.setdefault(named, []).append(value)
-        found += [
+        figures += [
             Figure(group, name, "accuracy", sum(of_group[name]) / len(of_group[name]), n=len(of_group[name]))
             for name in sorted(of_group)
         ]
-    return found
+    return figures
 
 
 Setting = Literal["native", "certificate", "slowed"]
@@ -119,17 +119,17 @@ _NO_KEY: Final = (
 )
 _FASTEST: Final = 1000.0  # frames per second; a higher minFPS is a slip of the pen
 _SILENT: Final = "UNKNOWN"
-"""What a released file may have for a prediction where there is none."""
+"""Prediction in a released file for a missing answer."""
 _NO_OPTION: Final = "(?)"
-"""Text of an answer whose released prediction is anything else than a letter: the released report does not score it,
-nor count it among those without an answer."""
+"""Text of an answer whose released prediction is not a letter: the released report neither scores it nor counts it as
+missing."""
 
 
 class FpsBench(MultipleChoice):
     """The benchmark; see :class:`vmmetrics.understanding.harness.choices.MultipleChoice`.
 
     Args:
-        setting: What of each video is shown; the name ends with it where it is another than ``native``.
+        setting: Part of each video that is shown; the name ends with it unless it is ``native``.
     """
 
     title = "FPS-Bench"
@@ -143,22 +143,22 @@ class FpsBench(MultipleChoice):
         self.data = DATA if setting == "native" else {"files": DATA["files"], **data_file(f"fpsbench_{setting}")}
 
     def video_folders(self, beside: Path) -> list[Path]:
-        """Beside the annotations, and where the released preparation puts clips."""
+        """Return the folders of videos: next to the annotations, and the released preparation's cache."""
         return [beside, cache_folder()]
 
     def questions(self, source: QuestionFile) -> Iterable[Question]:
-        """Read the released annotations, nested or flat, with a key or without."""
+        """Read the released annotations, nested or flat, with or without a key."""
         return each_question(source.rows, source.folders, self.setting != "native", source.problems)
 
     def policy_for(self, question: Question) -> str | None:
-        """Frame policy of a question that is shown slowed: minFPS frames a second of its certificate, if known."""
+        """Return the frame policy of a question on a slowed clip: minFPS frames a second of certificate, or None."""
         rate, needed = float(DATA["slowed_rate"]), question.reference["min_fps"]
         if self.setting != "slowed" or not needed or not rate <= needed <= _FASTEST:
             return None
         return f"{rate:g} fps slowed {needed / rate:f}"
 
     def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:
-        """What is said: neither the answer, nor the minFPS, nor the certificate. Upstream asks for a reason too."""
+        """Return the conversation, without answer, minFPS and certificate; upstream also asks for a reason."""
         letters = ", ".join(LETTERS[: len(question.options)])
         asked = DATA["explained"].format(letters=letters) if protocol == "upstream" else DATA["lettered"]
         text = "\n".join([question.text, *question.lettered])
@@ -167,7 +167,7 @@ class FpsBench(MultipleChoice):
     def score(
         self, questions: Sequence[Question], answers: Mapping[str, Answered], protocol: Scoring, judge: Any = None
     ) -> list[Scored]:
-        """Compare letters (upstream), or what the options say.
+        """Score by letter (upstream) or by the text of options.
 
         Raises:
             SetupError: No question has a key.
@@ -177,7 +177,7 @@ class FpsBench(MultipleChoice):
         return super().score(questions, answers, protocol, judge)
 
     def score_one(self, question: Question, answered: Answered | None, protocol: Scoring) -> Scored:
-        """Judge an answer; an option that reads as the right one is right."""
+        """Score an answer; an option with the same text as the right one is right."""
         if protocol == "upstream":
             return _score_as_released(question, answered)
         one = score_choice(question, answered)
@@ -186,33 +186,35 @@ class FpsBench(MultipleChoice):
         return replace(one, value=float(question.options[one.chosen] == question.options[question.answer]))
 
     def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
-        """Accuracy over all and over what was answered; by category, minFPS, domain and length of the clip."""
+        """Return accuracy over all and over answered questions; by category, minFPS, domain and clip length."""
         if protocol == "upstream":
             return released_figures(questions, scored)
-        found = super().figures(questions, scored, protocol)
+        rows = super().figures(questions, scored, protocol)
         note = _note_on_chance(questions)
-        return [replace(f, note="; ".join(filter(None, (f.note, note)))) if f.group == "all" else f for f in found]
+        return [replace(f, note="; ".join(filter(None, (f.note, note)))) if f.group == "all" else f for f in rows]
 
     def read_answers(self, path: Path, protocol: Scoring = "vmmetrics") -> dict[str, Answered]:
-        """Answers in the released form: lines {id, prediction?, raw_response?}; of an id that comes again the last.
+        """Read answers in the released form: lines {id, prediction?, raw_response?}; the last of an id counts.
 
         A ``prediction`` counts before the text beside it; one that is no letter of A to E is no answer.
 
         Raises:
             SetupError: It cannot be read.
         """
-        found = {}
+        answers = {}
         for row in read_rows(path):
             if not isinstance(row, Mapping) or not row.get("id"):
                 raise SetupError(f"{path}: expected lines with id, and prediction or raw_response")
-            given, key = row.get("prediction"), str(row["id"])
-            found[key] = Answered(key, str(row.get("raw_response") or "") if given is None else _predicted(str(given)))
-        return found
+            prediction, key = row.get("prediction"), str(row["id"])
+            answers[key] = Answered(
+                key, str(row.get("raw_response") or "") if prediction is None else _predicted(str(prediction))
+            )
+        return answers
 
     def submission(
         self, questions: Sequence[Question], answers: Mapping[str, Answered], protocol: Scoring = "vmmetrics"
     ) -> str:
-        """What the leaderboard takes: a line {id, prediction, raw_response} for each question, letters as released.
+        """Return the leaderboard's file: a line {id, prediction, raw_response} a question, letters as released.
 
         ``prediction`` is null where no answer was understood; the leaderboard then reads the text beside it. Where
         nothing was said it is ``UNKNOWN``, which the leaderboard takes for no answer: it refuses a file with a line
@@ -222,15 +224,15 @@ class FpsBench(MultipleChoice):
         for question in questions:
             answered = answers.get(question.id)
             one = self.score_one(question, answered, protocol)
-            said = said_of(answered)
-            silent = None if said.strip() else _SILENT
+            text = answer_text(answered)
+            silent = None if text.strip() else _SILENT
             letter = silent if one.chosen is None else question.reference["letters"][one.chosen]
-            lines.append(json.dumps({"id": question.id, "prediction": letter, "raw_response": said}) + "\n")
+            lines.append(json.dumps({"id": question.id, "prediction": letter, "raw_response": text}) + "\n")
         return "".join(lines)
 
 
 def _predicted(letter: str) -> str:
-    """What a released file's prediction says: its letter, nothing, or that it is something else."""
+    """Return a released file's prediction as text: its letter, nothing, or a mark for anything else."""
     bare = letter.strip().upper()
     return "" if bare in ("", _SILENT) else bare if bare in {*"ABCDE"} else _NO_OPTION
 
@@ -238,10 +240,10 @@ def _predicted(letter: str) -> str:
 def _score_as_released(question: Question, answered: Answered | None) -> Scored:
     if answered is None or answered.error == NOT_RECORDED:
         return Scored(question.id, None, answered=False, detail={"given": False})
-    said, letters = said_of(answered), question.reference["letters"]
-    letter = released_letter(said, letters)
+    text, letters = answer_text(answered), question.reference["letters"]
+    letter = released_letter(text, letters)
     if letter is None:
-        return Scored(question.id, None, answered=said == _NO_OPTION, detail={"given": True})
+        return Scored(question.id, None, answered=text == _NO_OPTION, detail={"given": True})
     right = question.reference["answer"]
     value = None if right is None else float(letter == right)
     return Scored(question.id, value, letters.index(letter), detail={"given": True})
@@ -251,7 +253,7 @@ def _note_on_chance(questions: Sequence[Question]) -> str:
     keyed = [question for question in questions if question.answer is not None]
     if not keyed or any(NONE not in q.options or q.options[q.answer or 0] == NONE for q in keyed):
         return ""
-    return f"{NONE!r} is never right: who guesses among the others is right more often than chance says"
+    return f"{NONE!r} is never right: guessing among the other options beats the chance level"
 
 
 BENCHMARK: Final = FpsBench()

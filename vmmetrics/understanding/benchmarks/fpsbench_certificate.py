@@ -1,4 +1,4 @@
-"""FPS-Bench, shown its certificates only: see :mod:`.fpsbench`."""
+"""FPS-Bench on the certificates only: see :mod:`.fpsbench`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FPS-Bench, shown its certificates slowed: see :mod:`.fpsbench`."""
+"""FPS-Bench on slowed certificates: see :mod:`.fpsbench`."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from vmmetrics.errors import SetupError
-from vmmetrics.models.questions import LETTERS, Answered, Question, said_of
+from vmmetrics.models.questions import LETTERS, Answered, Question, answer_text
 from vmmetrics.understanding.benchmarks.files.motionbench import DATA, HIDDEN, each_question, source_names
 from vmmetrics.understanding.harness.benchmark import Figure, Scored, Scoring
 from vmmetrics.understanding.harness.choices import MultipleChoice, QuestionFile, chosen_option, score_choice
@@ -31,26 +31,26 @@ from vmmetrics.utils.tables import read_rows
 
 
 def polish(text: str) -> str:
-    """The first character of what an answer says, as the released tools find it; often no letter at all.
+    """Return the first character of an answer, as the released tools parse it; often not a letter.
 
     What precedes the first ``)``, of that what follows the first ``(``, of that the first word.
 
     >>> [polish(text) for text in ("(A) x", "The answer is B", "Answer: (C)", "b", ")A")]
     ['A', 'T', 'C', 'b', '']
     """
-    said = text.strip().partition(")")[0]
-    if "(" in said:
-        said = said.split("(")[1].strip()
-    return said.split(" ")[0][:1]
+    letter = text.strip().partition(")")[0]
+    if "(" in letter:
+        letter = letter.split("(")[1].strip()
+    return letter.split(" ")[0][:1]
 
 
 def merge(old: str | None, text: str) -> str:
-    """What the released tools keep of a question answered again: the old letter if it is A to D, else the new one."""
+    """Merge two answers to a question as the released tools do: the old letter if A to D, else the new one."""
     return polish(old if old and any(letter in old for letter in "ABCD") else text)
 
 
 _ANY_OPTIONS: Final = ("",) * 6
-"""Options of a question that is not at hand: letters count, texts cannot."""
+"""Stand-in options of an unknown question: letters are recognised, texts are not."""
 
 
 class MotionBench(MultipleChoice):
@@ -63,38 +63,38 @@ class MotionBench(MultipleChoice):
     order = tuple(DATA["tasks"])
 
     def questions(self, source: QuestionFile) -> Iterable[Question]:
-        """Read the released list of clips, the flat dev list, or a table with the fields of either."""
+        """Read the released list of clips, the flat dev list, or a table with the same fields."""
         return each_question(source.rows, source.folders[0], source_names(source.path.parent), source.problems)
 
     def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:
-        """What is said: the question as it is in the file (upstream), or its options each in a line of one form."""
+        """Return the conversation: the question as released (upstream), or with one option a line."""
         ours = "\n".join(filter(None, [question.text, *question.lettered]))
         asked = question.reference["text"] if protocol == "upstream" else ours
         return (Turn("user", f"{asked}\n\n{DATA['instruction'].strip()}"),)
 
     def score_one(self, question: Question, answered: Answered | None, protocol: Scoring) -> Scored:
-        """Compare letters; a question without an answer has 0, one with a hidden key None."""
+        """Compare letters; a missing answer scores 0, a hidden key None."""
         if protocol != "upstream":
             return score_choice(question, answered)
-        there, known = answered is not None and answered.error is None, question.reference["answer"] != HIDDEN
-        letter = polish(said_of(answered))
+        there, has_key = answered is not None and answered.error is None, question.reference["answer"] != HIDDEN
+        letter = polish(answer_text(answered))
         chosen = LETTERS.index(letter) if letter and letter in LETTERS[: len(question.options)] else None
-        value = float(there and letter == question.reference["answer"]) if known else None
+        value = float(there and letter == question.reference["answer"]) if has_key else None
         return Scored(question.id, value, chosen, there, detail={"letter": letter} if there else {})
 
     def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
-        """Accuracy over all with a known key, and by task."""
+        """Return accuracy over all questions with a known key, and by task."""
         if protocol == "upstream":
             return released_figures(questions, scored)
         first, *others = super().figures(questions, scored, protocol)
         density = annotation_density(questions)
         if density is not None:
-            said = f"annotation density {density:.1f} characters of question per second of video"
-            first = replace(first, note="; ".join(filter(None, (first.note, f"{said} (paper: {DATA['density']})"))))
+            remark = f"annotation density {density:.1f} characters of question per second of video"
+            first = replace(first, note="; ".join(filter(None, (first.note, f"{remark} (paper: {DATA['density']})"))))
         return [first, *others]
 
     def read_answers(self, path: Path, protocol: Scoring = "vmmetrics") -> dict[str, Answered]:
-        """Answers in the released forms: one object {uid: letter}, or lines {uid: text} in which a uid may come again.
+        """Read answers in the released forms: an object {uid: letter}, or lines {uid: text}, uids may repeat.
 
         Of several texts for a question the released rule keeps one letter (:func:`merge`); ours
         takes the last that has a letter.
@@ -102,31 +102,31 @@ class MotionBench(MultipleChoice):
         Raises:
             SetupError: It cannot be read.
         """
-        found: dict[str, str] = {}
-        for uid, said in chain.from_iterable(_letters(row, path).items() for row in read_rows(path)):
-            text = said if isinstance(said, str) else ""
+        letters: dict[str, str] = {}
+        for uid, value in chain.from_iterable(_letters(row, path).items() for row in read_rows(path)):
+            text = value if isinstance(value, str) else ""
             if protocol == "upstream":
                 # the script that counts compares what a finished file has, without making it a letter first
                 done = path.suffix != ".jsonl"
-                found[uid] = (text if polish(text) == text else "") if done else merge(found.get(uid), text)
-            elif uid not in found or chosen_option(text, _ANY_OPTIONS) is not None:
-                found[uid] = text
-        return {uid: Answered(uid, text) for uid, text in found.items()}
+                letters[uid] = (text if polish(text) == text else "") if done else merge(letters.get(uid), text)
+            elif uid not in letters or chosen_option(text, _ANY_OPTIONS) is not None:
+                letters[uid] = text
+        return {uid: Answered(uid, text) for uid, text in letters.items()}
 
     def submission(
         self, questions: Sequence[Question], answers: Mapping[str, Answered], protocol: Scoring = "vmmetrics"
     ) -> str:
-        """What the leaderboard takes: one JSON object, letter by uid; empty where no answer was understood."""
+        """Return the leaderboard's file: one JSON object, letter by uid; empty where no option was recognised."""
         letters = {}
         for question in questions:
-            text = said_of(answers.get(question.id))
+            text = answer_text(answers.get(question.id))
             chosen = None if protocol == "upstream" else chosen_option(text, question.options)
             letters[question.id] = polish(text) if protocol == "upstream" else "" if chosen is None else LETTERS[chosen]
         return json.dumps(letters, indent=2) + "\n"
 
 
 def annotation_density(questions: Sequence[Question]) -> float | None:
-    """The benchmark's annotation density: total length of the questions over total length of the videos.
+    """Return the annotation density: characters of all questions per second of all videos.
 
     The paper does not say in what questions are measured. Its 4.9 for EgoSchema, whose clips have 180 s, is 880 to a
     question, which can only be characters, options included; so they are here. None where no video's length is known.
@@ -137,16 +137,16 @@ def annotation_density(questions: Sequence[Question]) -> float | None:
 
 
 def released_figures(questions: Sequence[Question], scored: Sequence[Scored]) -> list[Figure]:
-    """The released script's numbers; what it cannot give is None, and the note says why.
+    """Return the released script's figures; None with a note where it fails.
 
     Its total are all questions but answered ones with a hidden key; what is answered is so whatever the answer.
 
     Args:
         questions: In the order of the file.
-        scored: What each got under ``protocol="upstream"``.
+        scored: Scores under ``protocol="upstream"``.
     """
     right: Counter[str] = Counter()  # by task
-    known: Counter[str] = Counter()
+    keyed: Counter[str] = Counter()
     in_record: Counter[object] = Counter()
     several = 0
     for question, entry in zip(questions, scored, strict=True):
@@ -154,25 +154,25 @@ def released_figures(questions: Sequence[Question], scored: Sequence[Scored]) ->
             in_record[question.reference["record"]] += 1
             if question.reference["answer"] != HIDDEN:
                 several += in_record[question.reference["record"]] > 1
-                known[question.groups["task"][0]] += 1
+                keyed[question.groups["task"][0]] += 1
                 right[question.groups["task"][0]] += entry.value == 1
     answered, correct = in_record.total(), right.total()
-    total = len(questions) - answered + known.total()
+    total = len(questions) - answered + keyed.total()
     stops = [f"a record has several answered questions ({several} beyond the first)"] if several else []
     if not answered or not total:
         stops.append("every answer is to a hidden key" if answered else "nothing is answered")
     note = "; ".join(f"the released script stops: {reason}" for reason in stops)
-    hidden = "of all answers, those to hidden keys among them, which cannot be right"
-    tasks = [task for task in dict.fromkeys((*DATA["tasks"], *known)) if known[task]]
+    hidden = "of all answers, including those to hidden keys, which cannot be right"
+    tasks = [task for task in dict.fromkeys((*DATA["tasks"], *keyed)) if keyed[task]]
     return [
         Figure("all", "all", "accuracy", correct / total if total else None, n=total, note=note),
         Figure("all", "all", "answered_accuracy", correct / answered if answered else None, n=answered, note=hidden),
-        *(Figure("task", task, "accuracy", right[task] / known[task], n=known[task]) for task in tasks),
+        *(Figure("task", task, "accuracy", right[task] / keyed[task], n=keyed[task]) for task in tasks),
     ]
 
 
 def _letters(row: Any, path: Path) -> Mapping[str, Any]:
-    if not isinstance(row, Mapping) or any(isinstance(said, dict | list) for said in row.values()):
+    if not isinstance(row, Mapping) or any(isinstance(value, dict | list) for value in row.values()):
         raise SetupError(f"{path}: expected objects of letters or texts by uid")
     return row
 

@@ -1,4 +1,4 @@
-"""Our own suite: exact answers, and the frame rate that each takes known by construction.
+"""The synthetic suite: exact answers, and the frame rate each needs known by construction.
 
 ``vmmetrics understand synthetic`` renders it; see :mod:`vmmetrics.understanding.synthetic`. Both protocols are one:
 there is no released scorer.
@@ -23,7 +23,7 @@ from vmmetrics.understanding.synthetic.suite import BUCKETS, FORMAT, QUESTIONS, 
 
 _DATA: Final = data_file("synthetic")
 _SLACK: Final = 0.98
-"""Of minFPS: the mean rate of frames that sit on a file's own is a little off the rate asked for."""
+"""Factor of minFPS that allows for mean rates slightly off the requested one."""
 
 
 class Synthetic(MultipleChoice):
@@ -37,10 +37,10 @@ class Synthetic(MultipleChoice):
     order = (*TASKS, *(name for *_, name in BUCKETS))
 
     def find(self, data: Path) -> Path:
-        """Return the file of questions, named or in the folder that ``vmmetrics understand synthetic`` wrote.
+        """Return the named question file, or the one that ``vmmetrics understand synthetic`` wrote in the folder.
 
         Raises:
-            SetupError: There is none.
+            SetupError: None exists.
         """
         path = data / QUESTIONS if data.is_dir() else data
         if not path.is_file():
@@ -48,17 +48,17 @@ class Synthetic(MultipleChoice):
         return path
 
     def questions(self, source: QuestionFile) -> Iterable[Question]:
-        """Read the suite's lines.
+        """Read the suite's questions.
 
         Raises:
             SetupError: One is of something else, or of another version.
         """
-        found = [_question(row, source.folders[0], source.path) for row in source.rows]
-        source.problems["questions whose video is missing"] = sum(question.path is None for question in found)
-        return found
+        questions = [_question(row, source.folders[0], source.path) for row in source.rows]
+        source.problems["questions whose video is missing"] = sum(question.path is None for question in questions)
+        return questions
 
     def score_one(self, question: Question, answered: Answered | None, protocol: Scoring) -> Scored:
-        """Judge an answer; one that is missing or not understood is wrong."""
+        """Score an answer; one that is missing or not recognised is wrong."""
         detail: dict[str, Any] = {"min_fps": question.reference["min_fps"]}
         if question.reference["format"] > 1:  # of scores of the first version no older file says so
             detail["method"] = f"version {question.reference['format']} of the suite"
@@ -68,21 +68,21 @@ class Synthetic(MultipleChoice):
         return replace(score_choice(question, answered), detail=detail)
 
     def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
-        """Accuracy over all, by task, by minFPS; and by whether the frames shown were as many as the answer takes."""
-        found = super().figures(questions, scored, protocol)
+        """Return accuracy over all, by task, by minFPS, and by whether enough frames were shown."""
+        rows = super().figures(questions, scored, protocol)
         for name in (_DATA["enough"], _DATA["short"]):
             pairs = [(q, s) for q, s in zip(questions, scored, strict=True) if s.detail.get("shown") == name]
             if pairs:
                 asked, got = [q for q, _ in pairs], [s for _, s in pairs]
-                found.append(figure(asked, got, group="shown", name=name, chance=chance_of(asked)))
-        return found
+                rows.append(figure(asked, got, group="shown", name=name, chance=chance_of(asked)))
+        return rows
 
 
 def _question(row: Any, folder: Path, source: Path) -> Question:
     try:
         if row["format"] not in range(1, FORMAT + 1):
             raise SetupError(
-                f"{source}: a later version of vmmetrics wrote it; update vmmetrics, or render the suite again"
+                f"{source}: written by a later version of vmmetrics; update vmmetrics, or render the suite again"
             )
         path = folder / row["video"]
         groups = {"task": (row["task"],), "minFPS": (row["bucket"],)}
@@ -94,7 +94,9 @@ def _question(row: Any, folder: Path, source: Path) -> Question:
             reference={name: row[name] for name in ("format", "min_fps", "fps", "frames", "reading")},
         )  # fmt: skip
     except (KeyError, TypeError, ValueError) as error:
-        raise SetupError(f"{source}: a line is no question of the suite ({error!r}); render the suite again") from error
+        raise SetupError(
+            f"{source}: a line is not a question of the suite ({error!r}); render the suite again"
+        ) from error
 
 
 BENCHMARK: Final = Synthetic()

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from vmmetrics.errors import SetupError
-from vmmetrics.models.questions import Answered, EntriesByQuestion, LoadedBenchmark, Question, said_of
+from vmmetrics.models.questions import Answered, EntriesByQuestion, LoadedBenchmark, Question, answer_text
 from vmmetrics.understanding.benchmarks.files import Row, text_of
 from vmmetrics.understanding.benchmarks.files import tuna as files
 from vmmetrics.understanding.benchmarks.tuna import judging, scoring
@@ -37,17 +37,17 @@ from vmmetrics.utils.tables import nothing_found, read_rows, sha256_of
 # From what a judge made of a caption to what the caption gets.
 
 HALLUCINATION: Final = "hallucination"
-"""Share of a caption's events that match no event of the video, or none in the order of time, 0..1."""
+"""Share of a caption's events without a match in temporal order, 0 to 1."""
 _SHOWN: Final = ("candidate_events", "match_ids", "relationship")
 
 
 def unscored(question: Question, why: str) -> Scored:
-    """A caption that no score can be had for."""
+    """Return the outcome of a caption that cannot be scored."""
     return Scored(question.id, None, answered=False, detail={"why": why})
 
 
 def outcome(question: Question, judged: Judged | None) -> Scored:
-    """Ours: no score where the judge made nothing of the caption that can be used; 0 without a caption.
+    """Score a caption our way: no score if the judgement is unusable, 0 without a caption.
 
     What a judgement does not say of an element is lacking. Matches are kept as far as they keep the order of time, and
     an event without a match has nothing entailed or contradicted.
@@ -67,16 +67,16 @@ def outcome(question: Question, judged: Judged | None) -> Scored:
     mended = dict(judged.mended)
     if unread:
         mended["elements without a label that can be read: lacking"] = unread
-    found = _matches(judged.record, len(events), mended)
+    matches = _matches(judged.record, len(events), mended)
     parts = {}
-    if found:
-        kept = scoring.in_order(found)
-        back = sum(pair != given for pair, given in zip(kept, found, strict=True))
+    if matches:
+        ordered = scoring.in_order(matches)
+        back = sum(pair != row for pair, row in zip(ordered, matches, strict=True))
         if back:
             mended["matches against the order of time, taken back"] = back
-        matched = {reference for _, reference in kept}
-        labels = [given if place in matched else [LACK] * len(given) for place, given in enumerate(labels, 1)]
-        parts[HALLUCINATION] = sum(reference is None for _, reference in kept) / len(kept)
+        matched = {reference for _, reference in ordered}
+        labels = [row if index in matched else [LACK] * len(row) for index, row in enumerate(labels, 1)]
+        parts[HALLUCINATION] = sum(reference is None for _, reference in ordered) / len(ordered)
     parts |= scoring.scores(events, labels)
     if "f1" not in parts:
         return unscored(question, "no annotated element has a weight")
@@ -86,17 +86,17 @@ def outcome(question: Question, judged: Judged | None) -> Scored:
 
 
 def released_outcome(question: Question, judged: Judged) -> Scored:
-    """As the released scorer: nothing where there is no judgement, or one of another number of events."""
+    """Score as the released scorer: no score without a judgement, or with a wrong number of events."""
     relationship = None if judged.record is None else judged.record.get("relationship")
     parts = scoring.released_scores(question.reference["events"], relationship)
     if parts is None:
         return unscored(question, judged.why or "the judgement is not of the annotated events")
-    detail = {"relationship": relationship, "place": judged.place}
+    detail = {"relationship": relationship, "place": judged.position}
     return Scored(question.id, parts.get("f1"), parts=parts, detail=detail)
 
 
 def _matches(record: Mapping[str, Any], references: int, mended: dict[str, int]) -> list[scoring.Pair]:
-    """One pair for each candidate event, from a file: numbers that are none of an event's mean no match.
+    """Return one pair for each candidate event of a file; invalid reference numbers mean no match.
 
     Empty where the file has no matches or none that can be read: labels then stand as they are.
     """
@@ -104,18 +104,18 @@ def _matches(record: Mapping[str, Any], references: int, mended: dict[str, int])
     if not isinstance(candidates, list) or not isinstance(pairs, list):
         return []
     read = [tuple(map(_number, pair)) for pair in pairs if isinstance(pair, list) and len(pair) == 2]
-    known = [(candidate, reference) for candidate, reference in read if candidate is not None]
-    if len(known) < len(pairs):
-        mended["matches that cannot be read"] = len(pairs) - len(known)
-    found: dict[int, int | None] = {}
-    for candidate, reference in known:
+    readable = [(candidate, reference) for candidate, reference in read if candidate is not None]
+    if len(readable) < len(pairs):
+        mended["matches that cannot be read"] = len(pairs) - len(readable)
+    by_number: dict[int, int | None] = {}
+    for candidate, reference in readable:
         inside = reference is not None and 1 <= reference <= references
-        found.setdefault(candidate, reference if inside else None)
-    return [(number, found.get(number)) for number in range(1, len(candidates) + 1)] if known else []
+        by_number.setdefault(candidate, reference if inside else None)
+    return [(number, by_number.get(number)) for number in range(1, len(candidates) + 1)] if readable else []
 
 
 def _number(value: object) -> int | None:
-    """The number that 3, 3.0 and "3" are; None for what is none."""
+    """Return the integer of 3, 3.0 or "3"; None for anything else."""
     text = text_of(value).removesuffix(".0")
     return int(text) if text.isdecimal() and len(text) < 10 else None
 
@@ -132,7 +132,7 @@ class TunaCap(Benchmark):
     needs_judge = True
 
     def load(self, data: Path, videos: Path | None = None) -> LoadedBenchmark:
-        """Read the table of videos, the annotations, or both, and bring them together.
+        """Load the table of videos, the annotations, or both, and join them.
 
         Raises:
             SetupError: There is neither, or one cannot be read.
@@ -145,39 +145,39 @@ class TunaCap(Benchmark):
         path, annotations = _annotations(named)
         if not table and not annotations:
             looked_for = ", ".join([*_CAP["files"], *_CAP["annotations"]])
-            raise SetupError(f"{data}: no videos or annotated events of TUNA-CAP there; looked for {looked_for}")
+            raise SetupError(f"{data}: no videos or annotated events of TUNA-CAP found; looked for {looked_for}")
         pairs = list(zip(rows, files.annotations_of(rows, annotations, problems), strict=True))
         pairs = pairs or [({}, annotation) for annotation in annotations]
         paths = files.videos_in(videos or folder)
         questions: dict[str, Question] = {}
-        for place, (row, annotation) in enumerate(pairs):
-            question = _question(place, row, annotation or {}, paths, problems)
-            problems["captions with the key of one before them, left out"] += question.id in questions
+        for index, (row, annotation) in enumerate(pairs):
+            question = _question(index, row, annotation or {}, paths, problems)
+            problems["captions with a repeated key, left out"] += question.id in questions
             questions.setdefault(question.id, question)
         source = {str(file): sha256_of(file) for file in [*table, *([path] if path else [])]}
         return LoadedBenchmark(tuple(questions.values()), dict(+problems), source)
 
     def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:
-        """What is said: the released file's own words, or ours where it has none."""
+        """Return the conversation: the released prompt, or ours where there is none."""
         return (Turn("user", question.text),)
 
     def read_answers(self, path: Path, protocol: Scoring = "vmmetrics") -> dict[str, Answered]:
-        """Captions from a submission, an intermediate file, or a table of predictions.
+        """Read captions from a submission, an intermediate file, or a table of predictions.
 
         Raises:
-            SetupError: It cannot be read, or is none of them.
+            SetupError: The file is unreadable or has none of these forms.
         """
         return files.read_answers(path)
 
     def score(
         self, questions: Sequence[Question], answers: Mapping[str, Answered], protocol: Scoring, judge: Any = None
     ) -> list[Scored]:
-        """Have every caption judged, and score what was judged.
+        """Have every caption judged, and score the judgements.
 
         Args:
             questions: The videos.
             answers: Captions.
-            protocol: Which arithmetic.
+            protocol: Protocol of the scores.
             judge: An endpoint's client; the path of a file in the released intermediate form; or any
                 object with ``judged`` as :class:`~vmmetrics.understanding.benchmarks.tuna.judging.EventJudge` has it.
 
@@ -195,38 +195,38 @@ class TunaCap(Benchmark):
         # as released a recorded judgement counts whatever was said
         captions = _captions(questions, answers, empty=released and isinstance(judge, judging.RecordedJudge))
         judged = {caption.question.id: made for caption, made in judge.judged(captions)}
-        found = []
+        outcomes = []
         for question in questions:
             made = judged.get(question.id)
             if not caption_events(question):
-                found.append(unscored(question, "there is no annotation"))
+                outcomes.append(unscored(question, "there is no annotation"))
             elif released:
-                found.append(released_outcome(question, made or Judged(None, "there is no caption")))
+                outcomes.append(released_outcome(question, made or Judged(None, "there is no caption")))
             else:
-                found.append(outcome(question, made))
-        return found
+                outcomes.append(outcome(question, made))
+        return outcomes
 
     def judge_estimate(
         self, questions: Sequence[Question], answers: Mapping[str, Answered], judge: Client
     ) -> CostEstimate:
-        """What judging would take, about."""
+        """Estimate the cost of judging the captions."""
         return judging.EventJudge(judge).estimate(_captions(questions, answers))
 
     def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
-        """Precision, recall and F1 over all, by element type and characteristic; F1 by domain and by type in each."""
+        """Return precision, recall and F1 over all, by element type and characteristic; F1 by domain and in each."""
         if protocol == "upstream":
             return _released_figures(questions, scored)
         return _figures(questions, scored)
 
 
 def _rows(path: Path, problems: Counter[str]) -> list[Row]:
-    """Rows of the table, each with its number.
+    """Return the rows of the table, each with its number.
 
     Raises:
         SetupError: It cannot be read, or has no video.
     """
     values = enumerate(read_rows(path, problems))
-    read: list[Row] = [{"index": place} | value for place, value in values if isinstance(value, dict)]
+    read: list[Row] = [{"index": index} | value for index, value in values if isinstance(value, dict)]
     rows = [row for row in read if files.video_of(row)]
     if len(rows) < len(read):
         problems["rows without a video, left out"] += len(read) - len(rows)
@@ -236,7 +236,7 @@ def _rows(path: Path, problems: Counter[str]) -> list[Row]:
 
 
 def _annotations(paths: Sequence[Path]) -> tuple[Path | None, list[Row]]:
-    """The first file that has annotated events, and what is in it; others in the folder may be anything."""
+    """Return the first file with annotated events and its content; other files of the folder are ignored."""
     for path in paths:
         try:
             rows = [row for row in read_rows(path) if isinstance(row, Mapping) and isinstance(row.get("events"), list)]
@@ -249,7 +249,7 @@ def _annotations(paths: Sequence[Path]) -> tuple[Path | None, list[Row]]:
     return None, []
 
 
-def _question(place: int, row: Row, annotation: Row, paths: Mapping[str, Path], problems: Counter[str]) -> Question:
+def _question(position: int, row: Row, annotation: Row, paths: Mapping[str, Path], problems: Counter[str]) -> Question:
     both = {**row, **{name: value for name, value in annotation.items() if value not in (None, "")}}
     video = files.video_of(row) or files.video_of(annotation) or text_of(annotation.get("index"))
     problems["captions whose video is missing"] += video not in paths
@@ -257,9 +257,9 @@ def _question(place: int, row: Row, annotation: Row, paths: Mapping[str, Path], 
     problems["captions without annotated events: not scored"] += not events_of(annotated, problems)
     characteristics = files.characteristics_of(both.get("visual_characteristic"), problems)
     domain = text_of(both.get("domain"))
-    also = [text_of(row.get("index")), video, files.number_of(row, place)] if row else [video]
+    also = [text_of(row.get("index")), video, files.number_of(row, position)] if row else [video]
     return Question(
-        text_of(both.get("index")) or str(place),
+        text_of(both.get("index")) or str(position),
         video,
         text_of(row.get("question")) or _CAP["asked"].strip(),
         groups={"characteristic": characteristics, "domain": (domain,) if domain else ()},
@@ -271,9 +271,9 @@ def _question(place: int, row: Row, annotation: Row, paths: Mapping[str, Path], 
 def _captions(
     questions: Sequence[Question], answers: Mapping[str, Answered], empty: bool = False
 ) -> list[judging.Caption]:
-    """Captions of videos with annotated events; those without a word only if asked for."""
-    said = EntriesByQuestion(answers, questions)
-    texts = {question.id: said_of(said.of(question)).strip() for question in questions}
+    """Return the captions of videos with annotated events; empty ones only if requested."""
+    entries = EntriesByQuestion(answers, questions)
+    texts = {question.id: answer_text(entries.of(question)).strip() for question in questions}
     return [
         judging.Caption(question, texts[question.id], events)
         for question in questions
@@ -283,58 +283,58 @@ def _captions(
 
 def _figures(questions: Sequence[Question], scored: Sequence[Scored]) -> list[Figure]:
     note = _without_judgement(scored)
-    found = [figure(questions, scored, name, part(name), note=note) for name in MEASURES]
+    rows = [figure(questions, scored, name, part(name), note=note) for name in MEASURES]
     judged = [one if one.answered else replace(one, parts={}) for one in scored]
-    found += [figure(questions, judged, f"answered_{name}", part(name)) for name in MEASURES]
-    found.append(figure(questions, scored, HALLUCINATION, part(HALLUCINATION), note="of captions that were judged"))
+    rows += [figure(questions, judged, f"answered_{name}", part(name)) for name in MEASURES]
+    rows.append(figure(questions, scored, HALLUCINATION, part(HALLUCINATION), note="of captions that were judged"))
     for kind in TYPES:
-        found += [figure(questions, scored, name, part(f"{kind} {name}"), "element type", kind) for name in MEASURES]
+        rows += [figure(questions, scored, name, part(f"{kind} {name}"), "element type", kind) for name in MEASURES]
     groups = grouped(questions, "characteristic")
     within = {name: _chosen(questions, scored, groups.get(name, ())) for name in _CHARACTERISTICS}
     for name, chosen in within.items():
-        found += [figure(*chosen, measure, part(measure), *_named(name, "")) for measure in MEASURES]
-    for name, places in grouped(questions, "domain").items():
-        found.append(figure(*_chosen(questions, scored, places), "f1", part("f1"), "domain", name))
+        rows += [figure(*chosen, measure, part(measure), *_named(name, "")) for measure in MEASURES]
+    for name, indices in grouped(questions, "domain").items():
+        rows.append(figure(*_chosen(questions, scored, indices), "f1", part("f1"), "domain", name))
     for name, kind in product(_CHARACTERISTICS, TYPES):
-        found.append(figure(*within[name], "f1", part(f"{kind} f1"), *_named(name, kind)))
-    return [one for one in found if one.n or one.group == ALL]
+        rows.append(figure(*within[name], "f1", part(f"{kind} f1"), *_named(name, kind)))
+    return [one for one in rows if one.n or one.group == ALL]
 
 
 def _without_judgement(scored: Sequence[Scored]) -> str:
-    """How many captions have no judgement, and why; what is wrong with answers differs, so only the first are told."""
+    """Summarise the captions without a judgement: counts of the most frequent reasons."""
     why = Counter((one.value is None, str(one.detail["why"])) for one in scored if not one.answered)
-    known = why.most_common(5)
-    told = [f"{count} {'left out' if out else 'with 0'}: {reason}" for (out, reason), count in known]
-    others = why.total() - sum(count for _, count in known)
-    return "; ".join([*told, f"{others} for other reasons, in scores.jsonl"] if others else told)
+    common = why.most_common(5)
+    parts = [f"{count} {'left out' if out else 'with 0'}: {reason}" for (out, reason), count in common]
+    others = why.total() - sum(count for _, count in common)
+    return "; ".join([*parts, f"{others} for other reasons, in scores.jsonl"] if others else parts)
 
 
 def _chosen(
-    questions: Sequence[Question], scored: Sequence[Scored], places: Sequence[int]
+    questions: Sequence[Question], scored: Sequence[Scored], indices: Sequence[int]
 ) -> tuple[list[Question], list[Scored]]:
-    return [questions[place] for place in places], [scored[place] for place in places]
+    return [questions[index] for index in indices], [scored[index] for index in indices]
 
 
 def _released_figures(questions: Sequence[Question], scored: Sequence[Scored]) -> list[Figure]:
-    """The released scorer's summary: each mean over the videos that have the figure, to three decimals.
+    """Return the released scorer's summary: means over the videos with a figure, to three decimals.
 
     It adds up in the order of its file, which decides how a mean between two decimals is rounded.
     """
     groups = {ALL: range(len(questions))} | grouped(questions, "characteristic")
     note = _without_judgement(scored)
-    found = []
+    figures = []
     for name, kind, measure in product((ALL, *_CHARACTERISTICS), ("", *TYPES), MEASURES):
         key = f"{kind} {measure}" if kind else measure
-        got = [scored[place] for place in groups.get(name, ()) if key in scored[place].parts]
+        got = [scored[index] for index in groups.get(name, ()) if key in scored[index].parts]
         values = [one.parts[key] for one in sorted(got, key=lambda one: one.detail["place"])]
         mean = round(sum(values) / len(values), 3) if values else None
-        told = note if (name, kind) == (ALL, "") else ""
-        found.append(Figure(*_named(name, kind), measure, mean, n=len(values), clusters=len(values), note=told))
-    return found
+        remark = note if (name, kind) == (ALL, "") else ""
+        figures.append(Figure(*_named(name, kind), measure, mean, n=len(values), clusters=len(values), note=remark))
+    return figures
 
 
 def _named(characteristic: str, kind: str) -> tuple[str, str]:
-    """Group of a figure, and its name in it."""
+    """Return the group of a figure, and its name in it."""
     if characteristic == ALL:
         return ("element type", kind) if kind else (ALL, ALL)
     named = f"{characteristic}{files.SEPARATOR}{kind}"

@@ -17,7 +17,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
-from vmmetrics.models.questions import LETTERS, Answered, EntriesByQuestion, Question, said_of
+from vmmetrics.models.questions import LETTERS, Answered, EntriesByQuestion, Question, answer_text
 from vmmetrics.understanding.benchmarks.files import count, listed, text_of, tuna
 from vmmetrics.understanding.harness.benchmark import Figure, Scored, Scoring
 from vmmetrics.understanding.harness.choices import MultipleChoice, QuestionFile, score_choice
@@ -27,11 +27,11 @@ from vmmetrics.utils.endpoint.messages import Turn
 
 _BEST_OR_CORRECT: Final = ("The best answer is", "The correct answer is", "The answer is", "The answer")
 _GLUED: Final = ("The best option isThe correct option is", "Best answer:Best option:")
-"""Two pairs that the released list runs together for want of a comma: neither is ever there to be removed."""
+"""Two pairs of prefixes that a missing comma joins in the released list, so that neither is ever removed."""
 RELEASED_PREFIXES: Final = (*_BEST_OR_CORRECT, *_GLUED, "Answer:", "Option:")
-"""What the released scorer deletes wherever it is, in this order."""
+"""Prefixes that the released scorer deletes anywhere, in this order."""
 UNREAD: Final = "Z"
-"""The released scorer's letter for an answer that it cannot read; never right."""
+"""The released scorer's letter for an unreadable answer; never right."""
 
 _REJECTIONS: Final = (
     "Sorry, I can't help with images of people yet.",
@@ -39,28 +39,28 @@ _REJECTIONS: Final = (
     "I'm sorry, but without the image provided",
     "Cannot determine the answer",
 )
-"""Answers that the released scorer knows for refusals, before it looks for an option's text."""
+"""Answers that the released scorer treats as refusals, before it searches an option's text."""
 _FAILED: Final = "Failed to obtain answer via API"
 _MARKS: Final = str.maketrans(dict.fromkeys(".()[],:;!*#{}", " "))
-"""Marks that the released scorer takes for spaces."""
+"""Characters that the released scorer replaces with spaces."""
 
 
 def upstream_letter(prediction: str, question: str) -> str:
-    """The letter that the released scorer reads, without a judge: the first of A to D anywhere, or :data:`UNREAD`.
+    """Return the letter that the released scorer reads without a judge: the first of A to D, or :data:`UNREAD`.
 
     Where there is none it looks for the text of an option, and takes the lines of the question for the options: after
     the first, each that has its letter and a full stop in it. So questions with lettered items in them can be answered
     by an item's text.
 
     Args:
-        prediction: What the model said; nothing said reads ``"nan"``, as the scorer's table has it.
+        prediction: The model's answer; an empty one is ``"nan"``, as in the scorer's table.
         question: The question, without the options.
     """
     left = prediction.strip()
     for prefix in RELEASED_PREFIXES:
         left = left.replace(prefix, "")
-    found = re.search("[ABCD]", left)
-    return found[0] if found else _by_text(prediction, question)
+    match = re.search("[ABCD]", left)
+    return match[0] if match else _by_text(prediction, question)
 
 
 def _by_text(prediction: str, question: str) -> str:
@@ -105,25 +105,25 @@ class TunaMcq(MultipleChoice):
     )
 
     def questions(self, source: QuestionFile) -> Iterable[Question]:
-        """Read the released Parquet file, the table made from it, or its JSON twin."""
+        """Read the released Parquet file, a table made from it, or its JSON version."""
         files = tuna.videos_in(source.folders[0])
         questions: dict[str, Question] = {}
-        for place, row in enumerate(source.rows):
-            found = _question(place, row, files, source.problems) if isinstance(row, Mapping) else None
-            if found is None:
+        for position, row in enumerate(source.rows):
+            question = _question(position, row, files, source.problems) if isinstance(row, Mapping) else None
+            if question is None:
                 source.problems["rows without a video, a question or options, left out"] += 1
-            elif found.id in questions:
-                source.problems["questions with the key of one before them, left out"] += 1
+            elif question.id in questions:
+                source.problems["questions with a repeated key, left out"] += 1
             else:
-                questions[found.id] = found
+                questions[question.id] = question
         return questions.values()
 
     def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:
-        """What is said: what the pictures are, the question, the options by letter."""
+        """Return the conversation: a line about the frames, the question, the options by letter."""
         return Turn("system", _MCQ["system"]), *super().turns(question, protocol)
 
     def read_answers(self, path: Path, protocol: Scoring = "vmmetrics") -> dict[str, Answered]:
-        """Answers from a table of predictions by index, or an object of them.
+        """Read answers from a table of predictions by index, or an object of them.
 
         Raises:
             SetupError: It cannot be read, or is neither.
@@ -133,22 +133,22 @@ class TunaMcq(MultipleChoice):
     def score(
         self, questions: Sequence[Question], answers: Mapping[str, Answered], protocol: Scoring, judge: Any = None
     ) -> list[Scored]:
-        """Judge each answer, by whichever of its names the file has for its question."""
-        said = EntriesByQuestion(answers, questions)
-        by_id = {question.id: found for question in questions if (found := said.of(question)) is not None}
+        """Score each answer, looked up by any of its question's names."""
+        entries = EntriesByQuestion(answers, questions)
+        by_id = {question.id: answered for question in questions if (answered := entries.of(question)) is not None}
         return super().score(questions, by_id, protocol, judge)
 
     def score_one(self, question: Question, answered: Answered | None, protocol: Scoring) -> Scored:
-        """Judge an answer; one that is missing or not understood is wrong. A hidden letter equals none (upstream)."""
+        """Score an answer; a missing or unrecognised one is wrong. A hidden letter equals none (upstream)."""
         if protocol != "upstream":
             return score_choice(question, answered)
-        said = said_of(answered)
-        letter = upstream_letter(said or "nan", question.reference["question"])
+        text = answer_text(answered)
+        letter = upstream_letter(text or "nan", question.reference["question"])
         chosen = LETTERS.index(letter) if letter in LETTERS[: len(question.options)] else None
-        return Scored(question.id, float(letter == question.reference["answer"]), chosen, bool(said.strip()))
+        return Scored(question.id, float(letter == question.reference["answer"]), chosen, bool(text.strip()))
 
     def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
-        """Accuracy over all, by skill, task and visual characteristic, by skill and task within a characteristic."""
+        """Return accuracy over all, by skill, task, characteristic, and by skill and task within characteristics."""
         figures = super().figures(questions, scored, protocol)
         if protocol != "upstream":
             return figures
@@ -158,26 +158,28 @@ class TunaMcq(MultipleChoice):
         return [replace(f, value=value, low=None, high=None, note="", error=None) for f, value in rounded]
 
 
-def _question(place: int, row: Mapping[str, Any], files: Mapping[str, Path], problems: Counter[str]) -> Question | None:
+def _question(
+    position: int, row: Mapping[str, Any], files: Mapping[str, Path], problems: Counter[str]
+) -> Question | None:
     options = tuple(str(option).strip() for option in listed(row.get("candidates")))
     text, video = text_of(row.get("question")), tuna.video_of(row)
     if not text or not video or not 2 <= len(options) <= len(LETTERS):
         return None
     right = text_of(row.get("answer"))
-    task, skill = tuna.known_name(row.get("task"), list(_TASKS)), tuna.known_name(row.get("skill"), _SKILLS)
+    task, skill = tuna.matching_name(row.get("task"), list(_TASKS)), tuna.matching_name(row.get("skill"), _SKILLS)
     answer = _answer_index(right, options)
     checks = {
         f"questions with other than {_MCQ['options']} options": len(options) != _MCQ["options"],
         "hidden answers": not right,
-        "right answers that are none of the options": right and answer is None,
+        "right answers that match no option": right and answer is None,
         "questions whose video is missing": video not in files,
-        "questions of no known task": task is None,
-        "questions whose skill is not their task's, which counts": task is not None and skill != _TASKS[task],
+        "questions of an unknown task": task is None,
+        "questions whose skill belongs to another task; the task counts": task is not None and skill != _TASKS[task],
     }
     count(problems, checks)
     skill = skill if task is None else _TASKS[task]
-    reference = {"answer": right, "question": str(row["question"]), "also": (tuna.number_of(row, place),)}
-    key = text_of(row.get("index")) or str(place)
+    reference = {"answer": right, "question": str(row["question"]), "also": (tuna.number_of(row, position),)}
+    key = text_of(row.get("index")) or str(position)
     characteristics = tuna.characteristics_of(row.get("visual_characteristic"), problems)
     groups: dict[str, tuple[str, ...]] = {"skill": (skill or "?",), "task": (task or "?",)}
     groups["characteristic"] = characteristics
@@ -187,12 +189,12 @@ def _question(place: int, row: Mapping[str, Any], files: Mapping[str, Path], pro
 
 
 def _answer_index(text: str, options: Sequence[str]) -> int | None:
-    """Place of the right option, which is given by its letter; or, as the released prompt takes it, by its text."""
+    """Return the index of the right option, from its letter, or as the released prompt reads it, its text."""
     letter = _LETTER.match(text)
     if letter and letter[1].upper() in LETTERS[: len(options)]:
         return LETTERS.index(letter[1].upper())
-    places = [place for place, option in enumerate(options) if text and option == text]
-    return places[0] if len(places) == 1 else None
+    indices = [index for index, option in enumerate(options) if text and option == text]
+    return indices[0] if len(indices) == 1 else None
 
 
 BENCHMARK: Final = TunaMcq()

@@ -1,4 +1,4 @@
-"""Questions about motion, made: from captions, from annotations, from what models misread; and held against gates.
+"""Construction of questions on motion from captions, annotations and model misreadings, with quality gates.
 
 Four recipes, after the papers whose benchmarks they made; every question passes deterministic rules
 (:mod:`vmmetrics.understanding.construction.question_checks`) before anything is spent on filtering it, and every one

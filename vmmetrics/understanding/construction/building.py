@@ -1,4 +1,4 @@
-"""A build from its first unit to its files."""
+"""Build of a question set, from its units of work to its files."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _UNITS, _REVIEW = "units.jsonl", "review.jsonl"
 
 
 class BuildFolder(SoleFolder):
-    """The folder: to start a build, or to go on with the one that is there.
+    """The folder of a build, new or to resume.
 
     Args:
         path: Made if absent.
-        recipe: What is done in it.
+        recipe: The recipe.
 
     Attributes:
-        outcomes: What is done, by unit.
+        outcomes: Outcomes by unit.
 
     Raises:
         SetupError: See :class:`~vmmetrics.utils.storage.job_folder.SoleFolder`.
@@ -62,7 +62,7 @@ class BuildFolder(SoleFolder):
             try:
                 outcome = read_outcome(line, places)
             except ValueError as error:
-                self.warnings.append(f"{_UNITS}: a line was passed over ({error}); its unit is done again")
+                self.warnings.append(f"{_UNITS}: an unreadable line was skipped ({error}); its unit runs again")
                 continue
             if outcome.unit in places and line.get("input") != self._recipe.digest(outcome.unit):
                 self.outcomes.pop(outcome.unit, None)  # its input changed since
@@ -71,11 +71,11 @@ class BuildFolder(SoleFolder):
 
     @property
     def remaining(self) -> list[str]:
-        """Units that are not done."""
+        """Return the units that are not done."""
         return [unit for unit in self._recipe.places if unit not in self.outcomes]
 
     def run(self, threads: int) -> Iterator[UnitOutcome]:
-        """Work on what is not done; what is to be tried again is not kept.
+        """Run the remaining units; outcomes to be retried are not stored.
 
         Args:
             threads: Units at once, where an endpoint is asked.
@@ -85,7 +85,7 @@ class BuildFolder(SoleFolder):
 
         Raises:
             NoAnswerError: So many units in a row got no reply that a model counts as gone.
-            VMMetricsError: What stops everything; what was on its way is yielded before.
+            VMMetricsError: Any error that stops the build; outcomes in flight are yielded first.
         """
         work, pool = self._recipe.work, self._recipe.pool
         todo = self.remaining
@@ -100,36 +100,36 @@ class BuildFolder(SoleFolder):
                 yield outcome
                 silent = silent + 1 if outcome.status == UNREACHABLE else 0
                 if silent >= GIVE_UP:
-                    raise NoAnswerError(f"No reply for {silent} in a row, the last: {outcome.why}")
+                    raise NoAnswerError(f"No reply to {silent} units in a row, the last: {outcome.why}")
 
     def finish(self, seed: int, decisions: Mapping[str, list[str]] | None) -> tuple[Line, tuple[int, int] | None]:
-        """Make the files: repeats and what people dropped taken out, letters balanced over what is left.
+        """Write the files: without repeats and questions that people dropped, with balanced letters.
 
         Args:
             seed: Of the letters.
-            decisions: From :func:`read_decisions`; None where nobody was asked.
+            decisions: From :func:`read_decisions`; None without a review.
 
         Returns:
             The content of ``summary.json``, among it ``units``, what became of them: status to how many, "to do" for
             those that are not done; and ``rejected_by``, how many questions each stage and rule rejected, of which one
             may be rejected for several. And how many questions nobody decided upon, and how many decisions are about
-            something else (edited since, or of another build); None where nobody was asked.
+            something else (edited since, or of another build); None without a review.
         """
         makes, units = self._recipe.makes, self._recipe.places
         outcomes = [self.outcomes[unit] for unit in units if unit in self.outcomes]
         accepted = [question for outcome in outcomes for question in outcome.accepted]
         passed, repeated = first_of_each(accepted) if makes else (accepted, [])
         judged = dict(decisions or {})
-        kept, dropped, undecided = [], [], 0
+        survivors, dropped, undecided = [], [], 0
         for question in passed:  # what nobody decided upon stays
             own = judged.pop(key_of(question), [])
             reasons = tuple(filter(None, own))
             if reasons:
                 dropped.append(RejectedQuestion(question, "review", reasons))
             else:
-                kept.append(question)
+                survivors.append(question)
                 undecided += not own
-        questions = balanced(kept, seed) if makes else kept
+        questions = balanced(survivors, seed) if makes else survivors
         rejected = [*(rejection for outcome in outcomes for rejection in outcome.rejected), *repeated, *dropped]
         statuses = dict(Counter(outcome.status for outcome in outcomes))
         todo = len(units) - len(outcomes)
@@ -146,17 +146,17 @@ class BuildFolder(SoleFolder):
 
 
 def first_of_each(questions: Sequence[Question]) -> tuple[list[Question], list[RejectedQuestion]]:
-    """Those that are not the same question about the same video as one before, and those that are."""
+    """Split questions into first occurrences and repeats of the same question on the same video."""
     seen: dict[tuple[str, ...], str] = {}
-    kept, repeated = [], []
+    unique, repeated = [], []
     for question in questions:
-        said = (question.text, question.options[question.answer or 0])
-        first = seen.setdefault((question.video, *(" ".join(text.lower().split()) for text in said)), question.id)
+        content = (question.text, question.options[question.answer or 0])
+        first = seen.setdefault((question.video, *(" ".join(text.lower().split()) for text in content)), question.id)
         if first == question.id:
-            kept.append(question)
+            unique.append(question)
         else:
             repeated.append(RejectedQuestion(question, "repeat", (f"the same question and answer as {first}",)))
-    return kept, repeated
+    return unique, repeated
 
 
 def _summary(questions: Sequence[Question], rejected: Sequence[RejectedQuestion], units: dict[str, int]) -> Line:
@@ -198,14 +198,14 @@ _FILLED = ("decision", "note", "reviewer")
 
 
 def key_of(question: Question) -> str:
-    """What a decision is about: a hash of id, video, text, options whatever their order, and right option."""
+    """Return the key of a review decision: a hash of id, video, text, right option and the set of options."""
     right = None if question.answer is None else question.options[question.answer]
-    told = json.dumps([question.id, question.video, question.text, sorted(question.options), right], ensure_ascii=True)
-    return hashlib.sha256(told.encode()).hexdigest()[:16]
+    text = json.dumps([question.id, question.video, question.text, sorted(question.options), right], ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def review_lines(questions: Iterable[Question], path: Path) -> list[Line]:
-    """The lines that people complete: ``decision``, ``note`` and ``reviewer`` empty, or as in the file that is there.
+    """Return lines for people to complete: ``decision``, ``note`` and ``reviewer`` empty, or as in an existing file.
 
     Also what they wrote about questions that are not among these, at the end: the next build may have them again.
 
@@ -232,7 +232,7 @@ def review_lines(questions: Iterable[Question], path: Path) -> list[Line]:
 
 
 def read_decisions(paths: Iterable[Path]) -> dict[str, list[str]]:
-    """The decisions in some review files; lines that nobody decided upon are left out.
+    """Read the decisions in some review files; undecided lines are left out.
 
     Returns:
         By what was judged (:func:`key_of`), for each decision upon it why it drops; empty where it keeps.
@@ -240,15 +240,15 @@ def read_decisions(paths: Iterable[Path]) -> dict[str, list[str]]:
     Raises:
         SetupError: A file cannot be read, or a line decides something else than to keep or to drop.
     """
-    found: dict[str, list[str]] = {}
+    decisions: dict[str, list[str]] = {}
     for path in paths:
         for number, row in enumerate(read_rows(path), start=1):
             if not isinstance(row, Mapping) or not row.get("key"):
-                raise SetupError(f"{path}: entry {number} is no line of a review file: it has no key")
+                raise SetupError(f"{path}: entry {number} is not a line of a review file: it has no key")
             decision, note, reviewer = (str(row.get(name) or "").strip() for name in _FILLED)
             if decision and decision.lower() not in (KEEP, DROP):
                 raise SetupError(f"{path}: entry {number}: expected {KEEP} or {DROP} but got {decision.lower()!r}")
             why = " ".join(f"{reviewer or 'a reviewer'}: {note or 'dropped'}".split())
             if decision:
-                found.setdefault(str(row["key"]), []).append(why if decision.lower() == DROP else "")
-    return found
+                decisions.setdefault(str(row["key"]), []).append(why if decision.lower() == DROP else "")
+    return decisions

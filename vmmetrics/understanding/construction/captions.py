@@ -29,9 +29,9 @@ from vmmetrics.utils.endpoint.messages import CostEstimate, Turn, estimate
 # After Hong et al., "MotionBench", CVPR 2025: about six questions a caption, each a pair of content and logic.
 
 MOTIONBENCH_COUNT: Final = 6
-"""Questions wanted of a caption: the paper's "about six"; two fewer or more are taken."""
+"""Questions requested per caption, the paper's "about six"; two more or fewer are accepted."""
 DYNAMIC: Final = 4
-"""Of them about more than how something looks."""
+"""Least number of them about more than appearance."""
 WRONG: Final = 3
 TASKS: Final = ("MR", "LM", "CM", "MO", "AO", "RC")
 CONTENT: Final = (
@@ -40,14 +40,14 @@ CONTENT: Final = (
 )  # fmt: skip
 LOGIC: Final = ("occurrence", "count", "order", "appearance")
 _MOTIONBENCH_TOKENS: Final = 130
-"""Of a question as JSON: about 500 characters, four to a token."""
+"""Expected tokens of a question as JSON: about 500 characters, four to a token."""
 _MOTIONBENCH_SHAPE: Final = questions_shape(
     MOTIONBENCH_COUNT - 2, MOTIONBENCH_COUNT + 2, WRONG, content=CONTENT, logic=LOGIC, task=TASKS
 )
 
 
 class MotionBenchRecipe(WritingRecipe):
-    """The recipe: clips with captions; viewers are image models that see the first frame."""
+    """MotionBench's recipe: clips with captions; filter models are image models that see the first frame."""
 
     name = "motionbench"
     rules = DYNAMICS
@@ -55,14 +55,14 @@ class MotionBenchRecipe(WritingRecipe):
     shown = (FramePolicy("first"), "first frame", "the first frame")
 
     def estimates(self, units: Sequence[str]) -> list[tuple[str, CostEstimate]]:
-        """The writer exactly but for its answers; the viewers as if every question passed the rules."""
+        """Estimate the costs: the writer's inputs exactly, the filters as if every question passed the rules."""
         asked = (self._asked(self.clips[unit]) for unit in units)
         writing = self.client.estimate(asked, MOTIONBENCH_COUNT * _MOTIONBENCH_TOKENS)
         views = self.viewers_estimates(self.viewers, MOTIONBENCH_COUNT * len(units), 1)
         return [(self.client.settings.model, writing), *views]
 
     def write(self, clip: SourceClip) -> Written:
-        """The writer's questions; one with the pair of content and logic of one before it is rejected."""
+        """Return the writer's questions; one that repeats a pair of content and logic is rejected."""
         items = self.answered(self.client.ask(self._asked(clip)))["questions"]
         written, rejected = [], []
         used: set[str] = set()
@@ -84,13 +84,13 @@ class MotionBenchRecipe(WritingRecipe):
                 return f"only {moving} questions are about something other than appearance; at least {DYNAMIC} must be"
             return None
 
-        told = MOTIONBENCH.format(count=MOTIONBENCH_COUNT, dynamic=DYNAMIC, wrong=WRONG)
-        return self.asked(clip.key, told, clip.caption, _MOTIONBENCH_SHAPE, too_static)
+        instruction = MOTIONBENCH.format(count=MOTIONBENCH_COUNT, dynamic=DYNAMIC, wrong=WRONG)
+        return self.asked(clip.key, instruction, clip.caption, _MOTIONBENCH_SHAPE, too_static)
 
 
 TUNA_COUNT: Final = 5
 FRAMES: Final = 8
-"""Uniform frames that the video model sees: the paper's."""
+"""Uniform frames that the video model sees, as in the paper."""
 _TASKS: Final = {
     "Camera State": ("Camera Motion", "Camera Transition"),
     "Background Scene": ("Scene Description", "Scene Transition"),
@@ -98,7 +98,7 @@ _TASKS: Final = {
     "Object Attribute": ("Object Recognition", "Object Appearance", "Object Location"),
 }
 SKILLS: Final = {task: skill for skill, tasks in _TASKS.items() for task in tasks}
-"""Task to skill."""
+"""Skill of each task."""
 _TUNA_TOKENS: Final = 140  # of a question as JSON
 _POINT_TOKENS: Final = 300  # of a usual list of contradictions
 _MOST_POINTS: Final = 30
@@ -110,12 +110,12 @@ _POINTS: Final = object_shape({"points": list_shape(_POINT, most=_MOST_POINTS)})
 
 @dataclass
 class TunaRecipe(WritingRecipe):
-    """The recipe.
+    """TUNA's recipe: clips with captions, and a video model that misreads them.
 
     Args:
         watcher: Asks the video model that looks for what contradicts the caption.
         drop_single: A question goes if all filter models are right from the frame in the middle.
-        multi: A question also goes if none of them is right from so many uniform frames; None asks no such thing.
+        multi: A question is also rejected if no model is right from so many uniform frames; None skips this.
     """
 
     name = "tuna"
@@ -127,24 +127,24 @@ class TunaRecipe(WritingRecipe):
     multi: int | None
 
     def configuration(self) -> dict[str, Any]:
-        """What outcomes depend on."""
+        """Return the settings that outcomes depend on."""
         watcher = {"url": self.watcher.settings.url, "model": self.watcher.settings.model}
         needs = {"drop_single": self.drop_single, "multi": self.multi}
         return super().configuration() | {"watcher": watcher, "needs": needs}
 
     def estimates(self, units: Sequence[str]) -> list[tuple[str, CostEstimate]]:
-        """Roughly: what is written depends on what was misread."""
+        """Estimate the costs roughly: writing depends on the contradictions."""
         usual = [{"content_frame": "x" * 100, "content_description": "x" * 100}] * 4
         watching = [self._watching(self.clips[unit], (b"",) * FRAMES) for unit in units]
         writing = [self._writing(self.clips[unit], usual) for unit in units]
         watched = estimate(self.watcher.settings, [asked.turns for asked in watching], _POINT_TOKENS)
         written = estimate(self.client.settings, [asked.turns for asked in writing], TUNA_COUNT * _TUNA_TOKENS)
-        found = [(self.watcher.settings.model, watched), (self.client.settings.model, written)]
+        estimates = [(self.watcher.settings.model, watched), (self.client.settings.model, written)]
         frames = [number for number in (int(self.drop_single), self.multi) if number]
-        return found + self.viewers_estimates(self.viewers, TUNA_COUNT * len(units), *frames)
+        return estimates + self.viewers_estimates(self.viewers, TUNA_COUNT * len(units), *frames)
 
     def write(self, clip: SourceClip) -> Written:
-        """The video model's contradictions, and the writer's questions about them."""
+        """Find the video model's contradictions, and return the writer's questions on them."""
         pictures = seen(self.places[clip.key], FramePolicy("uniform", FRAMES)).jpegs()
         points = self.answered(self.watcher.ask(self._watching(clip, pictures)))["points"]
         items = self.answered(self.client.ask(self._writing(clip, points)))["questions"]
@@ -156,19 +156,21 @@ class TunaRecipe(WritingRecipe):
         return written, [], ""
 
     def filtered(self, question: Question) -> Question | RejectedQuestion:
-        """Rejected if one frame is enough; if wanted, if many are not."""
-        found = super().filtered(question) if self.drop_single else question
-        if isinstance(found, RejectedQuestion) or not self.viewers or self.multi is None:
-            return found
-        views = viewed(self.viewers, found, FramePolicy("uniform", self.multi))
-        checked, why = views_of(found, "many frames", views), f"nobody is right from {self.multi} frames"
+        """Reject the question if one frame suffices or, if requested, many frames do not."""
+        result = super().filtered(question) if self.drop_single else question
+        if isinstance(result, RejectedQuestion) or not self.viewers or self.multi is None:
+            return result
+        views = viewed(self.viewers, result, FramePolicy("uniform", self.multi))
+        checked, why = views_of(result, "many frames", views), f"nobody is right from {self.multi} frames"
         return checked if any(view.right for view in views) else RejectedQuestion(checked, "many frames", (why,))
 
     def _watching(self, clip: SourceClip, pictures: tuple[bytes, ...]) -> Asked[str]:
-        told = f"{CONTRADICTIONS.format(frames=len(pictures))}\n{in_words(_POINTS)}"
-        return Asked(clip.key, (Turn("system", told), Turn("user", clip.caption, pictures)), _POINTS, seed=self.seed)
+        instruction = f"{CONTRADICTIONS.format(frames=len(pictures))}\n{in_words(_POINTS)}"
+        return Asked(
+            clip.key, (Turn("system", instruction), Turn("user", clip.caption, pictures)), _POINTS, seed=self.seed
+        )
 
     def _writing(self, clip: SourceClip, points: Sequence[Any]) -> Asked[str]:
-        told = TUNA.format(count=TUNA_COUNT, wrong=WRONG, tasks=", ".join(SKILLS))
+        instruction = TUNA.format(count=TUNA_COUNT, wrong=WRONG, tasks=", ".join(SKILLS))
         misread = json.dumps(list(points), ensure_ascii=False) if points else "none were found"
-        return self.asked(clip.key, told, f"The text: {clip.caption}\n\nMisread: {misread}", _TUNA_SHAPE)
+        return self.asked(clip.key, instruction, f"The text: {clip.caption}\n\nMisread: {misread}", _TUNA_SHAPE)

@@ -39,22 +39,22 @@ from vmmetrics.utils.tables import seconds
 # ``motion_list``, ``chronological_motion_list``, which have no seconds.
 
 MOST_SUBJECTS: Final = 3
-"""With four that move, FAVOR's annotators left a clip out."""
+"""Most moving subjects; FAVOR's annotators skipped clips with four."""
 LEAST_MOVING: Final = 0.5
-"""Likewise one with motion in less than half of its time."""
+"""Least share of a clip's time with motion; FAVOR's annotators skipped others."""
 _SHOWN_ATTRIBUTES: Final = 2
 _ARTICLE: Final = re.compile(r"(?i)^(?:the|an?)\s+")
 
 
 @dataclass(frozen=True, slots=True)
 class AnnotatedStep:
-    """Something that happens.
+    """An annotated action or camera motion, with its time.
 
     Attributes:
         text: What.
-        start: From when, seconds; None where nobody said.
+        start: Start, seconds; None if not annotated.
         end: Until when.
-        focus: What the camera focuses on meanwhile; empty where nobody said, or it is no camera's.
+        focus: Focus of the camera during the step; empty if not annotated.
     """
 
     text: str
@@ -65,12 +65,12 @@ class AnnotatedStep:
 
 @dataclass(frozen=True, slots=True)
 class AnnotatedSubject:
-    """Who moves.
+    """A moving subject of the annotation.
 
     Attributes:
         name: In a word or two, without article.
         attributes: How they look.
-        actions: What they do, in order of time.
+        actions: Their actions, in temporal order.
     """
 
     name: str
@@ -79,7 +79,7 @@ class AnnotatedSubject:
 
     @property
     def seen(self) -> str:
-        """What to call them.
+        """Short description of the subject.
 
         >>> AnnotatedSubject("man", ("red coat", "short hair", "beard"), ()).seen
         'the man (red coat, short hair)'
@@ -90,13 +90,13 @@ class AnnotatedSubject:
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """What people annotated of a video.
+    """Annotation of a video.
 
     Attributes:
-        subjects: Who moves.
+        subjects: Moving subjects.
         camera: Its motions, in order.
-        others: What else moves: "cars drive past".
-        seconds: How long the video is; None where nobody said.
+        others: Other motion: "cars drive past".
+        seconds: Length of the video; None if not annotated.
     """
 
     subjects: tuple[AnnotatedSubject, ...]
@@ -106,11 +106,11 @@ class Annotation:
 
     @property
     def has_focus(self) -> bool:
-        """Whether anybody annotated what the camera focuses on."""
+        """True if the camera's focus is annotated."""
         return any(step.focus for step in self.camera)
 
     def unfit(self) -> str | None:
-        """Why no questions should be made of the video; None where they may."""
+        """Reason to make no questions of the video; None if it is usable."""
         moving = [subject for subject in self.subjects if subject.actions]
         if not moving:
             return "nobody moves in the annotation"
@@ -131,7 +131,7 @@ class Annotation:
 
 
 def annotation_of(clip: SourceClip) -> Annotation:
-    """Read the annotation of a clip, in either form; what is not there or cannot be read is left out."""
+    """Read the annotation of a clip, in either form; missing or unreadable parts are left out."""
     fields = clip.fields
     if isinstance(fields.get("subjects"), list):
         named = (_subject(row) for row in fields["subjects"] if isinstance(row, Mapping))
@@ -184,36 +184,36 @@ def _step(row: Any, name: str) -> AnnotatedStep:
 
 
 COUNT: Final = 3
-"""Questions a task and video."""
+"""Questions per task and video."""
 WRONG: Final = 4
 _OVERLAP: Final = 0.5
-"""Seconds that two actions may overlap and still have an order: annotators' seconds are no finer."""
+"""Most seconds that two ordered actions may overlap: annotated times are no finer."""
 _QUESTION_TOKENS: Final = 140  # of a question as JSON
 _PARTIAL: Final = re.compile(
     r"(?i)\b(?:at the (?:very )?(?:beginning|start|end)(?! of the (?!video\b|clip\b))|first(?![- ]person)|finally"
     r"|initially|lastly|before|after|then|next(?! to\b)|while|until|in the (?:middle|rest) of the (?:video|clip)"
     r"|(?:second|last|other) (?:half|part)|last moments?)\b"
 )
-"""Next to somebody, the end of the table and a first person's view are no parts of a video."""
+"""Phrases about a part of the video; "next to", "end of the table" and "first-person" are none."""
 _FOCUS: Final = re.compile(r"(?i)\b(?:focus(?:es|ed|ing)?|follow(?:s|ed|ing)?|track(?:s|ed|ing)?|cent(?:er|re)s? on)\b")
 
 
 class FavorRecipe(WritingRecipe):
-    """The recipe: clips with annotations; viewers see the frame in the middle."""
+    """FAVOR-Bench's recipe: clips with annotations; filter models see the middle frame."""
 
     name = "favor"
     rules = DYNAMICS
     filters_are = "one_frame"
 
     def estimates(self, units: Sequence[str]) -> list[tuple[str, CostEstimate]]:
-        """The writer exactly but for its answers; the viewers as if every question passed the rules."""
+        """Estimate the costs: the writer's inputs exactly, the filters as if every question passed the rules."""
         fit = [self.clips[unit] for unit in units if annotation_of(self.clips[unit]).unfit() is None]
         asked = [self._asked(clip, task, note, COUNT) for clip in fit for task, note in _tasks(annotation_of(clip))]
         writing = self.client.estimate(asked, COUNT * _QUESTION_TOKENS)
         return [(self.client.settings.model, writing), *self.viewers_estimates(self.viewers, COUNT * len(asked), 1)]
 
     def write(self, clip: SourceClip) -> Written:
-        """A sequence of ours, and what is written of each task that the annotation carries.
+        """Return a sequence question of ours, and written ones for each task that the annotation supports.
 
         A task that is refused, or answered by nothing of use, costs its own questions and no others.
         """
@@ -236,7 +236,7 @@ class FavorRecipe(WritingRecipe):
         return written, [], "; ".join(missing)
 
     def more_faults(self, question: Question) -> list[str]:
-        """What FAVOR's tasks forbid besides."""
+        """Return further faults, by the rules of FAVOR's tasks."""
         task = question.groups["task"][0]
         partial = _PARTIAL.search(question.text)
         if task == "HAC" and partial:
@@ -247,7 +247,7 @@ class FavorRecipe(WritingRecipe):
         return []
 
     def _sequence(self, clip: SourceClip, annotation: Annotation) -> list[Question]:
-        """The whole sequence of the first subject that has one: three actions or more, one after another."""
+        """Return a question on the sequence of the first subject with three or more consecutive actions, or None."""
         for subject in annotation.subjects:
             if any(
                 before.end is not None and after.start is not None and after.start < before.end - _OVERLAP
@@ -263,13 +263,13 @@ class FavorRecipe(WritingRecipe):
         return []
 
     def _asked(self, clip: SourceClip, task: str, note: str, count: int) -> Asked[str]:
-        told = FAVOR.format(count=count, task=note, wrong=WRONG)
+        instruction = FAVOR.format(count=count, task=note, wrong=WRONG)
         shown = _shown(clip, annotation_of(clip))
-        return self.asked(f"{clip.key} {task}", told, shown, questions_shape(0, count, WRONG))
+        return self.asked(f"{clip.key} {task}", instruction, shown, questions_shape(0, count, WRONG))
 
 
 def _tasks(annotation: Annotation) -> list[tuple[str, str]]:
-    """Tasks that a video can carry, each with what the writer is told of it."""
+    """Return the tasks that a video supports, each with its instruction."""
     actions = sum(len(subject.actions) for subject in annotation.subjects)
     left_out = set()
     if actions < 2:  # nothing to order or to compare
@@ -277,25 +277,29 @@ def _tasks(annotation: Annotation) -> list[tuple[str, str]]:
     if len({stems(step.text) for step in annotation.camera if not step.text.lower().startswith("first-person")}) < 2:
         left_out.add("CM")
     focus = FOCUS[annotation.has_focus]
-    return [(task, told.format(focus=focus)) for task, told in FAVOR_TASKS.items() if task not in left_out]
+    return [(task, template.format(focus=focus)) for task, template in FAVOR_TASKS.items() if task not in left_out]
 
 
 def _shown(clip: SourceClip, annotation: Annotation) -> str:
-    """The annotation as the writer reads it; subjects by their looks, so that no number gets into a question."""
+    """Return the annotation as text for the writer; subjects by appearance, without numbers."""
     who = [
-        {"who": s.name, "looks": s.attributes, "actions, in order": [_told_step(step, "action") for step in s.actions]}
+        {
+            "who": s.name,
+            "looks": s.attributes,
+            "actions, in order": [_step_fields(step, "action") for step in s.actions],
+        }
         for s in annotation.subjects
     ]
     more = {
-        "camera, in order": [_told_step(step, "motion") for step in annotation.camera],
+        "camera, in order": [_step_fields(step, "motion") for step in annotation.camera],
         "other things that move": annotation.others,
         "text": clip.caption,
     }
-    told = {"subjects": who} | {name: value for name, value in more.items() if value}
-    return json.dumps(told, ensure_ascii=False, indent=1)
+    description = {"subjects": who} | {name: value for name, value in more.items() if value}
+    return json.dumps(description, ensure_ascii=False, indent=1)
 
 
-def _told_step(step: AnnotatedStep, name: str) -> Mapping[str, Any] | str:
+def _step_fields(step: AnnotatedStep, name: str) -> Mapping[str, Any] | str:
     timed = {key: value for key, value in (("from", step.start), ("to", step.end)) if value is not None}
     more = timed | ({"focus": step.focus} if step.focus else {})
     return {name: step.text, **more} if more else step.text

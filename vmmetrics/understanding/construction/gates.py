@@ -1,4 +1,4 @@
-"""FPS-Bench's gates for questions that exist: guessed blind, missed by every reviewer, or badly written, they go.
+"""FPS-Bench's gates for existing questions: solvable without video, missed by all reviewers, or badly written.
 
 After the paper's quality control: a language model without the video answers each question in four orders of its
 options, "None of the above" taken out, and may be right three times; of three outside reviewers one must be right; the
@@ -26,14 +26,14 @@ from vmmetrics.utils.endpoint.messages import CostEstimate, NoAnswerError, Turn
 
 SHUFFLES: Final = 4
 MOST_RIGHT: Final = 3
-"""Blind answers that may be right; by chance all four are with a probability of 1 in 256."""
+"""Most right answers without video; all four are right by chance with probability 1 in 256."""
 REVIEWERS: Final = 3
-"""Outside reviewers, all of whom must be wrong for a question to go; fewer decide nothing."""
+"""Fewest outside reviewers, all of whom must be wrong to reject a question."""
 BLIND: Final = FramePolicy("none")
 ADAPTIVE: Final = FramePolicy("adaptive")
 """Frames that reviewers see."""
 RULES: Final = ("one answer", "distinct", "lettered", "left open", "language")
-"""Rules that hold whoever wrote a question."""
+"""Rules that apply whoever wrote a question."""
 _VERDICT_TOKENS: Final = 40
 _ASPECTS: Final = ("clear", "options", "language")
 _WHY: Final = {"type": "string", "maxLength": 400}
@@ -42,7 +42,7 @@ _VERDICT: Final = object_shape({name: {"type": "boolean"} for name in _ASPECTS} 
 
 @dataclass
 class GateRecipe(QuestionRecipe):
-    """The gates.
+    """FPS-Bench's gates over existing questions.
 
     Args:
         questions: With options and key.
@@ -72,7 +72,7 @@ class GateRecipe(QuestionRecipe):
         return [line_of(replace(self.places[unit], path=None)), self.answers.get(unit, {})]
 
     def configuration(self) -> dict[str, Any]:
-        """What outcomes depend on."""
+        """Return the settings that outcomes depend on."""
         blind, reviewers = ([dict(viewer.model.identity) for viewer in some] for some in (self.blind, self.reviewers))
         part = {"recipe": self.name, "instructions": VERSION, "seed": self.seed, "blind": blind, "reviewers": reviewers}
         asked = self.proofreader and self.proofreader.settings
@@ -80,16 +80,16 @@ class GateRecipe(QuestionRecipe):
         return part | {"policy": str(ADAPTIVE)} | more
 
     def estimates(self, units: Sequence[str]) -> list[tuple[str, CostEstimate]]:
-        """All that is asked, if no gate closes before another."""
-        found = self.viewers_estimates(self.blind, SHUFFLES * len(units), 0.0)
-        found += self.viewers_estimates(self.reviewers, len(units), 16.0)
+        """Estimate the costs as if no question were rejected early."""
+        estimates = self.viewers_estimates(self.blind, SHUFFLES * len(units), 0.0)
+        estimates += self.viewers_estimates(self.reviewers, len(units), 16.0)
         if self.proofreader is not None:
             asked = (self._language(self.places[unit]) for unit in units)
-            found.append((self.proofreader.settings.model, self.proofreader.estimate(asked, _VERDICT_TOKENS)))
-        return found
+            estimates.append((self.proofreader.settings.model, self.proofreader.estimate(asked, _VERDICT_TOKENS)))
+        return estimates
 
     def _outcome(self, unit: str) -> UnitOutcome:
-        """Gate after gate, the cheap ones first, until one closes."""
+        """Apply the gates in order of cost until one rejects the question."""
         question = self.places[unit]
         gates = {
             "checks": self._checked,
@@ -130,12 +130,14 @@ class GateRecipe(QuestionRecipe):
             silent = sum(view.error is not None for view in own)
             if sum(view.right for view in own) + silent > MOST_RIGHT:
                 more = f", {silent} without an answer" if silent else ""
-                reasons.append(f"{viewer.model.name} is not known to be wrong blind in any of {SHUFFLES} orders{more}")
+                reasons.append(
+                    f"{viewer.model.name} was never seen to be wrong without the video in {SHUFFLES} orders{more}"
+                )
         return views_of(question, "blind", views), reasons
 
     def _missed(self, question: Question) -> tuple[Question, list[str]]:
-        given = self.answers.get(question.id, {})
-        views = [_answered(question, name, letter) for name, letter in sorted(given.items())]
+        letters = self.answers.get(question.id, {})
+        views = [_answered(question, name, letter) for name, letter in sorted(letters.items())]
         views += viewed(self.reviewers, question, ADAPTIVE)
         if not views:
             return question, []
@@ -146,15 +148,15 @@ class GateRecipe(QuestionRecipe):
         return checked, []
 
     def _language(self, question: Question) -> Asked[str]:
-        told = Turn("system", f"{LANGUAGE}\n{in_words(_VERDICT)}")
+        instruction = Turn("system", f"{LANGUAGE}\n{in_words(_VERDICT)}")
         options = list(question.options)
         generator("language", self.seed, question.id).shuffle(options)  # an order that tells nothing
         listed = "\n".join(f"- {option}" for option in options)
-        return Asked(question.id, (told, Turn("user", f"{question.text}\n{listed}")), _VERDICT)
+        return Asked(question.id, (instruction, Turn("user", f"{question.text}\n{listed}")), _VERDICT)
 
 
 def _answered(question: Question, reviewer: str, letter: str) -> FilterAnswer:
-    """What a person answered; nothing is chosen by what is no letter of an option."""
-    place = LETTERS.find(letter.strip().upper()) if len(letter.strip()) == 1 else -1
-    chosen = question.options[place] if 0 <= place < len(question.options) else None
-    return FilterAnswer(reviewer, "the video", chosen is not None and place == question.answer, chosen)
+    """Return a person's answer; no option is chosen if the letter is none of an option."""
+    index = LETTERS.find(letter.strip().upper()) if len(letter.strip()) == 1 else -1
+    chosen = question.options[index] if 0 <= index < len(question.options) else None
+    return FilterAnswer(reviewer, "the video", chosen is not None and index == question.answer, chosen)

@@ -1,4 +1,4 @@
-"""What writers, readers and reviewers are told. Our words; a change of any of them is a new :data:`VERSION`."""
+"""Instructions to writers, readers and reviewers. Any change of wording needs a new :data:`VERSION`."""
 
 from __future__ import annotations
 

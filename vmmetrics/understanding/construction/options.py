@@ -1,4 +1,4 @@
-"""Questions about an order: options that are re-orderings, made by us, none of which its place gives away."""
+"""Options of questions: orderings that nothing but the video reveals, guessing strategies, balanced letters."""
 
 from __future__ import annotations
 
@@ -19,32 +19,31 @@ _WORD: Final = re.compile(r"[^\W_]+(?:['\u2019][a-z]+)?")
 _EMPTY: Final = frozenset(
     ["a", "an", "the", "is", "are", "was", "were", "be", "been", "being", "his", "her", "its", "their"]
 )
-"""Words that change between two ways to say one thing. Prepositions do not: from the left is not to the left."""
+"""Words that paraphrases change freely. Prepositions are not: "from the left" is not "to the left"."""
 _ENDINGS: Final = ("ing", "ed", "es", "s")
 _SHORTEST_STEM: Final = 3
 BETWEEN: Final = re.compile(r"(?i)\s*(?:-+>|=+>|\u2192|\u21d2|[,;/]|\b(?:and then|then|and|followed by|while)\b)\s*")
-"""What stands between the parts of an option."""
+"""Separators of the parts of an option."""
 ARROW: Final = " \u2192 "
-"""What we join the steps of a sequence with."""
+"""Separator of the steps of a sequence in our options."""
 _SHARED_PARTS: Final = 2
-"""A part of the right option that so many options have may give it away: TUNA's rule, the most frequent one must not be
-right."""
+"""Number of options that must share a part for it to be telling: TUNA's rule against the most frequent part."""
 _SHARED_WORDS: Final = 3
-"""Likewise for single words, of which two options often share some by chance."""
+"""The same for single words, which two options often share by chance."""
 
 NONE_OF_THE_ABOVE: Final = "None of the above"
-"""FPS-Bench's last option, word by word."""
+"""FPS-Bench's last option, verbatim."""
 _ALIKE: Final = 2
-"""Words that wrong options have in common and the right one has none of; one may be a unit: twice, three times."""
+"""Fewest words that the wrong options share and the right one lacks; one may be a unit: twice, three times."""
 
 
 def is_none_of_the_above(option: str) -> bool:
-    """Whether an option is FPS-Bench's last one, spelling apart."""
+    """Return True if an option is FPS-Bench's last one, whatever its spelling."""
     return " ".join(re.findall(r"[a-z]+", option.lower())) == NONE_OF_THE_ABOVE.lower()
 
 
 def stems(text: str) -> tuple[str, ...]:
-    """Words of a text that carry meaning, without their endings, in order.
+    """Return the stems of a text's content words, in order.
 
     >>> stems("The man is running to the left"), stems("A man runs to his left")
     (('man', 'run', 'to', 'left'), ('man', 'run', 'to', 'left'))
@@ -63,23 +62,23 @@ def _stem(word: str) -> str:
 
 
 def parts(option: str) -> tuple[str, ...]:
-    """Parts of an option: steps of a sequence, members of a list, in order.
+    """Return the parts of an option: steps of a sequence, members of a list, in order.
 
     >>> parts("pans left, then zooms in")
     ('pan left', 'zoom in')
     """
-    found = (" ".join(stems(part)) for part in BETWEEN.split(option))
-    return tuple(part for part in found if part)
+    stemmed = (" ".join(stems(part)) for part in BETWEEN.split(option))
+    return tuple(part for part in stemmed if part)
 
 
 def are_orders(options: Sequence[str]) -> bool:
-    """Whether the options are the same parts, two or more, in several orders."""
+    """Return True if the options are the same two or more parts in different orders."""
     sorts = [sorted(parts(option)) for option in options]
-    return len(sorts[0]) > 1 and all(found == sorts[0] for found in sorts)
+    return len(sorts[0]) > 1 and all(one == sorts[0] for one in sorts)
 
 
 def consensus(options: Sequence[str], answer: int) -> str | None:
-    """The part of the right option that gives it away by being in more options than any part of a wrong one.
+    """Return the part that reveals the right option: it occurs in more options than any part of a wrong one.
 
     Parts are what stands between commas and arrows; of re-orderings, a part at its place; of options without parts, a
     word. The right option must also be the one that shares most: where a wrong one shares as much, nobody can tell.
@@ -89,56 +88,56 @@ def consensus(options: Sequence[str], answer: int) -> str | None:
         answer: Index of the right one.
 
     Returns:
-        The part in words; None where nothing is given away.
+        The part as text; None if nothing is revealed.
     """
     tokens, least = _tokens(options)
-    counts = Counter(token for found in tokens for token in found)
+    counts = Counter(token for own in tokens for token in own)
     right = tokens[answer]
     if not right:
         return None
     scores = _shared(tokens)
     top = max(sorted(right, key=str), key=lambda token: counts[token])
     rival = max((count for token, count in counts.items() if token not in right), default=0)
-    alone = all(score < scores[answer] for place, score in enumerate(scores) if place != answer)
+    alone = all(score < scores[answer] for index, score in enumerate(scores) if index != answer)
     if counts[top] < least or counts[top] <= rival or not alone:
         return None
     return str(top[1]) if isinstance(top, tuple) else str(top)
 
 
 def is_odd_one_out(options: Sequence[str], answer: int) -> bool:
-    """Whether the wrong options have words in common, several and each with each, and the right one none with any."""
+    """Return True if all wrong options share several words, and the right one shares none with them."""
     words = [set(stems(option)) for option in options]
-    wrong = [found for place, found in enumerate(words) if place != answer]
-    if len(wrong) < 2 or any(found & words[answer] for found in wrong):
+    wrong = [own for index, own in enumerate(words) if index != answer]
+    if len(wrong) < 2 or any(own & words[answer] for own in wrong):
         return False
-    return all(len(one & other) >= _ALIKE for place, one in enumerate(wrong) for other in wrong[:place])
+    return all(len(one & other) >= _ALIKE for index, one in enumerate(wrong) for other in wrong[:index])
 
 
 def _tokens(options: Sequence[str]) -> tuple[list[set[Hashable]], int]:
-    """What each option is made of but for what all have, and from how many options on it tells."""
+    """Return each option's parts that not all have, and the least number of options that makes a part telling."""
     split = [parts(option) for option in options]
     tokens: list[set[Hashable]] = [set(stems(option)) for option in options]
     least = _SHARED_WORDS
-    if any(len(found) > 1 for found in split):
+    if any(len(pieces) > 1 for pieces in split):
         least, ordered = _SHARED_PARTS, are_orders(options)
-        tokens = [set(enumerate(found) if ordered else found) for found in split]
+        tokens = [set(enumerate(pieces) if ordered else pieces) for pieces in split]
     everywhere = set.intersection(*tokens)
-    return [found - everywhere for found in tokens], least
+    return [pieces - everywhere for pieces in tokens], least
 
 
 def _shared(tokens: Sequence[set[Hashable]]) -> list[int]:
-    """For each option, in how many others its parts are, all together."""
-    counts = Counter(token for found in tokens for token in found)
-    return [sum(counts[token] - 1 for token in found) for found in tokens]
+    """Return for each option the number of other options that share its parts, summed over parts."""
+    counts = Counter(token for own in tokens for token in own)
+    return [sum(counts[token] - 1 for token in own) for own in tokens]
 
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """How a guesser does over a set of questions.
+    """Result of a guessing strategy over a set of questions.
 
     Attributes:
         right: Share it gets right; where it cannot decide between several, their share.
-        chance: What guessing by chance gets.
+        chance: Expected share of random guessing.
         z: How far above chance, in standard deviations of guessing by chance.
         n: Questions.
     """
@@ -150,21 +149,21 @@ class Guess:
 
 
 def _scores(question: Question) -> dict[str, list[int]]:
-    """Guessers that see no video, by name: each scores the options and takes the highest."""
+    """Return the scores of each option by guessing strategy; a strategy picks the highest."""
     lengths = [len(option) for option in question.options]
     common = _shared(_tokens(question.options)[0])
-    said = set(stems(question.text))
+    question_stems = set(stems(question.text))
     return {
         "longest option": lengths,
         "shortest option": [-length for length in lengths],
         "shares most with the others": common,
         "shares least with the others": [-score for score in common],
-        "shares most with the question": [len(said & set(stems(option))) for option in question.options],
+        "shares most with the question": [len(question_stems & set(stems(option))) for option in question.options],
     }
 
 
 def guesses(questions: Sequence[Question]) -> dict[str, Guess]:
-    """How guessers that see no video do over the questions that have a key."""
+    """Score the guessing strategies that see no video, over the questions with a key."""
     keyed = [question for question in questions if question.answer is not None]
     if not keyed:
         return {}
@@ -172,43 +171,43 @@ def guesses(questions: Sequence[Question]) -> dict[str, Guess]:
     chance = sum(chances) / len(keyed)
     spread = math.sqrt(sum(share * (1 - share) for share in chances)) / len(keyed)
     scored = [(_scores(question), question.answer or 0) for question in keyed]
-    found = {}
+    by_guesser = {}
     for name in scored[0][0]:
         of_it = ((scores[name], answer) for scores, answer in scored)
         shares = ((scores[answer] == max(scores)) / scores.count(max(scores)) for scores, answer in of_it)
         right = sum(shares) / len(keyed)
-        found[name] = Guess(right, chance, (right - chance) / spread if spread else 0.0, len(keyed))
-    return found
+        by_guesser[name] = Guess(right, chance, (right - chance) / spread if spread else 0.0, len(keyed))
+    return by_guesser
 
 
 # Options in another order: for one question by a seed, for a set so that right letters come equally often.
 
 
 def generator(*parts: object) -> random.Random:
-    """Randomness that depends on some texts and numbers alone, not on what was drawn before."""
+    """Return a random generator seeded by texts and numbers alone."""
     digest = hashlib.sha256("\0".join(map(str, parts)).encode()).digest()
     return random.Random(digest)  # noqa: S311 - not for secrets
 
 
 def arranged(question: Question, order: Sequence[int]) -> Question:
-    """The question with its options in another order.
+    """Return the question with its options in another order.
 
     Args:
         question: It.
         order: Index in ``question.options`` of each option to come.
     """
-    options = tuple(question.options[place] for place in order)
+    options = tuple(question.options[index] for index in order)
     answer = None if question.answer is None else list(order).index(question.answer)
     return replace(question, options=options, answer=answer)
 
 
 def shuffled(question: Question, *seed: object) -> Question:
-    """The question with its options in an order drawn by the seed and its id; "None of the above" stays last."""
+    """Return the question with options shuffled by seed and id; "None of the above" stays last."""
     return arranged(question, _drawn(question, *seed))
 
 
 def shuffles(question: Question, count: int, *seed: object) -> list[Question]:
-    """The question with its options in several orders, no two alike where there are as many.
+    """Return the question with its options in several orders, distinct if there are enough.
 
     Args:
         question: It.
@@ -232,7 +231,7 @@ def _drawn(question: Question, *seed: object) -> list[int]:
 
 
 def without_none_of_the_above(question: Question) -> Question | None:
-    """The question without that option; None where it is the right one, or nothing to choose from is left."""
+    """Return the question without that option; None if it is right, or too few options remain."""
     order = _movable(question)
     if len(order) == len(question.options):
         return question
@@ -242,7 +241,7 @@ def without_none_of_the_above(question: Question) -> Question | None:
 
 
 def balanced(questions: Sequence[Question], seed: int) -> list[Question]:
-    """The questions with options so ordered that every letter is right equally often, to within one.
+    """Return the questions with options ordered so that every letter is right equally often, within one.
 
     Questions with as many options that can change place are balanced among themselves. Which gets which letter, and the
     order of the wrong options, is drawn by the seed.
@@ -252,50 +251,50 @@ def balanced(questions: Sequence[Question], seed: int) -> list[Question]:
         seed: Of the draw.
     """
     groups: dict[int, list[int]] = {}
-    for place, question in enumerate(questions):
+    for index, question in enumerate(questions):
         movable = _movable(question)
         if question.answer in movable:
-            groups.setdefault(len(movable), []).append(place)
-    found = list(questions)
-    for size, places in groups.items():
+            groups.setdefault(len(movable), []).append(index)
+    rearranged = list(questions)
+    for size, indices in groups.items():
         drawn = generator("letters", seed, size)
         letters = list(range(size))
         drawn.shuffle(letters)  # which letters get one more
-        targets = [letters[number % size] for number in range(len(places))]
+        targets = [letters[number % size] for number in range(len(indices))]
         drawn.shuffle(targets)
-        for place, target in zip(places, targets, strict=True):
-            question = found[place]
+        for index, target in zip(indices, targets, strict=True):
+            question = rearranged[index]
             order = [option for option in range(size) if option != question.answer]
             generator("options", seed, question.id).shuffle(order)
             order.insert(target, question.answer or 0)
-            found[place] = arranged(question, [*order, *range(size, len(question.options))])
-    return found
+            rearranged[index] = arranged(question, [*order, *range(size, len(question.options))])
+    return rearranged
 
 
 def _movable(question: Question) -> list[int]:
-    """Options that may change place: all but a last "None of the above"."""
+    """Return the options that may change position: all but a last "None of the above"."""
     fixed = bool(question.options) and is_none_of_the_above(question.options[-1])
     return list(range(len(question.options) - fixed))
 
 
 FEWEST_STEPS: Final = 3
-"""Two steps have one other order."""
+"""Fewest steps of a sequence: two have only one other order."""
 MOST_STEPS: Final = 7
-"""More than people can compare five orders of."""
+"""Most steps of a sequence whose five orders people can compare."""
 _TRIES: Final = 200
 _ITEMS: Final = "PQRSTUVW"
-"""Letters of items in the stem; the options' own begin at A."""
+"""Letters of items in the question; the options' own begin at A."""
 
 
 def reorderings(steps: Sequence[str], wrong: int, *seed: object) -> tuple[str, ...] | None:
-    """The steps joined by arrows, in their order and in others.
+    """Return the steps joined by arrows, in their order and in others; None if too few orders qualify.
 
     The other orders are drawn evenly, and drawn again until no option, the right one or another, stands out by what it
     shares with the rest: so the right one is among them like any other, and whoever sees the options alone has no more
     than chance. (To ask it of the right one alone would tell which it is not.)
 
     Args:
-        steps: What happens, in order.
+        steps: The steps, in order.
         wrong: How many other orders.
         seed: Of the draw.
 
@@ -313,14 +312,14 @@ def reorderings(steps: Sequence[str], wrong: int, *seed: object) -> tuple[str, .
         while len(orders) <= wrong:
             orders[tuple(drawn.sample(right, len(right)))] = None
         # numbers in place of the steps, which may have commas of their own
-        bare = [ARROW.join(f"n{place}" for place in order) for order in orders]
-        if all(consensus(bare, place) is None for place in range(len(bare))):
-            return tuple(ARROW.join(steps[place] for place in order) for order in orders)
+        bare = [ARROW.join(f"n{index}" for index in order) for order in orders]
+        if all(consensus(bare, index) is None for index in range(len(bare))):
+            return tuple(ARROW.join(steps[index] for index in order) for order in orders)
     return None
 
 
 def with_items(question: Question, *seed: object) -> Question:
-    """A question whose options are orders of three things or more, with the things in the stem under letters.
+    """Return a question whose options order three or more items, with the items lettered in its text.
 
     "Which order?" with options of four steps each is long to read, and its options differ in little. Any other
     question is returned as it is.

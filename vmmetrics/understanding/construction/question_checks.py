@@ -1,4 +1,4 @@
-"""Deterministic rules that a made question must pass before anything is spent on it, whoever or whatever wrote it.
+"""Deterministic checks of a question before any cost of filtering, whoever or whatever wrote it.
 
 A rule looks at one question with its options and its right answer, and says what is wrong with it. They err on the side
 of rejecting: a question costs a fraction of a cent, and one that can be answered without seeing the video spoils a
@@ -16,14 +16,14 @@ from vmmetrics.understanding.construction.options import consensus, is_none_of_t
 
 _LONGER: Final = 2.0
 _LONGER_BY: Final = 12
-"""The longest option may have so many times the characters of the shortest, and so many more: "left" beside "to the
-right" is alike."""
+"""Least excess of the longest option over the shortest, characters, for a length fault: "left" and "to the right" are
+alike."""
 _STANDS_OUT: Final = 1.3
 _STANDS_OUT_BY: Final = 8
-"""The right option alone may not be so many times as long as the next one and so many characters longer (or shorter):
-a word or two, and annotators' right options tend to be the most careful ones."""
+"""Least excess of the right option over the next one, longer or shorter, characters, for a fault: a word or two, as
+annotators' right options tend to be the most careful ones."""
 _LEAK: Final = 2
-"""Words that the right option may have in common with the question beyond what any wrong one has."""
+"""Most words of the question that the right option may repeat beyond any wrong one."""
 
 _NUMBER_WORDS: Final = r"(?:\d+|one|two|three|four|five|six)"
 _WHEN: Final = re.compile(
@@ -75,7 +75,7 @@ _LETTERED: Final = re.compile(
 )
 _TWICE: Final = re.compile(r"(?i)\b(?!that\b|had\b)([a-z]+) \1\b")
 _ARTICLE: Final = re.compile(r"(?:^A|\ba) (?=[aeio](?!ne\b|nce\b|u|we)[a-z])|(?:^A|\ba)n (?=[bcdfgjkpqtvwz][a-z])")
-"""A before a vowel, an before a consonant; of u, h and ewe the sound decides, and acronyms are let be."""
+""""A" before a vowel, "an" before a consonant; u, h and ewe go by sound, acronyms are ignored."""
 _PASSIVE: Final = re.compile(r"(?i)\b(?:is|are|was|were|be|been|being|gets?|got) (?:\w+ly )?\w+ed\b")
 _NUMERALS: Final = {
     "one": "1", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9",
@@ -85,18 +85,18 @@ _BROKEN: Final = re.compile(r"[\ufffd\u0000-\u0008\u000b\u000c\u000e-\u001f]|Ã.
 _EXCLUDING: Final = frozenset(
     ("not", "no", "never", "without", "neither", "nor", "only", "than", "less", "fewer", "least", "most", "except")
 )
-"""Words that make of a text one that the text without them is not part of."""
+"""Words that keep a text from implying the text without them."""
 
 
 def faults(question: Question, rules: Sequence[str]) -> list[str]:
-    """What is wrong with a question, as ``rule: why`` of each rule named; empty where nothing is.
+    """Check a question by some rules and return its faults, each as ``rule: why``; empty if there are none.
 
     Args:
         question: With its options and its right answer.
         rules: Names of :data:`RULES`.
 
     Raises:
-        KeyError: There is no such rule.
+        KeyError: A rule is unknown.
     """
     shape = _one_answer(question)
     if shape is not None:  # the other rules take it for granted
@@ -105,14 +105,14 @@ def faults(question: Question, rules: Sequence[str]) -> list[str]:
 
 
 def _one_answer(question: Question) -> str | None:
-    """A question and two options at least, of which one, and one only, is right."""
+    """Check for a question, at least two options, and exactly one right option."""
     if question.answer is None or len(question.options) < 2:
         return "there is no right option" if question.options else "there are no options"
     return None if question.text.strip() else "the question is empty"
 
 
 def _distinct(question: Question) -> str | None:
-    """Options that say the same, though in other words; empty ones."""
+    """Check for empty options, and options that say the same in other words."""
     seen: dict[tuple[str, ...], str] = {}
     for option in question.options:
         key = _digest(option)
@@ -125,40 +125,40 @@ def _distinct(question: Question) -> str | None:
 
 
 def _digest(option: str) -> tuple[str, ...]:
-    """What an option says, numbers as digits; one of words that carry no meaning says its words.
+    """Return the stems of an option's content words, numbers as digits; all its words if it has none.
 
     Who is pushed does not push, though the words that carry meaning are the same.
     """
-    said = stems(" ".join(_NUMERALS.get(word, word) for word in option.lower().split()))
-    if not said:
+    stemmed = stems(" ".join(_NUMERALS.get(word, word) for word in option.lower().split()))
+    if not stemmed:
         return tuple(re.findall(r"\w+", option.lower()))
-    return ("passive", *said) if _PASSIVE.search(option) else said
+    return ("passive", *stemmed) if _PASSIVE.search(option) else stemmed
 
 
 def _contained(question: Question) -> str | None:
-    """The right option within a wrong one or around it: both are then right, or nearly."""
+    """Check for a right option that contains a wrong one or is part of it: both are then nearly right."""
     answer = question.answer or 0
     right, own = stems(question.options[answer]), set(parts(question.options[answer]))
-    for place, option in enumerate(question.options):
+    for index, option in enumerate(question.options):
         wrong = stems(option)
         shorter, longer = sorted((right, wrong), key=len)
-        if place == answer or not shorter or len(shorter) == len(longer) or _EXCLUDING & set(longer) - set(shorter):
+        if index == answer or not shorter or len(shorter) == len(longer) or _EXCLUDING & set(longer) - set(shorter):
             continue
         runs = (longer[i : i + len(shorter)] for i in range(len(longer) - len(shorter) + 1))
         members = parts(option)
         if shorter in runs or (len(members) > 1 and (own < set(members) or set(members) < own)):
-            return f"the right option {question.options[answer]!r} and {option!r} hold one another"
+            return f"the right option {question.options[answer]!r} and {option!r} contain one another"
     return None
 
 
 def _like_length(question: Question) -> str | None:
-    """Options of like length, and the right one no exception."""
+    """Check that options have similar lengths, the right one included."""
     lengths = [len(option) for option in question.options if not is_none_of_the_above(option)]
     if max(lengths) > _LONGER * min(lengths) + _LONGER_BY:
         return f"options of {min(lengths)} to {max(lengths)} characters"
     answer = question.answer or 0
     right = len(question.options[answer])
-    wrong = [len(o) for place, o in enumerate(question.options) if place != answer and not is_none_of_the_above(o)]
+    wrong = [len(o) for index, o in enumerate(question.options) if index != answer and not is_none_of_the_above(o)]
     if not wrong or is_none_of_the_above(question.options[answer]):
         return None
     for ahead, next_one, word in ((right, max(wrong), "longest"), (min(wrong), right, "shortest")):
@@ -167,8 +167,8 @@ def _like_length(question: Question) -> str | None:
     return None
 
 
-def _given_away(question: Question) -> str | None:
-    """The right option told by how often its parts are in the options."""
+def _revealed(question: Question) -> str | None:
+    """Check whether the frequency of parts in the options reveals the right one."""
     answer = question.answer or 0
     part = consensus(question.options, answer)
     if part is not None:
@@ -178,27 +178,27 @@ def _given_away(question: Question) -> str | None:
 
 
 def _leaked(question: Question) -> str | None:
-    """Words of the question that only the right option repeats."""
-    said, answer = set(stems(question.text)), question.answer or 0
-    common = [len(said & set(stems(option))) for option in question.options]
-    rival = max(count for place, count in enumerate(common) if place != answer)
+    """Check for words of the question that only the right option repeats."""
+    question_stems, answer = set(stems(question.text)), question.answer or 0
+    common = [len(question_stems & set(stems(option))) for option in question.options]
+    rival = max(count for index, count in enumerate(common) if index != answer)
     leaked = common[answer] - rival >= _LEAK
     return "the right option repeats words of the question that no wrong one does" if leaked else None
 
 
 def _left_open(question: Question) -> str | None:
     others = question.options[: len(question.options) - is_none_of_the_above(question.options[-1])]
-    found = next((option for option in others if _LEFT_OPEN.search(option)), None)
-    return None if found is None else f"{found!r} is about the other options, or about what is not known"
+    match = next((option for option in others if _LEFT_OPEN.search(option)), None)
+    return None if match is None else f"{match!r} refers to other options, or to what is unknown"
 
 
 def _lettered(question: Question) -> str | None:
-    found = next((option for option in question.options if _LETTERED.match(option)), None)
-    return None if found is None else f"{found!r} begins with a letter of its own"
+    match = next((option for option in question.options if _LETTERED.match(option)), None)
+    return None if match is None else f"{match!r} begins with its own letter"
 
 
 def _asks(question: Question) -> str | None:
-    """One line that ends with a question mark."""
+    """Check for one line that ends with a question mark."""
     text = question.text.strip()
     if not text.endswith("?"):
         return "it does not end with a question mark"
@@ -206,13 +206,13 @@ def _asks(question: Question) -> str | None:
 
 
 def _language(question: Question) -> str | None:
-    """What a spelling checker sees without a dictionary."""
+    """Return a language fault that needs no dictionary."""
     for text in (question.text, *question.options):
         if _BROKEN.search(text):
             return f"characters that were decoded wrongly in {text!r}"
-        found = _TWICE.search(text)
-        if found:
-            return f"a word twice in {text!r}: {found[0]!r}"
+        match = _TWICE.search(text)
+        if match:
+            return f"a word twice in {text!r}: {match[0]!r}"
         if _ARTICLE.search(text):
             return f"a wrong article in {text!r}"
         if text.count("(") != text.count(")") or text.count('"') % 2:
@@ -221,13 +221,13 @@ def _language(question: Question) -> str | None:
 
 
 def _no(pattern: re.Pattern[str], what: str, options: bool = True) -> Callable[[Question], str | None]:
-    """A rule against words, in the question and, if wanted, in the options."""
+    """Return a check for forbidden words, in the question and optionally in the options."""
 
     def rule(question: Question) -> str | None:
         for text in (question.text, *(question.options if options else ())):
-            found = pattern.search(text)
-            if found:
-                return f"{what}: {' '.join(found[0].split())!r}"
+            match = pattern.search(text)
+            if match:
+                return f"{what}: {' '.join(match[0].split())!r}"
         return None
 
     return rule
@@ -241,7 +241,7 @@ RULES: Final[Mapping[str, Callable[[Question], str | None]]] = {
     "length": _like_length,
     "lettered": _lettered,
     "left open": _left_open,
-    "given away": _given_away,
+    "given away": _revealed,
     "leaked": _leaked,
     "when": _no(_WHEN, "it asks when something happens", options=False),
     "times": _no(_TIMES, "it names times"),
@@ -251,8 +251,8 @@ RULES: Final[Mapping[str, Callable[[Question], str | None]]] = {
     "cause": _no(_CAUSE, "it asks for causes"),
     "language": _language,
 }
-"""Rules by name: each says in words what is wrong, or None."""
+"""Checks by name; each returns the fault as text, or None."""
 WRITTEN: Final = tuple(name for name in RULES if name != "cause")
-"""For every question that is made from captions or annotations."""
+"""Rules for questions made from captions or annotations."""
 DYNAMICS: Final = tuple(RULES)
-"""For questions about what moves and how, not why: MotionBench's and FAVOR's."""
+"""Rules for questions on what moves and how, not why: MotionBench's and FAVOR's."""

@@ -1,4 +1,4 @@
-"""What every recipe is: units of work, what is asked about each, what it would cost, and models that filter."""
+"""Base of question recipes: units of work, prompts, cost estimates, and filter models."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ from vmmetrics.utils.endpoint.messages import CostEstimate, NoAnswerError, Rejec
 # The filters' eyes: what models answer to made questions when they are shown little, or nothing.
 
 _LETTER_TOKENS: Final = 8
-"""Tokens of an answer that is a letter, expected; models that think take more."""
+"""Expected tokens of an answer by letter; reasoning models need more."""
 
 
 @dataclass(frozen=True, slots=True)
 class FilterAnswer:
-    """What a model answered.
+    """Answer of a filter model.
 
     Attributes:
         model: Its name.
-        shown: Frames it saw, in words.
-        right: Whether it chose the right option; not where its answer was not understood.
-        chosen: Text of the option it chose; None where none was understood.
-        error: Why there is no answer, or None.
+        shown: Frames it saw, as text.
+        right: True if it chose the right option; False if its answer was not recognised.
+        chosen: Text of the option it chose; None if not recognised.
+        error: Reason for a missing answer, or None.
     """
 
     model: str
@@ -53,7 +53,7 @@ class FilterAnswer:
 
 
 class FilterModel:
-    """Asks one model made questions. Behind an endpoint from several threads at once, otherwise one after another.
+    """A model that answers constructed questions; an endpoint from several threads at once.
 
     Args:
         model: It.
@@ -71,28 +71,28 @@ class FilterModel:
         self._one_by_one = threading.Lock() if self.client is None else nullcontext()
 
     def view(self, question: Question, policy: FramePolicy, frames: Frames) -> FilterAnswer:
-        """Ask a question over the frames that a policy shows, options in an order of our own; see :meth:`ask`."""
+        """Ask a question over a policy's frames, options in an order of our own; see :meth:`ask`."""
         return self.ask(shuffled(question, "view", self._seed, self.model.name), policy, frames)
 
     def ask(self, question: Question, policy: FramePolicy, frames: Frames) -> FilterAnswer:
-        """Ask a question as it stands.
+        """Ask a question with its options as they are.
 
         Raises:
             NoAnswerError: The model cannot be reached.
         """
         try:
             with self._one_by_one:
-                said = self.model.answer(question, asked(question, blind=policy.kind == "none"), frames)
+                reply = self.model.answer(question, asked(question, blind=policy.kind == "none"), frames)
         except RejectedError as error:
             return FilterAnswer(self.model.name, str(policy), False, None, str(error))
-        place = None if said.error else chosen_option(said.text, question.options)
-        chosen = None if place is None else question.options[place]
-        right = place is not None and place == question.answer
-        return FilterAnswer(self.model.name, str(policy), right, chosen, said.error)
+        index = None if reply.error else chosen_option(reply.text, question.options)
+        chosen = None if index is None else question.options[index]
+        right = index is not None and index == question.answer
+        return FilterAnswer(self.model.name, str(policy), right, chosen, reply.error)
 
 
 def seen(question: Question, policy: FramePolicy) -> Frames:
-    """The frames of a question's video that a policy shows.
+    """Return the frames of a question's video that a policy shows.
 
     Raises:
         ClipError: It is missing, or cannot be read.
@@ -103,26 +103,26 @@ def seen(question: Question, policy: FramePolicy) -> Frames:
 
 
 def viewed(viewers: Sequence[FilterModel], question: Question, policy: FramePolicy) -> list[FilterAnswer]:
-    """What models answer over the frames that a policy shows; see :func:`seen`."""
+    """Ask the models a question over the frames of a policy; see :func:`seen`."""
     frames = seen(question, policy) if viewers else NO_FRAMES
     return [viewer.view(question, policy, frames) for viewer in viewers]
 
 
 def views_of(question: Question, name: str, views: Sequence[FilterAnswer]) -> Question:
-    """The question with what models answered noted under a name."""
+    """Return the question with the models' answers noted under a name."""
     shown = [{key: value for key, value in asdict(view).items() if value is not None} for view in views]
     return noted(question, "views", dict(question.reference.get("views", {})) | {name: shown})
 
 
-def given_away(views: Sequence[FilterAnswer], what: str) -> str | None:
-    """Why a question goes of which too much is seen; None where some model is known to be wrong.
+def shortcut(views: Sequence[FilterAnswer], what: str) -> str | None:
+    """Return the reason to drop a question that no model gets wrong; None if some model is known to be wrong.
 
     A model that gave no answer (it refused, its endpoint did not take the request) is not known to be wrong: otherwise
     a model that takes no pictures would let every question pass.
 
     Args:
-        views: What each model answered; at least one.
-        what: What they saw, in words.
+        views: Answers of the models; at least one.
+        what: Description of the frames.
     """
     if any(not view.right and view.error is None for view in views):
         return None
@@ -132,11 +132,11 @@ def given_away(views: Sequence[FilterAnswer], what: str) -> str | None:
 
 
 class Stop(Exception):  # noqa: N818 - not an error: this unit is done
-    """Ends the work on a unit with a status, and why."""
+    """Raised to end the work on a unit, with a status and a reason."""
 
 
 class QuestionRecipe(ABC):
-    """Makes questions, or holds them against gates, unit by unit.
+    """Makes questions, or filters existing ones, unit by unit.
 
     Attributes:
         places: Every unit in order: its key, and a question that knows the video's file and times.
@@ -145,46 +145,46 @@ class QuestionRecipe(ABC):
 
     name: ClassVar[str]
     makes: ClassVar[bool] = True
-    """Whether questions are made here: repeats go, and options are put in a new order, letters balanced. Questions that
-    exist may be alike, about several parts of one video, and stay as they are."""
+    """True if questions are made here: repeats are dropped, options reordered, letters balanced. Existing questions may
+    be alike, about several parts of one video, and stay as they are."""
     places: Mapping[str, Question]
     pool: Client | None
 
     def digest(self, unit: str) -> str:
-        """Hash of what the input says of a unit, in short (64 bits): where it changed, the unit is done again."""
-        told = json.dumps(self._input(unit), sort_keys=True, default=str)
-        return hashlib.sha256(told.encode()).hexdigest()[:16]
+        """Return a 64-bit hash of the unit's input; a unit whose input changed is done again."""
+        text = json.dumps(self._input(unit), sort_keys=True, default=str)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     @abstractmethod
     def _input(self, unit: str) -> list[Any]:
-        """What the input says of a unit."""
+        """Return the input's data for a unit."""
 
     @abstractmethod
     def configuration(self) -> dict[str, Any]:
-        """What outcomes depend on, ready for JSON: the input's rows apart, which may grow."""
+        """Return what outcomes depend on, as JSON values: all but the input's rows, which may grow."""
 
     @abstractmethod
     def estimates(self, units: Sequence[str]) -> list[tuple[str, CostEstimate]]:
-        """What the models would take for some units, each with its name; roughly, where it depends on what comes."""
+        """Estimate the cost of some units for each model by name; rough where it depends on the answers."""
 
     @staticmethod
     def viewers_estimates(
         viewers: Sequence[FilterModel], questions: int, *frames: float
     ) -> list[tuple[str, CostEstimate]]:
-        """What models would take for so many usual questions, each asked over so many frames in turn; no free ones."""
+        """Estimate the cost of usual questions for paid models, each over several frame counts."""
         usual = [asked(Question("x", "x", "x" * 90, ("x" * 40,) * 4, 0))] * questions
         priced = [viewer.model for viewer in viewers if isinstance(viewer.model, EndpointModel) and questions]
         return [(model.name, model.estimate(usual, number, _LETTER_TOKENS)) for model in priced for number in frames]
 
     @abstractmethod
     def _outcome(self, unit: str) -> UnitOutcome:
-        """Do the work on a unit."""
+        """Process a unit."""
 
     def work(self, unit: str) -> UnitOutcome:
-        """Do the work on a unit; what cannot be had now is said in the outcome.
+        """Process a unit; failures are part of the outcome.
 
         Raises:
-            VMMetricsError: What stops everything.
+            VMMetricsError: Any error that stops the build.
         """
         try:
             return self._outcome(unit)
@@ -197,13 +197,12 @@ class QuestionRecipe(ABC):
 
 
 Written = tuple[list[Question], list[RejectedQuestion], str]
-"""What a writer wrote about a clip: questions, right option first; what is rejected before any check; and what could
-not be had, in words."""
+"""Result of writing on a clip: questions with the right option first, rejected ones, and failures as text."""
 
 
 @dataclass
 class WritingRecipe(QuestionRecipe):
-    """Has a language model write questions about clips, checks them by rules, and filters what passes.
+    """Recipe in which a language model writes questions on clips, which rules check and models filter.
 
     Args:
         clips: About what, by their keys.
@@ -214,13 +213,13 @@ class WritingRecipe(QuestionRecipe):
     """
 
     filters_are: ClassVar[str] = "filter"
-    """What the configuration calls the models that filter."""
+    """Name of the filter models in the configuration."""
     shown: ClassVar[tuple[FramePolicy, str, str]] = (FramePolicy("single"), "one frame", "one frame")
-    """What they see, the name of their stage, and what they see in words."""
+    """Frames that the filter models see, the name of their stage, and the frames as text."""
     rules: ClassVar[Sequence[str]]
     """Names of :data:`vmmetrics.understanding.construction.question_checks.RULES`."""
     needs_video: ClassVar[bool] = False
-    """Whether the video is needed before any question is filtered."""
+    """True if the video is needed before questions are filtered."""
 
     clips: Mapping[str, SourceClip]
     client: Client
@@ -237,7 +236,7 @@ class WritingRecipe(QuestionRecipe):
         return [clip.caption, clip.start, clip.end, dict(clip.fields)]
 
     def configuration(self) -> dict[str, Any]:
-        """What outcomes depend on."""
+        """Return the settings that outcomes depend on."""
         settings = self.client.settings
         asked = {"url": settings.url, "model": settings.model, "tokens": settings.tokens}
         part = {"recipe": self.name, "instructions": VERSION, "seed": self.seed, "temperature": self.temperature}
@@ -245,26 +244,26 @@ class WritingRecipe(QuestionRecipe):
 
     @abstractmethod
     def write(self, clip: SourceClip) -> Written:
-        """Have questions about a clip written.
+        """Have questions on a clip written.
 
         Raises:
             Stop: There can be none.
         """
 
     def more_faults(self, question: Question) -> list[str]:  # noqa: ARG002
-        """What else is wrong with a question, by rules of the recipe's own."""
+        """Return further faults of a question, by rules of the recipe's own."""
         return []
 
     def filtered(self, question: Question) -> Question | RejectedQuestion:
-        """A question that passed the rules, or its rejection; what filters found is noted.
+        """Return a question that passed the rules, with the filters' answers noted, or its rejection.
 
-        It goes if every filtering model is right from what it sees.
+        It is rejected if every filter model is right.
         """
         if not self.viewers:
             return question
         policy, stage, what = self.shown
         views = viewed(self.viewers, question, policy)
-        checked, why = views_of(question, stage, views), given_away(views, what)
+        checked, why = views_of(question, stage, views), shortcut(views, what)
         return checked if why is None else RejectedQuestion(checked, stage, (why,))
 
     def _outcome(self, unit: str) -> UnitOutcome:
@@ -275,18 +274,18 @@ class WritingRecipe(QuestionRecipe):
         accepted: list[Question] = []
         for question in written:
             why = [*faults(question, self.rules), *self.more_faults(question)]
-            found = RejectedQuestion(question, "checks", tuple(why)) if why else self.filtered(question)
-            if isinstance(found, RejectedQuestion):
-                rejected.append(found)
+            result = RejectedQuestion(question, "checks", tuple(why)) if why else self.filtered(question)
+            if isinstance(result, RejectedQuestion):
+                rejected.append(result)
             else:
-                accepted.append(found)
+                accepted.append(result)
         return UnitOutcome(unit, why=missing, accepted=tuple(accepted), rejected=tuple(rejected))
 
     def asked(
-        self, about: str, told: str, text: str, shape: Mapping[str, Any], check: Check | None = None
+        self, about: str, instruction: str, text: str, shape: Mapping[str, Any], check: Check | None = None
     ) -> AskedQuestion[str]:
-        """A question to the writer; an answer with a blank in it, or at fault by a check of its own, is asked again."""
-        turns = (Turn("system", f"{told}\n{in_words(shape)}"), Turn("user", text))
+        """Return a task for the writer; an answer with blanks, or one that fails its check, is asked again."""
+        turns = (Turn("system", f"{instruction}\n{in_words(shape)}"), Turn("user", text))
 
         def fault(value: dict[str, Any]) -> str | None:
             for number, item in enumerate(value["questions"], start=1):
@@ -298,23 +297,23 @@ class WritingRecipe(QuestionRecipe):
 
     @staticmethod
     def answered(answer: Answer) -> dict[str, Any]:
-        """The object of an answer.
+        """Return the object of an answer.
 
         Raises:
-            Stop: There is none.
+            Stop: The answer has none.
         """
         if answer.value is None:
             raise Stop(answer.kind, answer.why or "")
         return answer.value
 
     def made(self, clip: SourceClip, key: str, item: Mapping[str, Any], **groups: str) -> Question:
-        """The question of an item, with how it came about."""
+        """Return the question of an item, with its provenance."""
         how = {"recipe": self.name, "model": self.client.settings.model, "instructions": VERSION, "seed": self.seed}
         return noted(clip.question(key, text_of(item), options_of(item), **groups), "made", how)
 
 
 def questions_shape(least: int, most: int, wrong: int, **choices: Iterable[str]) -> dict[str, Any]:
-    """JSON schema of a writer's answer: so many questions with so many wrong options, and a choice of each kind."""
+    """Return the JSON schema of a writer's answer: numbers of questions and wrong options, and choices by kind."""
     text = {"type": "string", "minLength": 1, "maxLength": 400}
     more = {name: {"type": "string", "enum": list(names)} for name, names in choices.items()}
     item = object_shape({"question": text, "right": text, "wrong": list_shape(text, wrong, wrong), **more})
@@ -322,10 +321,10 @@ def questions_shape(least: int, most: int, wrong: int, **choices: Iterable[str])
 
 
 def options_of(item: Mapping[str, Any]) -> tuple[str, ...]:
-    """The options of an item, the right one first, spaces and a full stop at the end taken off."""
+    """Return the options of an item, the right one first, without outer spaces and final full stop."""
     return tuple(" ".join(option.split()).removesuffix(".") for option in (item["right"], *item["wrong"]))
 
 
 def text_of(item: Mapping[str, Any]) -> str:
-    """The question of an item in one line."""
+    """Return the question of an item in one line."""
     return " ".join(str(item["question"]).split())

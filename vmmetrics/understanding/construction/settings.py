@@ -1,4 +1,4 @@
-"""A build as commands ask for it, made ready: its input read, its models opened."""
+"""Settings of a build, and its input and models, opened."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _UNABLE: Final = ("recorded:", "majority")
 
 @dataclass(frozen=True, slots=True)
 class BuildSettings:
-    """What is built, from what, with which models.
+    """Settings of a build: recipe, sources, models.
 
     Attributes:
         recipe: One of :data:`RECIPES`.
@@ -39,7 +39,7 @@ class BuildSettings:
         answers: File with answers of people, for ``fpsbench``.
         read_as: Benchmark in whose form ``fpsbench`` reads its questions.
         drop_single: A question of TUNA's goes if all filter models are right from the frame in the middle.
-        multi: It also goes if none of them is right from so many uniform frames; None asks no such thing.
+        multi: It is also rejected if no model is right from so many uniform frames; None skips this.
         seed: Of everything random.
         temperature: Of the writing.
         tokens: Of the writer's answers at most.
@@ -76,13 +76,16 @@ class BuildSettings:
         writes, gates, tuna = self.model is not None, self.recipe == "fpsbench", self.recipe == "tuna"
         for wrong, why in (
             (self.recipe not in RECIPES, f"Expected one of {', '.join(RECIPES)} but got {self.recipe!r}"),
-            (writes and self.url is None, "A model needs the address of its endpoint"),
-            (not writes and not gates, f"{self.recipe} needs a language model that writes: --url and --model"),
-            ((self.reviewers or self.answers) and not gates, "Reviewers and their answers are for fpsbench"),
-            (self.watcher is not None and not tuna, "A video model that looks for contradictions is for tuna"),
-            ((not self.drop_single or self.multi) and not tuna, "What one frame or many must tell is for tuna"),
-            (self.multi and not self.filters, "What many frames must tell needs a model that filters"),
-            (self.max_cost is not None and self.prices is None, "A bound on the cost needs prices"),
+            (writes and self.url is None, "A model needs the URL of its endpoint"),
+            (not writes and not gates, f"{self.recipe} needs a language model to write questions: --url and --model"),
+            ((self.reviewers or self.answers) and not gates, "Reviewers and their answers apply to fpsbench only"),
+            (self.watcher is not None and not tuna, "A video model that looks for contradictions applies to tuna only"),
+            (
+                (not self.drop_single or self.multi) and not tuna,
+                "Filters by one frame or by many frames apply to tuna only",
+            ),
+            (self.multi and not self.filters, "The filter by many frames needs a filter model"),
+            (self.max_cost is not None and self.prices is None, "A cost limit needs prices"),
         ):
             if wrong:
                 raise ValueError(why)
@@ -90,7 +93,7 @@ class BuildSettings:
             self.viewing(spec)
 
     def writing(self, spec: str) -> EndpointSettings:
-        """The endpoint of a model that answers in JSON, ``MODEL`` or ``MODEL@URL``.
+        """Return the endpoint of a model that answers in JSON, ``MODEL`` or ``MODEL@URL``.
 
         Raises:
             ValueError: It has no address, or one that cannot be.
@@ -99,17 +102,17 @@ class BuildSettings:
         url = f"http{rest}" if at else self.url
         if url is None:
             raise ValueError(f"{spec} needs an address: {spec}@http://..., or --url")
-        given, answered = self.prices or (None, None)
+        input_price, answered = self.prices or (None, None)
         return EndpointSettings(
             url, model if at else rest, tokens=self.tokens, per_minute=self.per_minute,
-            input_price=given, output_price=answered, key_variable=self.key_variable,
+            input_price=input_price, output_price=answered, key_variable=self.key_variable,
         )  # fmt: skip
 
     def viewing(self, spec: str) -> ModelSettings:
-        """A model that filters or reviews.
+        """Return a model that filters or reviews.
 
         Raises:
-            ValueError: It is none, or has no address.
+            ValueError: The name is invalid, or lacks a URL.
         """
         if spec.startswith(("hf:", "random")):
             return ModelSettings(spec)
@@ -124,13 +127,13 @@ class BuildSettings:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A build made ready.
+    """A build, ready to run.
 
     Attributes:
-        recipe: What is done.
-        problems: What was wrong with the input, in words, to how often.
-        ledger: What all models together took; None where none is behind an endpoint.
-        unfiltered: Whether there is no model that filters.
+        recipe: The recipe.
+        problems: Problems of the input as text, with counts.
+        ledger: Cost of all models; None without an endpoint.
+        unfiltered: True if there is no filter model.
     """
 
     recipe: QuestionRecipe
@@ -140,10 +143,10 @@ class Opened:
 
 
 def open_build(settings: BuildSettings, folder: Path) -> Opened:
-    """Read the input and open the models, whose cost is counted as one.
+    """Read the input and open the models, with one cost limit for all.
 
     Args:
-        settings: What is built.
+        settings: Settings of the build.
         folder: Where; replies of the models lie in it.
 
     Raises:
@@ -158,9 +161,9 @@ def open_build(settings: BuildSettings, folder: Path) -> Opened:
 
     def viewers(specs: Sequence[str]) -> list[FilterModel]:
         models = [open_model(settings.viewing(spec), (), folder / "replies") for spec in specs]
-        found = [FilterModel(model, settings.seed) for model in models]
-        clients.extend(viewer.client for viewer in found if viewer.client is not None)
-        return found
+        filters = [FilterModel(model, settings.seed) for model in models]
+        clients.extend(viewer.client for viewer in filters if viewer.client is not None)
+        return filters
 
     recipe: QuestionRecipe
     if settings.recipe == "fpsbench":
@@ -186,17 +189,17 @@ def open_build(settings: BuildSettings, folder: Path) -> Opened:
 
 
 def _asked_already(settings: BuildSettings) -> tuple[list[Question], dict[str, dict[str, str]], dict[str, int]]:
-    """Questions that gates can judge, what people answered to them, and what was wrong with either."""
+    """Return the questions that gates can judge, people's answers to them, and counts of problems."""
     loaded = registry.find(settings.read_as).load(settings.source, settings.videos)
     keyed = [question for question in loaded.questions if question.options and question.answer is not None]
     if not keyed:
         raise SetupError(f"{settings.source}: no questions with options and a key, which gates need")
     people = {} if settings.answers is None else read_people(settings.answers)
-    known = {question.id for question in keyed}
+    ids = {question.id for question in keyed}
     problems = {
         "questions without options or key, left out": len(loaded.questions) - len(keyed),
-        "answers of people to questions that are not there": sum(
-            len(given) for question, given in people.items() if question not in known
+        "answers of people to unknown questions": sum(
+            len(letters) for question, letters in people.items() if question not in ids
         ),
     }
     return keyed, people, dict(loaded.problems) | {name: number for name, number in problems.items() if number}

@@ -1,4 +1,4 @@
-"""What became of a video or a question that a recipe worked on, and the lines it is kept as."""
+"""Outcomes of a recipe's units (videos or questions), and their lines in a journal."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from vmmetrics.utils.tables import read_rows, seconds
 
 @dataclass(frozen=True, slots=True)
 class SourceClip:
-    """A video and what a person wrote about it.
+    """A video with its caption or annotation.
 
     Attributes:
         key: Of the video.
-        caption: What happens in it, in words.
+        caption: Its caption.
         path: Its file; None where it is not there.
         start: Where in the file it begins, seconds; None is its beginning.
         end: Where it ends.
@@ -38,10 +38,10 @@ class SourceClip:
     fields: Mapping[str, Any] = field(default_factory=dict)
 
     def question(self, key: str, text: str, options: tuple[str, ...], **groups: str) -> Question:
-        """A question about it whose first option is right.
+        """Return a question on the clip whose first option is right.
 
         Args:
-            key: What tells it from the video's other questions.
+            key: Suffix of its id, unique within the video.
             text: The question.
             options: The right one first.
             groups: Its value in each grouping.
@@ -51,8 +51,10 @@ class SourceClip:
 
 
 def read_clips(path: Path, videos: Path | None, annotated: bool) -> tuple[dict[str, SourceClip], dict[str, int]]:
-    """Read clips from JSON lines, JSON, CSV, TSV or Parquet: ``video``, ``caption``, and if wanted ``path``, ``start``,
-    ``end``; or from one JSON object with a row for each video, as FAVOR-Bench's annotations come.
+    """Read clips from JSON lines, JSON, CSV, TSV or Parquet, or from an object with a row for each video.
+
+    Fields: ``video``, ``caption``, optionally ``path``, ``start``, ``end``. FAVOR-Bench's annotations come as an object
+    with a row for each video.
 
     Args:
         path: The file.
@@ -60,11 +62,11 @@ def read_clips(path: Path, videos: Path | None, annotated: bool) -> tuple[dict[s
         annotated: Rows may have annotations in place of a caption.
 
     Returns:
-        Clips by their keys in the file's order; and what was wrong, in words, to how often.
+        Clips by key in the file's order; and problems as text, with counts.
 
     Raises:
         SetupError: It cannot be read, or there are none in it.
-    """  # noqa: D205 - the forms in one list
+    """
     if path.is_dir():
         raise SetupError(f"{path} is a folder; name the file with the captions or annotations")
     rows = read_rows(path)
@@ -72,27 +74,27 @@ def read_clips(path: Path, videos: Path | None, annotated: bool) -> tuple[dict[s
     if whole and "video" not in whole and all(isinstance(row, Mapping) for row in whole.values()):
         rows = [{"video": name, **row} for name, row in whole.items()]
     problems: Counter[str] = Counter()
-    found: dict[str, SourceClip] = {}
+    clips: dict[str, SourceClip] = {}
     for row in rows:
-        known = row if isinstance(row, Mapping) else {}
-        key = str(known.get("video") or known.get("video_name") or "").strip()
-        caption = " ".join(str(known.get("caption") or "").split())
+        fields = row if isinstance(row, Mapping) else {}
+        key = str(fields.get("video") or fields.get("video_name") or "").strip()
+        caption = " ".join(str(fields.get("caption") or "").split())
         if not key or not (caption or annotated):
             problems["rows without a video or a caption, left out"] += 1
-        elif key in found:
-            problems["rows about a video that one before is about, left out"] += 1
+        elif key in clips:
+            problems["rows about a repeated video, left out"] += 1
         else:
-            file = find_video(str(known.get("path") or key), [videos, path.parent])
-            times = seconds(known.get("start")), seconds(known.get("end"))
-            found[key] = SourceClip(key, caption, file, *times, dict(known))
+            file = find_video(str(fields.get("path") or key), [videos, path.parent])
+            times = seconds(fields.get("start")), seconds(fields.get("end"))
+            clips[key] = SourceClip(key, caption, file, *times, dict(fields))
             problems["videos that are missing"] += file is None
-    if not found:
+    if not clips:
         raise SetupError(f"{path}: nothing to make questions from; expected rows with video and caption")
-    return found, dict(+problems)
+    return clips, dict(+problems)
 
 
 def read_people(path: Path) -> dict[str, dict[str, str]]:
-    """Answers of people who saw the videos: rows of ``id``, ``reviewer`` and ``answer``, a letter.
+    """Read people's answers: rows of ``id``, ``reviewer`` and ``answer``, a letter.
 
     Returns:
         Question's id to reviewer to letter; of two answers of one reviewer the last counts.
@@ -100,30 +102,31 @@ def read_people(path: Path) -> dict[str, dict[str, str]]:
     Raises:
         SetupError: It cannot be read, or a row has another form.
     """
-    found: dict[str, dict[str, str]] = {}
+    letters: dict[str, dict[str, str]] = {}
     for number, row in enumerate(read_rows(path), start=1):
-        known = row if isinstance(row, Mapping) else {}
-        question, reviewer, answer = (str(known.get(name) or "").strip() for name in ("id", "reviewer", "answer"))
+        fields = row if isinstance(row, Mapping) else {}
+        question, reviewer, answer = (str(fields.get(name) or "").strip() for name in ("id", "reviewer", "answer"))
         if not (question and reviewer and answer):
             raise SetupError(f"{path}: entry {number}: expected id, reviewer and answer")
-        found.setdefault(question, {})[reviewer] = answer
-    return found
+        letters.setdefault(question, {})[reviewer] = answer
+    return letters
 
 
 WRITTEN, LEFT_OUT, REFUSED, UNUSABLE = "written", "left out", "refused", "unusable"
-"""Final: questions were made (perhaps none passed); the recipe's rules leave it out; the model gave nothing of use."""
+"""Final statuses: questions were written (perhaps none passed); the rules leave the unit out; the model refused or its
+answer was unusable."""
 UNREACHABLE, NO_VIDEO = "unreachable", "no video"
-"""Not kept, and tried again by the same command: the model could not be reached; the video cannot be read."""
+"""Statuses not stored, so that the same command tries again: the model is unreachable; the video is unreadable."""
 
 
 @dataclass(frozen=True, slots=True)
 class RejectedQuestion:
-    """A question that did not pass.
+    """A rejected question.
 
     Attributes:
         question: It, the right option marked.
-        stage: What rejected it: "checks", "first frame", "blind", ...
-        reasons: Why, in words.
+        stage: Stage that rejected it: "checks", "first frame", "blind", ...
+        reasons: Reasons, as text.
     """
 
     question: Question
@@ -131,18 +134,18 @@ class RejectedQuestion:
     reasons: tuple[str, ...]
 
     def to_json(self) -> Line:
-        """The line: the question's, and why it was rejected."""
+        """Return the question's line, with the reasons of its rejection."""
         return line_of(self.question) | {"rejected": {"stage": self.stage, "reasons": list(self.reasons)}}
 
 
 @dataclass(frozen=True, slots=True)
 class UnitOutcome:
-    """What became of one unit of work: a video, or for gates a question.
+    """Outcome of one unit of work: a video, or for gates a question.
 
     Attributes:
         unit: Its key.
-        status: One of the words above.
-        why: Of any status but "written"; of that, what could not be had.
+        status: One of the statuses above.
+        why: Reason of any status but "written"; for that, failures.
         accepted: Questions that passed.
         rejected: Questions that did not.
     """
@@ -155,18 +158,18 @@ class UnitOutcome:
 
     @property
     def final(self) -> bool:
-        """Whether it is kept; otherwise it is tried again."""
+        """True if the outcome is stored; otherwise the unit is tried again."""
         return self.status not in (UNREACHABLE, NO_VIDEO)
 
     def to_json(self) -> Line:
-        """The line of the journal."""
+        """Return the journal line."""
         line: Line = {"unit": self.unit, "status": self.status} | ({"why": self.why} if self.why else {})
         line["accepted"] = [line_of(question) for question in self.accepted]
         return line | {"rejected": [rejection.to_json() for rejection in self.rejected]}
 
 
 def read_outcome(line: Mapping[str, Any], where: Mapping[str, Question]) -> UnitOutcome:
-    """Read a line of the journal.
+    """Read a journal line.
 
     Args:
         line: It.
@@ -178,9 +181,11 @@ def read_outcome(line: Mapping[str, Any], where: Mapping[str, Question]) -> Unit
     """
     try:
         unit = str(line["unit"])
-        accepted = tuple(_found(row, where.get(unit)) for row in line["accepted"])
+        accepted = tuple(_restored(row, where.get(unit)) for row in line["accepted"])
         rejected = tuple(
-            RejectedQuestion(_found(row, where.get(unit)), row["rejected"]["stage"], tuple(row["rejected"]["reasons"]))
+            RejectedQuestion(
+                _restored(row, where.get(unit)), row["rejected"]["stage"], tuple(row["rejected"]["reasons"])
+            )
             for row in line["rejected"]
         )
         return UnitOutcome(unit, str(line["status"]), str(line.get("why", "")), accepted, rejected)
@@ -188,13 +193,13 @@ def read_outcome(line: Mapping[str, Any], where: Mapping[str, Question]) -> Unit
         raise ValueError(f"no outcome: {error}") from error
 
 
-def _found(row: Any, known: Question | None) -> Question:
+def _restored(row: Any, listed: Question | None) -> Question:
     question = read_question(row, [], Counter())
     if question is None:
         raise ValueError("no question")
-    return question if known is None else replace(question, path=known.path, start=known.start, end=known.end)
+    return question if listed is None else replace(question, path=listed.path, start=listed.start, end=listed.end)
 
 
 def noted(question: Question, name: str, value: Any) -> Question:
-    """The question with a note in its reference: how it came about, what a filter found."""
+    """Return the question with a note in its reference: its provenance or a filter's answers."""
     return replace(question, reference={**question.reference, name: value})

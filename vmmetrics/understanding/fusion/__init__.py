@@ -1,4 +1,4 @@
-"""How the frames of a video meet in a picture encoder: MotionBench's study, as wrappers of a ViT.
+"""Fusion of video frames in a picture encoder: MotionBench's study, as wrappers of a ViT.
 
 Every wrapper takes frames (B, N, C, height, width) and gives a language model's decoder (B, N / k, l, D) visual tokens:
 k frames became one group, P patches became l tokens of width D. What differs is where the frames of a group meet:

@@ -1,4 +1,4 @@
-"""The six ways, five of compression and none, from frames to a decoder's visual tokens.
+"""Fusion paradigms from frames to a decoder's visual tokens: five that compress, and none.
 
 Shapes: B videos, N frames in groups of k, P patches a frame of width H, l tokens a group of width D.
 """
@@ -13,20 +13,20 @@ from torch import Tensor, nn
 
 # What the paradigms are put together from: spatial downsampling, places in a group, learned queries.
 
-PLACE_SPREAD = 0.02
-"""Standard deviation that places start with, as positions of ViTs do."""
+POSITION_STD = 0.02
+"""Standard deviation of initial position embeddings, as in ViTs."""
 QUERY_LAYERS = 2
-"""The paper calls its Q-Former light-weighted and gives no depth; two layers let a query look twice."""
+"""Layers of the Q-Former; the paper calls it light-weighted without a depth."""
 HEAD_WIDTH = 64
 
 
-def places(k: int, width: int) -> nn.Parameter:
-    """Return a learned embedding (k, width) of a frame's place in its group."""
-    return nn.Parameter(nn.init.trunc_normal_(torch.empty(k, width), std=PLACE_SPREAD))
+def position_embedding(k: int, width: int) -> nn.Parameter:
+    """Return a learned embedding (k, width) of a frame's position in its group."""
+    return nn.Parameter(nn.init.trunc_normal_(torch.empty(k, width), std=POSITION_STD))
 
 
 class Downsample(nn.Module):  # type: ignore[misc]
-    """side x side neighbouring patches side by side in width, projected linearly.
+    """Concatenation of side x side neighbouring patches in width, projected linearly.
 
     Args:
         grid: Rows and columns of patches.
@@ -56,7 +56,7 @@ class Downsample(nn.Module):  # type: ignore[misc]
 
 
 class Queries(nn.Module):  # type: ignore[misc]
-    """Learned queries that look at a group's tokens: self-attention, cross-attention and an MLP in each layer.
+    """Learned queries over a group's tokens: self-attention, cross-attention and an MLP in each layer.
 
     The tokens carry their frame's place in the group, as through the encoder, without which queries could not tell the
     frames' order.
@@ -69,8 +69,8 @@ class Queries(nn.Module):  # type: ignore[misc]
 
     def __init__(self, k: int, tokens: int, width: int) -> None:
         super().__init__()
-        self.places = places(k, width)
-        self.queries = places(tokens, width)
+        self.places = position_embedding(k, width)
+        self.queries = position_embedding(tokens, width)
         self.norm = nn.LayerNorm(width)
         heads = width // HEAD_WIDTH if width % HEAD_WIDTH == 0 else 1
         layer = nn.TransformerDecoderLayer(
@@ -85,18 +85,18 @@ class Queries(nn.Module):  # type: ignore[misc]
         return looked.unflatten(0, tokens.shape[:2])
 
 
-KNOWN = ("VisionTransformer", "ViTModel", "CLIPVisionModel", "SiglipVisionModel", "Dinov2Model")
-"""Classes whose positions are added once, before the first layer. Rotary ones turn queries and keys inside every layer
-and would need the positions of k frames there."""
+SUPPORTED = ("VisionTransformer", "ViTModel", "CLIPVisionModel", "SiglipVisionModel", "Dinov2Model")
+"""Classes that add positions once, before the first layer; rotary embeddings act in every layer and would need
+positions of k frames there."""
 
 
 class PatchEncoder(nn.Module):  # type: ignore[misc]
-    """An encoder's last tokens, without class and register tokens.
+    """An encoder's last patch tokens, without class and register tokens.
 
     Prefix tokens take part in attention as the model was trained with them, and are dropped at the end.
 
     Args:
-        vit: One of :data:`KNOWN` or a subclass. It becomes this module's own: fusion before the encoder widens its
+        vit: One of :data:`SUPPORTED` or a subclass. It becomes this module's own: fusion before the encoder widens its
             patch convolution, fusion through it hooks its first layer.
 
     Attributes:
@@ -114,9 +114,9 @@ class PatchEncoder(nn.Module):  # type: ignore[misc]
         super().__init__()
         of = ("timm", "transformers")  # torchvision's and others' classes have the same names
         names = {base.__name__ for base in type(vit).__mro__ if base.__module__.partition(".")[0] in of}
-        if not names.intersection(KNOWN):
-            given = f"{type(vit).__module__}.{type(vit).__name__}"
-            raise ValueError(f"{given} is not supported; timm's or transformers' {', '.join(KNOWN)} is needed")
+        if not names.intersection(SUPPORTED):
+            name = f"{type(vit).__module__}.{type(vit).__name__}"
+            raise ValueError(f"{name} is not supported; timm's or transformers' {', '.join(SUPPORTED)} is needed")
         self.is_timm = "VisionTransformer" in names
         if self.is_timm and not isinstance(vit.patch_drop, nn.Identity):
             raise ValueError("the encoder drops patches at random (patch_drop_rate), so positions of frames differ")
@@ -130,7 +130,7 @@ class PatchEncoder(nn.Module):  # type: ignore[misc]
         self.picture_size = (self.grid[0] * self.patch[0], self.grid[1] * self.patch[1])
         self.width: int = conv.out_channels
         if self._first_layer()._forward_pre_hooks:
-            raise ValueError("the encoder's first layer is hooked already: hand over a fresh copy")
+            raise ValueError("the encoder's first layer is hooked already: pass a fresh copy")
 
     def forward(self, pictures: Tensor) -> Tensor:
         """Return (M, tokens, width), class and register tokens first, of pictures (M, C, height, width)."""
@@ -139,7 +139,7 @@ class PatchEncoder(nn.Module):  # type: ignore[misc]
         return self.vit(pixel_values=pictures).last_hidden_state
 
     def before_layers(self, hook: Callable[[nn.Module, tuple[Any, ...]], tuple[Any, ...]]) -> None:
-        """Have a function change what the first layer is called with: the tokens, positions added, and the rest.
+        """Register a function on the input of the first layer: tokens with positions, and other arguments.
 
         It stays on, rather than being set for each call: gradient checkpointing runs the layer again by itself. A bound
         method, unlike a closure, follows when the model is copied.
@@ -147,7 +147,7 @@ class PatchEncoder(nn.Module):  # type: ignore[misc]
         self._first_layer().register_forward_pre_hook(hook)
 
     def widen(self, k: int) -> None:
-        """Have patches cut from k pictures stacked in channels.
+        """Widen the patch convolution to k images stacked in channels.
 
         Each picture's share of the kernel is 1 / k of the old one, so that k equal pictures give the old tokens.
         """
@@ -163,18 +163,18 @@ class PatchEncoder(nn.Module):  # type: ignore[misc]
 
     @property
     def patch_convolution(self) -> nn.Conv2d:
-        """The convolution that cuts the patches."""
+        """The convolution that embeds patches."""
         return self._patches()[2]
 
     def _patches(self) -> tuple[nn.Module, str, nn.Conv2d]:
-        """The module that holds the patch convolution, its name there, and itself."""
+        """Return the parent module of the patch convolution, its name there, and itself."""
         for path, module in self.vit.named_modules():
             if isinstance(module, nn.Conv2d):
                 if module.kernel_size != module.stride:
                     raise ValueError("the encoder's patches overlap")
                 parent, _, name = path.rpartition(".")
                 return self.vit.get_submodule(parent), name, module
-        raise ValueError("the encoder cuts its patches by something else than a convolution")
+        raise ValueError("the encoder cuts its patches by something other than a convolution")
 
     def _first_layer(self) -> nn.Module:
         if self.is_timm:
@@ -184,11 +184,11 @@ class PatchEncoder(nn.Module):  # type: ignore[misc]
 
 
 Remainder = Literal["error", "repeat"]
-"""What to do with frames that leave a group short: refuse them, or repeat the last frame until it is whole."""
+"""Treatment of frames that do not fill a group: raise an error, or repeat the last frame."""
 
 
 class FusedEncoder(nn.Module):  # type: ignore[misc]
-    """A ViT whose frames meet in groups of k. One of its subclasses is what is used.
+    """A ViT with fusion of frames in groups of k; use one of its subclasses.
 
     With k = 1 there is nothing to merge: no merging module is built, and every subclass computes what
     :class:`NoFusion` does. What is added has the device and the precision of the encoder's patches.
@@ -198,7 +198,7 @@ class FusedEncoder(nn.Module):  # type: ignore[misc]
         k: Frames of a group.
         width: D, of the decoder's tokens.
         side: Patches of side x side become one token (2 in the paper).
-        remainder: What happens to a number of frames that k does not divide.
+        remainder: Treatment of frames that do not fill a group.
 
     Raises:
         ValueError: An encoder that is not supported, k below 1, or a grid that ``side`` does not divide.
@@ -219,7 +219,7 @@ class FusedEncoder(nn.Module):  # type: ignore[misc]
 
     @property
     def tokens(self) -> int:
-        """The decoder's tokens for each group: l."""
+        """Number of decoder tokens per group: l."""
         return self.downsample.tokens
 
     def forward(self, frames: Tensor) -> Tensor:
@@ -247,13 +247,13 @@ class FusedEncoder(nn.Module):  # type: ignore[misc]
         return self.downsample(tokens)
 
     def _build(self) -> None:
-        """Add what merges k frames."""
+        """Create the modules that fuse k frames."""
 
     def _width_before_downsampling(self) -> int:
         return self.encoder.width
 
     def _taken(self, frames: Tensor) -> Tensor:
-        """Frames in whole groups, as the encoder takes them."""
+        """Return the frames in full groups, as the encoder expects them."""
         size = self.encoder.picture_size
         if frames.ndim != 5 or frames.shape[1] < 1 or tuple(frames.shape[-2:]) != size:
             raise ValueError(f"frames are (B, N, C, {size[0]}, {size[1]}), N at least 1, not {tuple(frames.shape)}")
@@ -265,12 +265,12 @@ class FusedEncoder(nn.Module):  # type: ignore[misc]
         return torch.cat([frames, frames[:, -1:].expand(-1, short, -1, -1, -1)], dim=1)
 
     def _grouped(self, tokens: Tensor) -> Tensor:
-        """(B, N, ...) as (B, N / k, k, ...)."""
+        """Reshape (B, N, ...) to (B, N / k, k, ...)."""
         return tokens.unflatten(1, (-1, self.k))
 
 
 class NoFusion(FusedEncoder):
-    """Every frame by itself: (B, N, l, D).
+    """No fusion: every frame by itself, (B, N, l, D).
 
     Raises:
         ValueError: k is not 1.
@@ -282,7 +282,7 @@ class NoFusion(FusedEncoder):
 
 
 class PreEncoder(FusedEncoder):
-    """k frames stacked in channels before the patches are cut (Qwen2-VL): the encoder sees N / k pictures."""
+    """Fusion before the encoder: k frames stacked in channels (Qwen2-VL), N / k images to encode."""
 
     def _build(self) -> None:
         if self.k > 1:
@@ -293,7 +293,7 @@ class PreEncoder(FusedEncoder):
 
 
 class Average(FusedEncoder):
-    """The mean of k frames' tokens, taken after downsampling lest it lose more (PLLaVA). It is blind to their order."""
+    """Mean of k frames' tokens after downsampling (PLLaVA); it ignores their order."""
 
     def merged(self, tokens: Tensor) -> Tensor:
         """Return the decoder's tokens (B, N / k, l, D)."""
@@ -301,7 +301,7 @@ class Average(FusedEncoder):
 
 
 class Concatenate(FusedEncoder):
-    """k frames side by side in width, (B, N / k, P, k·H), brought back to H by an MLP, then downsampled (Kangaroo)."""
+    """Concatenation of k frames in width, (B, N / k, P, k·H), an MLP back to H, then downsampling (Kangaroo)."""
 
     def _build(self) -> None:
         h = self.encoder.width
@@ -313,7 +313,7 @@ class Concatenate(FusedEncoder):
 
 
 class QFormer(FusedEncoder):
-    """l learned queries look at the k·l downsampled tokens of a group, through a Q-Former trained from scratch."""
+    """Q-Former, trained from scratch: l learned queries over the k·l downsampled tokens of a group."""
 
     def _build(self) -> None:
         self.queries = Queries(self.k, self.tokens, self.width) if self.k > 1 else None
@@ -325,7 +325,7 @@ class QFormer(FusedEncoder):
 
 
 class ThroughEncoder(FusedEncoder):
-    """k frames are one sequence of k·P tokens in every layer, then side by side in width (TE Fusion).
+    """Fusion in every layer: k frames are one sequence of k·P tokens, then concatenated in width (TE Fusion).
 
     Every frame has the same spatial positions; to these a learned embedding of the frame's place in its group is added
     before the first layer. Groups never meet. A frame's class and register tokens, on which the paper is silent, go
@@ -334,7 +334,7 @@ class ThroughEncoder(FusedEncoder):
 
     def _build(self) -> None:
         if self.k > 1:
-            self.places = places(self.k, self.encoder.width)
+            self.places = position_embedding(self.k, self.encoder.width)
             self.encoder.before_layers(self._join)
 
     def encoded(self, frames: Tensor) -> Tensor:
@@ -353,7 +353,7 @@ class ThroughEncoder(FusedEncoder):
         return self.k * self.encoder.width
 
     def _join(self, _layer: nn.Module, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-        """(G·k, tokens of a frame, H) as (G, k · tokens of a frame, H), places in the group added."""
+        """Reshape (G·k, tokens of a frame, H) to (G, k · tokens of a frame, H), with group positions added."""
         tokens, *others = arguments
         return ((tokens.unflatten(0, (-1, self.k)) + self.places[:, None]).flatten(1, 2), *others)
 
@@ -371,7 +371,7 @@ PARADIGMS: dict[str, type[FusedEncoder]] = {
 def fuse(
     vit: nn.Module, paradigm: str, k: int, width: int, *, side: int = 2, remainder: Remainder = "error"
 ) -> FusedEncoder:
-    """Wrap an encoder.
+    """Wrap an encoder with a fusion paradigm.
 
     Args:
         vit: Encoder; it becomes the wrapper's own.
@@ -379,10 +379,10 @@ def fuse(
         k: Frames of a group.
         width: D, of the decoder's tokens.
         side: Patches of side x side become one token.
-        remainder: What happens to a number of frames that k does not divide.
+        remainder: Treatment of frames that do not fill a group.
 
     Raises:
-        ValueError: No such paradigm, or what its class refuses.
+        ValueError: The paradigm is unknown, or its class rejects the arguments.
     """
     if paradigm not in PARADIGMS:
         raise ValueError(f"no paradigm {paradigm!r}; there are {', '.join(PARADIGMS)}")

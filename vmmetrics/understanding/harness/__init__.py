@@ -1,1 +1,1 @@
-"""What every understanding benchmark shares: the run, answers, scores, comparisons."""
+"""The evaluation harness of all understanding benchmarks: runs, answers, scores, comparisons."""

@@ -1,4 +1,4 @@
-"""What a benchmark is to the harness."""
+"""The interface of a benchmark."""
 
 # ruff: noqa: ARG002 - an interface
 
@@ -16,24 +16,23 @@ from vmmetrics.utils.endpoint.client import Client
 from vmmetrics.utils.endpoint.messages import CostEstimate, Turn
 
 Scoring = Literal["vmmetrics", "upstream"]
-"""Ours, the released code's traps mended one by one; or the released code's, decision for decision (but for the first
-step of FAVOR-Bench's descriptions, which is ours under both)."""
+"""Scoring protocol: ours, with the released code's faults fixed; or the released code's, decision for decision (except
+the first step of FAVOR-Bench's descriptions, which is always ours)."""
 POLICY: Final = "adaptive"
-"""Frame policy where a benchmark names none: 2 frames per second under 16 s, else 1, as TUNA and FAVOR show to closed
-models."""
+"""Default frame policy: 2 frames per second under 16 s, else 1, as TUNA and FAVOR show to closed models."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """What one question got.
+    """Score of one question.
 
     Attributes:
         question: Its key.
         value: 1 or 0 for a right or wrong option, or a score in 0..1; None where it is not scored (hidden key).
         chosen: Index of the option that was understood, or None.
-        answered: Whether an answer was understood.
+        answered: True if an answer was recognised.
         parts: Other scores of it by name, each in 0..1 unless the benchmark says otherwise.
-        detail: What people want to see of how it came about (matched events, order, ...), ready for JSON.
+        detail: Details of the score (matched events, order, ...), as JSON values.
     """
 
     question: str
@@ -58,8 +57,8 @@ class Figure:
         n: Questions it is of.
         clusters: Videos they are about.
         answered: Share of them with an answer that was understood, 0..1.
-        chance: What guessing gives; None where that means nothing.
-        note: What must be known to read it.
+        chance: Expected value of guessing; None if not applicable.
+        note: Caveat.
         error: Standard error, clustered by video, computed without resampling: a check on the interval.
     """
 
@@ -93,12 +92,12 @@ class Reference:
 
 
 class Benchmark(ABC):
-    """Reads, asks and scores one benchmark; optional abilities do nothing here and are overridden.
+    """Base of benchmarks: loads questions, builds conversations, scores answers; optional abilities do nothing here.
 
     Attributes:
         name: As commands take it ("motionbench", "favor-mcq", ...).
-        data: What its data file says; the keys that the harness reads are in :mod:`.benchmarks`.
-        needs_judge: Whether scoring asks a language model (and :meth:`score` needs ``judge``).
+        data: Content of its data file; for the keys see :mod:`.benchmarks`.
+        needs_judge: True if scoring needs a language model (``judge`` of :meth:`score`).
         source: The plugin that registered it, with its hash; empty for ours.
     """
 
@@ -109,7 +108,7 @@ class Benchmark(ABC):
 
     @abstractmethod
     def load(self, data: Path, videos: Path | None = None) -> LoadedBenchmark:
-        """Read the released files below ``data`` (a folder or the file itself).
+        """Load the released files below ``data`` (a folder or the file itself).
 
         Raises:
             SetupError: Nothing of this benchmark is there; the text says what was looked for.
@@ -117,13 +116,13 @@ class Benchmark(ABC):
 
     @abstractmethod
     def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:
-        """Return what is said to the model, without the frames: these are put before the last turn."""
+        """Return the conversation without frames, which precede the last turn."""
 
     @abstractmethod
     def score(
         self, questions: Sequence[Question], answers: Mapping[str, Answered], protocol: Scoring, judge: Any = None
     ) -> list[Scored]:
-        """Return one entry per question, in their order. Pure, but for the judge of those that need one."""
+        """Score the answers, one entry per question in order; pure, except for a judge."""
 
     @abstractmethod
     def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
@@ -131,28 +130,28 @@ class Benchmark(ABC):
 
     @property
     def policy(self) -> str:
-        """The frame policy that it is asked under if no other is wanted."""
+        """Default frame policy of the benchmark."""
         return str(self.data.get("policy", POLICY))
 
     @property
     def references(self) -> Sequence[Reference]:
-        """Published rows."""
-        found = []
+        """Return the published rows."""
+        references = []
         for row in self.data.get("references", ()):
             figures: dict[tuple[str, str, str], float] = {}
             for scale, part in ((1, "figures"), (100, "percent")):
                 for measure, groups in row.get(part, {}).items():
                     for group, values in groups.items():
                         figures |= {(measure, group, name): value / scale for name, value in values.items()}
-            found.append(Reference(row["model"], row["source"], figures))
-        return found
+            references.append(Reference(row["model"], row["source"], figures))
+        return references
 
     def policy_for(self, question: Question) -> str | None:
-        """Return the frame policy of one question; None where the common one holds."""
+        """Return the frame policy of a single question; None for the common one."""
         return None
 
     def read_answers(self, path: Path, protocol: Scoring = "vmmetrics") -> Mapping[str, Answered] | None:
-        """Read recorded answers in the benchmark's own released form; None where it has none.
+        """Read recorded answers in the benchmark's own released form; None if it has none.
 
         Raises:
             SetupError: The file cannot be read.
@@ -162,11 +161,11 @@ class Benchmark(ABC):
     def submission(
         self, questions: Sequence[Question], answers: Mapping[str, Answered], protocol: Scoring = "vmmetrics"
     ) -> str | None:
-        """Return the text that the benchmark's leaderboard takes; None where there is no such leaderboard."""
+        """Return the file for the benchmark's leaderboard; None if there is no leaderboard."""
         return None
 
     def judge_estimate(
         self, questions: Sequence[Question], answers: Mapping[str, Answered], judge: Client
     ) -> CostEstimate | None:
-        """Return what judging takes; None for a benchmark that no model judges."""
+        """Estimate the cost of judging; None if no model judges."""
         return None

@@ -1,4 +1,4 @@
-"""Questions with options: which one an answer chooses, and what benchmarks of such questions share.
+"""Multiple-choice questions: parsing of the chosen option, and the base of such benchmarks.
 
 One rule set for all, so that accuracies differ by what models see and not by how their words are read. Nothing is taken
 for an answer that may not be one: two candidates, an article or an echo of the options leave the answer unread.
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from vmmetrics.errors import SetupError
-from vmmetrics.models.questions import LETTERS, Answered, LoadedBenchmark, Question, said_of
+from vmmetrics.models.questions import LETTERS, Answered, LoadedBenchmark, Question, answer_text
 from vmmetrics.understanding.harness.benchmark import Benchmark, Figure, Scored, Scoring
 from vmmetrics.understanding.harness.statistics import accuracy_figures
 from vmmetrics.utils.endpoint.messages import Turn
@@ -42,7 +42,7 @@ _VERDICT: Final = re.compile(
 )
 """``B is correct``, ``(C) is the right one``."""
 _MENTION: Final = re.compile(r"\b(?i:option|choice)\s{1,9}[(*_\[\"']{0,9}([A-Z])(?![\w'\u2019])")
-"""``Option A seems right``: an option that is spoken of."""
+"""``Option A seems right``: an option that is mentioned."""
 _BARE: Final = re.compile(
     r"^[\s*_(\[\"'`]*([A-Za-z])(?:[\s*_\"'`]*$|[*_\])\"'`]*[).:,;\]*]|\s*[-\u2013\u2014]\s|[\s*_\"'`]*\n)"
 )
@@ -53,12 +53,12 @@ _LINES: Final = re.compile(r"^[ \t*_(\[\"'`-]*([A-Z])[).:][*_)\]]*\s", re.MULTIL
 _ALSO: Final = re.compile(
     rf"[*_)\]\"'`]{{0,9}}\s{{0,9}}(?:,|/|&|(?:,\s{{0,9}})?\b(?i:and|or)\b)\s{{0,9}}[(*\[]{{0,9}}(?:{_LETTER}|[b-z])(?![\w'\u2019])"
 )
-"""``, B`` or ``and (c)``: behind a letter, one more; ``, a man`` is none."""
+"""``, B`` or ``and (c)``: another letter after a letter; ``, a man`` is none."""
 _SMALL: Final = re.compile(
     r"(?:\b(?i:answer|option|choice)|</?answer>)(?i:\s{1,9}is)?[\s*_\"'>]{0,9}[:=]?[\s*_(\[\"'{]{0,9}"
     r"([a-z])(?=[)*_\]\"'.,:;<}]|\s*$)"
 )
-"""``the answer is b``, ``Answer: d.``: small letters need more around them."""
+"""``the answer is b``, ``Answer: d.``: lower-case letters need more context."""
 _STANDING: Final = re.compile(rf"(?<![\w'\u2019]){_LETTER}(?![\w'\u2019])")
 _LAST: Final = re.compile(r"(?<!\bnot\s)(?<!\bnor\s)(?<!n['\u2019]t\s)(?<![\w'\u2019])([A-Z])[)*_\]\"'`.!]{0,9}$")
 _DENIED: Final = re.compile(
@@ -66,19 +66,19 @@ _DENIED: Final = re.compile(
     r"|[*_)\].:\"'`]{0,9}\s{1,9}(?:isn|can|doesn)['\u2019]?(?:t|not)\b",
     re.IGNORECASE,
 )
-"""Behind a letter: ``A is incorrect``, ``B isn't it``."""
+"""``A is incorrect``, ``B isn't it``: a negation after a letter."""
 _BRACKETED: Final = re.compile(r"\(([A-Z])\)|\*\*([A-Z])\*\*|\\boxed\{(?:\\text\{)?([A-Z])\}")
 _THOUGHT: Final = re.compile(r"<think>.*?(?:</think>|$)|^.*</think>", re.DOTALL | re.IGNORECASE)
-"""What is between the marks; before a closing mark whose opening one was part of the prompt; after an opening mark
-whose closing one was cut off with the answer."""
+"""A thought between its tags; up to a closing tag whose opening one was in the prompt; after an opening tag whose
+closing one was cut off."""
 _ASIDE: Final = re.compile(r"<\|\w{1,40}\|>|n['\u2019]t\s{1,9}(?:think|believe)\b[^.,;:\n]{0,60}")
-"""Marks of a model's own, such as ``<|begin_of_box|>`` of the GLM class; and ``I don't think the answer is B``."""
+"""A model's own tags, such as ``<|begin_of_box|>`` of GLM; and ``I don't think the answer is B``."""
 
 _END: Final = 20  # characters: a letter with what is around it
 
 
 def chosen_option(output: str, options: Sequence[str]) -> int | None:
-    """Index of the option that an answer chooses; None where it chooses none, or several.
+    """Return the index of the option that an answer chooses; None for none or several.
 
     Read in this order: the whole answer is an option's text; a letter at its beginning; a letter that it says is the
     answer, the last one; the option it speaks of by letter, if it is one only; a letter in brackets, likewise; an
@@ -86,51 +86,51 @@ def chosen_option(output: str, options: Sequence[str]) -> int | None:
     if no other is in it. Letters count only where there is such an option.
 
     Args:
-        output: What the model said.
+        output: The model's answer.
         options: Texts of the options as they were shown, without letters.
 
     >>> chosen_option("(B), because it falls", ["rises", "falls"]), chosen_option("A man falls", ["rises", "falls"])
     (1, 1)
     """
-    said = _ASIDE.sub(" ", _THOUGHT.sub(" ", output)).strip()
-    plain = _plain(said)
+    spoken_text = _ASIDE.sub(" ", _THOUGHT.sub(" ", output)).strip()
+    plain = _plain(spoken_text)
     texts = [_plain(option) for option in options]
     letters = LETTERS[: len(options)]
     if plain and texts.count(plain) == 1 and plain.upper() not in letters:  # "A" is a letter, whatever options say
         return texts.index(plain)
     # an answer that lists the options, A and B and so on, each in a line, chooses none by its first letter
-    listed = _LINES.findall(said)[:2] == ["A", "B"] or plain.startswith(
+    listed = _LINES.findall(spoken_text)[:2] == ["A", "B"] or plain.startswith(
         _plain(" ".join(("A", *options[:1], "B", *options[1:2])))
     )
-    leading = None if listed else _leading(said, letters)
+    leading = None if listed else _leading(spoken_text, letters)
     if leading is not None:
         return leading
-    hits = (found for pattern in (_SMALL, _CLAIM, _VERDICT) for found in pattern.finditer(said))
-    claimed = [h[1].upper() for h in hits if h[1].upper() in letters and not _ALSO.match(said, h.end(1))]
+    hits = (match for pattern in (_SMALL, _CLAIM, _VERDICT) for match in pattern.finditer(spoken_text))
+    claimed = [h[1].upper() for h in hits if h[1].upper() in letters and not _ALSO.match(spoken_text, h.end(1))]
     if claimed:
         return letters.index(claimed[-1])
     for pattern in (_MENTION, _BRACKETED):
-        found = ((hit[hit.lastindex or 1], hit.end(hit.lastindex or 1)) for hit in pattern.finditer(said))
-        spoken = {letter for letter, end in found if letter in letters and not _DENIED.match(said, end)}
+        match = ((hit[hit.lastindex or 1], hit.end(hit.lastindex or 1)) for hit in pattern.finditer(spoken_text))
+        spoken = {letter for letter, end in match if letter in letters and not _DENIED.match(spoken_text, end)}
         if len(spoken) == 1:
             return letters.index(spoken.pop())
     if listed:
         return None
     named = _named_option(plain, texts)
-    return _last(said, letters) if named is None else named
+    return _last(spoken_text, letters) if named is None else named
 
 
-def _leading(said: str, letters: str) -> int | None:
-    found = _BARE.match(said) or _FIRST.match(said)
-    if found is None or _ALSO.match(said, found.end(1)) or _DENIED.match(said, found.end(1)):
+def _leading(text: str, letters: str) -> int | None:
+    match = _BARE.match(text) or _FIRST.match(text)
+    if match is None or _ALSO.match(text, match.end(1)) or _DENIED.match(text, match.end(1)):
         return None
-    return letters.index(found[1].upper()) if found[1].upper() in letters else None
+    return letters.index(match[1].upper()) if match[1].upper() in letters else None
 
 
-def _last(said: str, letters: str) -> int | None:
-    found = _LAST.search(said[-_END:])
-    others = {letter for letter in _STANDING.findall(said) if letter in letters}
-    return letters.index(found[1]) if found and others == {found[1]} else None
+def _last(text: str, letters: str) -> int | None:
+    match = _LAST.search(text[-_END:])
+    others = {letter for letter in _STANDING.findall(text) if letter in letters}
+    return letters.index(match[1]) if match and others == {match[1]} else None
 
 
 def _named_option(plain: str, texts: Sequence[str]) -> int | None:
@@ -141,26 +141,26 @@ def _named_option(plain: str, texts: Sequence[str]) -> int | None:
 
 
 def _plain(text: str) -> str:
-    """Lower case, single spaces, no punctuation at the ends of words: what must not decide."""
+    """Return the text in lower case, with single spaces and without punctuation at word ends."""
     return " ".join(bare for word in text.lower().split() if (bare := word.strip(string.punctuation)))
 
 
 def score_choice(question: Question, answered: Answered | None) -> Scored:
-    """Judge an answer to a question with options; one that is missing or not understood is wrong, a hidden key None."""
-    chosen = chosen_option(said_of(answered), question.options)
+    """Score an answer to a multiple-choice question; missing or unrecognised ones are wrong, a hidden key None."""
+    chosen = chosen_option(answer_text(answered), question.options)
     value = None if question.answer is None else float(chosen == question.answer)
     return Scored(question.id, value, chosen, chosen is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionFile:
-    """What a benchmark is read from.
+    """Source of a benchmark's questions.
 
     Attributes:
         rows: Of the file.
         path: The file.
         folders: Where videos are looked for.
-        problems: What was wrong, to how often.
+        problems: Problems as text, with counts.
     """
 
     rows: Sequence[Any]
@@ -170,12 +170,12 @@ class QuestionFile:
 
 
 class MultipleChoice(Benchmark):
-    """A benchmark of questions with options, that differs from others in its files, its words and its categories.
+    """Base of multiple-choice benchmarks, which differ in files, instructions and categories.
 
     Attributes:
-        title: What messages call it.
-        noun: What its file holds.
-        form: What is said to a model: the texts of :attr:`data` by their keys, ``text`` and ``options`` (one a line).
+        title: Name in messages.
+        noun: Noun for the content of its file.
+        form: Template of the prompt: the texts of :attr:`data` by their keys, ``text`` and ``options`` (one a line).
         groupings: Groupings that accuracy is given in.
         order: Names of categories in the order in which they are shown.
     """
@@ -188,54 +188,54 @@ class MultipleChoice(Benchmark):
 
     @abstractmethod
     def questions(self, source: QuestionFile) -> Iterable[Question]:
-        """Read the questions; what was wrong is counted in ``source.problems``."""
+        """Read the questions; problems are counted in ``source.problems``."""
 
     def video_folders(self, beside: Path) -> list[Path]:
-        """Return where videos are looked for if no folder was named; ``beside`` is the folder of the data."""
+        """Return the default folders of videos; ``beside`` is the folder of the data."""
         return [beside]
 
     def find(self, data: Path) -> Path:
         """Return the file with the questions.
 
         Raises:
-            SetupError: There is none.
+            SetupError: None exists.
         """
         return find_file(data, self.data["files"], f"{self.noun} of {self.title}")
 
-    def nothing_found(self, path: Path, problems: Mapping[str, int]) -> SetupError:
+    def no_questions_error(self, path: Path, problems: Mapping[str, int]) -> SetupError:
         """Return the error for a file without a question."""
         return nothing_found(path, f"question of {self.title}", problems)
 
     def load(self, data: Path, videos: Path | None = None) -> LoadedBenchmark:
-        """Read the released file, or a table with its fields.
+        """Load the released file, or a table with its fields.
 
         Raises:
-            SetupError: There is no such file, it cannot be read, or no question is in it.
+            SetupError: The file is missing, unreadable, or without questions.
         """
         path = self.find(data)
         problems: Counter[str] = Counter()
         folders = [videos] if videos else self.video_folders(data if data.is_dir() else data.parent)
-        found = tuple(self.questions(QuestionFile(read_rows(path, problems), path, folders, problems)))
-        if not found:
-            raise self.nothing_found(path, problems)
-        return LoadedBenchmark(found, dict(+problems), {str(path): sha256_of(path)})
+        questions = tuple(self.questions(QuestionFile(read_rows(path, problems), path, folders, problems)))
+        if not questions:
+            raise self.no_questions_error(path, problems)
+        return LoadedBenchmark(questions, dict(+problems), {str(path): sha256_of(path)})
 
     def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:
-        """Return the question, its options by letter, and how to answer."""
+        """Return the conversation: question, options by letter, and the answer format."""
         words = {name: text.strip() for name, text in self.data.items() if isinstance(text, str)}
-        said = words | {"text": question.text, "options": "\n".join(question.lettered)}
-        return (Turn("user", self.form.format_map(said)),)
+        fields = words | {"text": question.text, "options": "\n".join(question.lettered)}
+        return (Turn("user", self.form.format_map(fields)),)
 
     def score(
         self, questions: Sequence[Question], answers: Mapping[str, Answered], protocol: Scoring, judge: Any = None
     ) -> list[Scored]:
-        """Judge each answer; one that is missing or not understood is wrong."""
+        """Score the answers; missing or unrecognised ones are wrong."""
         return [self.score_one(question, answers.get(question.id), protocol) for question in questions]
 
     def score_one(self, question: Question, answered: Answered | None, protocol: Scoring) -> Scored:
-        """Judge one answer."""
+        """Score an answer."""
         return score_choice(question, answered)
 
     def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
-        """Return accuracy over all, over what was answered, and in each grouping."""
+        """Return accuracy over all questions, over answered ones, and in each grouping."""
         return accuracy_figures(questions, scored, self.groupings, self.order)

@@ -1,4 +1,4 @@
-"""A model on the nodes of a Ray cluster: each worker has the whole model, and is asked questions of its own."""
+"""A model on a Ray cluster: each worker loads all of it and answers different questions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from vmmetrics.engines.cluster import RayPool
 from vmmetrics.engines.connection import Cluster
 from vmmetrics.engines.pool import DEFAULT_TIMEOUT, Note
 from vmmetrics.models.frames import FramePolicy, Frames
-from vmmetrics.models.protocol import R, S, Said
+from vmmetrics.models.protocol import ModelAnswer, R, S
 from vmmetrics.models.questions import Answered, LoadedBenchmark, Question
 from vmmetrics.understanding import registry
 from vmmetrics.understanding.harness.benchmark import Scoring
@@ -33,15 +33,15 @@ _Item = tuple[Question, ...]
 
 @dataclass(frozen=True, slots=True)
 class QuestionSettings:
-    """What is asked of whom, for those who ask on the nodes.
+    """Settings that cluster nodes need to ask a model questions.
 
     Attributes:
         benchmark: Name of the benchmark.
-        model: Which model.
-        policy: What it is shown.
-        protocol: Whose words the questions are put in.
+        model: The model.
+        policy: Frame policy.
+        protocol: Protocol of the prompts.
         side: Longer side of the frames in pixels; None keeps them.
-        own_policies: Whether policies of single questions come first.
+        own_policies: True if policies of single questions take precedence.
         plugins: Python files that register benchmarks; the same on every node.
     """
 
@@ -55,10 +55,10 @@ class QuestionSettings:
 
 
 class QuestionHandler:
-    """Asks in a worker.
+    """Asks the questions in a worker.
 
     Args:
-        settings: What, of whom.
+        settings: Benchmark, model and options.
     """
 
     def __init__(self, settings: QuestionSettings) -> None:
@@ -66,38 +66,44 @@ class QuestionHandler:
         self._asking: Asking | None = None
 
     def configuration(self) -> Mapping[str, Any]:
-        """Load the model; return its name and what its answers depend on here."""
-        given = self._settings
-        run_plugins(given.plugins)
-        model = open_model(given.model, (), Path(tempfile.gettempdir()))  # none that keeps replies
-        found, benchmark = LoadedBenchmark(()), registry.find(given.benchmark)
+        """Load the model; return its name and what its answers depend on in this worker."""
+        settings = self._settings
+        run_plugins(settings.plugins)
+        model = open_model(settings.model, (), Path(tempfile.gettempdir()))  # none that keeps replies
+        empty, benchmark = LoadedBenchmark(()), registry.find(settings.benchmark)
         self._asking = Asking(
-            benchmark, found, model, given.policy, given.protocol, given.side, own_policies=given.own_policies
+            benchmark,
+            empty,
+            model,
+            settings.policy,
+            settings.protocol,
+            settings.side,
+            own_policies=settings.own_policies,
         )
         versions = {name: version for name in DECISIVE if (version := version_of(name))}
         return {"name": model.name, "sees": model.sees, "identity": dict(model.identity), "versions": versions}
 
     def load(self, item: _Item) -> None:
-        """Nothing is loaded for single questions."""
+        """Do nothing: single questions need no loading."""
 
     def ahead(self, item: _Item) -> None:
-        """Nothing is fetched before its turn."""
+        """Do nothing: nothing is prefetched."""
 
     def handle(self, item: _Item, note: Note) -> list[AnswerOutcome]:  # noqa: ARG002
-        """Ask some questions together; return what came of each, in their order."""
+        """Ask some questions in a batch; return their outcomes in order."""
         assert self._asking is not None  # noqa: S101  (configuration() comes first)
         done = {question.id: outcome for question, outcome in self._asking.model.work_through(self._asking.ask, item)}
         return [done[question.id] for question in item]
 
 
 class ClusterModel:
-    """A local model, as many times as there are workers.
+    """A local model with one copy per worker.
 
     Args:
-        settings: What is asked of whom.
+        settings: Benchmark, model and options.
         jobs: Most workers.
         cluster: Which, and what a worker takes of it.
-        say: Is told what a person should know.
+        say: Receives messages for the user.
 
     Raises:
         SetupError: Ray is not installed, the cluster cannot be reached, or no node can load the model.
@@ -120,12 +126,12 @@ class ClusterModel:
         self.sees = bool(described["sees"])
         self.identity: Mapping[str, Any] = described["identity"]
 
-    def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> Said:
-        """Not here: the nodes ask, see :meth:`work_through`."""
+    def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> ModelAnswer:
+        """Not supported: the workers ask, see :meth:`work_through`."""
         raise NotImplementedError
 
     def work_through(self, work: Callable[[S], R], items: Iterable[S]) -> Generator[tuple[S, R]]:  # noqa: ARG002
-        """Ask questions on the nodes, which do what ``work`` would do here.
+        """Ask the questions on the workers, which run what ``work`` would run here.
 
         Yields:
             Each question and what came of it; where its worker died, an answer with the reason as error.

@@ -1,4 +1,4 @@
-"""Runs of a benchmark side by side: how models, or frame rates, differ, and how sure their order is."""
+"""Comparison of runs on a benchmark: differences between models or frame rates, and confidence of their order."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from vmmetrics.errors import SetupError
-from vmmetrics.models.protocol import NOT_TOLD
+from vmmetrics.models.protocol import NO_TIMES
 from vmmetrics.models.questions import Question
 from vmmetrics.understanding import registry
 from vmmetrics.understanding.harness.benchmark import Figure, Reference, Scored, Scoring
@@ -25,13 +25,13 @@ from vmmetrics.utils.statistics.paired import holm
 
 @dataclass(frozen=True)
 class Compared:
-    """Two runs, compared.
+    """Comparison of two runs.
 
     Attributes:
         benchmark: Name of the benchmark.
         names: The two models; where they are one, with the frames each was shown, or the folders.
         differences: Over all questions, then by category.
-        notes: What must be known to read them.
+        notes: Caveats.
     """
 
     benchmark: str
@@ -59,8 +59,8 @@ def compare_runs(first: Path, second: Path, protocol: Scoring) -> Compared:
     if not common:
         raise SetupError(f"{first} and {second} have no question in common")
     groupings = list(dict.fromkeys(name for question in common for name in question.groups))
-    found = differences(common, one, other, groupings, sides[0].measure)
-    if not found:
+    tests = differences(common, one, other, groupings, sides[0].measure)
+    if not tests:
         raise SetupError(f"{first} and {second} have no question in common that both have a score for")
     notes = []
     apart = len(sides[0].scored) + len(sides[1].scored) - 2 * len(common)
@@ -70,31 +70,31 @@ def compare_runs(first: Path, second: Path, protocol: Scoring) -> Compared:
         notes.append("the runs were asked from different data files")
     if sides[0].by != sides[1].by:
         notes.append(f"{UNLIKE}: {'; '.join(sorted(sides[0].by))} / {'; '.join(sorted(sides[1].by))}")
-    notes += _untold(sides)
+    notes += _timing_notes(sides)
     names = [side.model for side in sides]
     if names[0] == names[1]:  # told apart by the frames shown, or where these are one too by the folders
         more = (first, second) if sides[0].frames == sides[1].frames else [side.frames for side in sides]
         names = [f"{name}, {which}" for name, which in zip(names, more, strict=True)]
-    return Compared(sides[0].benchmark, (names[0], names[1]), found, notes)
+    return Compared(sides[0].benchmark, (names[0], names[1]), tests, notes)
 
 
-def _untold(runs: Sequence[ReadScores]) -> list[str]:
-    """What must be known where some models were told the times of their frames and others not."""
-    told = {run.times for run in runs} - {""}
-    if NOT_TOLD not in told or len(told) == 1:
+def _timing_notes(runs: Sequence[ReadScores]) -> list[str]:
+    """Return a note if some models were told the times of their frames and others not."""
+    timings = {run.times for run in runs} - {""}
+    if NO_TIMES not in timings or len(timings) == 1:
         return []
     return [f"{UNTOLD}: {'; '.join(f'{run.model}, {run.frames}: {run.times}' for run in runs if run.times)}"]
 
 
 def _on_common(first: ReadScores, second: ReadScores) -> tuple[list[Question], list[Scored], list[Scored]]:
-    """The questions that both runs were asked, in the first's order, and what each run got there."""
+    """Return the questions of both runs, in the first's order, and each run's scores of them."""
     one, other = ({scored.question: scored for scored in run.scored} for run in (first, second))
     common = [question for question in first.questions if question.id in other]
     return common, [one[question.id] for question in common], [other[question.id] for question in common]
 
 
 def difference_table(compared: Compared) -> DisplayTable:
-    """Two runs as a table; in its last columns, questions where only one of the models was right, or better."""
+    """Return two runs as a table; the last columns count questions where only one model was right, or better."""
     columns = heads(
         "group", "name", "measure", "first", "second", "difference", "p", "p (Holm)", "n", "videos", "only first",
         "only second", texts=3,
@@ -110,14 +110,14 @@ def difference_table(compared: Compared) -> DisplayTable:
 
 @dataclass(frozen=True)
 class RunRow:
-    """A run.
+    """A run on a leaderboard.
 
     Attributes:
         overall: The figure over all questions.
         cells: Category to its figure; one that the run has no question of is left out.
         rate: Frames per second that it was shown of a clip (median over questions); None where that is not known or
             nothing was shown.
-        scores: What it got, question by question.
+        scores: Its scores by question.
     """
 
     overall: Figure
@@ -127,24 +127,24 @@ class RunRow:
 
     @property
     def label(self) -> str:
-        """Model and frames."""
+        """Model and frame policy."""
         return f"{self.scores.model}, {self.scores.frames}"
 
 
 @dataclass(frozen=True)
 class RunBoard:
-    """The runs of one benchmark, the best first.
+    """Leaderboard of one benchmark, the best run first.
 
     Attributes:
         benchmark: Its name.
         protocol: Scored how.
-        measure: What the numbers are ("accuracy", "composite", "f1").
+        measure: Name of the measure ("accuracy", "composite", "f1").
         group: Grouping that the columns are of; None where figures have none.
         columns: Its categories.
         rows: The runs by their figure over all questions; those without one last.
         steps: Each run with one minus the next, on the questions both were asked; one fewer than there are such.
         references: Published rows with the figure over all questions.
-        notes: What must be known to read it.
+        notes: Caveats.
     """
 
     benchmark: str
@@ -159,7 +159,7 @@ class RunBoard:
 
 
 def make_boards(folders: Sequence[Path], protocol: Scoring, group: str | None = None) -> list[RunBoard]:
-    """A table of each benchmark among some runs.
+    """Build a leaderboard for each benchmark among some runs.
 
     Args:
         folders: Of runs; one named twice counts once.
@@ -167,7 +167,7 @@ def make_boards(folders: Sequence[Path], protocol: Scoring, group: str | None = 
         group: Grouping for the columns; the first that the benchmark shows if None.
 
     Raises:
-        SetupError: One is no run or not scored under the protocol, or has no such grouping.
+        SetupError: A folder is not a run, is not scored under the protocol, or lacks the grouping.
     """
     runs: dict[str, list[tuple[Path, ReadScores]]] = {}
     for folder in {folder.resolve(): folder for folder in folders}.values():
@@ -178,11 +178,11 @@ def make_boards(folders: Sequence[Path], protocol: Scoring, group: str | None = 
         for _, scores in members:
             members[0][1].check_same_method(scores)
         groups = dict.fromkeys(figure.group for _, read in members for figure in read.figures if figure.group != ALL)
-        wanted = group or next((figure.group for figure in members[0][1].figures if figure.group != ALL), None)
-        rows = [_row(folder, scores, wanted) for folder, scores in members]
+        grouping = group or next((figure.group for figure in members[0][1].figures if figure.group != ALL), None)
+        rows = [_row(folder, scores, grouping) for folder, scores in members]
         if group is not None and not any(row.cells for row in rows):
             raise SetupError(f"{benchmark} has no grouping {group!r}; it has {', '.join(groups) or 'none'}")
-        boards.append(_board(benchmark, protocol, wanted, rows))
+        boards.append(_board(benchmark, protocol, grouping, rows))
     return boards
 
 
@@ -212,7 +212,7 @@ def _board(benchmark: str, protocol: Scoring, group: str | None, rows: Sequence[
 
 
 def _step(better: ReadScores, worse: ReadScores, measure: str) -> ModelDifference | None:
-    """The better run minus the worse on their common questions; None where they have none."""
+    """Return the difference of the better to the next run on common questions; None if they have none."""
     common, second, first = _on_common(better, worse)
     return next(iter(differences(common, first, second, measure=measure)), None)
 
@@ -228,19 +228,19 @@ def _notes(rows: Sequence[RunRow]) -> list[str]:
     if len({row.scores.by for row in rows}) > 1:
         by = "; ".join(f"{row.label}: {', '.join(sorted(row.scores.by))}" for row in rows)
         notes.append(f"{UNLIKE}: {by}")
-    return notes + _untold([row.scores for row in rows])
+    return notes + _timing_notes([row.scores for row in rows])
 
 
 # Leaderboards of understanding runs as tables for people and as CSV.
 
 ENDS = ("low", "high", "n", "videos")
-"""What stands beside each value in the CSV."""
+"""Columns next to each value in the CSV."""
 
 
 def board_parts(board: RunBoard) -> list[Part]:
-    """A board as a table, published rows below a rule, and how sure its order is."""
+    """Return a leaderboard as a table, published rows below a rule, and the confidence of its order."""
     by = f", by {board.group}" if board.columns else ""
-    title = f"{board.benchmark}: {board.measure} [95 %, videos drawn], scored as {board.protocol}{by}"
+    title = f"{board.benchmark}: {board.measure} [95 %, bootstrap over videos], scored as {board.protocol}{by}"
     columns = heads("model", "frames", "n", ALL, "answered", *board.columns, texts=2)
     table = DisplayTable("leaderboard", title, "", columns)
     for row in board.rows:
@@ -253,8 +253,8 @@ def board_parts(board: RunBoard) -> list[Part]:
         rest = [number(reference.figures.get((board.measure, board.group or ALL, name)), 3) for name in board.columns]
         table.add(f"{reference.model} (published)", "", "", first, "", *rest, reference=True)
     ranked = [row.label for row in board.rows if row.overall.value is not None]
-    remarks = [_step_text(*told) for told in zip(board.steps, ranked, ranked[1:], strict=False)] + [*board.notes]
-    return [table, Lines("remarks", "How sure this is", tuple(remarks))] if remarks else [table]
+    remarks = [_step_text(*step) for step in zip(board.steps, ranked, ranked[1:], strict=False)] + [*board.notes]
+    return [table, Lines("remarks", "Confidence of the order", tuple(remarks))] if remarks else [table]
 
 
 def _step_text(step: ModelDifference | None, better: str, worse: str) -> str:
@@ -271,7 +271,7 @@ _COLUMNS = ("benchmark", "protocol", "source", "model", "frames", "rate", "measu
 
 
 def board_records(boards: Sequence[RunBoard]) -> list[dict[str, object]]:
-    """Return a row for each figure, with everything that is known of it; None where nothing is."""
+    """Return a row for each figure with all its values; None where unknown."""
     rows: list[list[object]] = []
     for board in boards:
         about = [board.benchmark, board.protocol]

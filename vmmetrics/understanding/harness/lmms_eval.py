@@ -1,4 +1,4 @@
-"""Questions of a benchmark as a task of lmms-eval, so that its model servers answer them.
+"""Export of a benchmark's questions as an lmms-eval task, to use its model servers.
 
 A task is a YAML file, the questions as JSON Lines, and the functions of :mod:`.lmms_task` in a file beside them.
 """
@@ -22,9 +22,9 @@ from vmmetrics.utils.storage.atomic import write_text
 from vmmetrics.utils.storage.job_folder import prepare
 
 FUNCTIONS = "vmmetrics_tasks.py"
-"""The file with the functions of all tasks of a folder."""
+"""File with the functions of all tasks of a folder."""
 TOKENS = 8192
-"""Tokens of an answer at most, thinking included. Nothing else ends it: lmms-eval's blank line would end a thought."""
+"""Most tokens of an answer, thought included. There is no other stop: lmms-eval's blank line would end a thought."""
 _YAML = """# Written by 'vmmetrics understand lmms-eval'; {about}
 task: {task}
 dataset_path: json
@@ -57,7 +57,7 @@ metadata:
 
 @dataclass(slots=True)
 class LmmsTask:
-    """A task as it was written.
+    """A written task.
 
     Attributes:
         name: As lmms-eval's ``--tasks`` takes it.
@@ -75,13 +75,13 @@ class LmmsTask:
 def write_task(
     benchmark: Benchmark, loaded: LoadedBenchmark, folder: Path, protocol: Scoring = "vmmetrics"
 ) -> LmmsTask:
-    """Write the task of a benchmark; other benchmarks' tasks in the folder stay.
+    """Write the task of a benchmark; other tasks in the folder are unchanged.
 
     Args:
         benchmark: The benchmark.
         loaded: Its questions.
         folder: New, empty, or with tasks of this kind.
-        protocol: Whose words are said to the model.
+        protocol: Protocol of the prompts.
 
     Raises:
         SetupError: No question can be asked by lmms-eval, or the folder holds other files or cannot be written.
@@ -121,7 +121,7 @@ def write_task(
 
 
 def _why_not(benchmark: Benchmark, question: Question) -> str | None:
-    """Why lmms-eval cannot ask a question; None where it can."""
+    """Return the reason lmms-eval cannot ask a question; None if it can."""
     policies = (benchmark.policy_for(question), benchmark.policy)
     if question.path is None:
         return "questions whose video is missing"
@@ -135,7 +135,7 @@ def _why_not(benchmark: Benchmark, question: Question) -> str | None:
 
 
 def _row(benchmark: Benchmark, question: Question, path: Path, videos: Path, protocol: Scoring) -> dict[str, Any]:
-    """The line of a question: of one form for all, as a table of them is made."""
+    """Return the line of a question, in one form for all, so that they fit a table."""
     return {
         "id": question.id,
         "video": question.video,

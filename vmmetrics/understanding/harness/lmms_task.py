@@ -1,4 +1,4 @@
-"""Functions of the tasks that 'vmmetrics understand lmms-eval' writes; lmms-eval imports this file from their folder.
+"""Functions of tasks written by 'vmmetrics understand lmms-eval'; lmms-eval imports this file from their folder.
 
 It needs nothing but Python. Its accuracy is a quick one: 'vmmetrics understand run NAME --model recorded:LOG' scores
 the sample log with intervals and by task.
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 VIDEOS = "VMMETRICS_VIDEOS"
-"""Environment variable with the folder of the videos, where they lie elsewhere than when the tasks were written."""
+"""Environment variable with the folder of the videos, if they moved since the tasks were written."""
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|$)|^.*</think>", re.DOTALL | re.IGNORECASE)
 _CLAIM = re.compile(
     r"(?i:\b(?:answer|option|choice)\W*(?:is\W*)?)([A-Z])(?![\w'])"
@@ -31,12 +31,12 @@ def doc_to_visual(doc: Mapping[str, Any]) -> list[str]:
     folder = os.environ.get(VIDEOS)
     path = Path(folder) / doc["file"] if folder else Path(doc["path"])
     if not path.exists():
-        raise FileNotFoundError(f"{path} is not there; {VIDEOS}=FOLDER says where the videos are")
+        raise FileNotFoundError(f"{path} is missing; set {VIDEOS}=FOLDER to the folder of the videos")
     return [str(path)]
 
 
 def doc_to_text(doc: Mapping[str, Any], lmms_eval_specific_kwargs: Mapping[str, Any] | None = None) -> str:
-    """Return what is said to the model, between what lmms-eval puts before and behind for some models."""
+    """Return the prompt, between the texts that lmms-eval adds for some models."""
     around = lmms_eval_specific_kwargs or {}
     return f"{around.get('pre_prompt', '')}{doc['prompt']}{around.get('post_prompt', '')}"
 
@@ -48,19 +48,19 @@ def doc_to_target(doc: Mapping[str, Any]) -> str:
 
 def process_results(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Return the question's key and whether the answer is right; the sample log keeps both."""
-    said = results[0] if results else ""
-    right = float(letter_of(said, doc["options"]) == doc["answer"]) if doc["answer"] else None
+    reply = results[0] if results else ""
+    right = float(letter_of(reply, doc["options"]) == doc["answer"]) if doc["answer"] else None
     return {"vmmetrics_accuracy": {"id": doc["id"], "right": right}}
 
 
-def letter_of(said: str, options: Sequence[str]) -> str | None:
-    """Return the letter that an answer chooses, None where that is not plain.
+def letter_of(reply: str, options: Sequence[str]) -> str | None:
+    """Return the letter that an answer chooses; None if it is ambiguous.
 
     >>> letter_of("B. it falls", ["rises", "falls"]), letter_of("A man falls", ["rises", "falls"])
     ('B', None)
     """
-    text = _THOUGHT.sub("", said).strip()
-    letters = [chr(ord("A") + place) for place in range(len(options))]
+    text = _THOUGHT.sub("", reply).strip()
+    letters = [chr(ord("A") + index) for index in range(len(options))]
     leading = _LEADING.match(text)
     if leading is not None and leading[1] in letters:
         return str(leading[1])
@@ -73,5 +73,5 @@ def letter_of(said: str, options: Sequence[str]) -> str | None:
 
 def mean(entries: Sequence[Mapping[str, Any]]) -> float:
     """Return the share of right answers among questions with a key; NaN where there are none."""
-    known = [entry["right"] for entry in entries if entry["right"] is not None]
-    return sum(known) / len(known) if known else float("nan")
+    values = [entry["right"] for entry in entries if entry["right"] is not None]
+    return sum(values) / len(values) if values else float("nan")

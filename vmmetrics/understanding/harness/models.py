@@ -1,4 +1,4 @@
-"""Models by the words that commands take."""
+"""Models by name, as commands accept them."""
 
 from __future__ import annotations
 
@@ -16,24 +16,25 @@ if TYPE_CHECKING:
     from vmmetrics.models.recorded import Released
 
 TOKENS = 8192
-"""Tokens of an answer at most, unless said otherwise. A letter has one and a caption a few hundred, but models that
-think write thousands before; a reply still cut off in its thought is asked for once more with four times as many."""
+"""Default limit of tokens per answer. A letter needs one and a caption a few hundred, but reasoning models write
+thousands before; a reply cut off within its thought is asked for once more with four times the limit."""
 TOKENS_A_SECOND = 20.0
-"""An endpoint that writes more slowly counts as gone; a large model on a busy server has about twice that."""
+"""Speed below which an endpoint counts as unreachable, tokens per second; a large model on a busy server has twice
+that."""
 SEED_DIGITS = 18
-"""Of ``random:SEED``, at most."""
+"""Most digits of ``random:SEED``."""
 FORMS = "endpoint:MODEL@URL, hf:FOLDER, hf:ORG/NAME, recorded:FILE, random, random:SEED, majority, frame-reader"
-"""How models are named; the frame reader knows the synthetic suite."""
+"""Forms of model names; the frame reader is for the synthetic suite."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """Which model, and how it is asked.
+    """Name and options of a model.
 
     Attributes:
         spec: Its name, as in :data:`FORMS`.
         form: How frames are handed over.
-        times: Whether a model that gets pictures is told the clip's length and rate and the times of its frames.
+        times: True to state clip length, rate and frame times to a model that gets images.
         tokens: Tokens of an answer at most.
         temperature: Of an endpoint; None leaves it to the endpoint.
         seed: Of an endpoint's sampling; None sends none.
@@ -50,7 +51,7 @@ class ModelSettings:
             or the CPU.
 
     Raises:
-        ValueError: The name is none, or an option is not for such a model.
+        ValueError: The name is invalid, or an option does not apply to the model.
     """
 
     spec: str
@@ -73,41 +74,41 @@ class ModelSettings:
     def __post_init__(self) -> None:
         kind, rest = self.kind, self.rest
         seeded = rest.isdecimal() and len(rest) <= SEED_DIGITS
-        known = {"endpoint": "@http" in rest[1:], "hf": bool(rest), "recorded": bool(rest), "majority": not rest}
-        if not (known | {"frame-reader": not rest, "random": not rest or seeded}).get(kind, False):
+        valid = {"endpoint": "@http" in rest[1:], "hf": bool(rest), "recorded": bool(rest), "majority": not rest}
+        if not (valid | {"frame-reader": not rest, "random": not rest or seeded}).get(kind, False):
             raise ValueError(f"Expected a model ({FORMS}) but got {self.spec!r}")
         if self.form not in ("auto", "images", "video"):
             raise ValueError(f"Expected frames as auto, images or video but got {self.form!r}")
         if kind == "endpoint":
             self.endpoint()
         elif self.prices is not None or self.max_cost is not None:
-            raise ValueError("Prices and a bound on the cost are for endpoints")
+            raise ValueError("Prices and a cost limit apply to endpoints only")
         elif self.effort is not None or self.extra is not None:
-            raise ValueError("A reasoning effort and further fields of requests are for endpoints")
+            raise ValueError("A reasoning effort and further request fields apply to endpoints only")
         if kind != "hf" and (self.batch_size, self.dtype, self.device) != (1, "auto", None):
-            raise ValueError("A batch size, a dtype and a device are for local models (hf:)")
+            raise ValueError("A batch size, a dtype and a device apply to local models (hf:) only")
 
     @property
     def kind(self) -> str:
-        """What stands before the colon."""
+        """The part of the name before the colon."""
         return self.spec.partition(":")[0]
 
     @property
     def rest(self) -> str:
-        """What stands behind it."""
+        """The part of the name after the colon."""
         return self.spec.partition(":")[2]
 
     def endpoint(self) -> EndpointSettings:
-        """The endpoint.
+        """Settings of the endpoint.
 
         Raises:
             ValueError: It cannot be.
         """
         model, _, url = self.rest.rpartition("@http")
-        given, answered = self.prices or (None, None)
+        input_price, answered = self.prices or (None, None)
         return EndpointSettings(
             f"http{url}", model, tokens=self.tokens, temperature=self.temperature, seed=self.seed,
-            per_minute=self.per_minute, input_price=given, output_price=answered, key_variable=self.key_variable,
+            per_minute=self.per_minute, input_price=input_price, output_price=answered, key_variable=self.key_variable,
             timeout=max(TIMEOUT, self.tokens / TOKENS_A_SECOND), extra=further_fields(self.extra, self.effort),
         )  # fmt: skip
 
@@ -115,11 +116,11 @@ class ModelSettings:
 def open_model(
     settings: ModelSettings, questions: Sequence[Question], replies: Path, released: Released | None = None
 ) -> Model:
-    """Make a model ready.
+    """Open a model.
 
     Args:
         settings: Which.
-        questions: What it will be asked; the majority letter is found in their key.
+        questions: The questions, whose key gives the majority letter.
         replies: Folder where replies of an endpoint are kept.
         released: How the benchmark reads recorded answers in its own released form; other forms are read by the general
             rules.

@@ -1,4 +1,4 @@
-"""Asking a model the questions of a benchmark: what is left to ask, and each answer as it comes."""
+"""A run: asks a model the remaining questions of a benchmark and stores each answer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from vmmetrics.errors import ClipError, SetupError
-from vmmetrics.models.frames import NO_FRAMES, SIDE, FramePolicy, frames_wanted, look
+from vmmetrics.models.frames import NO_FRAMES, SIDE, FramePolicy, count_frames, look
 from vmmetrics.models.protocol import Model
 from vmmetrics.models.questions import Answered, LoadedBenchmark, Question
 from vmmetrics.understanding.harness.benchmark import Benchmark, Scoring
@@ -35,12 +35,12 @@ _KIND = "understanding"  # what ``run.json`` calls the run; a run of scores has 
 
 
 class RunFolder(SoleFolder):
-    """The folder: to start a run, or to go on with the one that is there.
+    """The folder of a run, new or to resume.
 
     Args:
         path: Made if absent.
-        configuration: What the answers depend on, ready for JSON.
-        session: What to record about this start.
+        configuration: What the answers depend on, as JSON values.
+        session: Record of this session.
 
     Attributes:
         answers: The last answer to each question, by its key.
@@ -62,7 +62,7 @@ class RunFolder(SoleFolder):
         record.setdefault("sessions", []).append({"started": now(), **self._session})
         return True
 
-    def _known(self) -> dict[str, Any]:
+    def _identity(self) -> dict[str, Any]:
         return read_run(self.path)
 
     def _read(self) -> None:
@@ -70,12 +70,12 @@ class RunFolder(SoleFolder):
         self.answers = {answered.question: answered for answered in self._lines_as(self._journal, Answered)}
 
     def add(self, answers: Sequence[Answered]) -> None:
-        """Keep answers; when this returns they are on the disk."""
+        """Store answers, flushed to disk."""
         self._journal.append(answered.to_json() for answered in answers)
         self.answers |= {answered.question: answered for answered in answers}
 
     def finish(self, summary: Mapping[str, Any]) -> None:
-        """Record what came of this start."""
+        """Record the result of this session."""
         self.record["sessions"][-1] |= {"ended": now(), **summary}
         self._save(self.record)
 
@@ -84,17 +84,17 @@ def read_run(path: Path) -> dict[str, Any]:
     """Read ``run.json``.
 
     Raises:
-        SetupError: There is none of an understanding run, it is damaged, or a later version wrote it.
+        SetupError: It is missing, damaged, of another kind of run, or written by a later version.
     """
     file = path / "run.json"
     if not file.is_file():
-        raise SetupError(f"{path} holds no run: it has no run.json")
+        raise SetupError(f"{path} is not the folder of a run: run.json is missing")
     run: dict[str, Any] = check(dict[str, Any], read_json(file), file)
     if run.get("kind") != _KIND or run.get("format") != _FORMAT:
         raise SetupError(f"{path} holds no run of 'understand', or one of another version (format {_FORMAT} expected)")
     check(_Header, run, file)
     if not run["sessions"]:
-        raise SetupError(f"{file} is damaged: it does not say what was run")
+        raise SetupError(f"{file} is damaged: the settings of the run are missing")
     return run
 
 
@@ -125,21 +125,21 @@ class _Session:
 
 @dataclass(frozen=True, slots=True)
 class _Header:
-    """What is taken from ``run.json``."""
+    """Fields read from ``run.json``."""
 
     configuration: _Configuration
     sessions: tuple[_Session, ...]
 
 
 def read_answers(path: Path) -> tuple[dict[str, Answered], list[str]]:
-    """The last answer to each question of a run, and what was found damaged."""
+    """Return the last answer to each question of a run, and warnings on damaged lines."""
     journal = Journal(path / "answers.jsonl")
     answers = {answered.question: answered for answered in journal.read_as(Answered)}
     return answers, journal.warnings()
 
 
 DECISIVE = ("av", "pillow", "opencv-python-headless", "opencv-python")
-"""Packages that turn a file into pixels."""
+"""Packages that decode videos and images, whose versions are recorded."""
 _AT_ONCE = 512  # answers written to the disk together, of models that take no time
 _LOOKED_AT = 24  # clips whose frames are counted for an estimate
 _BLIND = "You are not shown the video: {}."
@@ -148,12 +148,12 @@ _CHOOSE, _DESCRIBE = "choose the option that is most likely right", "describe wh
 
 @dataclass(frozen=True, slots=True)
 class AnswerOutcome:
-    """What came of a question.
+    """Outcome of one question.
 
     Attributes:
-        answered: The answer, or why there is none.
-        kept: Whether it is in the folder; one that could not be had for now is not, and is asked for again.
-        silent: Whether the model said nothing, which may be about the question or about the model.
+        answered: The answer, or the reason for a missing one.
+        kept: True if it is stored in the folder; a temporarily missing answer is not, and is asked for again.
+        silent: True if the model gave no reply, because of the question or of the model.
     """
 
     answered: Answered
@@ -163,17 +163,17 @@ class AnswerOutcome:
 
 @dataclass(frozen=True)
 class Asking:
-    """A benchmark put to a model.
+    """A run of a benchmark with a model.
 
     Attributes:
-        benchmark: What is asked.
+        benchmark: The benchmark.
         loaded: Its questions as they were found.
-        model: Who answers.
-        policy: What it is shown; a model that does not look is shown nothing.
-        protocol: Whose words the questions are put in.
+        model: The model.
+        policy: Frame policy; a model that does not use frames gets none.
+        protocol: Protocol of the prompts.
         side: Longer side of the frames in pixels; None keeps them.
         limit: Ask so many of the questions only; which, is decided by their keys, so that more include fewer.
-        own_policies: Whether the policies that the benchmark has for single questions come before ``policy``.
+        own_policies: True if the benchmark's policies for single questions take precedence over ``policy``.
     """
 
     benchmark: Benchmark
@@ -186,7 +186,7 @@ class Asking:
     own_policies: bool = False
 
     def covered(self, answers: Collection[str] = ()) -> tuple[Question, ...]:
-        """What is asked, and answered ones: see :func:`asked_of`."""
+        """Return the questions of the run, and those already answered; see :func:`asked_of`."""
         return asked_of(self.loaded.questions, self.limit, self._looks, answers)
 
     @property
@@ -194,16 +194,16 @@ class Asking:
         return self.model.sees and self.policy.kind != "none"
 
     def policy_of(self, question: Question) -> FramePolicy:
-        """What a question is shown."""
+        """Return the frame policy of a question."""
         own = self.benchmark.policy_for(question) if self.own_policies else None
         return self.policy if own is None else FramePolicy.parse(own)
 
     def configuration(self) -> dict[str, Any]:
-        """Everything that answers depend on, ready for JSON."""
+        """Return everything that answers depend on, as JSON values."""
         own = self.own_policies and any(self.benchmark.policy_for(q) is not None for q in self.loaded.questions)
         words = f"{self.policy}, or the question's own" if own else str(self.policy)
         shown = {"policy": words, "side": self.side} if self.model.sees else None
-        versions = {name: found for name in DECISIVE if (found := version_of(name))} if self._looks else {}
+        versions = {name: version for name in DECISIVE if (version := version_of(name))} if self._looks else {}
         return {
             "benchmark": self.benchmark.name,
             "prompts": self.protocol,
@@ -216,7 +216,7 @@ class Asking:
         }
 
     def turns(self, question: Question) -> tuple[Turn, ...]:
-        """What is said to the model; one that could look but is shown nothing is told so, lest it ask for the video."""
+        """Return the conversation; a model that could see but gets no frames is told so, lest it ask for them."""
         *before, last = self.benchmark.turns(question, self.protocol)
         if self.model.sees and self.policy.kind == "none":
             blind = _BLIND.format(_CHOOSE if question.options else _DESCRIBE)
@@ -224,25 +224,25 @@ class Asking:
         return (*before, last)
 
     def _words(self) -> str:
-        """Hash of everything that is said to the model, and of the parts of videos it is about."""
+        """Return a hash of all conversations and the parts of videos they are about."""
         whole = hashlib.sha256()
         for question in self.loaded.questions:
-            said = [[turn.role, turn.text] for turn in self.turns(question)]
-            whole.update(json.dumps([question.id, said, question.start, question.end]).encode())
+            turns = [[turn.role, turn.text] for turn in self.turns(question)]
+            whole.update(json.dumps([question.id, turns, question.start, question.end]).encode())
         return whole.hexdigest()
 
     def remaining(self, folder: RunFolder, again: bool = False) -> list[Question]:
-        """The questions without an answer in the folder.
+        """Return the questions without an answer in the folder.
 
         Args:
             folder: The folder.
-            again: Whether those with an error count as without.
+            again: True to include answers that are errors.
         """
-        known = folder.answers
-        return [q for q in self.covered() if q.id not in known or (again and known[q.id].error is not None)]
+        answers = folder.answers
+        return [q for q in self.covered() if q.id not in answers or (again and answers[q.id].error is not None)]
 
     def run(self, folder: RunFolder, again: bool = False) -> Iterator[AnswerOutcome]:
-        """Ask what is left, and keep the answers.
+        """Ask the remaining questions, and store the answers.
 
         Yields:
             Each outcome, once it is on the disk.
@@ -255,9 +255,9 @@ class Asking:
         at_once = 1 if self.model.sees else _AT_ONCE
         with closing(self.model.work_through(self.ask, self.remaining(folder, again))) as done:
             while outcomes := [outcome for _, outcome in islice(done, at_once)]:
-                kept = [outcome.answered for outcome in outcomes if outcome.kept]
-                if kept:
-                    folder.add(kept)
+                recorded = [outcome.answered for outcome in outcomes if outcome.kept]
+                if recorded:
+                    folder.add(recorded)
                 for outcome in outcomes:
                     silent = silent + 1 if outcome.silent else 0
                     yield outcome
@@ -265,7 +265,7 @@ class Asking:
                         raise NoAnswerError(f"{GIVE_UP} questions in a row got no answer: {outcome.answered.error}")
 
     def ask(self, question: Question) -> AnswerOutcome:
-        """Ask a question; what came of it is not kept."""
+        """Ask a question, without storing the outcome."""
         start = time.monotonic()
         outcome = self._asked(question)
         seconds = round(time.monotonic() - start, 3)
@@ -280,16 +280,16 @@ class Asking:
                 return AnswerOutcome(Answered(question.id, error=f"the video cannot be shown: {error}", unseen=True))
         shown = frames.shown if self.model.sees else None
         try:
-            said = self.model.answer(question, self.turns(question), frames)
+            reply = self.model.answer(question, self.turns(question), frames)
         except (RejectedError, NoAnswerError) as error:
             unanswered = Answered(question.id, shown=shown, error=str(error))
             return AnswerOutcome(unanswered, kept=isinstance(error, RejectedError), silent=True)
-        if shown is not None and said.told is not None:
-            shown = replace(shown, told=said.told)
-        return AnswerOutcome(Answered(question.id, said.text, shown, said.error, said.usage))
+        if shown is not None and reply.times_text is not None:
+            shown = replace(shown, told=reply.times_text)
+        return AnswerOutcome(Answered(question.id, reply.text, shown, reply.error, reply.usage))
 
     def frames_each(self, questions: Sequence[Question]) -> float:
-        """Frames shown of a clip on average, counted on some of them without decoding them."""
+        """Return the mean number of frames per clip, estimated from some of them without decoding."""
         if not self._looks or not questions:
             return 0.0
         counts = []
@@ -297,46 +297,46 @@ class Asking:
             with suppress(ClipError):
                 if question.path is not None:
                     policy = self.policy_of(question)
-                    counts.append(frames_wanted(policy, question.path, question.start, question.end))
+                    counts.append(count_frames(policy, question.path, question.start, question.end))
         return sum(counts) / len(counts) if counts else 0.0
 
 
 def asked_of(
     questions: Sequence[Question], limit: int | None, looks: bool, answered: Collection[str] = ()
 ) -> tuple[Question, ...]:
-    """The questions that a run is about.
+    """Select the questions of a run.
 
     Args:
         questions: All of the benchmark.
         limit: How many at most; those whose video is missing take their place among them.
-        looks: Whether videos have to be there.
+        looks: True if videos are required.
         answered: Keys of questions that were answered, whose videos need not be there any more.
     """
 
-    def place(key: str) -> bytes:
+    def sort_key(key: str) -> bytes:
         return hashlib.sha256(key.encode("utf-8", "backslashreplace")).digest()
 
-    chosen = set(sorted((question.id for question in questions), key=place)[:limit])
+    chosen = set(sorted((question.id for question in questions), key=sort_key)[:limit])
     return tuple(q for q in questions if q.id in chosen and (q.path is not None or not looks or q.id in answered))
 
 
 def _by_name(source: Mapping[str, str]) -> dict[str, str]:
-    """Hashes of files by their names, wherever they lie; a number tells apart those of one name."""
-    found: dict[str, str] = {}
+    """Return hashes of files by name without path; numbers distinguish files with the same name."""
+    by_name: dict[str, str] = {}
     for path in sorted(source):
         name = Path(path).name
         same = sum(Path(other).name == name for other in source)
-        number = sum(known.partition(" #")[0] == name for known in found) + 1
-        found[name if same == 1 else f"{name} #{number}"] = source[path]
-    return found
+        number = sum(present.partition(" #")[0] == name for present in by_name) + 1
+        by_name[name if same == 1 else f"{name} #{number}"] = source[path]
+    return by_name
 
 
 def usage_of(answers: Mapping[str, Answered]) -> dict[str, float]:
-    """Sums over answers: tokens, cost, seconds; and how many there are, have an error, or were cut off."""
-    found: dict[str, float] = {"answers": len(answers), "errors": sum(a.error is not None for a in answers.values())}
+    """Return totals over answers: tokens, cost, seconds; counts of answers, errors, cut-off answers."""
+    usage: dict[str, float] = {"answers": len(answers), "errors": sum(a.error is not None for a in answers.values())}
     for name in ("input_tokens", "output_tokens", "cost", "cut", "thinking", "again"):
-        known = [answered.usage[name] for answered in answers.values() if name in answered.usage]
-        if known:
-            found[name] = round(sum(known), 6)
-    found["seconds"] = round(sum(answered.seconds for answered in answers.values()), 3)
-    return found
+        values = [answered.usage[name] for answered in answers.values() if name in answered.usage]
+        if values:
+            usage[name] = round(sum(values), 6)
+    usage["seconds"] = round(sum(answered.seconds for answered in answers.values()), 3)
+    return usage

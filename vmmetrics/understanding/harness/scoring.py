@@ -1,4 +1,4 @@
-"""Answers of a run scored, and the files that are made of that."""
+"""Scoring of a run's answers, and the files of the result."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from vmmetrics.errors import SetupError, cannot
-from vmmetrics.models.protocol import NOT_TOLD
+from vmmetrics.models.protocol import NO_TIMES
 from vmmetrics.models.questions import Answered, Question
 from vmmetrics.understanding.harness.benchmark import Benchmark, Figure, Reference, Scored, Scoring
 from vmmetrics.understanding.harness.running import usage_of
@@ -32,7 +32,7 @@ _LENGTHS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class _Figures:
-    """What is taken again from ``figures.json``."""
+    """Fields read from ``figures.json``."""
 
     benchmark: str
     model: str
@@ -42,20 +42,20 @@ class _Figures:
 
 @dataclass(frozen=True)
 class ScoredRun(_Figures):
-    """A run, scored.
+    """A scored run.
 
     Attributes:
         benchmark: Name of the benchmark.
         model: Name of the model.
-        frames: What it was shown, in words.
+        frames: Frame policy as text.
         protocol: How it was scored.
-        questions: What was asked.
-        scored: What each question got.
+        questions: The questions.
+        scored: Scores of the questions.
         figures: The benchmark's table.
         references: Published rows.
         counts: Questions and answers of each kind, and what was wrong with the data.
-        usage: What answering took.
-        judge: Who judged, for benchmarks that were: an endpoint's model with how it was asked, or a file and its hash.
+        usage: Usage of the answers.
+        judge: The judge, for benchmarks with one: an endpoint's model with how it was asked, or a file and its hash.
     """
 
     protocol: Scoring
@@ -68,18 +68,18 @@ class ScoredRun(_Figures):
 
     @property
     def way(self) -> str:
-        """How it was scored, in words."""
+        """Description of the scoring protocol."""
         return self.protocol + (f", judged by {self.judge.get('model') or self.judge['file']}" if self.judge else "")
 
     def to_json(self) -> dict[str, Any]:
-        """The content of ``figures.json``."""
+        """Return the content of ``figures.json``."""
         rows = [
             {"model": row.model, "source": row.source, "figures": [[*key, v] for key, v in row.figures.items()]}
             for row in self.references
         ]
         names = ("benchmark", "model", "frames", "protocol", "judge", "counts", "usage", "figures")
-        said = {name: plain(getattr(self, name)) for name in names if name != "judge" or self.judge}
-        return said | {"references": rows}
+        fields = {name: plain(getattr(self, name)) for name in names if name != "judge" or self.judge}
+        return fields | {"references": rows}
 
 
 def score(
@@ -96,12 +96,12 @@ def score(
     Args:
         benchmark: Whose questions they are.
         configuration: Of the run.
-        questions: What was asked.
+        questions: The questions.
         answers: By question; one that is missing counts as not understood. By our scoring a question about a video that
             cannot be read is left out, as one whose video is missing: it says nothing of the model.
         protocol: Ours, or the released code's.
         judge: For benchmarks that need one.
-        problems: What was wrong with the data, to how often.
+        problems: Problems of the data as text, with counts.
 
     Raises:
         SetupError: The benchmark needs a judge.
@@ -124,13 +124,13 @@ def score(
         "not understood": sum(not s.answered for s in scored if s.question in asked and not asked[s.question].error),
         "empty answers": sum(not answered.text.strip() and answered.error is None for answered in asked.values()),
         **{words: sum(name in answered.usage for answered in asked.values()) for name, words in _LENGTHS.items()},
-        "clips of which fewer frames were shown than wanted": sum(one.limited is not None for one in shown),
+        "clips shown with fewer frames than requested": sum(one.limited is not None for one in shown),
         **(problems or {}),
     }
     counts = {"asked": len(questions)} | {name: count for name, count in counts.items() if count}
     model, policy = configuration["model"], configuration.get("frames")
     frames = str(policy["policy"]) if policy else "not known" if "recorded" in model else "none"
-    if times_of(configuration) == NOT_TOLD:
+    if times_of(configuration) == NO_TIMES:
         frames += ", times not told"
     identity = judge.settings.part() if isinstance(judge, Client) else {}
     if isinstance(judge, Path):
@@ -152,7 +152,7 @@ def score(
 
 
 def times_of(configuration: Mapping[str, Any]) -> str:
-    """Return how the model of a run was told the times of its frames; empty where that is not known or none was shown.
+    """Return how a run's model got frame times; empty if unknown, or if no frames were shown.
 
     Args:
         configuration: Of the run. One from before times were told in words says nothing of them.
@@ -160,42 +160,42 @@ def times_of(configuration: Mapping[str, Any]) -> str:
     model, frames = configuration["model"], configuration.get("frames")
     if not frames or "form" not in model or str(frames["policy"]).startswith("none"):
         return ""
-    return str(model.get("times", NOT_TOLD if model["form"] == "images" else ""))
+    return str(model.get("times", NO_TIMES if model["form"] == "images" else ""))
 
 
 def file_in(folder: Path, name: str, protocol: Scoring) -> Path:
-    """Where a file of a run is that depends on how it is scored (``scores.jsonl``, ``scores-upstream.jsonl``)."""
+    """Return the path of a run's file for a protocol (``scores.jsonl``, ``scores-upstream.jsonl``)."""
     path = folder / name
     return path if protocol == "vmmetrics" else path.with_stem(f"{path.stem}-{protocol}")
 
 
 def page_parts(result: ScoredRun, most: int | None = None) -> list[Part]:
-    """The run for people: what was asked of whom, the figures beside published ones, and what was counted.
+    """Return the report of the run: settings, figures next to published ones, counts.
 
     Args:
         result: The run.
         most: Published rows at most; None for all.
     """
     keys = {(figure.measure, figure.group, figure.name) for figure in result.figures}
-    known = [reference for reference in result.references if keys & set(reference.figures)][:most]
+    published = [reference for reference in result.references if keys & set(reference.figures)][:most]
     columns = tables.heads(
-        "group", "name", "measure", "value", "n", "videos", "answered", "chance", *(r.model for r in known), texts=3
+        "group", "name", "measure", "value", "n", "videos", "answered", "chance", *(r.model for r in published), texts=3
     )
     title = f"{result.benchmark}: {result.model}, frames {result.frames}, scored as {result.way}"
-    table = DisplayTable("figures", title, "Intervals: 95 %, videos drawn.", columns)
+    table = DisplayTable("figures", title, "Intervals: 95 %, bootstrap over videos.", columns)
     for figure in result.figures:
         key = (figure.measure, figure.group, figure.name)
         value = DisplayCell(number(figure.value, 3), tables.bounds(figure.low, figure.high, 3), table.mark(figure.note))
         counts = [tables.count(figure.n), tables.count(figure.clusters or None), share(figure.answered)]
-        numbers = [figure.chance, *(reference.figures.get(key) for reference in known)]
+        numbers = [figure.chance, *(reference.figures.get(key) for reference in published)]
         table.add(*key[1:], key[0], value, *counts, *(number(each, 3) for each in numbers))
-    sources = [f"{reference.model}: {reference.source}" for reference in known]
+    sources = [f"{reference.model}: {reference.source}" for reference in published]
     counted = [f"{name}: {times:,}" for name, times in result.counts.items()]
-    return [table, Lines("counts", "What was counted, and where published rows are from", (*counted, *sources))]
+    return [table, Lines("counts", "Counts, and sources of the published rows", (*counted, *sources))]
 
 
 def share(value: float | None) -> str:
-    """A share as tables show it, or a dash."""
+    """Format a share for tables; a dash for None."""
     return tables.NONE if value is None else f"{value:.1%}"
 
 
@@ -219,9 +219,9 @@ def write(result: ScoredRun, folder: Path) -> list[Path]:
     return paths
 
 
-UNLIKE: Final = "scored by different means, so not to be compared: score both again where the same is installed"
+UNLIKE: Final = "scored by different means, so not comparable: score both again with the same packages"
 """Note where runs differ in :attr:`ReadScores.by`."""
-UNTOLD: Final = "not every model was told the times of its frames, so questions of speed and rate are not put alike"
+UNTOLD: Final = "not every model was told the times of its frames, so scores on speed and rate are not comparable"
 """Note where runs differ in :attr:`ReadScores.times`."""
 
 
@@ -235,20 +235,20 @@ class _Line(Scored):
 
 @dataclass(frozen=True, slots=True)
 class ReadScores(_Figures):
-    """The scores of a run, read back.
+    """Scores of a run, read from its files.
 
     Attributes:
         benchmark: Name of the benchmark.
         model: Name of the model.
-        frames: What it was shown, in words.
+        frames: Frame policy as text.
         figures: The benchmark's table.
         questions: Keys, videos and groups of the questions; nothing else of them.
-        scored: What each got.
+        scored: Scores of the questions.
         data: SHA-256 of the benchmark's files.
-        by: What it was scored by, where that can differ from machine to machine: a similarity of texts.
+        by: Scoring method, where it depends on installed packages: a text similarity.
         method: What scores must have in common to be compared: how descriptions were taken apart, or which version of
             the synthetic suite was asked.
-        times: How the model was told the times of its frames; see :func:`times_of`.
+        times: Form of the frame times; see :func:`times_of`.
     """
 
     questions: Sequence[Question]
@@ -260,11 +260,11 @@ class ReadScores(_Figures):
 
     @property
     def measure(self) -> str:
-        """What a question's value is called."""
+        """Name of a question's value."""
         return next((figure.measure for figure in self.figures), "accuracy")
 
     def check_same_method(self, other: ReadScores) -> None:
-        """Check that both were scored in one way.
+        """Check that both runs were scored the same way.
 
         Raises:
             SetupError: They were not.
@@ -272,7 +272,7 @@ class ReadScores(_Figures):
         if self.method != other.method:
             ways = " and ".join(one.method or "an earlier version" for one in (self, other))
             raise SetupError(
-                f"Runs of {self.benchmark} were asked or scored in two ways, so not to be compared: {ways}",
+                f"Runs of {self.benchmark} were asked or scored in two ways, so not comparable: {ways}",
                 "score both again: 'vmmetrics understand score FOLDER'; where they were asked different suites, ask "
                 "both models the same",
             )
@@ -287,7 +287,7 @@ def read_scores(folder: Path, configuration: Mapping[str, Any], protocol: Scorin
     path, figures = file_in(folder, "scores.jsonl", protocol), file_in(folder, "figures.json", protocol)
     if not (path.is_file() and figures.is_file()):
         way = "" if protocol == "vmmetrics" else f" --protocol {protocol}"
-        raise SetupError(f"{folder} is not scored; 'vmmetrics understand score {folder}{way}' does")
+        raise SetupError(f"{folder} is not scored; run 'vmmetrics understand score {folder}{way}'")
     try:
         read = check(_Figures, read_json(figures), figures)
         journal = Journal(path)

@@ -1,4 +1,4 @@
-"""Means over questions with intervals clustered by video, and tests of two models on the same questions.
+"""Means over questions with intervals clustered by video, and paired tests of two models.
 
 Questions about one video are alike, so videos are what is resampled: the percentile bootstrap over clusters of
 :mod:`vmmetrics.utils.statistics.bootstrap`. The standard error beside it is computed another way, from the spread of
@@ -20,35 +20,35 @@ from vmmetrics.utils.statistics.paired import holm, sign_flip_p
 ALL = "all"
 """Group, and name in it, of the figure over every question."""
 FEW_VIDEOS = 20
-"""Below so many videos the interval is called rough: percentile intervals are then too narrow. In simulated benchmarks
-with one to nine questions a video 84 % of the intervals held the mean at 5 videos, 88 % at 8, 91 % at 12, 94 % at 20,
-92 to 96 % at 40 and 100."""
+"""Number of videos below which an interval is called rough, as percentile intervals are too narrow. In simulated
+benchmarks with one to nine questions a video, 84 % of the intervals held the mean at 5 videos, 88 % at 8, 91 % at 12,
+94 % at 20, 92 to 96 % at 40 and 100."""
 _ROUNDING = 1e-12  # an error under this is of clusters that are alike
 
 _TAIL = (1 - bootstrap.CONFIDENCE) / 2
 
 Value = Callable[[Scored], float | None]
-"""What is averaged of a question; None leaves the question out."""
+"""The averaged value of a question; None leaves the question out."""
 
 
 def whole(scored: Scored) -> float | None:
-    """The question's own value; where no option was understood that is 0."""
+    """Return the question's value; 0 if no option was recognised."""
     return scored.value
 
 
 def where_answered(scored: Scored) -> float | None:
-    """The question's value, where an answer was understood."""
+    """Return the question's value if an answer was recognised, else None."""
     return scored.value if scored.answered else None
 
 
 def part(name: str) -> Value:
-    """One of the question's other scores."""
+    """Return a function for one of the question's other scores."""
     return lambda scored: scored.parts.get(name)
 
 
 @dataclass(frozen=True, slots=True)
 class ClusteredMean:
-    """A mean of values in clusters.
+    """A mean of clustered values.
 
     Attributes:
         value: Their mean, each value counting once; None for none.
@@ -68,16 +68,16 @@ class ClusteredMean:
 
     @property
     def note(self) -> str:
-        """What must be known to read the interval."""
+        """Caveat of the interval; empty if there is none."""
         if self.clusters == 1:
             return "no interval: there is a single video"
         if self.clusters and self.error == 0:
-            return "all videos alike: nothing for the bootstrap to go by"
+            return "all videos score alike: no bootstrap interval"
         return f"rough interval: under {FEW_VIDEOS} videos" if 0 < self.clusters < FEW_VIDEOS else ""
 
 
 def too_few_videos(questions: Iterable[Question]) -> list[str]:
-    """Return what so few videos cannot tell, known before a question is asked."""
+    """Return warnings if there are too few videos for intervals, known before any question is asked; else empty."""
     videos = len({question.video for question in questions})
     if not 0 < videos < FEW_VIDEOS:
         return []
@@ -89,7 +89,7 @@ def too_few_videos(questions: Iterable[Question]) -> list[str]:
 def clustered_mean(
     values: Sequence[float], clusters: Sequence[str], resamples: int = bootstrap.RESAMPLES, seed: int = bootstrap.SEED
 ) -> ClusteredMean:
-    """Mean of values with an interval that draws clusters.
+    """Return the mean of values with a cluster bootstrap interval.
 
     Args:
         values: (N,) values.
@@ -119,18 +119,18 @@ def clustered_mean(
 
 
 def chance_of(questions: Iterable[Question]) -> float | None:
-    """What guessing among the options gives; None where a question has none."""
+    """Return the expected accuracy of random guessing, 0 to 1; None if a question has no options."""
     counts = [len(question.options) for question in questions]
     return sum(1 / count for count in counts) / len(counts) if counts and all(counts) else None
 
 
 def grouped(questions: Sequence[Question], grouping: str) -> dict[str, list[int]]:
-    """Indices of the questions by their values in a grouping, values in order of first occurrence."""
-    found: dict[str, list[int]] = {}
+    """Return the indices of questions by value of a grouping, in order of first occurrence."""
+    groups: dict[str, list[int]] = {}
     for index, question in enumerate(questions):
         for name in question.groups.get(grouping, ()):
-            found.setdefault(name, []).append(index)
-    return found
+            groups.setdefault(name, []).append(index)
+    return groups
 
 
 def figure(
@@ -143,17 +143,17 @@ def figure(
     chance: float | None = None,
     note: str = "",
 ) -> Figure:
-    """The mean of one measure over some questions.
+    """Return the mean of a measure over some questions, as a figure.
 
     Args:
         questions: Of which questions.
-        scored: What each got, in the same order.
-        measure: What it is called.
-        value: What is averaged.
+        scored: Their scores, in the same order.
+        measure: Its name.
+        value: The averaged value.
         group: Grouping that the questions were chosen by.
         name: Their value in it.
-        chance: What guessing gives.
-        note: What must be known to read it.
+        chance: Expected value of guessing.
+        note: Caveat.
     """
     counted = [(q, s, v) for q, s in zip(questions, scored, strict=True) if (v := value(s)) is not None]
     mean = clustered_mean([v for *_, v in counted], [q.video for q, *_ in counted])
@@ -162,7 +162,7 @@ def figure(
     if mean.error == 0 and mean.value in (0, 1) and all(q.options for q, *_ in counted):  # right or wrong, not a score
         edge = _TAIL ** (1 / mean.clusters)
         mean = replace(mean, low=0.0 if mean.value == 0 else edge, high=1.0 if mean.value == 1 else 1 - edge)
-        why = "all videos alike: exact interval over videos (Clopper and Pearson)"
+        why = "all videos score alike: exact interval over videos (Clopper and Pearson)"
     else:
         hidden = "no question with a key" if any(q.options for q in questions) else "nothing was scored"
         why = mean.note if counted else ("nothing was answered" if there else hidden)
@@ -176,11 +176,11 @@ def figure(
 def accuracy_figures(
     questions: Sequence[Question], scored: Sequence[Scored], groupings: Sequence[str] = (), order: Sequence[str] = ()
 ) -> list[Figure]:
-    """Accuracy over all (what was not understood is wrong) and over what was answered; then by category.
+    """Return accuracy over all questions (unrecognised answers are wrong), over answered ones, and by category.
 
     Args:
         questions: All of them.
-        scored: What each got; those without a value (hidden key) are left out.
+        scored: Their scores; those without a value (hidden key) are left out.
         groupings: Groupings to go through.
         order: Names of categories in the order in which they are shown; others follow as they come.
     """
@@ -189,11 +189,9 @@ def accuracy_figures(
     chance = chance_of(asked)
     answered = figure(asked, got, "answered_accuracy", where_answered, chance=chance)
     figures = [figure(asked, got, chance=chance), answered]
-    places = {name: place for place, name in enumerate(order)}
+    ranks = {name: rank for rank, name in enumerate(order)}
     for grouping in groupings:
-        for name, members in sorted(
-            grouped(asked, grouping).items(), key=lambda item: places.get(item[0], len(places))
-        ):
+        for name, members in sorted(grouped(asked, grouping).items(), key=lambda item: ranks.get(item[0], len(ranks))):
             of_it = [asked[i] for i in members]
             chance = chance_of(of_it)
             figures.append(figure(of_it, [got[i] for i in members], group=grouping, name=name, chance=chance))
@@ -202,16 +200,16 @@ def accuracy_figures(
 
 @dataclass(frozen=True, slots=True)
 class ModelDifference:
-    """Two models on the same questions.
+    """Difference of two models on the same questions.
 
     Attributes:
         group: Grouping, or "all".
         name: Value in it, or "all".
-        measure: What is compared.
+        measure: The compared measure.
         first: Mean of the first model.
         second: Mean of the second.
         difference: Second minus first.
-        low: Lower end of its 95 % interval, videos drawn; None for fewer than two videos.
+        low: Lower end of its 95 % interval, bootstrap over videos; None for fewer than two videos.
         high: Upper end.
         p: Of no difference: the models swapped at random video by video.
         p_holm: The same, raised for the other categories of its grouping.
@@ -219,7 +217,7 @@ class ModelDifference:
         clusters: Videos they are about.
         only_first: Questions where the first got more.
         only_second: Questions where the second got more.
-        note: What must be known to read it.
+        note: Caveat.
     """
 
     group: str
@@ -250,10 +248,10 @@ def differences(
 
     Args:
         questions: The questions.
-        first: What the first model got, in the same order.
-        second: What the second got.
+        first: Scores of the first model, in the same order.
+        second: Scores of the second.
         groupings: Groupings to go through; each is a family of its own to Holm's method.
-        measure: What is compared, where both have it.
+        measure: The measure to compare, where both have it.
     """
     rows = [
         (q, a.value, b.value)
@@ -263,12 +261,12 @@ def differences(
     asked = [q for q, *_ in rows]
     families = [(ALL, {ALL: list(range(len(rows)))} if rows else {})]
     families += [(grouping, grouped(asked, grouping)) for grouping in groupings]
-    found: list[ModelDifference] = []
+    tested: list[ModelDifference] = []
     for group, names in families:
         tests = []
-        for name, places in names.items():
-            firsts, seconds = (np.array([rows[place][side] for place in places]) for side in (1, 2))
-            apart, videos = seconds - firsts, [asked[place].video for place in places]
+        for name, indices in names.items():
+            firsts, seconds = (np.array([rows[index][side] for index in indices]) for side in (1, 2))
+            apart, videos = seconds - firsts, [asked[index].video for index in indices]
             codes, count = bootstrap.prompt_codes(videos)
             p = sign_flip_p(np.bincount(codes, apart, minlength=count).astype(np.float64))
             mean = clustered_mean(apart.tolist(), videos)
@@ -279,5 +277,5 @@ def differences(
                 )
             )  # fmt: skip
         raised = holm([test.p for test in tests])
-        found += [replace(test, p_holm=p) for test, p in zip(tests, raised, strict=True)]
-    return found
+        tested += [replace(test, p_holm=p) for test, p in zip(tests, raised, strict=True)]
+    return tested

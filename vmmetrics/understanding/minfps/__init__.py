@@ -18,7 +18,7 @@ _OFF: Final = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class RateSearch:
-    """What the procedure found.
+    """Result of the search.
 
     Attributes:
         min_fps: The rate; None where it was not answerable at any.
@@ -30,10 +30,10 @@ class RateSearch:
 
 
 def search(answerable: Callable[[float], bool], native: float, seconds: float) -> RateSearch:
-    """Find the lowest rate by raising by 1 or halving, from 1 frame per second.
+    """Find the lowest rate, starting at 1 frame per second, by steps of 1 up or halving.
 
     Args:
-        answerable: Whether the question can be answered at a rate.
+        answerable: Returns True if the question can be answered at a rate.
         native: The file's own rate, which is tried last on the way up; above it there is nothing to see.
         seconds: Length of the clip: halving ends where a single frame is shown.
 
@@ -59,7 +59,7 @@ def search(answerable: Callable[[float], bool], native: float, seconds: float) -
 
 
 def frames_on_the_way(native: float, seconds: float) -> tuple[int, float]:
-    """Rates that :func:`search` tries if none is enough, and frames shown at all of them together.
+    """Return the rates that :func:`search` tries if none suffices, and the total of frames shown.
 
     Args:
         native: The file's own rate.
@@ -73,7 +73,7 @@ def frames_on_the_way(native: float, seconds: float) -> tuple[int, float]:
 
 
 def in_words(rate: float) -> str:
-    """A frame rate as people say it.
+    """Return a frame rate as text.
 
     >>> in_words(4), in_words(1), in_words(0.25)
     ('4 frames a second', '1 frame a second', '1 frame every 4 seconds')
@@ -85,13 +85,13 @@ def in_words(rate: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class QuestionRate:
-    """The minFPS of a question.
+    """minFPS of a question.
 
     Attributes:
         question: Its key.
-        by: What each annotator's procedure ended with; None where nothing was enough for them.
+        by: minFPS by annotator; None if no rate sufficed.
         groups: The question's groups.
-        known: Its minFPS by construction or as released; None where there is none.
+        known: Its minFPS by construction or as released; None if there is none.
     """
 
     question: str
@@ -101,18 +101,18 @@ class QuestionRate:
 
     @property
     def min_fps(self) -> float | None:
-        """The minimum over annotators; None where it was enough for none."""
+        """Minimum over annotators; None if no rate sufficed for any of them."""
         return min((rate for rate in self.by.values() if rate is not None), default=None)
 
 
 BUCKETS: Final = ((0.0, 1.0, "up to 1"), (1.0, 3.0, "2 to 3"), (3.0, 4.0, "4"), (4.0, 5.0, "5"), (5.0, 6.0, "6"),
                   (6.0, 7.0, "7"), (7.0, 10.0, "8 to 10"), (10.0, float("inf"), "above 10"))  # fmt: skip
-"""Above the first number and up to the second. From 4 on FPS-Bench's, which keeps no question below."""
+"""Buckets above the first number, up to the second; from 4 on FPS-Bench's, which has no lower ones."""
 NEVER: Final = "at no rate"
 
 
 def bucket_of(min_fps: float | None) -> str:
-    """Name of the bucket of a minFPS.
+    """Return the bucket of a minFPS.
 
     >>> bucket_of(4), bucket_of(0.25), bucket_of(None)
     ('4', 'up to 1', 'at no rate')
@@ -124,7 +124,7 @@ def bucket_of(min_fps: float | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """The minFPS over questions.
+    """Distribution of minFPS over questions.
 
     Attributes:
         name: Of which: "all", or a value of a grouping.
@@ -143,32 +143,32 @@ class Distribution:
     buckets: Mapping[str, int]
 
 
-def distribution(found: Sequence[QuestionRate], name: str = "all") -> Distribution:
-    """Sum up minFPS over questions."""
-    rates = [rate for question in found if (rate := question.min_fps) is not None]
-    counts = Counter(bucket_of(question.min_fps) for question in found)
+def distribution(rates_of: Sequence[QuestionRate], name: str = "all") -> Distribution:
+    """Summarise minFPS over questions."""
+    rates = [rate for question in rates_of if (rate := question.min_fps) is not None]
+    counts = Counter(bucket_of(question.min_fps) for question in rates_of)
     buckets = {bucket: counts[bucket] for bucket in (*(name for *_, name in BUCKETS), NEVER)}
     quartiles = tuple(np.quantile(rates, (0.25, 0.5, 0.75)).tolist()) if rates else None
     mean = float(np.mean(rates)) if rates else None
-    return Distribution(name, len(found), len(found) - len(rates), mean, quartiles, buckets)
+    return Distribution(name, len(rates_of), len(rates_of) - len(rates), mean, quartiles, buckets)
 
 
-def distributions(found: Sequence[QuestionRate], grouping: str) -> list[Distribution]:
-    """Over all questions, then for each value of a grouping, in order of first occurrence."""
+def distributions(rates: Sequence[QuestionRate], grouping: str) -> list[Distribution]:
+    """Summarise over all questions, then by value of a grouping in order of first occurrence."""
     of_it: dict[str, list[QuestionRate]] = {}
-    for question in found:
+    for question in rates:
         for name in dict.fromkeys(question.groups.get(grouping, ())):
             of_it.setdefault(name, []).append(question)
-    return [distribution(found), *(distribution(members, name) for name, members in of_it.items())]
+    return [distribution(rates), *(distribution(members, name) for name, members in of_it.items())]
 
 
-def agreement(found: Iterable[QuestionRate]) -> float | None:
-    """Share of questions with two annotators or more on whose bucket they all agree; None for no such question."""
-    alike = [len({bucket_of(rate) for rate in q.by.values()}) == 1 for q in found if len(q.by) > 1]
+def agreement(rates: Iterable[QuestionRate]) -> float | None:
+    """Return the share of questions with several annotators whose buckets all agree; None for no such question."""
+    alike = [len({bucket_of(rate) for rate in q.by.values()}) == 1 for q in rates if len(q.by) > 1]
     return sum(alike) / len(alike) if alike else None
 
 
-def known_of(reference: Mapping[str, Any]) -> float | None:
-    """The minFPS that a benchmark's question states, or None."""
+def annotated_min_fps(reference: Mapping[str, Any]) -> float | None:
+    """Return the minFPS in a benchmark's question, or None."""
     value = reference.get("min_fps")
     return float(value) if isinstance(value, int | float) and value > 0 else None

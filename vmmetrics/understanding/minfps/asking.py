@@ -1,4 +1,4 @@
-"""Whoever says whether a question can be answered at a frame rate: a person, a model or the frame reader."""
+"""Annotators of minFPS: a person, a model or the frame reader says if a question is answerable at a rate."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from vmmetrics.types import FloatArray
 from vmmetrics.understanding.construction.options import shuffles
 from vmmetrics.understanding.harness.benchmark import Benchmark
 from vmmetrics.understanding.harness.choices import chosen_option
-from vmmetrics.understanding.minfps import QuestionRate, known_of, search
+from vmmetrics.understanding.minfps import QuestionRate, annotated_min_fps, search
 from vmmetrics.understanding.synthetic.reader import look_up, seconds_of
 from vmmetrics.utils.endpoint.messages import RejectedError
 from vmmetrics.utils.storage.journal import Journal, iterate_lines
@@ -31,7 +31,7 @@ from vmmetrics.video import sample_clip
 from vmmetrics.video.encoding import write_h264
 
 _UNEVEN: Final = 1.1
-"""A file whose frames usually come so many times as fast as on average has gaps; its own rate is the usual one."""
+"""Ratio of usual to mean frame rate from which a file has gaps, and the usual rate counts as its own."""
 _SHOWN_FPS: Final = 24  # frames a second of what a person is shown, at least: players stumble over very slow files
 _CODING: Final = {"crf": "18", "preset": "veryfast"}  # of x264: somebody looks at it once
 _FOLDER: Final = "asked"
@@ -39,11 +39,11 @@ _FOLDER: Final = "asked"
 
 @dataclass(frozen=True, slots=True)
 class Annotator:
-    """Says whether a question can be answered at a rate.
+    """Decides if a question is answerable at a rate.
 
     Attributes:
-        name: What the journal and tables call it.
-        identity: What its answers depend on, ready for JSON.
+        name: Name in journal and tables.
+        identity: What its answers depend on, as JSON values.
         answerable: Whether the frames of the policy ``<rate> fps`` are enough; raises ``ClipError`` where the video
             cannot be shown, or nobody says.
     """
@@ -54,7 +54,7 @@ class Annotator:
 
 
 def reader_annotator(phases: int = 8) -> Annotator:
-    """The frame reader of the synthetic suite, which must be right wherever sampling begins.
+    """Return the frame reader of the synthetic suite as annotator; it must be right at every sampling phase.
 
     Args:
         phases: Moments, spread over the time between two frames, at which sampling begins: a short event that frames
@@ -70,12 +70,12 @@ def reader_annotator(phases: int = 8) -> Annotator:
 
 
 def model_annotator(model: Model, benchmark: Benchmark, asks: int) -> Annotator:
-    """A model, for which a question is answerable that it answers right every time, whatever the order of its options.
+    """Return a model as annotator: a question is answerable if it is right under every order of the options.
 
     A model that does not answer tells nothing about the rate; a question without a key is a ``SetupError``.
 
     Args:
-        model: Who is asked.
+        model: The model.
         benchmark: Whose words it is asked in.
         asks: How many times; the first wrong answer ends them.
     """
@@ -86,12 +86,12 @@ def model_annotator(model: Model, benchmark: Benchmark, asks: int) -> Annotator:
         frames = frames_at(question, rate) if model.sees else NO_FRAMES
         for asked in shuffles(question, asks, "minfps"):
             try:
-                said = model.answer(asked, benchmark.turns(asked, "vmmetrics"), frames)
+                reply = model.answer(asked, benchmark.turns(asked, "vmmetrics"), frames)
             except RejectedError as error:
                 raise ClipError(f"at {rate:g} fps: {error}") from error
-            if said.error is not None:
-                raise ClipError(f"at {rate:g} fps: {said.error}")
-            if chosen_option(said.text, asked.options) != asked.answer:
+            if reply.error is not None:
+                raise ClipError(f"at {rate:g} fps: {reply.error}")
+            if chosen_option(reply.text, asked.options) != asked.answer:
                 return False
         return True
 
@@ -99,10 +99,10 @@ def model_annotator(model: Model, benchmark: Benchmark, asks: int) -> Annotator:
 
 
 def person_annotator(name: str, folder: Path, ask: Callable[[Question, Path, float], bool]) -> Annotator:
-    """Somebody who is shown the clip at the rate.
+    """Return a person as annotator, who sees the clip at the rate.
 
     Args:
-        name: Who.
+        name: Name of the annotator.
         folder: Where clips are put, each until they have answered.
         ask: From the question, the clip at the rate and the rate to what they say.
     """
@@ -113,7 +113,7 @@ def person_annotator(name: str, folder: Path, ask: Callable[[Question, Path, flo
         path = folder / f"{_slug(question.id)}-{key}-{rate:g}fps.mp4"
         frames = frames_at(question, rate)
         # a film as long as the clip, in which each frame stays until the next
-        shown = frames.pictures[_on_screen(np.array(frames.told), rate, extent_of(question)[1])]
+        shown = frames.pictures[_on_screen(np.array(frames.times), rate, extent_of(question)[1])]
         times = math.ceil(_SHOWN_FPS / rate)
         write_h264(path, (picture for picture in shown for _ in range(times)), rate * times, _CODING)
         try:
@@ -125,7 +125,7 @@ def person_annotator(name: str, folder: Path, ask: Callable[[Question, Path, flo
 
 
 def frames_at(question: Question, rate: float, begun: float = 0.0) -> Frames:
-    """The frames of a question's clip that a rate shows.
+    """Return the frames of a question's clip at a rate.
 
     Args:
         question: The question.
@@ -145,11 +145,11 @@ def frames_at(question: Question, rate: float, begun: float = 0.0) -> Frames:
     return frames
 
 
-def _on_screen(told: FloatArray, rate: float, seconds: float) -> NDArray[np.intp]:
-    """Which frame is on the screen from each moment on that the rate names; every frame has one at least.
+def _on_screen(times: FloatArray, rate: float, seconds: float) -> NDArray[np.intp]:
+    """Return the index of the frame on screen at each moment of a rate; every frame appears at least once.
 
     Args:
-        told: (T,) seconds of the frames, each the nearest to one of the moments.
+        times: (T,) seconds of the frames, each the nearest to one of the moments.
         rate: Moments a second.
         seconds: Length of the clip.
 
@@ -157,15 +157,15 @@ def _on_screen(told: FloatArray, rate: float, seconds: float) -> NDArray[np.intp
     array([0, 1, 1, 1, 2, 3])
     """
     moments = np.arange(max(1, math.ceil(seconds * rate - 1e-6))) / rate
-    nearest = np.argmin(np.abs(moments[:, None] - told).round(6), axis=1)  # of two as near the earlier, as chosen
-    early = told[nearest] - moments > 0.5 / rate + 1e-6  # the nearest is still to come, behind a gap
+    nearest = np.argmin(np.abs(moments[:, None] - times).round(6), axis=1)  # of two as near the earlier, as chosen
+    early = times[nearest] - moments > 0.5 / rate + 1e-6  # the nearest is still to come, behind a gap
     last = np.append(np.diff(nearest) > 0, True)
     shown: NDArray[np.intp] = np.where(early & ~last, np.maximum(nearest - 1, 0), nearest)
     return shown
 
 
 def extent_of(question: Question) -> tuple[float, float]:
-    """Frames per second of a question's file, where they come fastest for long, and seconds of its clip.
+    """Return the usual frame rate of a question's file, in frames per second, and its clip's length in seconds.
 
     Raises:
         ClipError: The video is missing or cannot be read.
@@ -187,15 +187,15 @@ def extent_of(question: Question) -> tuple[float, float]:
 
 
 class Asked(Locked):
-    """What one annotator said: a journal of their own, held by one process, so that annotators can work side by side.
+    """Answers of one annotator, in a journal of their own that one process locks, so that several can work at once.
 
     Args:
         folder: Of all annotators.
-        annotator: Who.
-        about: What the questions are: benchmark and hashes of its files.
+        annotator: The annotator.
+        about: Source of the questions: benchmark and hashes of its files.
 
     Attributes:
-        said: (question, rate) to whether it was answerable.
+        verdicts: True or False by (question, rate).
 
     Raises:
         SetupError: A journal there is about other questions, or by somebody else of that name; or another process has
@@ -213,11 +213,11 @@ class Asked(Locked):
             raise cannot("write", folder, error) from error
         try:
             if not self._locks.try_acquire(0):
-                raise SetupError(f"{annotator.name} is being asked by another process")
+                raise SetupError(f"{annotator.name} is in use by another process")
             for path in sorted(own.parent.glob("*.jsonl")):
                 other = next(iterate_lines(path), head)
                 if other.get("about") != head["about"] or (path == own and other != head):  # ids may be the same
-                    raise SetupError(f"{path} is about other questions, or of another annotator; choose another --out")
+                    raise SetupError(f"{path} is about other questions or from another annotator; choose another --out")
         except BaseException:
             self.close()
             raise
@@ -225,19 +225,19 @@ class Asked(Locked):
         lines = self._journal.read_as(_Line)
         if not lines:
             self._journal.append([head])
-        self._found = {line.question for line in lines if line.found}
-        self.said = {(line.question, line.rate): line.answerable for line in lines if line.rate is not None}
+        self._finished = {line.question for line in lines if line.found}
+        self.verdicts = {(line.question, line.rate): line.answerable for line in lines if line.rate is not None}
 
     def _answerable(self, question: Question, rate: float) -> bool:
-        """What they say, or said before."""
-        if (question.id, rate) not in self.said:
+        """Return the annotator's verdict, from the journal if it is there."""
+        if (question.id, rate) not in self.verdicts:
             answerable = self._annotator.answerable(question, rate)
             self._journal.append([{"question": question.id, "rate": rate, "answerable": answerable}])
-            self.said[question.id, rate] = answerable
-        return self.said[question.id, rate]
+            self.verdicts[question.id, rate] = answerable
+        return self.verdicts[question.id, rate]
 
     def work_through(self, questions: Sequence[Question]) -> Iterator[tuple[Question, float | None, str | None]]:
-        """Find minFPS of each question by this annotator; what was asked before is not asked again.
+        """Find minFPS of each question by this annotator; questions already asked are not repeated.
 
         Yields:
             Question, minFPS (None where nothing was enough), and why it could not be looked for, or None.
@@ -245,19 +245,19 @@ class Asked(Locked):
         for question in questions:
             try:
                 native, seconds = extent_of(question)
-                found = search(partial(self._answerable, question), native, seconds).min_fps
+                min_fps = search(partial(self._answerable, question), native, seconds).min_fps
             except ClipError as error:
                 yield question, None, str(error)
                 continue
-            if question.id not in self._found:
-                self._journal.append([{"question": question.id, "found": True, "min_fps": found}])
-                self._found.add(question.id)
-            yield question, found, None
+            if question.id not in self._finished:
+                self._journal.append([{"question": question.id, "found": True, "min_fps": min_fps}])
+                self._finished.add(question.id)
+            yield question, min_fps, None
 
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """Fields of a line of a journal: of its head, of what was said, and of what was found."""
+    """Fields of a journal line: of its head, of a verdict, or of a result."""
 
     annotator: str = ""
     question: str = ""
@@ -268,18 +268,18 @@ class _Line:
 
 
 def rates_found(folder: Path, questions: Sequence[Question]) -> list[QuestionRate]:
-    """The minFPS of every question that an annotator is done with, from the journals of all of them."""
+    """Return the minFPS of every finished question, from the journals of all annotators."""
     by: dict[str, dict[str, float | None]] = {}
     for path in sorted((folder / _FOLDER).glob("*.jsonl")):
         name, *lines = Journal(path).read_as(_Line) or [_Line()]
         for line in lines:
             if line.found:
                 by.setdefault(line.question, {})[name.annotator or path.stem] = line.min_fps
-    return [QuestionRate(q.id, by[q.id], q.groups, known_of(q.reference)) for q in questions if q.id in by]
+    return [QuestionRate(q.id, by[q.id], q.groups, annotated_min_fps(q.reference)) for q in questions if q.id in by]
 
 
 def _slug(text: str) -> str:
-    """A name for a file.
+    """Return a file name for an annotator.
 
     >>> _slug("org/model 7B")
     'org-model-7B'

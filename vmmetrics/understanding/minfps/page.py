@@ -1,4 +1,4 @@
-"""The page on which a person says whether a question can be answered at a rate; for browsers on this machine alone.
+"""Local browser page on which a person decides if a question is answerable at a rate.
 
 Whoever asks (:class:`~vmmetrics.understanding.minfps.asking.PersonAnnotator`) waits in :meth:`Page.ask`; threads of the
 server hand the question out and the answer in. Nothing is kept here: the journal is its caller's.
@@ -26,7 +26,7 @@ from vmmetrics.utils.web import Deadline, TimedReader
 
 _HTML: Final = Path(__file__).with_suffix(".html")
 _NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
-"""What a browser on this machine calls it. A site whose name is made to point here has another."""
+"""Host names of this machine; requests under other names (DNS rebinding) are refused."""
 _LONGEST: Final = 20.0  # seconds that a browser waits for news before it asks again
 _LARGEST: Final = 200  # bytes of an answer
 _READ: Final = 1 << 16  # bytes of anything else that are read
@@ -34,7 +34,7 @@ _LAST: Final = 1.5  # seconds that replies on their way have when the page is cl
 
 
 class Page:
-    """Puts questions to somebody in a browser, one at a time.
+    """Shows questions to a person in a browser, one at a time.
 
     Args:
         questions: All that will be asked about, in order.
@@ -48,7 +48,7 @@ class Page:
         self._news = threading.Condition()
         self._state: dict[str, Any] = {"version": 0, "status": "preparing"}
         self._clip = b""
-        self._said: bool | None = None
+        self._answerable: bool | None = None
         self.key = secrets.token_urlsafe(16)
         self._server = _Server(self)
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}/{self.key}/"
@@ -56,7 +56,7 @@ class Page:
         self._thread.start()
 
     def ask(self, question: Question, path: Path, rate: float) -> bool:
-        """Put a question, and wait for what somebody says.
+        """Show a question, and wait for the verdict.
 
         Args:
             question: With its options.
@@ -64,40 +64,40 @@ class Page:
             rate: Frames per second.
         """
         asked = {"question": question.text, "options": list(question.lettered), "rate": in_words(rate)}
-        place = {"number": self._numbers[question.id], "total": len(self._numbers)}
+        position = {"number": self._numbers[question.id], "total": len(self._numbers)}
         with self._news:
-            self._clip, self._said = path.read_bytes(), None
-            self._tell("asking", **asked, **place)
-            while not self._news.wait_for(lambda: self._said is not None, 1.0):
+            self._clip, self._answerable = path.read_bytes(), None
+            self._tell("asking", **asked, **position)
+            while not self._news.wait_for(lambda: self._answerable is not None, 1.0):
                 pass  # without an end, Windows would not take Ctrl-C
-            said, self._clip = self._said, b""
+            answerable, self._clip = self._answerable, b""
             self._tell("preparing")
-            return bool(said)
+            return bool(answerable)
 
     def answer(self, version: Any, answerable: Any) -> bool:
-        """Take what somebody said; whether it is about what is asked now, and nobody said anything before."""
+        """Record a verdict; return True if it is on the current question and the first."""
         with self._news:
             current = type(version) is int and version == self._state["version"]  # True is 1, and no version
-            about = current and self._state["status"] == "asking" and self._said is None
+            about = current and self._state["status"] == "asking" and self._answerable is None
             if about and isinstance(answerable, bool):
-                self._said = answerable
+                self._answerable = answerable
                 self._news.notify_all()
                 return True
             return False
 
     def state(self, after: int) -> dict[str, Any]:
-        """What the page is to show, as soon as it is not of a version; or as it was, after a while."""
+        """Return the page's state once it differs from a version, or unchanged after a timeout."""
         with self._news:
             self._news.wait_for(lambda: self._state["version"] != after, _LONGEST)
             return self._state
 
     def clip(self, version: int) -> bytes:
-        """The clip of a version; empty where another is shown."""
+        """Return the clip of a version; empty if another is shown."""
         with self._news:
             return self._clip if version == self._state["version"] else b""
 
     def close(self, status: str = "done") -> None:
-        """Tell the browser how it ended ("done" or "stopped"), and serve no more; takes two seconds at most."""
+        """Show the end ("done" or "stopped") in the browser and stop serving, in at most two seconds."""
         with self._news:
             self._tell(status)
         self._server.shutdown()
@@ -126,20 +126,20 @@ class _Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Answer in a thread, and keep the connection in mind."""
+        """Handle a request in a thread, and track its connection."""
         with self._fewer:
             self._open.add(request)
         super().process_request(request, client_address)
 
     def shutdown_request(self, request: Any) -> None:
-        """End a connection that was answered."""
+        """Close the connection of a finished request."""
         super().shutdown_request(request)
         with self._fewer:
             self._open.discard(request)
             self._fewer.notify_all()
 
     def finish(self, seconds: float) -> None:
-        """Let replies on their way arrive (the last one says that it is over), and end what is still open then."""
+        """Let pending replies complete (the last one reports the end), then close open connections."""
         with self._fewer:
             self._fewer.wait_for(lambda: not self._open, seconds)
             for connection in self._open:
@@ -147,7 +147,7 @@ class _Server(ThreadingHTTPServer):
                     connection.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of a browser that went away; let all else be seen."""
+        """Ignore a browser that disconnected; report other errors."""
         if not isinstance(sys.exception(), OSError):
             super().handle_error(request, client_address)
 
@@ -157,14 +157,14 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = 2  # seconds for a request to come whole: browsers open connections that they do not use
 
     def setup(self) -> None:
-        """Have the whole request read before one deadline."""
+        """Limit the time to read the whole request."""
         super().setup()
         self.rfile = io.BufferedReader(TimedReader(self.connection, self.rfile.detach(), Deadline(self.timeout)))
 
     def do_GET(self) -> None:
         path = self._path()
-        found = re.search(r"[?&](?:after|version)=([0-9]{1,9})(?:&|$)", self.path)
-        version = int(found[1]) if found else -1
+        match = re.search(r"[?&](?:after|version)=([0-9]{1,9})(?:&|$)", self.path)
+        version = int(match[1]) if match else -1
         if path == "":
             nonce = secrets.token_urlsafe(16)
             self._reply(_HTML.read_text("utf-8").replace("NONCE", nonce).encode(), "text/html; charset=utf-8", nonce)
@@ -192,18 +192,18 @@ class _Handler(BaseHTTPRequestHandler):
         if size > _LARGEST:
             return self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
         try:
-            said = json.loads(body)
-            taken = self.server.page.answer(said["version"], said["answerable"])
+            posted = json.loads(body)
+            taken = self.server.page.answer(posted["version"], posted["answerable"])
         except (ValueError, TypeError, KeyError, RecursionError):
             return self._refuse(HTTPStatus.BAD_REQUEST)
         return self._reply_json({}) if taken else self._refuse(HTTPStatus.CONFLICT)
 
     def _path(self) -> str | None:
-        """What is wanted, behind the key; None for a stranger, who was told so."""
+        """Return the requested path after the key; None for a request without it, which is refused."""
         host = re.sub(r":\d+$", "", self.headers.get("Host", ""))
         _, key, *rest = [*self.path.partition("?")[0].split("/", 2), ""]
-        known = secrets.compare_digest(key.encode(), self.server.page.key.encode())
-        if host not in _NAMES or not known or len(rest) < 2:
+        authorised = secrets.compare_digest(key.encode(), self.server.page.key.encode())
+        if host not in _NAMES or not authorised or len(rest) < 2:
             self._refuse(HTTPStatus.FORBIDDEN)
             return None
         return rest[0]
@@ -233,4 +233,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Say nothing on the terminal."""
+        """Log nothing to the terminal."""

@@ -1,4 +1,4 @@
-"""A suite of clips rendered by us, whose answers are exact and whose lowest sufficient frame rate is known.
+"""Suite of rendered clips with exact answers and a known lowest sufficient frame rate.
 
 Everything decisive in a clip lasts a whole number of frames, the *dwell*; ``minFPS`` is the rate at which no two frames
 shown are further apart than that. :mod:`.figures`, :mod:`.textures` and :mod:`.scenes` draw, :mod:`.questions` and

@@ -1,4 +1,4 @@
-"""Figures with limbs, and the things they handle: each a pose in, shapes out."""
+"""Drawn figures and objects: functions from a pose to shapes."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from vmmetrics.types import FloatArray
 # Shapes on a canvas: one description of a moment gives both its picture and where its markers are.
 
 SIDE: Final = 448
-"""Width and height of the canvas in the units of all that is drawn and read."""
+"""Width and height of the canvas in drawing units."""
 PIXELS: Final = 336
-"""Width and height of every clip: 12 patches of 28 pixels, 24 of 14, so that models need not make it smaller."""
+"""Width and height of every clip, pixels: 12 patches of 28, 24 of 14, so that models need not resize it."""
 Colour = tuple[int, int, int]
 Point = tuple[float, float]
 Picture = NDArray[np.uint8]
@@ -31,7 +31,7 @@ MARKERS: Final[Mapping[str, Colour]] = {
     "orange": (246, 160, 0),
     "purple": (146, 44, 176),
 }
-"""Colours of what questions are about, by the word that the questions use."""
+"""Marker colours, by the name that questions use."""
 INK: Final[Colour] = (58, 64, 76)
 SOFT: Final[Colour] = (176, 182, 192)
 WALL: Final[Colour] = (244, 242, 236)
@@ -42,7 +42,7 @@ IDENTITY: Final[FloatArray] = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A stroke with round ends through some points, in pixels."""
+    """A stroke with round ends through some points."""
 
     points: tuple[Point, ...]
     width: float
@@ -51,7 +51,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Disc:
-    """A filled circle; with ``marker`` it has the colour of that name."""
+    """A filled circle; with ``marker`` in the colour of that name."""
 
     centre: Point
     radius: float
@@ -61,7 +61,7 @@ class Disc:
 
 @dataclass(frozen=True, slots=True)
 class Polygon:
-    """A filled outline; with ``marker`` it has the colour of that name."""
+    """A filled outline; with ``marker`` in the colour of that name."""
 
     points: tuple[Point, ...]
     colour: Colour = INK
@@ -76,7 +76,7 @@ def paint(canvas: Picture, shapes: Iterable[Shape], camera: FloatArray = IDENTIT
 
     Args:
         canvas: (H, W, 3) uint8 RGB, changed in place.
-        shapes: What to paint, in the coordinates of the world.
+        shapes: Shapes in world coordinates.
         camera: (2, 3) similarity from the world to the canvas.
         cloth: Texture of what is painted, which goes along with it; None for flat colours.
     """
@@ -107,7 +107,7 @@ def paint(canvas: Picture, shapes: Iterable[Shape], camera: FloatArray = IDENTIT
 
 
 class Cloth(Protocol):
-    """How figures look in a textured clip."""
+    """Textures of the figures in a textured clip."""
 
     @property
     def ink(self) -> Colour:
@@ -115,15 +115,15 @@ class Cloth(Protocol):
 
     @property
     def light(self) -> Colour:
-        """Colour of limbs where light falls on them."""
+        """Colour of lit limbs."""
 
     @property
     def grain(self) -> Picture:
-        """(N, N, 3) steps of 255 by which shapes are darker, N no less than any shape is wide."""
+        """(N, N, 3) darkening in steps of 255; N is at least the width of any shape."""
 
 
 def _weave(canvas: Picture, grain: Picture, at: Sequence[Point], radius: float) -> None:
-    """Darken a disc, or what is between corners, by the grain, which is fixed to its middle."""
+    """Darken a disc or polygon by the grain, which is fixed to its centre."""
     side = len(canvas)
     low, high = ([pick(axis) for axis in zip(*at, strict=True)] for pick in (min, max))
     left, top = (max(0, math.floor(value - radius)) for value in low)
@@ -142,29 +142,31 @@ def _weave(canvas: Picture, grain: Picture, at: Sequence[Point], radius: float) 
 
 
 def marks(shapes: Iterable[Shape], camera: FloatArray = IDENTITY) -> dict[str, Point]:
-    """Centre of each marker's shapes on the canvas, by its name; of several with one name, the mean."""
-    found: dict[str, list[FloatArray]] = {}
+    """Return the centre of each marker's shapes on the canvas by name, averaged over shapes."""
+    by_marker: dict[str, list[FloatArray]] = {}
     for shape in shapes:
         if isinstance(shape, Line) or shape.marker is None:
             continue
         centre = shape.centre if isinstance(shape, Disc) else _centroid(shape.points)
-        found.setdefault(shape.marker, []).append(_through((centre,), camera)[0])
-    return {name: (float(at[0]), float(at[1])) for name, all_of in found.items() for at in [np.mean(all_of, axis=0)]}
+        by_marker.setdefault(shape.marker, []).append(_through((centre,), camera)[0])
+    return {
+        name: (float(at[0]), float(at[1])) for name, all_of in by_marker.items() for at in [np.mean(all_of, axis=0)]
+    }
 
 
 def box(left: float, top: float, right: float, bottom: float) -> tuple[Point, ...]:
-    """Corners of an upright rectangle."""
+    """Return the corners of an upright rectangle."""
     return ((left, top), (right, top), (right, bottom), (left, bottom))
 
 
 def regular(centre: Point, radius: float, corners: int, inner: float = 1.0) -> tuple[Point, ...]:
-    """Corners of a regular polygon standing on its point's opposite side; with ``inner`` below 1 a star."""
+    """Return the corners of a regular polygon, point up; with ``inner`` below 1 a star."""
     count = corners if inner == 1.0 else 2 * corners
     return tuple(reach(centre, radius * (inner if k % 2 else 1.0), 360.0 * k / count - 90) for k in range(count))
 
 
 def room(floor: float = 372.0) -> Picture:
-    """An empty canvas: a wall, and a floor from some height down."""
+    """Return an empty canvas: a wall, and a floor below some height."""
     canvas = np.full((SIDE, SIDE, 3), WALL, np.uint8)
     canvas[round(floor) :] = GROUND
     return canvas
@@ -176,7 +178,7 @@ def _through(points: Iterable[Point], camera: FloatArray) -> FloatArray:
 
 
 def _centroid(points: tuple[Point, ...]) -> Point:
-    """Of the area, by the shoelace formula."""
+    """Return the centroid of a polygon's area, by the shoelace formula."""
     across = down = area = 0.0
     for (x, y), (right, below) in zip(points, (*points[1:], points[0]), strict=True):
         cross = x * below - right * y
@@ -191,13 +193,13 @@ _TURN: Final = 2 * math.pi
 
 
 def reach(origin: Point, length: float, degrees: float) -> Point:
-    """The point some way from another; 0 degrees is right, 90 is down, as on the screen."""
+    """Return the point at a distance and angle from another; 0 degrees is right, 90 is down, as on screen."""
     angle = math.radians(degrees)
     return origin[0] + length * math.cos(angle), origin[1] + length * math.sin(angle)
 
 
 def form(kind: str, centre: Point, radius: float, marker: str) -> Shape:
-    """One of FORMS in a marker's colour."""
+    """Return one of FORMS in a marker's colour."""
     if kind == "circle":
         return Disc(centre, radius, marker=marker)
     if kind == "square":
@@ -209,7 +211,7 @@ def form(kind: str, centre: Point, radius: float, marker: str) -> Shape:
 
 
 def person(feet: Point, size: float, arms: tuple[float, float], legs: tuple[float, float]) -> tuple[list[Shape], Point]:
-    """A figure seen from the front.
+    """Return a figure seen from the front.
 
     Args:
         feet: Where it stands.
@@ -232,11 +234,11 @@ def person(feet: Point, size: float, arms: tuple[float, float], legs: tuple[floa
 
 
 ARM: Final = 0.36
-"""Length of an arm, of the figure's height."""
+"""Length of an arm, relative to the figure's height."""
 
 
 def jumping_jack(feet: Point, size: float, height: float, marker: str) -> list[Shape]:
-    """Arms down and legs closed at 0, arms up and legs apart at 1; gloves in a marker's colour."""
+    """Return a figure with arms down and legs closed at 0, up and apart at 1; gloves in a marker's colour."""
     lift = 68.0 - 130.0 * height
     apart = 6.0 + 22.0 * height
     hop = 0.06 * size * height
@@ -246,7 +248,7 @@ def jumping_jack(feet: Point, size: float, height: float, marker: str) -> list[S
 
 
 def flag_bearer(feet: Point, size: float, height: float, marker: str) -> list[Shape]:
-    """Holds a flag down at 0 and straight up at 1."""
+    """Return a figure with its flag down at 0 and straight up at 1."""
     direction = 55.0 - 135.0 * height
     shapes, shoulder = person(feet, size, (112.0, direction), (82.0, 98.0))
     hand = reach(shoulder, ARM * size, direction)
@@ -259,7 +261,7 @@ def flag_bearer(feet: Point, size: float, height: float, marker: str) -> list[Sh
 
 
 def hammerer(feet: Point, size: float, height: float, marker: str) -> list[Shape]:
-    """Lets a hammer rest on an anvil at 0 and holds it over its head at 1."""
+    """Return a figure whose hammer rests on an anvil at 0 and is over its head at 1."""
     direction = 20.0 - 95.0 * height
     shapes, shoulder = person(feet, size, (115.0, direction), (80.0, 100.0))
     hand = reach(shoulder, ARM * size, direction)
@@ -276,14 +278,14 @@ def hammerer(feet: Point, size: float, height: float, marker: str) -> list[Shape
 
 
 def pendulum(pivot: Point, length: float, height: float, marker: str) -> list[Shape]:
-    """Hangs to the left at 0 and to the right at 1."""
+    """Return a pendulum, to the left at 0 and to the right at 1."""
     bob = reach(pivot, length, 90.0 + 42.0 * (1 - 2 * height))
     beam = Polygon(box(pivot[0] - 34, pivot[1] - 10, pivot[0] + 34, pivot[1]), SOFT)
     return [beam, Line((pivot, bob), 4.0), Disc(pivot, 5.0), Disc(bob, 24.0, marker=marker)]
 
 
 def spinner(hub: Point, radius: float, turns: float, dot: str, centre: str) -> list[Shape]:
-    """A wheel with one coloured dot near its rim, and a hub in another colour."""
+    """Return a wheel with one coloured dot near its rim, and a hub in another colour."""
     spokes: list[Shape] = [Line((hub, reach(hub, radius, 360.0 * (turns + k / 8))), 3.0, SOFT) for k in range(8)]
     rim = tuple(reach(hub, radius, angle) for angle in range(0, 361, 6))
     at = reach(hub, 0.74 * radius, 360.0 * turns)
@@ -291,52 +293,52 @@ def spinner(hub: Point, radius: float, turns: float, dot: str, centre: str) -> l
 
 
 def whirler(feet: Point, size: float, turns: float, dot: str, centre: str) -> list[Shape]:
-    """A figure that whirls a ball on a rope around its raised hand."""
+    """Return a figure that whirls a ball on a rope around its raised hand."""
     shapes, shoulder = person(feet, size, (-90.0, 68.0), (80.0, 100.0))
     hand = reach(shoulder, ARM * size, -90.0)
     ball = reach(hand, 0.44 * size, 360.0 * turns)
     return [*shapes, Line((hand, ball), 3.0), Disc(ball, 22.0, marker=dot), Disc(hand, 14.0, marker=centre)]
 
 
-def walker(feet: Point, size: float, stride: float, facing: int) -> list[Shape]:
-    """A figure that walks, seen from the side; knees and elbows bend.
+def walker(feet: Point, size: float, stride: float, heading: int) -> list[Shape]:
+    """Return a walking figure seen from the side; knees and elbows bend.
 
     Args:
         feet: Under its hips, on the ground.
         size: Its height.
         stride: Where in the cycle of two steps, turns.
-        facing: 1 for right, -1 for left.
+        heading: 1 for right, -1 for left.
     """
     wide = 0.055 * size
     thigh, arm = 0.22 * size, 0.18 * size
     hip = (feet[0], feet[1] - 0.42 * size - 0.015 * size * math.cos(2 * _TURN * stride))
-    shoulder = (hip[0] + facing * 0.02 * size, hip[1] - 0.32 * size)
+    shoulder = (hip[0] + heading * 0.02 * size, hip[1] - 0.32 * size)
     shapes: list[Shape] = []
     for side in (0.0, 0.5):
         swing = math.sin(_TURN * (stride + side))
         bend = max(0.0, math.cos(_TURN * (stride + side)))
-        knee = reach(hip, thigh, 90.0 - facing * 28.0 * swing)
-        foot = reach(knee, thigh, 90.0 - facing * (28.0 * swing - 48.0 * bend))
-        shapes.append(Line((hip, knee, foot, (foot[0] + facing * 0.06 * size, foot[1])), wide))
-        elbow = reach(shoulder, arm, 90.0 + facing * 30.0 * swing)
-        shapes.append(Line((shoulder, elbow, reach(elbow, arm, 90.0 + facing * (30.0 * swing - 35.0))), 0.8 * wide))
+        knee = reach(hip, thigh, 90.0 - heading * 28.0 * swing)
+        foot = reach(knee, thigh, 90.0 - heading * (28.0 * swing - 48.0 * bend))
+        shapes.append(Line((hip, knee, foot, (foot[0] + heading * 0.06 * size, foot[1])), wide))
+        elbow = reach(shoulder, arm, 90.0 + heading * 30.0 * swing)
+        shapes.append(Line((shoulder, elbow, reach(elbow, arm, 90.0 + heading * (30.0 * swing - 35.0))), 0.8 * wide))
     return [*shapes, Line((hip, shoulder), 1.5 * wide), Disc((shoulder[0], shoulder[1] - 0.15 * size), 0.105 * size)]
 
 
 def hopper(kind: str, feet: Point, size: float, height: float, marker: str) -> list[Shape]:
-    """One of FORMS that hops: on the ground at 0, highest at 1."""
+    """Return one of FORMS that hops: on the ground at 0, highest at 1."""
     return [form(kind, (feet[0], feet[1] - 40 - 150.0 * height), size, marker)]
 
 
 def hole(centre: Point) -> Shape:
-    """Where something can pop up."""
+    """Return the shape of a hole that something pops out of."""
     x, y = centre
     points = tuple((x + 36 * math.cos(a * _TURN / 40), y + 11 * math.sin(a * _TURN / 40)) for a in range(40))
     return Polygon(points, INK)
 
 
 def house(base: Point, size: float, marker: str) -> list[Shape]:
-    """A house whose front has a marker's colour."""
+    """Return a house whose front has a marker's colour."""
     x, y = base
     wall = Polygon(box(x - size / 2, y - 0.8 * size, x + size / 2, y), marker=marker)
     roof = Polygon(((x - 0.62 * size, y - 0.8 * size), (x + 0.62 * size, y - 0.8 * size), (x, y - 1.25 * size)), INK)

@@ -1,4 +1,4 @@
-"""Questions decided by short events: order, a blink, and who moves together."""
+"""Questions decided by short events: counts, speed, order, a blink, and synchrony."""
 
 from __future__ import annotations
 
@@ -18,45 +18,45 @@ from vmmetrics.understanding.synthetic.scenes import Draft, DrawnScene, Dwell, R
 
 T = TypeVar("T")
 REST: Final = 0.6
-"""Seconds at least in which nothing happens at either end of a clip."""
+"""Least seconds without an event at either end of a clip."""
 SPARE: Final = 0.8
-"""Seconds by which a clip is longer than it must be, so that what happens can begin at several moments."""
+"""Extra seconds of a clip, so that events can begin at several times."""
 PAUSE: Final = 0.25
-"""Seconds at least between two events."""
+"""Least seconds between two events."""
 
 
 def colours(rng: np.random.Generator, count: int) -> tuple[str, ...]:
-    """Some markers, in any order."""
+    """Draw some markers, in random order."""
     return tuple(str(name) for name in rng.permutation(list(MARKERS))[:count])
 
 
-class QuestionPlace(NamedTuple):
-    """What is the same however often a question is drawn again, and alike over the questions of a task.
+class QuestionSlot(NamedTuple):
+    """Position of a question in its task's balanced design, the same for every redraw.
 
     Attributes:
-        place: Index of the right option.
+        position: Index of the right option.
         answer: Index of the right one among the task's answers.
         number: How many questions of the task were before.
     """
 
-    place: int
+    position: int
     answer: int
     number: int
 
 
-def placed(rng: np.random.Generator, right: T, others: Sequence[T], place: int) -> tuple[T, ...]:
-    """Options with the right one at its place and the others in any order."""
+def placed(rng: np.random.Generator, right: T, others: Sequence[T], position: int) -> tuple[T, ...]:
+    """Return the options with the right one at its position and the others in random order."""
     rest = [others[i] for i in rng.permutation(len(others))]
-    return (*rest[:place], right, *rest[place:])
+    return (*rest[:position], right, *rest[position:])
 
 
 def rest(dwell: Dwell) -> int:
-    """Frames without an event at either end: no fewer than the dwell, so that sampling may begin anywhere in it."""
+    """Return the frames without an event at either end: at least the dwell, so that any sampling phase works."""
     return max(dwell.seconds(REST), dwell.frames)
 
 
 def spell(rng: np.random.Generator, dwell: Dwell, moved: int, most: int) -> tuple[int, int]:
-    """When movement begins, in a clip as long as for the longest movement: its length says nothing of what is in it.
+    """Draw the start of a movement, in a clip as long as the longest one needs, so that length reveals nothing.
 
     Args:
         rng: Chooses when.
@@ -72,7 +72,7 @@ def spell(rng: np.random.Generator, dwell: Dwell, moved: int, most: int) -> tupl
 
 
 def moments(rng: np.random.Generator, dwell: Dwell, count: int, most: int) -> tuple[list[int], int]:
-    """First frames of events that last the dwell, with pauses between, in a clip as long as for the most of them.
+    """Draw the first frames of events that last the dwell, in a clip as long as the most events need.
 
     Returns:
         The first frames, and the length of the clip.
@@ -87,16 +87,16 @@ def moments(rng: np.random.Generator, dwell: Dwell, count: int, most: int) -> tu
 # Questions whose answer is counted: repetitions, instances, and the ratio of two speeds.
 
 REPEATED: Final = (5, 6, 7, 8, 9)
-"""Repetitions: all five are options of every question, so neither the options nor their range tell the right one."""
+"""Repetition counts: all five are options of every question, so that neither options nor range reveal the answer."""
 POPPED: Final = (6, 7, 8, 9, 10)
-"""Instances. Of fewer, one missed would be a larger share, but the ends of the clip would tell more."""
+"""Instance counts. With fewer, one missed would be a larger share, but the ends of the clip would reveal more."""
 SWUNG: Final = 12
-"""Swings of the faster of two: the slower one's half or third of them is whole."""
+"""Swings of the faster of two, divisible by 2 and 3 for the slower one."""
 _FLOOR: Final = 396.0
 
 
 class Actor(NamedTuple):
-    """Somebody or something that moves up and down.
+    """A subject that moves up and down.
 
     Attributes:
         draw: From feet (or pivot), size, height of the swing in 0..1, and a colour to shapes.
@@ -112,10 +112,14 @@ class Actor(NamedTuple):
 
 
 def _scene(
-    dwell: Dwell, actors: Sequence[Actor], places: Sequence[float], names: Sequence[str], heights: Sequence[FloatArray]
+    dwell: Dwell,
+    actors: Sequence[Actor],
+    positions: Sequence[float],
+    names: Sequence[str],
+    heights: Sequence[FloatArray],
 ) -> DrawnScene:
-    """Actors side by side, each in its colour and at its own height in each frame."""
-    cast = list(zip(actors, places, names, heights, strict=True))
+    """Return a scene of actors side by side, each in its colour and at its own height in each frame."""
+    cast = list(zip(actors, positions, names, heights, strict=True))
 
     def shapes(frame: int) -> Sequence[Shape]:
         return [s for a, x, c, h in cast for s in a.draw((SIDE * x + a.shift, a.y), a.size, float(h[frame]), c)]
@@ -131,23 +135,23 @@ _REPEATED: Final = {
 }
 
 
-def repetitions(rng: np.random.Generator, dwell: Dwell, turn: QuestionPlace) -> Draft:
-    """How often something is repeated."""
+def repetitions(rng: np.random.Generator, dwell: Dwell, turn: QuestionSlot) -> Draft:
+    """Draw a question on how often something is repeated."""
     name = str(rng.choice(list(_REPEATED)))
     (colour,) = colours(rng, 1)
-    count = REPEATED[turn.place]
+    count = REPEATED[turn.position]
     start, frames = spell(rng, dwell, 2 * dwell.frames * count, 2 * dwell.frames * REPEATED[-1])
     what, actor = _REPEATED[name]
     scene = _scene(dwell, [actor], [0.5], [colour], [swings(frames, start, dwell.frames, count)])
     text = f"How many times does {what.format(colour=colour)}?"
     options = tuple(f"{v} times" for v in REPEATED)
-    return Draft(scene, text, options, turn.place, Reading("cycles", (colour,), REPEATED), dwell.min_fps, name)
+    return Draft(scene, text, options, turn.position, Reading("cycles", (colour,), REPEATED), dwell.min_fps, name)
 
 
-def instances(rng: np.random.Generator, dwell: Dwell, turn: QuestionPlace) -> Draft:
-    """How many balls pop up, one after the other, at no place twice in a row."""
+def instances(rng: np.random.Generator, dwell: Dwell, turn: QuestionSlot) -> Draft:
+    """Draw a question on how many balls pop up one after the other, never twice in a row at one hole."""
     (colour,) = colours(rng, 1)
-    count = POPPED[turn.place]
+    count = POPPED[turn.position]
     start, frames = spell(rng, dwell, dwell.frames * count, dwell.frames * POPPED[-1])
     holes: list[Point] = [(96.0 + 128 * column, 150.0 + 118 * row) for row in range(3) for column in range(3)]
     at = [int(rng.integers(len(holes)))]
@@ -166,7 +170,7 @@ def instances(rng: np.random.Generator, dwell: Dwell, turn: QuestionPlace) -> Dr
     paint(scene.background, [figures.hole(hole) for hole in holes])
     text = f"{colour.capitalize()} balls pop out of the holes, one after the other. How often does one pop out?"
     options = tuple(f"{v} times" for v in POPPED)
-    return Draft(scene, text, options, turn.place, Reading("places", (colour,), POPPED), dwell.min_fps, "pop up")
+    return Draft(scene, text, options, turn.position, Reading("places", (colour,), POPPED), dwell.min_fps, "pop up")
 
 
 _PAIRS: Final = {
@@ -182,8 +186,8 @@ _PAIRS: Final = {
 }
 
 
-def speed(rng: np.random.Generator, dwell: Dwell, turn: QuestionPlace) -> Draft:
-    """Which of two moves faster, and how many times as fast; never alike, which no rate is too low to show."""
+def speed(rng: np.random.Generator, dwell: Dwell, turn: QuestionSlot) -> Draft:
+    """Draw a question on which of two moves faster and by what factor; never equal speeds."""
     name = str(rng.choice(list(_PAIRS)))
     first, second = colours(rng, 2)
     ratios = {f"the {first} one, 2 times as fast": 2.0, f"the {first} one, 3 times as fast": 3.0,
@@ -194,11 +198,11 @@ def speed(rng: np.random.Generator, dwell: Dwell, turn: QuestionPlace) -> Draft:
     start, frames = spell(rng, dwell, 2 * dwell.frames * SWUNG, 2 * dwell.frames * SWUNG)
     quick, unhurried = (swings(frames, start, dwell.frames * n, SWUNG // n) for n in (1, times))
     heights = (quick, unhurried) if ratios[right] > 1 else (unhurried, quick)
-    options = placed(rng, right, [word for word in words if word != right], turn.place)
+    options = placed(rng, right, [word for word in words if word != right], turn.position)
     reading = Reading("ratio", (first, second), tuple(ratios[option] for option in options))
     which, actor = _PAIRS[name]
     scene = _scene(dwell, [actor] * 2, (0.27, 0.73), (first, second), heights)
-    return Draft(scene, f"{which} faster, and by how much?", options, turn.place, reading, dwell.min_fps, name)
+    return Draft(scene, f"{which} faster, and by how much?", options, turn.position, reading, dwell.min_fps, name)
 
 
 _ROW: Final = {
@@ -210,11 +214,11 @@ _ROW: Final = {
 def _row(
     name: str, rng: np.random.Generator, dwell: Dwell, names: Sequence[str], heights: Sequence[FloatArray]
 ) -> DrawnScene:
-    """Four actors of one kind side by side; shapes are of different forms."""
+    """Return a scene of four actors of one kind side by side; shapes have different forms."""
     forms = [figures.FORMS[i] for i in rng.permutation(len(figures.FORMS))]
     shapes = [Actor(partial(figures.hopper, kind), 0, _FLOOR, 36) for kind in forms[:4]]
     actors = [_ROW[name]] * 4 if name in _ROW else shapes
-    return _scene(dwell, actors, [(place + 0.5) / 4 for place in range(4)], names, heights)
+    return _scene(dwell, actors, [(index + 0.5) / 4 for index in range(4)], names, heights)
 
 
 _ORDERED: Final = {
@@ -224,8 +228,8 @@ _ORDERED: Final = {
 }
 
 
-def order(rng: np.random.Generator, dwell: Dwell, turn: QuestionPlace) -> Draft:
-    """In which order four of them move. The wrong orders swap the first two, the last two, or both.
+def order(rng: np.random.Generator, dwell: Dwell, turn: QuestionSlot) -> Draft:
+    """Draw a question on the order of four movements. The wrong orders swap the first two, the last two, or both.
 
     Who misses one of the four cannot tell two options apart. Any of the options could be the one that the others were
     made from, so words alone do not tell either.
@@ -236,14 +240,14 @@ def order(rng: np.random.Generator, dwell: Dwell, turn: QuestionPlace) -> Draft:
     starts, frames = moments(rng, dwell, 4, 4)
     heights = [lifts(frames, (starts[right.index(c)],), dwell.frames) for c in names]
     a, b, c, d = right
-    values = placed(rng, right, [(b, a, c, d), (a, b, d, c), (b, a, d, c)], turn.place)
+    values = placed(rng, right, [(b, a, c, d), (a, b, d, c), (b, a, d, c)], turn.position)
     options = tuple(", ".join(value) for value in values)
     scene = _row(name, rng, dwell, names, heights)
-    return Draft(scene, _ORDERED[name], options, turn.place, Reading("order", names, values), dwell.min_fps, name)
+    return Draft(scene, _ORDERED[name], options, turn.position, Reading("order", names, values), dwell.min_fps, name)
 
 
-def flash(rng: np.random.Generator, dwell: Dwell, turn: QuestionPlace) -> Draft:
-    """Which of five shapes that bob about is not there for a moment."""
+def flash(rng: np.random.Generator, dwell: Dwell, turn: QuestionSlot) -> Draft:
+    """Draw a question on which of five bobbing shapes vanishes for a moment."""
     names = colours(rng, 5)
     gone = names.index(list(MARKERS)[turn.answer])
     frames = 2 * rest(dwell) + dwell.seconds(2.6)
@@ -261,11 +265,11 @@ def flash(rng: np.random.Generator, dwell: Dwell, turn: QuestionPlace) -> Draft:
         x, y = SIDE / 2 + 142 * np.cos(angles), SIDE / 2 + 142 * np.sin(angles) + bob
         return [figures.form(forms[k], (float(x[k]), float(y[k])), 40, names[k]) for k in range(5) if k != hidden]
 
-    values = placed(rng, names[gone], [c for c in names if c != names[gone]], turn.place)
+    values = placed(rng, names[gone], [c for c in names if c != names[gone]], turn.position)
     options = tuple(f"the {c} {forms[names.index(c)]}" for c in values)
     scene = DrawnScene(dwell.fps, frames, shapes, room(SIDE))
     text = "One of the shapes vanishes for a moment and comes back. Which one is it?"
-    return Draft(scene, text, options, turn.place, Reading("gone", names, values), dwell.min_fps, "shapes")
+    return Draft(scene, text, options, turn.position, Reading("gone", names, values), dwell.min_fps, "shapes")
 
 
 _TOGETHER: Final = {
@@ -275,8 +279,8 @@ _TOGETHER: Final = {
 }
 
 
-def synchrony(rng: np.random.Generator, dwell: Dwell, turn: QuestionPlace) -> Draft:
-    """Which two of four move together: one moment gives each of the two others away."""
+def synchrony(rng: np.random.Generator, dwell: Dwell, turn: QuestionSlot) -> Draft:
+    """Draw a question on which two of four move together; one moment sets the others apart."""
     name = str(rng.choice(list(_TOGETHER)))
     names = colours(rng, 4)
     a, b, c, d = (names[i] for i in rng.permutation(4))
@@ -289,7 +293,9 @@ def synchrony(rng: np.random.Generator, dwell: Dwell, turn: QuestionPlace) -> Dr
     ]
     pairs = [pair for pair in combinations(names, 2) if set(pair) != {a, b}]
     right = tuple(colour for colour in names if colour in (a, b))
-    values = placed(rng, right, [pairs[i] for i in rng.permutation(len(pairs))[:4]], turn.place)
+    values = placed(rng, right, [pairs[i] for i in rng.permutation(len(pairs))[:4]], turn.position)
     options = tuple(" and ".join(value) for value in values)
     scene = _row(name, rng, dwell, names, heights)
-    return Draft(scene, _TOGETHER[name], options, turn.place, Reading("together", names, values), dwell.min_fps, name)
+    return Draft(
+        scene, _TOGETHER[name], options, turn.position, Reading("together", names, values), dwell.min_fps, name
+    )

@@ -1,4 +1,4 @@
-"""The frame reader: a baseline that sees nothing but the frames shown, and knows what to look for.
+"""Frame reader: a baseline that uses only the frames shown, with rules for each kind of question.
 
 It finds the markers by their colours and reads the frames as people do: what moved took the shortest way, what was not
 seen did not happen. Where that leaves several options, or none, it has no answer. It is limited by its frames as a
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from vmmetrics.errors import SetupError
 from vmmetrics.models.frames import Frames
-from vmmetrics.models.protocol import OneByOne, Said
+from vmmetrics.models.protocol import ModelAnswer, OneByOne
 from vmmetrics.models.questions import LETTERS, Question
 from vmmetrics.types import FloatArray
 from vmmetrics.understanding.synthetic.figures import MARKERS, SIDE, Picture
@@ -26,28 +26,28 @@ from vmmetrics.understanding.synthetic.scenes import Reading, Tracks, reading_of
 from vmmetrics.utils.endpoint.messages import Turn
 
 _NEAR: Final = 40
-"""Steps of each of red, green and blue by which a pixel of a marker's colour may differ: no two colours that are drawn
-are within twice as much in all three, and coding at our quality moves the inside of a shape by a few."""
+"""Largest difference per colour channel, 0 to 255, between a pixel and its marker's colour: any two drawn colours
+differ by more than twice this in a channel; coding changes the inside of a shape by a few."""
 _LEAST: Final = 40
-"""Units of area of a colour below which its marker is not there: the smallest marker has several times as many, edges
-between other colours do not make so many."""
+"""Smallest visible area of a marker, square units: the smallest marker has several times this, edges of other colours
+less."""
 _RAISED: Final = 12.0
-"""Units above its lowest place from which a marker is raised: lifts are over 30 in their first frame."""
+"""Height above its lowest position from which a marker is raised, units: lifts exceed 30 in their first frame."""
 _ELSEWHERE: Final = 60.0
-"""Units between places that are not the same: holes are over 100 apart, rising in one takes under 40."""
+"""Least distance of different positions, units: holes are over 100 apart, rising in one takes under 40."""
 _NEAR_RATIO: Final = 0.12
-"""Share by which a ratio of speeds may differ from the option's."""
+"""Largest relative difference of a speed ratio from the option's."""
 _NOTICED: Final = {"pan": 10.0, "zoom": 0.04, "roll": 1.8}
-"""Units, logarithm of the scale, and degrees from which a camera has moved: a third or less of what ours do in the
-first frame, many times the error of a centre."""
+"""Least camera motion, in units, logarithm of scale, and degrees: a third or less of ours in the first frame, many
+times the error of a centre."""
 
 
 def find_markers(pictures: NDArray[np.uint8], names: Sequence[str]) -> Tracks:
-    """Find markers by their colours.
+    """Locate markers by colour.
 
     Args:
         pictures: (T, H, W, 3) RGB, of any size.
-        names: Which markers.
+        names: Marker names.
 
     Returns:
         Of each (T, 2) x and y in units of SIDE, whatever the pictures' size.
@@ -64,10 +64,10 @@ def _centre(picture: Picture, name: str) -> FloatArray:
 
 
 def answer(reading: Reading, tracks: Tracks, seconds: float, times: Sequence[float]) -> int | None:
-    """Index of the one option that the frames say is right; None where they do not.
+    """Return the index of the only option that fits the frames; None for none or several.
 
     Args:
-        reading: What has to be read.
+        reading: The reading.
         tracks: Of the markers in the frames shown.
         seconds: Length of the clip.
         times: (T,) seconds of the frames.
@@ -77,12 +77,12 @@ def answer(reading: Reading, tracks: Tracks, seconds: float, times: Sequence[flo
     shape = (len(times), 2)
     of_markers = [tracks.get(name, np.full(shape, np.nan)) for name in reading.markers]
     fits = READERS[reading.kind](reading, of_markers, np.asarray(times) / seconds)
-    places = np.flatnonzero(fits)
-    return int(places[0]) if len(places) == 1 else None
+    indices = np.flatnonzero(fits)
+    return int(indices[0]) if len(indices) == 1 else None
 
 
 def _cycles_of(track: FloatArray) -> int:
-    """Times that a marker left the lower half of its way, along the axis it moves on more."""
+    """Count how often a marker leaves the lower half of its range, along its main axis."""
     ways = np.ptp(track, axis=0)
     along = track[:, int(np.argmax(ways))]
     if np.isnan(along).any() or ways.max() < _RAISED:
@@ -96,7 +96,7 @@ def _cycles(reading: Reading, tracks: list[FloatArray], _: FloatArray) -> list[b
     return [value == _cycles_of(tracks[0]) for value in reading.values]
 
 
-def _places(reading: Reading, tracks: list[FloatArray], _: FloatArray) -> list[bool]:
+def _instances(reading: Reading, tracks: list[FloatArray], _: FloatArray) -> list[bool]:
     seen = tracks[0][~np.isnan(tracks[0][:, 0])]
     new = [np.hypot(*(b - a)) > _ELSEWHERE for a, b in pairwise(seen)]
     count = int(sum(new)) + bool(len(seen))
@@ -104,14 +104,14 @@ def _places(reading: Reading, tracks: list[FloatArray], _: FloatArray) -> list[b
 
 
 def _raised(track: FloatArray) -> NDArray[np.bool_]:
-    """(T,) whether a marker is above its lowest place."""
+    """Return (T,) bool: the marker is above its lowest position."""
     there = np.nan_to_num(track[:, 1], nan=-np.inf)
     raised: NDArray[np.bool_] = there < there.max() - _RAISED
     return raised
 
 
 def _order(reading: Reading, tracks: list[FloatArray], _: FloatArray) -> list[bool]:
-    """Options that have those seen raised in the order in which they were."""
+    """Return the options that agree with the order in which markers were raised."""
     first = {name: int(np.argmax(up)) for name, track in zip(reading.markers, tracks, strict=True)
              if (up := _raised(track)).any()}  # fmt: skip
     seen = sorted(first, key=lambda name: first[name])
@@ -119,7 +119,7 @@ def _order(reading: Reading, tracks: list[FloatArray], _: FloatArray) -> list[bo
 
 
 def _turning(reading: Reading, tracks: list[FloatArray], share: FloatArray) -> list[bool]:
-    """Way it turns in each half of the clip, if all steps within it agree."""
+    """Return the direction of rotation in each half of the clip, if all its steps agree."""
     dot, hub = tracks
     angle = np.arctan2(*(dot - hub).T[::-1])
     step = (np.diff(angle) + np.pi) % (2 * np.pi) - np.pi
@@ -148,7 +148,7 @@ def _together(reading: Reading, tracks: list[FloatArray], _: FloatArray) -> list
 
 
 def _camera(reading: Reading, tracks: list[FloatArray], _: FloatArray) -> list[bool]:
-    """What the two landmarks say of the camera, from the first frame to the one that differs most."""
+    """Infer the camera motion from two landmarks, between the first frame and the one that differs most."""
     left, right = tracks
     if len(left) < 2 or np.isnan(left).any() or np.isnan(right).any():
         return [False] * len(reading.values)
@@ -160,42 +160,42 @@ def _camera(reading: Reading, tracks: list[FloatArray], _: FloatArray) -> list[b
     kind = max(moved, key=lambda name: float(np.abs(moved[name]).max()))
     most = float(moved[kind][np.argmax(np.abs(moved[kind]))])
     # what is in the picture moves against the camera
-    said = {"pan": "left" if most > 0 else "right", "zoom": "in" if most > 0 else "out", "roll": "roll"}[kind]
-    return [value == (said if abs(most) > 1 else "still") for value in reading.values]
+    motion = {"pan": "left" if most > 0 else "right", "zoom": "in" if most > 0 else "out", "roll": "roll"}[kind]
+    return [value == (motion if abs(most) > 1 else "still") for value in reading.values]
 
 
 Reader = Callable[[Reading, list[FloatArray], FloatArray], Sequence[Any]]
-_READERS: Final[tuple[Reader, ...]] = (_cycles, _places, _order, _turning, _ratio, _gone, _together, _camera)
+_READERS: Final[tuple[Reader, ...]] = (_cycles, _instances, _order, _turning, _ratio, _gone, _together, _camera)
 READERS: Final[Mapping[str, Reader]] = {reader.__name__[1:]: reader for reader in _READERS}
-"""From what is wanted, the markers' tracks and the frames' places in the clip (0..1) to which options fit."""
+"""Readers by kind: from the reading, the marker tracks and the relative frame times (0..1) to the options that fit."""
 
 
 # As a model: it answers from the frames shown, and fails where they are too few.
 
 UNSURE = "The frames do not show it."
-"""Said where they leave several options, or none."""
+"""Answer where the frames leave several options, or none."""
 _NOT_OURS = "The frame reader answers questions of the synthetic suite only"
 
 
 class FrameReader(OneByOne):
-    """Knows what to look for in each question of the suite; sees nothing but what it is shown."""
+    """Model with a rule for each question of the suite, which sees only the frames shown."""
 
     sees = True
     name = "frame-reader"
     identity: Mapping[str, Any] = MappingProxyType({"frame-reader": 1})
 
-    def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> Said:  # noqa: ARG002
-        """A letter, or that the frames do not show it.
+    def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> ModelAnswer:  # noqa: ARG002
+        """Return a letter, or :data:`UNSURE`.
 
         Raises:
             SetupError: It is no question of the synthetic suite.
         """
-        place = look_up(question, frames)
-        return Said(UNSURE if place is None else LETTERS[place])
+        index = look_up(question, frames)
+        return ModelAnswer(UNSURE if index is None else LETTERS[index])
 
 
 def look_up(question: Question, frames: Frames, begun: float = 0.0) -> int | None:
-    """Index of the option that frames show to be right; None where they do not.
+    """Return the index of the option that the frames show to be right; None if they do not.
 
     Args:
         question: Of the synthetic suite.
@@ -214,7 +214,7 @@ def look_up(question: Question, frames: Frames, begun: float = 0.0) -> int | Non
 
 
 def seconds_of(question: Question) -> float:
-    """Length of a question's clip.
+    """Return the length of a question's clip, seconds.
 
     Raises:
         SetupError: It is no question of the synthetic suite.

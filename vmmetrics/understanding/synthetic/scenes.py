@@ -1,4 +1,4 @@
-"""A clip before it is a file: pictures of its frames, and where its markers are in them."""
+"""Scenes: the frames of a clip and the positions of its markers, before encoding."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from vmmetrics.understanding.synthetic.figures import IDENTITY, PIXELS, SIDE, Pi
 from vmmetrics.understanding.synthetic.textures import Textures
 
 Tracks = dict[str, FloatArray]
-"""Of each marker (T, 2) pixels from the top left corner, NaN where it is not in the picture."""
+"""Position of each marker, (T, 2) pixels from the top left corner, NaN where it is out of the frame."""
 MARGIN: Final = SIDE // 2
-"""Pixels that the background of a moving camera goes on beyond each side of the canvas."""
+"""Pixels by which the background of a moving camera exceeds the canvas on each side."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dwell:
-    """How short what decides is.
+    """Duration of the decisive motion.
 
     Attributes:
         fps: Frames per second of the clip.
@@ -34,23 +34,23 @@ class Dwell:
 
     @property
     def min_fps(self) -> float:
-        """Lowest rate at which no two frames shown are further apart."""
+        """Lowest rate at which no gap between shown frames exceeds the dwell, frames per second."""
         return self.fps / self.frames
 
     def seconds(self, seconds: float) -> int:
-        """Frames in some seconds."""
+        """Return the frames in some seconds."""
         return round(seconds * self.fps)
 
 
 @dataclass(frozen=True, slots=True)
 class DrawnScene:
-    """A clip.
+    """A drawn clip.
 
     Attributes:
         fps: Frames per second.
         frames: Its length.
         shapes: From the number of a frame to what moves in it, in the coordinates of the world.
-        background: What does not move: (SIDE, SIDE, 3), or with MARGIN around it where there is a camera.
+        background: Static background: (SIDE, SIDE, 3), or with MARGIN around it where there is a camera.
         camera: From the number of a frame to a (2, 3) similarity from world to canvas; None where it never moves.
         look: Textures of figures; None for flat colours.
     """
@@ -68,7 +68,7 @@ class DrawnScene:
 
     @property
     def seconds(self) -> float:
-        """How long it lasts."""
+        """Length of the clip in seconds."""
         return self.frames / self.fps
 
     def picture(self, frame: int) -> Picture:
@@ -91,7 +91,7 @@ class DrawnScene:
             yield planes
 
     def _ground(self) -> Picture:
-        """The background in pixels; where a camera moves it is kept larger, and made smaller frame by frame."""
+        """Return the background, (H, W, 3) uint8; larger than the canvas if the camera moves."""
         size, how = (PIXELS, PIXELS), cv2.INTER_AREA
         ground = self.background if self.camera else cv2.resize(self.background, size, interpolation=how)
         return ground.astype(np.uint8, copy=False)
@@ -108,20 +108,20 @@ class DrawnScene:
         return canvas
 
     def tracks(self, frames: Sequence[int]) -> Tracks:
-        """Where the markers are in some frames, from the description."""
+        """Return the marker positions in some frames, from the scene description."""
         seen = [marks(self.shapes(i), IDENTITY if self.camera is None else self.camera(i)) for i in frames]
         names, gone = sorted(set().union(*seen)), (np.nan, np.nan)
         return {name: np.array([at.get(name, gone) for at in seen], np.float64).reshape(-1, 2) for name in names}
 
 
 def sampled(frames: int, fps: float, rate: float, phase: float = 0.0) -> list[int]:
-    """Frames of a clip with a steady beat that the policy ``<rate> fps`` of :mod:`vmmetrics.models.frames` shows.
+    """Return the frame indices that a policy ``<rate> fps`` shows of a clip with constant frame rate.
 
     Args:
         frames: Length of the clip.
         fps: Its frames per second.
         rate: Frames per second shown.
-        phase: Seconds by which all moments are put off.
+        phase: Seconds added to all sampling times.
     """
     seconds = frames / fps
     moments = FramePolicy("fps", rate, most=10**9).moments(seconds)
@@ -133,11 +133,11 @@ def sampled(frames: int, fps: float, rate: float, phase: float = 0.0) -> list[in
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What has to be read off the frames, and what each option says about it.
+    """The quantity to read off the frames, and its value in each option.
 
     Attributes:
         kind: Of :data:`vmmetrics.understanding.synthetic.reader.READERS`.
-        markers: Which markers, in the order the kind wants them.
+        markers: Marker names, in the order of the kind.
         values: Of each option.
     """
 
@@ -147,7 +147,7 @@ class Reading:
 
 
 def reading_of(line: dict[str, Any]) -> Reading:
-    """What has to be read, from a line's ``reading``.
+    """Return the reading of a line.
 
     Raises:
         KeyError: A part of it is missing.
@@ -158,16 +158,16 @@ def reading_of(line: dict[str, Any]) -> Reading:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A question with its clip.
+    """A drawn question with its clip.
 
     Attributes:
         scene: The clip.
         text: The question.
         options: Texts of the options.
         right: Index of the right one.
-        reading: What decides.
+        reading: The decisive reading.
         min_fps: Lowest rate at which it can be answered, whatever moments the frames are taken at.
-        variant: What was drawn, in a word.
+        variant: What was drawn, as one word.
     """
 
     scene: DrawnScene
@@ -182,15 +182,15 @@ class Draft:
 # How things move: every change that decides an answer lasts exactly as many frames as it was given.
 
 _FLATNESS: Final = 0.4
-"""Power of the sine that swings follow: below 1 they linger at their ends. 0.4 keeps every frame of a raised half above
-0.70 and of a lowered one below 0.30 where a half has up to 15 frames: even if each is seen in its least telling frame,
-half of the height seen tells them apart. Slower ones (0.63 and 0.37 at LONGEST) are seen in several frames."""
+"""Power of the sine that swings follow; below 1 they linger at their ends. At 0.4 every frame of a raised half is above
+0.70 and of a lowered one below 0.30 for halves up to 15 frames, so any one frame tells them apart. Slower ones (0.63
+and 0.37 at LONGEST) are seen in several frames."""
 LONGEST: Final = 45
-"""Frames of half a swing, at most: three times 15, of the slower of two."""
+"""Most frames of half a swing: three times 15, for the slower of two."""
 
 
 def swings(frames: int, start: int, half: int, count: int) -> FloatArray:
-    """Go up and down again some times.
+    """Return heights that rise and fall several times, (T,), 0 to 1.
 
     Args:
         frames: Length of the clip.
@@ -210,7 +210,7 @@ def swings(frames: int, start: int, half: int, count: int) -> FloatArray:
 
 
 def lifts(frames: int, starts: Sequence[int], length: int) -> FloatArray:
-    """Go up and come back at some times, at rest in all other frames.
+    """Return heights that rise and fall at some times and are 0 otherwise, (T,), 0 to 1.
 
     Args:
         frames: Length of the clip.
@@ -228,7 +228,7 @@ def lifts(frames: int, starts: Sequence[int], length: int) -> FloatArray:
 
 
 def turning(frames: int, dwell: int, signs: tuple[int, int], waves: float, phase: float) -> FloatArray:
-    """Turn at a speed that swells and ebbs, one way and then perhaps the other.
+    """Return angles that turn at varying speed, one way and possibly back, (T,).
 
     The largest step over ``dwell`` frames is MOST_OF_A_TURN, so frames no further apart than that show which way it
     goes; frames further apart show now one way, now the other.
@@ -244,31 +244,30 @@ def turning(frames: int, dwell: int, signs: tuple[int, int], waves: float, phase
         (frames,) angle in turns.
     """
     half = frames // 2
-    places = np.arange(frames - 1)
-    share = np.where(places < half, places / half, (places - half) / (frames - half))
+    steps = np.arange(frames - 1)
+    share = np.where(steps < half, steps / half, (steps - half) / (frames - half))
     swell = np.minimum(1.0, SLOWEST + 2 * (1 - SLOWEST) * np.sin(np.pi * (waves * share + phase)) ** 2)
-    sign = np.where(places < half, signs[0], signs[1])
+    sign = np.where(steps < half, signs[0], signs[1])
     return np.concatenate([[0.0], np.cumsum(sign * swell * MOST_OF_A_TURN / dwell)])
 
 
 MOST_OF_A_TURN: Final = 0.45
-"""Turned over the dwell at full speed; from half a turn on the way cannot be told."""
+"""Share of a turn over the dwell at full speed; from 0.5 on the direction is ambiguous."""
 SLOWEST: Final = 0.3
-"""Of the full speed: steps seen at too low a rate then differ so much that they cannot all look like one way."""
+"""Slowest speed relative to full speed: at too low a rate steps then differ too much to look like one direction."""
 
 
 # The rates at which a question must not be answerable, and where in a clip they show nothing.
 
 TOLERANCE: Final = 0.2
-"""No question can be answered at a rate this share below its minFPS. Just below, one more than needed of N moments may
-happen to be seen: counting N needs N frames, which N - 1 dwells and a frame can hold, so 1 / 5 for the fewest (5)."""
+"""Relative margin below minFPS from which no question is answerable. Just below, one more than needed of N events may
+be seen by chance: N frames cover N - 1 dwells and a frame, so 1 / 5 for the fewest (5)."""
 _TRIED: Final = (30.0, 24.0, 20.0, 16.0, 15.0, 12.0, 10.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0, 0.5, 0.25)
-"""Rates that models are commonly shown, and those that the procedure for minFPS begins with. Of all whole rates up to
-24 some show a single frame wherever it is."""
+"""Rates that models usually get, and initial rates of the minFPS procedure."""
 
 
 def too_low(min_fps: float) -> list[float]:
-    """Rates that a question must not be answerable at where frames are taken from the beginning of its clip.
+    """Return the rates at which a question must not be answerable, with frames from the start of its clip.
 
     >>> too_low(4.0)
     [3.0, 2.0, 1.0, 0.5, 0.25]
@@ -277,7 +276,7 @@ def too_low(min_fps: float) -> list[float]:
 
 
 def unseen(frames: int, dwell: Dwell, first: int, last: int) -> list[int]:
-    """Frames with which something that lasts the dwell can begin so that no rate that is too low shows it.
+    """Return the start frames at which an event as long as the dwell is missed at every too low rate.
 
     Args:
         frames: Length of the clip.
@@ -286,7 +285,7 @@ def unseen(frames: int, dwell: Dwell, first: int, last: int) -> list[int]:
         last: Latest.
 
     Returns:
-        Such beginnings; all of them where there is none.
+        The start frames; all of them if there are none.
     """
     shown = np.zeros(frames + dwell.frames, bool)
     for rate in too_low(dwell.min_fps):

@@ -1,4 +1,4 @@
-"""The suite: which questions there are, the check that each is as hard as it says, and its files."""
+"""The suite: its questions, the check of their difficulty, and its files."""
 
 from __future__ import annotations
 
@@ -14,32 +14,31 @@ import numpy as np
 
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.understanding.synthetic import questions, ways
-from vmmetrics.understanding.synthetic.questions import QuestionPlace
+from vmmetrics.understanding.synthetic.questions import QuestionSlot
 from vmmetrics.understanding.synthetic.reader import answer
 from vmmetrics.understanding.synthetic.scenes import Draft, Dwell, Tracks, sampled, too_low
 from vmmetrics.understanding.synthetic.textures import Textures
 from vmmetrics.utils.storage.atomic import write_atomically
 from vmmetrics.video.encoding import write_h264
 
-Ask = Callable[[np.random.Generator, Dwell, QuestionPlace], Draft]
-"""From what chance decides, the dwell and the turn to a question.
-
-Answer and place are the turn's because questions are drawn again until no rate too low answers them: some answers
-survive that more easily, and would be right more often than a guesser may expect."""
+Ask = Callable[[np.random.Generator, Dwell, QuestionSlot], Draft]
+"""Function from a random generator, the dwell and the slot to a question. The slot fixes the answer and its position
+because questions are redrawn until no too low rate answers them: some answers survive that more easily and would be
+right more often than chance."""
 _DRAWS: Final = 500
 _RATES: Final = (24, 30, 60)
-"""Frames per second that clips have."""
+"""Frame rates of clips, frames per second."""
 
 
 def dwell_of(min_fps: int) -> Dwell:
-    """The dwell that gives a minFPS, of clips with the fewest frames per second of which it is a whole part."""
+    """Return the dwell of a minFPS, at the lowest frame rate divisible by it."""
     fps = next(rate for rate in _RATES if rate % min_fps == 0)
     return Dwell(fps, fps // min_fps)
 
 
 @dataclass(frozen=True, slots=True)
 class SuiteTask:
-    """A kind of question.
+    """A task of the suite.
 
     Attributes:
         ask: Makes one.
@@ -65,14 +64,14 @@ TASKS: Final[Mapping[str, SuiteTask]] = {
     "camera motion": SuiteTask(ways.camera, (1,), answers=6),
     "camera jolt": SuiteTask(ways.jolt, (3, 5, 10, 15)),
 }
-"""By the name that figures are given under; the minFPS of camera motion is 0.5."""
+"""Tasks by name; the minFPS of camera motion is 0.5."""
 BUCKETS: Final = ((0.0, 2.0, "up to 2"), (2.0, 5.0, "3 to 5"), (5.0, 10.0, "6 to 10"), (10.0, 20.0, "12 to 20"),
                   (20.0, 60.0, "30 to 60"))  # fmt: skip
-"""minFPS above the first number and up to the second, and what they are called."""
+"""minFPS buckets: above the first number, up to the second, and their names."""
 
 
 def bucket_of(min_fps: float) -> str:
-    """Name of the bucket that a minFPS is in.
+    """Return the bucket of a minFPS.
 
     >>> bucket_of(0.5), bucket_of(2), bucket_of(60)
     ('up to 2', 'up to 2', '30 to 60')
@@ -96,7 +95,7 @@ class Item:
 
 
 def make(count: int, seed: int = 0) -> Iterator[Item]:
-    """Make questions, tasks in turn; places and answers are right equally often, rates and looks come equally often.
+    """Generate questions, tasks in turn, balanced over positions, answers, rates and textures.
 
     The same count and seed give the same questions; a larger count begins with those of a smaller one.
 
@@ -115,42 +114,42 @@ def make(count: int, seed: int = 0) -> Iterator[Item]:
         yield Item(f"{name.replace(' ', '-')}-{round_of:03d}-s{seed}", name, draft)
 
 
-def _shuffled(count: int, place: int, key: tuple[int, ...]) -> int:
-    """One of 0 to count - 1; in each run of so many places every one of them, in an order of its own."""
-    block, within = divmod(place, count)
+def _shuffled(count: int, step: int, key: tuple[int, ...]) -> int:
+    """Return one of 0 to count - 1; each block of ``count`` steps is a permutation of its own."""
+    block, within = divmod(step, count)
     return int(np.random.default_rng((*key, block)).permutation(count)[within])
 
 
-def _turn(task: SuiteTask, number: int, key: tuple[int, ...]) -> QuestionPlace:
-    """Place and answer: each equally often, and over as many questions as there are pairs of them each pair once."""
+def _turn(task: SuiteTask, number: int, key: tuple[int, ...]) -> QuestionSlot:
+    """Return position and answer: each equally often, and each pair once per block of all pairs."""
     block, within = divmod(number, task.options * task.answers)
     rng = np.random.default_rng((*key, block))
-    places, answers = rng.permutation(task.options), rng.permutation(task.answers)
+    positions, answers = rng.permutation(task.options), rng.permutation(task.answers)
     shifted = within + within // math.lcm(task.options, task.answers)
-    return QuestionPlace(int(places[within % task.options]), int(answers[shifted % task.answers]), number)
+    return QuestionSlot(int(positions[within % task.options]), int(answers[shifted % task.answers]), number)
 
 
-def _draw(task: SuiteTask, dwell: Dwell, turn: QuestionPlace, key: tuple[int, int]) -> Draft:
+def _draw(task: SuiteTask, dwell: Dwell, turn: QuestionSlot, key: tuple[int, int]) -> Draft:
     for attempt in range(_DRAWS):
         draft = task.ask(np.random.default_rng((*key, attempt)), dwell, turn)
-        if not any(found == draft.right for found in _read_at(draft, too_low(draft.min_fps))):
+        if not any(read == draft.right for read in _read_at(draft, too_low(draft.min_fps))):
             return draft
     raise RuntimeError(f"No question in {_DRAWS} draws for {task.ask.__name__} at minFPS {dwell.min_fps:g}")
 
 
 def read_draft(draft: Draft, rate: float, phase: float = 0.0) -> int | None:
-    """What the frame reader answers to a question, without pictures.
+    """Return the frame reader's answer to a question, without rendering.
 
     Args:
         draft: The question.
         rate: Frames per second shown.
-        phase: Seconds by which all moments are put off.
+        phase: Seconds added to all sampling times.
     """
     return next(_read_at(draft, [rate], phase))
 
 
 def _read_at(draft: Draft, rates: Sequence[float], phase: float = 0.0) -> Iterator[int | None]:
-    """What it answers at each rate, highest first."""
+    """Yield the frame reader's answer at each rate, highest first."""
     scene, seen = draft.scene, dict[int, Tracks]()
     for rate in rates:
         frames = sampled(scene.frames, scene.fps, rate, phase)
@@ -167,14 +166,14 @@ QUESTIONS: Final = "questions.jsonl"
 CLIPS: Final = "clips"
 FLAT, TEXTURED = "flat", "textured"
 FORMAT: Final = 2
-"""Version of the suite, in each line. 1 had no textures, no balanced answers, and clips as long as what was counted in
-them; its files are read, and what models get on them is not compared with what they get on others."""
+"""Version of the suite, in each line. Version 1 had no textures, no balanced answers, and clip lengths that revealed
+counts; its files are read, but results are not comparable."""
 _CODING: Final = {"crf": "24", "preset": "ultrafast", "g": "300", "bf": "0"}
-"""x264: flat shapes keep their colours to a few steps of 255."""
+"""x264 settings: flat shapes keep their colours to a few steps of 255."""
 
 
 def write_suite(folder: Path, count: int, seed: int = 0) -> Iterator[Item]:
-    """Render a suite into a folder; the questions are written when all clips are there.
+    """Render a suite into a folder; the questions are written after all clips.
 
     Args:
         folder: Where to; made where it is missing.
@@ -208,7 +207,7 @@ def write_suite(folder: Path, count: int, seed: int = 0) -> Iterator[Item]:
 
 
 def _level(paths: Sequence[Path]) -> None:
-    """Make files equally large by a box of zeros at the end of each: more movement takes more bytes."""
+    """Pad files to one size with a box of zeros, as more movement takes more bytes."""
     sizes = [path.stat().st_size for path in paths]
     largest = max(sizes) + 8  # a box has a head of eight bytes
     for path, size in zip(paths, sizes, strict=True):

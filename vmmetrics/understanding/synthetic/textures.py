@@ -1,4 +1,4 @@
-"""Textures of our own: backgrounds and cloth by noise, the same for the same seed.
+"""Textures of backgrounds and cloth from noise, reproducible by seed.
 
 All are near grey, with red, green and blue within :data:`CHROMA` of each other, so that nothing but a marker has a
 marker's colour.
@@ -17,26 +17,26 @@ from vmmetrics.types import FloatArray
 from vmmetrics.understanding.synthetic.figures import GROUND, SIDE, WALL, Colour, Picture
 
 CHROMA: Final = 28
-"""Steps of 255 between red, green and blue of a texture at most: markers have 126 and more."""
+"""Largest difference between a texture's colour channels, 0 to 255: markers have 126 and more."""
 GRAIN: Final = 22
-"""Steps of 255 by which cloth is darker at most; a marker stays within what the frame reader takes for its colour."""
+"""Largest darkening of cloth, 0 to 255, within the frame reader's tolerance of marker colours."""
 _TONES: Final[tuple[Colour, ...]] = (
     (176, 164, 150), (150, 158, 148), (164, 150, 138), (138, 148, 160), (182, 178, 156), (128, 138, 122),
     (148, 140, 152), (196, 192, 186),
 )  # fmt: skip
-"""Of walls and grounds."""
+"""Colours of walls and grounds."""
 _INKS: Final[tuple[Colour, ...]] = ((58, 64, 76), (82, 66, 58), (56, 72, 60), (78, 70, 84), (44, 44, 48))
-"""Of figures."""
+"""Colours of figures."""
 _CONTRAST: Final = 17.0
-"""Standard deviation of a background's texture, steps of 255."""
+"""Standard deviation of a background texture, 0 to 255."""
 _COARSEST: Final = 7
-"""Cells of the coarsest noise on a side: SIDE is this times a power of two."""
+"""Cells per side of the coarsest noise: SIDE is this times a power of two."""
 _SHADE: Final = 24.0
-"""Steps of 255 by which a side of the background is lighter than the other, at most."""
+"""Largest brightness difference between two sides of the background, 0 to 255."""
 
 
 def _noise(rng: np.random.Generator, side: int, roughness: float, stretch: int = 1) -> FloatArray:
-    """Sum of noises from coarse to fine, (side, side), mean 0 and deviation 1.
+    """Return a sum of noises from coarse to fine, (side, side), mean 0 and standard deviation 1.
 
     Args:
         rng: Of the noise.
@@ -45,16 +45,16 @@ def _noise(rng: np.random.Generator, side: int, roughness: float, stretch: int =
         stretch: Times that the grain is as long downwards as across.
     """
     cells = _COARSEST
-    found: FloatArray = rng.standard_normal((cells, cells), np.float32)
+    noise: FloatArray = rng.standard_normal((cells, cells), np.float32)
     while cells < side:
         cells = min(2 * cells, side)
         finer = rng.standard_normal((max(2, cells // stretch), cells), np.float32)
         if stretch > 1:
             finer = _resized(finer, cells)
-        found = _resized(found, cells)
-        found += (cells / _COARSEST) ** -roughness * finer
-    middle, deviation = cv2.meanStdDev(found)
-    normal: FloatArray = (found - np.float32(middle.item())) / np.float32(deviation.item())
+        noise = _resized(noise, cells)
+        noise += (cells / _COARSEST) ** -roughness * finer
+    middle, deviation = cv2.meanStdDev(noise)
+    normal: FloatArray = (noise - np.float32(middle.item())) / np.float32(deviation.item())
     return normal
 
 
@@ -64,11 +64,11 @@ def _resized(values: FloatArray, side: int) -> FloatArray:
 
 
 _MORTAR: Final = 3
-"""Pixels between bricks."""
+"""Width of mortar between bricks, pixels."""
 
 
 def _bricks(rng: np.random.Generator, side: int) -> FloatArray:
-    """Rows of bricks, each of a tone of its own, with mortar between."""
+    """Return rows of bricks in different tones, with mortar between them."""
     high, wide = int(rng.integers(16, 28)), int(rng.integers(36, 60))
     bricks = 0.5 * _noise(rng, side, 0.5)
     for row, top in enumerate(range(0, side, high)):
@@ -80,7 +80,7 @@ def _bricks(rng: np.random.Generator, side: int) -> FloatArray:
 
 
 def _planks(rng: np.random.Generator, side: int) -> FloatArray:
-    """Boards side by side, with grain along them."""
+    """Return boards side by side, with grain along them."""
     wide = int(rng.integers(40, 72))
     board = np.arange(side) // wide
     tones = 0.7 * rng.standard_normal(side // wide + 1, np.float32)[board]
@@ -113,7 +113,7 @@ class Textures:
 
     @classmethod
     def draw(cls, rng: np.random.Generator) -> Textures:
-        """Draw one at random."""
+        """Draw random textures."""
         red, green, blue = _INKS[int(rng.integers(len(_INKS)))]
         noise = _noise(rng, SIDE, float(rng.uniform(0.3, 0.8)))
         if rng.random() < 0.5:  # woven
@@ -124,21 +124,21 @@ class Textures:
         return cls(int(rng.integers(2**31)), (red, green, blue), light, np.repeat(steps[..., None], 3, axis=2))
 
     def covered(self, background: Picture) -> Picture:
-        """Return a background with a texture for its wall, another for its ground and a third for all else."""
+        """Return a background with different textures for wall, ground and everything else."""
         rng = np.random.default_rng(self.seed)
         side = len(background)
         tones = rng.permutation(len(_TONES))
         kinds = rng.integers(len(_KINDS), size=3)
-        found, angle = background.copy(), rng.uniform(0, 2 * np.pi)
+        textured, angle = background.copy(), rng.uniform(0, 2 * np.pi)
         along = np.linspace(-_SHADE / 2, _SHADE / 2, side, dtype=np.float32)
         shade = np.float32(np.cos(angle)) * along + np.float32(np.sin(angle)) * along[:, None]
         wall, ground = (np.asarray(cv2.inRange(background, colour, colour), bool) for colour in (WALL, GROUND))
         for tone, where in zip(tones, (wall, ground), strict=False):
-            np.copyto(found, np.array(_TONES[tone], np.uint8), where=where[..., None])
+            np.copyto(textured, np.array(_TONES[tone], np.uint8), where=where[..., None])
         bumps = shade
         for kind, where in zip(kinds, (wall, ground, ~(wall | ground)), strict=True):
             if where.any():
                 texture = _KINDS[kind](rng, side)
                 np.add(bumps, texture * np.float32(_CONTRAST / texture.std()), out=bumps, where=where)
-        covered: Picture = np.clip(found + np.round(bumps[..., None]), 0, 255).astype(np.uint8)
+        covered: Picture = np.clip(textured + np.round(bumps[..., None]), 0, 255).astype(np.uint8)
         return covered

@@ -1,4 +1,4 @@
-"""Questions about ways: of what turns, and of the camera."""
+"""Questions on directions: of rotation, and of the camera."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from vmmetrics.types import FloatArray
 from vmmetrics.understanding.synthetic import figures
 from vmmetrics.understanding.synthetic.figures import GROUND, SIDE, SOFT, WALL, Disc, Picture, Polygon, Shape, box
-from vmmetrics.understanding.synthetic.questions import QuestionPlace, colours, placed, rest
+from vmmetrics.understanding.synthetic.questions import QuestionSlot, colours, placed, rest
 from vmmetrics.understanding.synthetic.scenes import MARGIN, Draft, DrawnScene, Dwell, Reading, lifts, turning, unseen
 
 _WAYS: Final = {
@@ -26,11 +26,11 @@ _TURNING: Final = {
 
 
 _HALF: Final = 2.2
-"""Seconds that something turns one way, at least."""
+"""Least seconds of rotation in one direction."""
 
 
-def direction(rng: np.random.Generator, dwell: Dwell, turn: QuestionPlace) -> Draft:
-    """Which way something turns, at a speed that swells and ebbs."""
+def direction(rng: np.random.Generator, dwell: Dwell, turn: QuestionSlot) -> Draft:
+    """Draw a question on which way something turns, at a speed that swells and ebbs."""
     name = str(rng.choice(list(_TURNING)))
     dot, hub = colours(rng, 2)
     right = list(_WAYS)[turn.answer]
@@ -41,10 +41,10 @@ def direction(rng: np.random.Generator, dwell: Dwell, turn: QuestionPlace) -> Dr
     turns = turns + rng.random()
     what, draw, at, size = _TURNING[name]
     scene = DrawnScene(dwell.fps, 2 * half, lambda frame: draw(at, size, float(turns[frame]), dot, hub))
-    values = placed(rng, right, [way for way in _WAYS if way != right], turn.place)
+    values = placed(rng, right, [way for way in _WAYS if way != right], turn.position)
     options, reading = tuple(_WAYS[value] for value in values), Reading("turning", (dot, hub), values)
     text = f"Which way does {what.format(colour=dot)}?"
-    return Draft(scene, text, options, turn.place, reading, dwell.min_fps, name)
+    return Draft(scene, text, options, turn.position, reading, dwell.min_fps, name)
 
 
 _CAMERA: Final = {
@@ -55,31 +55,31 @@ _CAMERA: Final = {
     "roll": ("it rolls to one side", 13.0),
     "still": ("it does not move at all", 0.0),
 }
-"""In words; and pixels the picture moves, logarithm of its scale, degrees: the landmarks stay in the picture."""
-_HELD: Final = (24.0, 0.12, 6.0)
-"""The same of how the camera is held, at most."""
+"""Camera motions as text, and their extent: pixels, logarithm of scale, degrees; landmarks stay in the frame."""
+_CAMERA_START: Final = (24.0, 0.12, 6.0)
+"""Largest initial offset of the camera: pixels, logarithm of scale, degrees."""
 _CENTRE: Final = (SIDE / 2, 232.0)
-"""About which the camera zooms and tilts: midway between the landmarks, so that neither moves their middle."""
+"""Centre of zoom and roll: midway between the landmarks, so that neither moves their midpoint."""
 _SLOW: Final = 4.0
-"""Seconds of a clip in which the camera moves all the time: two frames decide, and every phase has two at 2 / 4 fps."""
+"""Seconds of a clip with lasting camera motion: two frames decide, and every phase has two at 2 / 4 fps."""
 
 
 _JOLTED: Final = 2.0
-"""Seconds of a clip beyond its rests in which the camera may jolt."""
+"""Seconds of a clip, rests excluded, in which the camera may jolt."""
 
 
-def camera(rng: np.random.Generator, dwell: Dwell, turn: QuestionPlace) -> Draft:
-    """What the camera does all the time while somebody walks by; one of six answers is no option, each as often."""
+def camera(rng: np.random.Generator, dwell: Dwell, turn: QuestionSlot) -> Draft:
+    """Draw a question on the camera's lasting motion while somebody walks by; six answers, one not offered."""
     kinds = list(_CAMERA)
     right = kinds.pop(turn.answer)
     kinds.pop((turn.answer + turn.number // len(_CAMERA)) % len(kinds))
     text = "Somebody walks past two houses. What does the camera do meanwhile?"
     moved = np.linspace(-0.5, 0.5, dwell.seconds(_SLOW))
-    return _filmed(rng, dwell, text, right, placed(rng, right, kinds, turn.place), moved, 2 / _SLOW)
+    return _filmed(rng, dwell, text, right, placed(rng, right, kinds, turn.position), moved, 2 / _SLOW)
 
 
-def jolt(rng: np.random.Generator, dwell: Dwell, turn: QuestionPlace) -> Draft:
-    """What the camera does for a moment, and undoes, while somebody walks by."""
+def jolt(rng: np.random.Generator, dwell: Dwell, turn: QuestionSlot) -> Draft:
+    """Draw a question on the camera's brief motion while somebody walks by."""
     kinds = [kind for kind in _CAMERA if kind != "still"]
     right = kinds.pop(turn.answer)
     frames = 2 * rest(dwell) + dwell.seconds(_JOLTED)
@@ -87,7 +87,7 @@ def jolt(rng: np.random.Generator, dwell: Dwell, turn: QuestionPlace) -> Draft:
     start = int(rng.choice(unseen(frames, dwell, edge, frames - edge - dwell.frames)))
     text = "Somebody walks past two houses. What does the camera do for a moment, before it comes back?"
     moved = lifts(frames, (start,), dwell.frames)
-    return _filmed(rng, dwell, text, right, placed(rng, right, kinds, turn.place), moved, dwell.min_fps)
+    return _filmed(rng, dwell, text, right, placed(rng, right, kinds, turn.position), moved, dwell.min_fps)
 
 
 def _filmed(
@@ -99,15 +99,15 @@ def _filmed(
     moved: FloatArray,
     min_fps: float,
 ) -> Draft:
-    """Somebody who walks by, and a camera that has done a share of its motion in each frame, (T,)."""
+    """Return a question on somebody who walks by, filmed by a camera at a share of its motion in each frame, (T,)."""
     view = _view(rng)
     landmarks = colours(rng, 2)
-    facing = int(rng.choice([-1, 1]))
+    heading = int(rng.choice([-1, 1]))
     pace, phase = 0.9 * dwell.fps, float(rng.random())  # frames of a double step
 
     def shapes(frame: int) -> Sequence[Shape]:
         way = 250 * (frame / (len(moved) - 1) - 0.5)
-        somebody = figures.walker((SIDE / 2 + facing * way, 404), 116, frame / pace + phase, facing)
+        somebody = figures.walker((SIDE / 2 + heading * way, 404), 116, frame / pace + phase, heading)
         houses = [
             s for x, c in zip((-72, 72), landmarks, strict=True) for s in figures.house((SIDE / 2 + x, 264), 80, c)
         ]
@@ -119,12 +119,12 @@ def _filmed(
 
     scene = DrawnScene(dwell.fps, len(moved), shapes, _landscape(rng), seen_from)
     options = tuple(_CAMERA[value][0] for value in values)
-    place = values.index(right)
-    return Draft(scene, text, options, place, Reading("camera", landmarks, values), min_fps, right)
+    index = values.index(right)
+    return Draft(scene, text, options, index, Reading("camera", landmarks, values), min_fps, right)
 
 
 def _matrix(kind: str, amount: float) -> FloatArray:
-    """(2, 3) from world to canvas."""
+    """Return the affine matrix (2, 3) from world to canvas."""
     scale = float(np.exp(amount)) if kind in ("in", "out") else 1.0
     angle = np.radians(amount) if kind == "roll" else 0.0
     turned = scale * np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
@@ -133,8 +133,8 @@ def _matrix(kind: str, amount: float) -> FloatArray:
 
 
 def _view(rng: np.random.Generator) -> FloatArray:
-    """How the camera is held before it moves, (2, 3): not quite straight, lest one frame tell what it will do."""
-    x, zoom, roll = rng.uniform(-1, 1, 3) * _HELD
+    """Draw the camera's initial view, (2, 3) affine, slightly off level so that one frame reveals nothing."""
+    x, zoom, roll = rng.uniform(-1, 1, 3) * _CAMERA_START
     view = _matrix("in", zoom)
     view[:, :2] = _matrix("roll", roll)[:, :2] @ view[:, :2]
     view[:, 2] = np.array(_CENTRE) - view[:, :2] @ _CENTRE + (x, 0.0)
@@ -142,7 +142,7 @@ def _view(rng: np.random.Generator) -> FloatArray:
 
 
 def _landscape(rng: np.random.Generator) -> Picture:
-    """Hills, trees and a path, beyond the canvas on all sides."""
+    """Return hills, trees and a path that exceed the canvas on all sides."""
     side = SIDE + 2 * MARGIN
     world = np.full((side, side, 3), WALL, np.uint8)
     shift = np.array([[1.0, 0.0, MARGIN], [0.0, 1.0, MARGIN]])

@@ -1,3 +1,3 @@
-"""FAVOR-Bench (Tu et al., 2025): its files, which option an answer chooses, descriptions scored without a judge."""
+"""FAVOR-Bench (Tu et al., 2025): files, option parsing, and scores of descriptions without a judge."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Our first step: a description cut at punctuation and linking words; in each piece who acts, and what is done.
+"""Extraction of subjects and actions from a description, split at punctuation and linking words.
 
 No model, no chance, no state: the same text gives the same structure everywhere, in linear time. Chosen among a parser
 of English, this and a dependency parse (docs/measurements.md): it told right descriptions from wrong ones no worse, and
@@ -17,7 +17,7 @@ from vmmetrics.understanding.benchmarks.favor.scores import ActingSubject, Struc
 from vmmetrics.understanding.benchmarks.favor.similarity import camera_motion
 
 EXTRACTION: Final = "split 1"
-"""For records: results of two must not be compared."""
+"""Version of the extraction; results of two versions are not comparable."""
 
 _HEADING: Final = re.compile(r"^[ \t]*(?:#.*|\*\*[^*\n]{1,80}\*\*:?[ \t]*)$", re.MULTILINE)
 _MARKUP: Final = re.compile(r"[*`#_\"“”()\[\]{}]+|^[ \t>•·–—+-]*(?:\d{1,3}[.)]\s)?", re.MULTILINE)
@@ -27,7 +27,7 @@ _SHOWS: Final = re.compile(
     rf"\b({_SCENES})s?\s(?:of|(?:then\s)?(?:shows?|showing|(?:begin|start|open|end)s?\swith|depicts?|captures?))\b",
     re.IGNORECASE,
 )
-"""What follows is what is to be seen, as if it were a sentence of its own."""
+"""Phrases whose continuation describes the scene like a sentence of its own."""
 _SENTENCE: Final = re.compile(r"[.!?;](?=\s|$)|\n")
 _BREAK: Final = re.compile(
     r"[,:]|\b(?:and|then|while|as|before|after|when|but|until|where|which|who|followed by)\b", re.IGNORECASE
@@ -35,19 +35,19 @@ _BREAK: Final = re.compile(
 _WORD: Final = re.compile(r"\w+(?:['’-]\w+)*")
 _CAMERA: Final = frozenset(_SCENES.split("|")) | {"camera", "lens", "videographer"}
 _FILMED: Final = frozenset(("pan", "zoom", "dolly"))
-"""What nothing but a camera does."""
+"""Verbs of cameras only."""
 _LONGEST_MOTION: Final = 12  # words of a motion of the camera that are kept
 _REMEMBERED: Final = 24  # subjects that a mention can still mean
 
 _ARTICLES: Final = frozenset(("a", "an", "the"))
 _BE: Final = word_set("is are was were be been being am")
 _BEFORE: Final = word_set("with in of by to that then also finally again afterwards subsequently next meanwhile")
-"""Words that can stand before a subject or a verb."""
+"""Words that may precede a subject or a verb."""
 _BEFORE_NOUN: Final = _ARTICLES | word_set(
     "his her its their my your our of with in on at from to by for into onto two three four some several another"
 )
 _AFTER_NOUN: Final = word_set("in on at of with wearing holding near behind from by dressed sitting standing carrying")
-"""Where what a subject is ends, and what describes it begins."""
+"""Words that end a noun phrase's name and begin its description."""
 _HE: Final = word_set("he his man boy guy male gentleman father")
 _SHE: Final = word_set("she her woman girl lady female mother")
 _PRONOUNS: Final = word_set("he she it they i his her its their")
@@ -56,7 +56,7 @@ _MARKS: Final = word_set(
     "black white red blue green yellow brown grey gray orange purple pink beige golden dark light khaki striped plaid "
     "left right first second third another other young old tall short bald"
 )
-"""Who has another of these is somebody else."""
+"""Distinguishing words: subjects with different ones are different."""
 
 
 @dataclass(slots=True)
@@ -67,7 +67,7 @@ class _Subject:
 
 
 def extract(text: str) -> Structure:
-    """Structure of a description; of an empty one, an empty structure."""
+    """Return the structure of a description; empty for an empty one."""
     camera: list[str] = []
     subjects: list[_Subject] = []
     done: list[tuple[list[str], int]] = []
@@ -84,8 +84,8 @@ def extract(text: str) -> Structure:
             verb = _verb(lower)
             if _is_filming(lower, verb, filming):
                 filming = True
-                said = [word for word in words[verb or 0 :] if word.lower() not in ("the", "camera")]
-                motion = " ".join(said[:_LONGEST_MOTION])
+                motion_words = [word for word in words[verb or 0 :] if word.lower() not in ("the", "camera")]
+                motion = " ".join(motion_words[:_LONGEST_MOTION])
                 if camera_motion(motion).kind:
                     camera.append(motion)
             elif verb is None and words:  # "takes plates, cups"; or whoever does what comes next
@@ -114,17 +114,17 @@ def extract(text: str) -> Structure:
 
 
 def _verb(words: Sequence[str]) -> int | None:
-    """Place of the verb: the first word if it is one, else the first present form, else another form; None without."""
+    """Return the index of the verb: the first word if it is one, else a present form, else another form; or None."""
     if words and words[0] in FORMS and words[0] not in _CAMERA:
         return 0
     forms = [
-        place
-        for place in range(1, len(words))
-        if words[place] not in _AFTER_NOUN
-        and words[place - 1] not in _BEFORE_NOUN
-        and (words[place] in _BE or FORMS.get(words[place], words[place]) != words[place] or _several(words[place - 1]))
+        index
+        for index in range(1, len(words))
+        if words[index] not in _AFTER_NOUN
+        and words[index - 1] not in _BEFORE_NOUN
+        and (words[index] in _BE or FORMS.get(words[index], words[index]) != words[index] or _several(words[index - 1]))
     ]
-    present = (place for place in forms if words[place] in _BE or words[place].endswith(("s", "ing")))
+    present = (index for index in forms if words[index] in _BE or words[index].endswith(("s", "ing")))
     return next(present, next(iter(forms), None))
 
 
@@ -133,7 +133,7 @@ def _several(word: str) -> bool:
 
 
 def _is_filming(words: Sequence[str], verb: int | None, filming: bool) -> bool:
-    """Whether a piece is about the camera: by its subject, by a verb of its alone, or going on with it."""
+    """Return True if a clause is about the camera: by its subject, its verb, or as a continuation."""
     subject = words if verb is None else words[:verb]
     if not _CAMERA.isdisjoint(subject) and "wearer" not in subject:
         return True
@@ -143,28 +143,28 @@ def _is_filming(words: Sequence[str], verb: int | None, filming: bool) -> bool:
 
 
 def _subject(phrase: Sequence[str], subjects: list[_Subject]) -> tuple[int, Sequence[str]]:
-    """Place of whom a phrase stands for, who is added if new; and the owner's part that acts ("hands")."""
+    """Return the index of the subject of a phrase, added if new, and the acting part of an owner ("hands")."""
     words = [word.lower() for word in phrase]
-    owner = next((place for place, word in enumerate(words) if word.endswith(("'s", "’s"))), None)
+    owner = next((index for index, word in enumerate(words) if word.endswith(("'s", "’s"))), None)
     recent = range(len(subjects) - 1, max(-1, len(subjects) - 1 - _REMEMBERED), -1)
     pronoun = words[0] if words[0] in _PRONOUNS else words[-1]  # "in the end he"
     if pronoun in _PRONOUNS:
         others = _SHE if pronoun in _HE else _HE if pronoun in _SHE else frozenset()
-        fits = next((place for place in recent if subjects[place].words.isdisjoint(others)), None)
+        fits = next((index for index in recent if subjects[index].words.isdisjoint(others)), None)
         if fits is not None:
             return fits, phrase[1:] if pronoun == words[0] else ()
     if owner is not None:
-        place, _ = _subject([*phrase[:owner], phrase[owner][:-2]], subjects)
-        return place, phrase[owner + 1 :]
-    end = next((place for place, word in enumerate(words) if place and word in _AFTER_NOUN), len(words))
+        index, _ = _subject([*phrase[:owner], phrase[owner][:-2]], subjects)
+        return index, phrase[owner + 1 :]
+    end = next((index for index, word in enumerate(words) if index and word in _AFTER_NOUN), len(words))
     looks = {part for word in words for part in word.split("-")}
-    for place in recent:
-        known = subjects[place]
-        alike = known.words & looks & _MARKS
-        apart = (known.words & _MARKS and looks & _MARKS) or words[0] in ("a", "an", "another")
-        if known.head == words[end - 1] and (alike or not apart):
-            known.words |= looks
-            return place, ()
+    for index in recent:
+        earlier = subjects[index]
+        alike = earlier.words & looks & _MARKS
+        apart = (earlier.words & _MARKS and looks & _MARKS) or words[0] in ("a", "an", "another")
+        if earlier.head == words[end - 1] and (alike or not apart):
+            earlier.words |= looks
+            return index, ()
     named = phrase[1:] if words[0] in _ARTICLES and len(phrase) > 1 else phrase
     subjects.append(_Subject(" ".join(named), words[end - 1], looks))
     return len(subjects) - 1, ()

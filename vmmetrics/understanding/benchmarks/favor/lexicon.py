@@ -1,4 +1,4 @@
-"""Small word lists of our own: verbs of what can be seen, and words that say nothing by themselves."""
+"""Word lists of our own: verbs of visible actions, and function words."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from vmmetrics.utils.text.inflection import verb_forms
 
 
 def word_set(text: str) -> frozenset[str]:
-    """The words of a text.
+    """Return the set of words of a text.
 
     >>> sorted(word_set("to and fro"))
     ['and', 'fro', 'to']
@@ -26,7 +26,7 @@ FUNCTION_WORDS: Final = word_set(
     those through to too under until up very was we were what when where which while who whom why will with you your
     """
 )
-"""Words that do not count when words are compared."""
+"""Words ignored when texts are compared."""
 
 VERBS: Final = word_set(
     """
@@ -69,13 +69,13 @@ VERBS: Final = word_set(
     wipe withdraw wobble work wrap wrestle wring write yank yawn yell zip zoom
     """
 )
-"""Base forms of what can be seen to be done. States (be, have, wear, seem) are no actions."""
+"""Base forms of verbs of visible actions; states (be, have, wear, seem) are none."""
 
 STATES: Final = word_set("be have wear seem appear feature contain belong need want like show display depict include")
-"""Verbs that say how things are; with them a clause is no action, unless a participle follows."""
+"""Stative verbs; a clause with one is no action unless a participle follows."""
 
 _NOUN_LIKE: Final = word_set("left saw ground found wound felt lit rose bit lay fell stuck shot set")
-"""Forms that are more often something else than the verb's past."""
+"""Past forms that are more often another word."""
 
 FORMS: Final[Mapping[str, str]] = (
     {
@@ -87,11 +87,11 @@ FORMS: Final[Mapping[str, str]] = (
     | {lemma: lemma for lemma in sorted(VERBS)}
     | dict.fromkeys(("am", "are", "were", "been"), "be")
 )
-"""Every form to its base; a form that is a base itself is its own."""
+"""Base form of every verb form; a form that is a base maps to itself."""
 
 
 def verb_lemma(word: str) -> str | None:
-    """Base form of a known verb, of any of its forms; None for other words.
+    """Return the base form of a listed verb, from any form; None for other words.
 
     >>> verb_lemma("Running"), verb_lemma("table")
     ('run', None)

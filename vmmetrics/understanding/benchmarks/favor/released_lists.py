@@ -1,4 +1,4 @@
-"""FAVOR-Bench's own verb lists, from the user's copy of its pickle: lists, mappings and strings, nothing runs."""
+"""FAVOR-Bench's own verb lists, read from the user's copy of its pickle without running code."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ THRESHOLD: Final = 0.3
 POSITION_WEIGHT: Final = 0.3
 FARTHEST: Final = 15
 FEW: Final = 3
-"""Fewer matches than this have no order."""
+"""Fewest matches that have an order."""
 FEW_PENALTY: Final = 0.2
 WEIGHTS: Final[Mapping[str, float]] = {
     "camera f1": 0.05,
@@ -32,7 +32,7 @@ WEIGHTS: Final[Mapping[str, float]] = {
     "chronology recall": 0.2,
     "chronology order": 0.1,
 }
-"""Of the composite; they sum to 1."""
+"""Weights of the composite; they sum to 1."""
 
 CAMERA_ROWS: Final = tuple(
     frozenset(row.split())
@@ -99,7 +99,7 @@ PERSONS: Final = tuple(
     (boost, frozenset(pair.split())) for boost, pairs in _PERSON_PAIRS.items() for pair in pairs.split(", ")
 )
 SAME_PERSON: Final = 1.5
-"""Factor of the boost where both texts have the very same word of a pair."""
+"""Boost factor where both texts have the same word of a pair."""
 
 
 FILE: Final = "action_extraction_dicts.pkl"
@@ -111,19 +111,19 @@ _STEPS: Final = word_set(
     UNICODE SHORT_BINUNICODE BINUNICODE BINUNICODE8 MEMOIZE PUT BINPUT LONG_BINPUT GET BINGET LONG_BINGET
     """
 )
-"""Steps of a pickle that make lists, mappings and strings. Sets and mappings of tuples within tuples would have Python
+"""Allowed opcodes: those that build lists, mappings and strings. Sets and mappings of nested tuples could make Python
 recurse without bounds."""
 
 
 class _Strings(pickle.Unpickler):
-    """Refuses classes and functions, should :func:`_checked` have let one pass."""
+    """Unpickler that refuses classes and functions, as a second barrier after :func:`_checked`."""
 
     def find_class(self, module: str, name: str) -> NoReturn:
         raise pickle.UnpicklingError(f"it asks for {module}.{name}")
 
 
 def read_verbs(path: Path) -> frozenset[str]:
-    """Verbs that the released second step counts as actions, from the released pickle or the folder it lies in.
+    """Read the action verbs of the released second step, from the pickle or its folder.
 
     Raises:
         SetupError: It is not there, too large, lacks a list, or holds anything but lists, mappings and strings.
@@ -151,7 +151,7 @@ def read_verbs(path: Path) -> frozenset[str]:
 
 
 def _checked(data: bytes) -> bytes:
-    """A pickle, after a look at each of its steps; none has run yet.
+    """Return the pickle after a check of its opcodes, before any of them runs.
 
     Raises:
         UnpicklingError: A step makes something else, or keeps what it made at a place that takes up memory for nothing.

@@ -1,4 +1,4 @@
-"""FAVOR-Bench's second step as released: a description's structure against the annotation's, score for score.
+"""FAVOR-Bench's second step as released: scores of a description's structure against the annotation's.
 
 Kept with everything that makes it score an unrelated description .40 (docs/understanding.md lists it); :mod:`.scores`
 is ours. A description and an annotation are mappings with ``camera_motion``, ``motion_list`` and
@@ -27,7 +27,7 @@ from vmmetrics.understanding.benchmarks.favor.released_similarity import Release
 # meant.
 
 Subjects = dict[int, tuple[str, list[str]]]
-"""Number of a subject to its description and its actions."""
+"""Description and actions of each subject by number."""
 
 _DESCRIBED: Final = re.compile(r"Subject (\d+):?\s+(.*?)\s*\[(.*?)\]")
 _BARE: Final = re.compile(r"Subject (\d+)\s*\[(.*?)\]")
@@ -41,20 +41,20 @@ _CAMERA_LISTED: Final = re.compile(r"[;]|\s+then\s+|\s+and\s+")
 
 
 def parse_subjects(text: object) -> Subjects:
-    """Subjects of a motion list; what is no text has none."""
+    """Parse the subjects of a motion list; anything but text has none."""
     if not isinstance(text, str):
         return {}
-    found = [(number, description.strip(), actions) for number, description, actions in _DESCRIBED.findall(text)]
-    found = found or [(number, f"Subject {int(number)}", actions) for number, actions in _BARE.findall(text)]
-    for line in () if found else text.split("\n"):
+    subjects = [(number, description.strip(), actions) for number, description, actions in _DESCRIBED.findall(text)]
+    subjects = subjects or [(number, f"Subject {int(number)}", actions) for number, actions in _BARE.findall(text)]
+    for line in () if subjects else text.split("\n"):
         number, actions = _IN_LINE.search(line.lower()), _BRACKET.search(line)
         if number and actions:
             described = _LINE_DESCRIPTION.search(line.lower())
-            found.append((number[1], described[1].strip() if described else f"Subject {int(number[1])}", actions[1]))
+            subjects.append((number[1], described[1].strip() if described else f"Subject {int(number[1])}", actions[1]))
     bracket = _BRACKET.search(text)
-    if not found and bracket:
-        found = [("1", "Subject 1", bracket[1])]
-    return {int(number): (description, _actions(done.strip())) for number, description, done in found}
+    if not subjects and bracket:
+        subjects = [("1", "Subject 1", bracket[1])]
+    return {int(number): (description, _actions(done.strip())) for number, description, done in subjects}
 
 
 def _actions(text: str) -> list[str]:
@@ -64,14 +64,14 @@ def _actions(text: str) -> list[str]:
 
 
 def parse_chronology(text: object) -> list[tuple[str, int]]:
-    """Actions of a chronological list with the numbers of their subjects; what is no text has none."""
+    """Parse the actions of a chronological list with their subject numbers; anything but text has none."""
     if not isinstance(text, str):
         return []
     matches = _DONE_BY.findall(text)
-    found = [(action.strip(), int(number)) for action, number in matches if action.strip()]
+    items = [(action.strip(), int(number)) for action, number in matches if action.strip()]
     if not matches:
-        found = [item for part in re.split(r",\s*", text) if (item := _item(part.strip())) is not None]
-    return [(_LAST_MARK.sub("", action).strip(), number) for action, number in found]
+        items = [item for part in re.split(r",\s*", text) if (item := _item(part.strip())) is not None]
+    return [(_LAST_MARK.sub("", action).strip(), number) for action, number in items]
 
 
 def _item(part: str) -> tuple[str, int] | None:
@@ -89,7 +89,7 @@ def _item(part: str) -> tuple[str, int] | None:
 
 
 def parse_camera(text: object) -> list[str]:
-    """Camera motions of a list, each with the word camera in it; an empty text is one motion, ``"Camera "``."""
+    """Parse the camera motions of a list, each with the word camera; an empty text is one, ``"Camera "``."""
     if not isinstance(text, str):
         return []
     text = re.sub(r"\s+", " ", text.strip())
@@ -110,14 +110,14 @@ NAMES: Final = tuple(
 
 
 def released_scores(
-    similarity: ReleasedSimilarity, annotation: Mapping[str, Any], found: Mapping[str, Any]
+    similarity: ReleasedSimilarity, annotation: Mapping[str, Any], caption: Mapping[str, Any]
 ) -> dict[str, float]:
-    """Scores of one description, each 0..1: :data:`NAMES` and ``"composite"``.
+    """Score a description: :data:`NAMES` and ``"composite"``, each 0 to 1.
 
     All are 0 where the released code fails (an annotation whose subjects do nothing, a field that is
     None, a number of thousands of digits).
     """
-    sides = annotation, found
+    sides = annotation, caption
     try:
         camera = _camera(similarity, *(side.get("camera_motion", "") for side in sides))
         subject = _subjects(similarity, *(parse_subjects(side.get("motion_list", "")) for side in sides))
@@ -130,20 +130,22 @@ def released_scores(
     return scores | {"composite": sum(weight * scores[name] for name, weight in tables.WEIGHTS.items())}
 
 
-def _camera(similarity: ReleasedSimilarity, wanted: Any, said: Any) -> tuple[float, float, float, float]:
-    if not wanted or not wanted.strip():
+def _camera(similarity: ReleasedSimilarity, reference: Any, candidate: Any) -> tuple[float, float, float, float]:
+    if not reference or not reference.strip():
         return 1.0, 1.0, 1.0, 1.0
-    actions, others = parse_camera(said), parse_camera(wanted)
+    actions, others = parse_camera(candidate), parse_camera(reference)
     if not actions or not others:
         return 0.0, 0.0, 0.0, 0.0
     precision, recall, pairs = _match(similarity, actions, others, 0.3 * 0.8)
     return f1_of(precision, recall), precision, recall, _order(pairs, len(actions), len(others))
 
 
-def _subjects(similarity: ReleasedSimilarity, wanted: Subjects, said: Subjects) -> tuple[float, float, float, float]:
+def _subjects(
+    similarity: ReleasedSimilarity, reference: Subjects, candidate: Subjects
+) -> tuple[float, float, float, float]:
     rows, weights = [], []
-    for number, other in _match_subjects(similarity, wanted, said).items():
-        actions, others = said[number][1], wanted[other][1]
+    for number, other in _match_subjects(similarity, reference, candidate).items():
+        actions, others = candidate[number][1], reference[other][1]
         precision, recall, pairs = _match(similarity, actions, others, tables.THRESHOLD)
         order = _order(pairs, len(actions), len(others))
         rows.append((f1_of(precision, recall), precision, recall, order))
@@ -158,23 +160,23 @@ def _subjects(similarity: ReleasedSimilarity, wanted: Subjects, said: Subjects) 
 
 
 def _chronology(
-    similarity: ReleasedSimilarity, wanted: Sequence[tuple[str, int]], said: Sequence[tuple[str, int]]
+    similarity: ReleasedSimilarity, reference: Sequence[tuple[str, int]], candidate: Sequence[tuple[str, int]]
 ) -> tuple[float, float, float, float]:
-    if not wanted or not said:
+    if not reference or not candidate:
         return 0.0, 0.0, 0.0, 0.0
-    actions, others = [action for action, _ in said], [action for action, _ in wanted]
+    actions, others = [action for action, _ in candidate], [action for action, _ in reference]
     precision, recall, pairs = _match(similarity, actions, others, tables.THRESHOLD)
-    same = float(np.mean([said[i][1] == wanted[j][1] for i, j in pairs.items()])) if pairs else 0.0
+    same = float(np.mean([candidate[i][1] == reference[j][1] for i, j in pairs.items()])) if pairs else 0.0
     precision, recall = precision * (0.9 + 0.1 * same), recall * (0.9 + 0.1 * same)
-    return f1_of(precision, recall), precision, recall, _order(pairs, len(said), len(wanted))
+    return f1_of(precision, recall), precision, recall, _order(pairs, len(candidate), len(reference))
 
 
-def _match_subjects(similarity: ReleasedSimilarity, wanted: Subjects, said: Subjects) -> dict[int, int]:
-    """Subjects of the description to those of the annotation, the surest first."""
-    if not wanted or not said:
+def _match_subjects(similarity: ReleasedSimilarity, reference: Subjects, candidate: Subjects) -> dict[int, int]:
+    """Match the description's subjects to the annotation's, the most similar pairs first."""
+    if not reference or not candidate:
         return {}
-    numbers, others = list(said), list(wanted)
-    values = np.array([[_subject_likeness(similarity, said[n], wanted[o]) for o in others] for n in numbers])
+    numbers, others = list(candidate), list(reference)
+    values = np.array([[_subject_likeness(similarity, candidate[n], reference[o]) for o in others] for n in numbers])
     pairs = [(numbers[i], others[j], values[i, j]) for i, j in zip(*linear_sum_assignment(-values), strict=True)]
     pairs.sort(key=lambda pair: pair[2], reverse=True)
     likely = [pair for pair in pairs if pair[2] > 0.15]
@@ -184,8 +186,8 @@ def _match_subjects(similarity: ReleasedSimilarity, wanted: Subjects, said: Subj
 def _subject_likeness(
     similarity: ReleasedSimilarity, subject: tuple[str, list[str]], other: tuple[str, list[str]]
 ) -> float:
-    description, wanted = subject[0].lower(), other[0].lower()
-    likeness = min(1.0, similarity.texts(description, wanted) + _person_boost(description, wanted))
+    description, reference = subject[0].lower(), other[0].lower()
+    likeness = min(1.0, similarity.texts(description, reference) + _person_boost(description, reference))
     actions, others = subject[1], other[1]
     if not actions or not others:
         return likeness
@@ -209,7 +211,7 @@ def _person_boost(text: str, other: str) -> float:
 def _match(
     similarity: ReleasedSimilarity, actions: Sequence[str], others: Sequence[str], threshold: float
 ) -> tuple[float, float, dict[int, int]]:
-    """Each action to the one it is most like, then runs of two and three actions taken together.
+    """Match each action to its most similar one, then joint runs of two or three actions.
 
     Returns:
         Share of the actions that is matched, times how well, times a factor for the lengths; the same of the others;
@@ -235,8 +237,8 @@ def _match(
         for j, other in enumerate(others):  # to every other action in turn that suits it better than its members
             likeness = similarity.actions(joined[window], other)
             members = [k for k in window if k in pairs]
-            held = sum(values[k, pairs[k][0]] for k in members) / max(1, len(members))
-            if likeness > threshold + 0.1 and abs(window[0] - j) <= tables.FARTHEST and likeness > held:
+            mean = sum(values[k, pairs[k][0]] for k in members) / max(1, len(members))
+            if likeness > threshold + 0.1 and abs(window[0] - j) <= tables.FARTHEST and likeness > mean:
                 for k in members:
                     del pairs[k]
                 pairs[window[0]] = (j, likeness)
@@ -244,12 +246,12 @@ def _match(
         return 0.0, 0.0, {}
     quality = float(np.mean([score for _, score in pairs.values()]))
     quality *= 1 - (1 - min(n, m) / max(n, m)) * 0.2
-    places = {i: j for i, (j, _) in pairs.items()}
-    return len(pairs) / n * quality, len(set(places.values())) / m * quality, places
+    assigned = {i: j for i, (j, _) in pairs.items()}
+    return len(pairs) / n * quality, len(set(assigned.values())) / m * quality, assigned
 
 
 def _order(pairs: Mapping[int, int], n: int, m: int) -> float:
-    """Kendall's τ of what is matched, squeezed into 0.5..1; with under three matches a number by the lengths."""
+    """Return Kendall's τ of the matches, rescaled to 0.5..1; below three matches a value by the lengths."""
     if len(pairs) < tables.FEW:
         if n >= tables.FEW:
             return 1 - tables.FEW_PENALTY * 1.5
@@ -257,8 +259,8 @@ def _order(pairs: Mapping[int, int], n: int, m: int) -> float:
     first: dict[int, int] = {}
     for i in sorted(pairs):
         first.setdefault(pairs[i], i)
-    places = sorted((i, j) for j, i in first.items())
-    couples = list(itertools.combinations(places, 2))
+    ordered = sorted((i, j) for j, i in first.items())
+    couples = list(itertools.combinations(ordered, 2))
     rising = sum(a[1] < b[1] for a, b in couples)
     concordance = rising / len(couples) if couples else 1.0
     return 1 - (1 - concordance) * 0.5

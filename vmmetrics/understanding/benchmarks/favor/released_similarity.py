@@ -1,4 +1,4 @@
-"""How alike two actions are to FAVOR-Bench's released second step, whose answers depend on what was asked before.
+"""Action similarity of FAVOR-Bench's released second step, whose values depend on earlier queries.
 
 One cache serves two measures under one key, as there: a pair that was first compared as texts keeps that value when
 compared as actions, and the other way round, for as long as the instance lives.
@@ -30,7 +30,7 @@ _TOKEN: Final = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")
 
 
 class PlainWords:
-    """English as far as the released second step needs it, without NLTK: a token is a verb if the lexicon has it.
+    """Tokeniser and tagger for the released second step without NLTK: a token is a verb if the lexicon lists it.
 
     Attributes:
         name: For records.
@@ -41,19 +41,19 @@ class PlainWords:
     stop_words: Collection[str] = FUNCTION_WORDS
 
     def tokens(self, text: str) -> list[str]:
-        """Words and marks of a text."""
+        """Split a text into words and punctuation marks."""
         return _TOKEN.findall(text)
 
     def tags(self, tokens: Sequence[str]) -> list[str]:
-        """Penn Treebank part of speech of each token; here ``VB`` for forms of known verbs, ``NN`` for other words."""
+        """Return the Penn Treebank tag of each token: ``VB`` for listed verb forms, ``NN`` for other words."""
         return ["VB" if verb_lemma(token) in VERBS else "NN" if token[:1].isalpha() else "." for token in tokens]
 
     def lemma(self, verb: str) -> str:
-        """Base form of a verb."""
+        """Return the base form of a verb."""
         return verb_lemma(verb) or verb
 
     def share_sense(self, verb: str, other: str) -> bool:
-        """Whether two verbs have a synonym set of WordNet in common; here whether they are one."""
+        """Return True if two verbs share a WordNet synset; without WordNet, if they are equal."""
         return verb == other
 
 
@@ -101,7 +101,7 @@ class NltkWords(PlainWords):
 
 
 def installed_words() -> PlainWords:
-    """NLTK with its data; else our stand-in."""
+    """Return NLTK's tools if it and its data are installed, else our substitute."""
     try:
         return NltkWords()
     except SetupError:
@@ -109,13 +109,13 @@ def installed_words() -> PlainWords:
 
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
-"""Texts to (N, D) vectors."""
+"""Texts to (N, D) embeddings."""
 
 _MARKS: Final = str.maketrans("", "", string.punctuation)
 
 
 class ReleasedSimilarity:
-    """Similarity of texts and of actions, 0 to 1 (an embedding's can be below 0).
+    """Similarity of texts and of actions, 0 to 1 (with embeddings it may be negative).
 
     Args:
         words: English.
@@ -127,46 +127,46 @@ class ReleasedSimilarity:
         self._words = words
         self._verbs = frozenset(verbs)
         self._embed = embed
-        self._known: dict[tuple[str, str], float] = {}
+        self._cached: dict[tuple[str, str], float] = {}
         self._vectors: dict[str, NDArray[np.float32]] = {}
         self._core: dict[str, str] = {}
         self._tokens: dict[str, frozenset[str]] = {}
 
     def prepare(self, texts: Sequence[str]) -> None:
-        """Embed texts that will be compared, all at once; each is embedded when it is needed otherwise."""
-        wanted = {text.strip().lower(): text for text in reversed(texts) if text}
-        missing = {key: text for key, text in wanted.items() if key not in self._vectors}
+        """Embed texts in one batch before they are compared; others are embedded on demand."""
+        by_key = {text.strip().lower(): text for text in reversed(texts) if text}
+        missing = {key: text for key, text in by_key.items() if key not in self._vectors}
         if self._embed is not None and missing:
             self._vectors.update(zip(missing, self._embed(list(missing.values())), strict=True))
 
     def texts(self, text: str, other: str) -> float:
-        """Of two texts."""
+        """Return the similarity of two texts, 0 to 1."""
         if not text or not other:
             return 0.0
         key = _key(text, other)
-        if key not in self._known:
-            self._known[key] = self._compared(text, other)
-        return self._known[key]
+        if key not in self._cached:
+            self._cached[key] = self._compared(text, other)
+        return self._cached[key]
 
     def actions(self, action: str, other: str) -> float:
-        """Of two actions: of their texts, with boosts for their verbs."""
+        """Return the similarity of two actions, 0 to 1: of their texts, with boosts for their verbs."""
         if not action or not other:
             return 0.0
         key = _key(action, other)
         if key[0] == key[1]:
             return 1.0
-        if key not in self._known:
+        if key not in self._cached:
             value = self.texts(action, other)
             verb, other_verb = self._core_verb(action), self._core_verb(other)
             if verb and other_verb:
                 value = min(1.0, value + 0.3 * self._verbs_agree(verb, other_verb))
             if _linked(action.lower(), other.lower(), tables.LAPTOP_PAIRS):
                 value = min(1.0, value + 0.15)
-            self._known[key] = value
-        return self._known[key]
+            self._cached[key] = value
+        return self._cached[key]
 
     def matrix(self, actions: Sequence[str], others: Sequence[str]) -> FloatArray:
-        """(N, M) of all pairs; where both are lists of two or more, mixed with how near their places are."""
+        """Return (N, M) similarities of all pairs; for two or more on each side mixed with relative position."""
         self.prepare([*actions, *others])
         values = np.array([[self.actions(action, other) for other in others] for action in actions], np.float64)
         n, m = len(actions), len(others)
@@ -201,7 +201,7 @@ class ReleasedSimilarity:
         return self._tokens[text]
 
     def _core_verb(self, action: str) -> str:
-        """The first listed verb, else the first verb, else a noun that is a listed verb, else the first token."""
+        """Return the first listed verb, else the first verb, else a listed noun, else the first token."""
         if action not in self._core:
             tokens = self._words.tokens(action.lower())
             tags = self._words.tags(tokens)
@@ -213,7 +213,7 @@ class ReleasedSimilarity:
         return self._core[action]
 
     def _verbs_agree(self, verb: str, other: str) -> float:
-        """1 for the same verb, 0.8 for two that mean the same, else 0."""
+        """Return 1 for the same verb, 0.8 for synonyms, else 0."""
         if verb == other:
             return 1.0
         first, second = self._words.lemma(verb.lower()), self._words.lemma(other.lower())

@@ -1,4 +1,4 @@
-"""Our score of a description against an annotation: what was said and is so, what is so and was said, in which order.
+"""Our score of a description against an annotation: precision, recall and order of its actions.
 
 Lists are matched one to one by the assignment with the largest total similarity (Kuhn, 1955). With S the sum of its
 similarities, precision is S / n over the n things said and recall S / m over the m annotated: what is missing or made
@@ -26,7 +26,7 @@ from vmmetrics.understanding.benchmarks.favor.similarity import Similarity, came
 # What happens in a video, as FAVOR-Bench writes it down: camera, who does what, and in which order.
 
 NOBODY: Final = 0
-"""Number of whoever does what no subject does (the scene, the light, subtitles)."""
+"""Subject number of actions without a subject (the scene, the light, subtitles)."""
 
 _HEAD: Final = re.compile(
     r"\b(?:subject|character)\s*(?P<named>\d{0,6})\s*:|(?:^|[\],;\n])\s*(?:subject|character)\s*(?P<bare>\d{1,6})\s*(?=\[)",
@@ -36,23 +36,23 @@ _HEAD: Final = re.compile(
 _BRACKET: Final = re.compile(r"\[([^\]]*)\]?")
 _BY: Final = re.compile(r"\(([^()]*)\)")
 _LED: Final = re.compile(r"(?<![^,;\n])\s*(?:subject|character)\s*(\d{1,6})\s*\([^()]*\)([^,;()]+)", re.IGNORECASE)
-"""``Character 1 (in red) opens the door``, for ``opens the door (Subject 1)``."""
+"""``Character 1 (in red) opens the door``, read as ``opens the door (Subject 1)``."""
 _NUMBER: Final = re.compile(r"\b(?:subject|character)s?\s*(\d{1,6})", re.IGNORECASE)
 _CAMERA_LISTED: Final = re.compile(
     r"[,.;\n]|\bthen\b|\band\b(?!\s+(?:to\b|(?:left|right|up|down|in|out|for|back)(?:wards?)?\b))", re.IGNORECASE
 )
-"""Between motions; "down and to the left" is one."""
+"""Separators of camera motions; "down and to the left" is one motion."""
 _LISTED: Final = re.compile(r"[,;\n]")
 _MARKS: Final = " \t\n,.;:!?-→"
 
 
 @dataclass(frozen=True, slots=True)
 class ActingSubject:
-    """Somebody, or something, that acts.
+    """A subject and its actions.
 
     Attributes:
-        description: What it is ("Man", "woman in a red coat").
-        actions: What it does, in order.
+        description: Its description ("Man", "woman in a red coat").
+        actions: Its actions, in order.
     """
 
     description: str
@@ -61,12 +61,12 @@ class ActingSubject:
 
 @dataclass(frozen=True, slots=True)
 class Structure:
-    """What happens.
+    """Structured description of a video: camera motions, subjects and their actions.
 
     Attributes:
         camera: Motions of the camera, in order.
-        subjects: Who acts, by number from 1 (:data:`NOBODY` is never among them).
-        chronology: Everything that is done, in order, each with its subject's number.
+        subjects: Subjects by number from 1 (:data:`NOBODY` is never among them).
+        chronology: All actions in order, each with its subject's number.
     """
 
     camera: tuple[str, ...] = ()
@@ -74,7 +74,7 @@ class Structure:
     chronology: tuple[tuple[str, int], ...] = ()
 
     def to_released(self) -> dict[str, str]:
-        """The strings that the released first step puts out."""
+        """Return the structure as the released first step writes it."""
         parts = [
             f"Subject {number}: {subject.description} [{', '.join(subject.actions)}]"
             for number, subject in self.subjects.items()
@@ -89,7 +89,7 @@ class Structure:
 
 
 def read_structure(fields: Mapping[str, Any]) -> Structure:
-    """Read an annotation, or what a first step put out, as it is meant.
+    """Read an annotation, or the output of a first step.
 
     ``Subject1:``, ``(subject 1)``, ``Character 1``, several brackets of one subject and a subject named again at each
     action are all in the released annotations. Where only one of the two lists can be read the other is made from it.
@@ -108,7 +108,7 @@ def read_structure(fields: Mapping[str, Any]) -> Structure:
 
 
 def _text(fields: Mapping[str, Any], name: str) -> str:
-    """A field, its lines without spaces that mean nothing: patterns meet one at most, so that time stays linear."""
+    """Return a field without insignificant spaces in its lines, so that patterns match in linear time."""
     value = fields.get(name)
     lines = value.splitlines() if isinstance(value, str) else ()
     return "\n".join(line for line in (" ".join(line.split()) for line in lines) if line)
@@ -122,25 +122,25 @@ def _subjects(text: str) -> dict[int, ActingSubject]:
     heads = list(_HEAD.finditer(text))
     if not heads and "[" in text:
         return {1: ActingSubject("Subject 1", tuple(_bracketed(text)))}
-    found: dict[int, ActingSubject] = {}
-    for place, head in enumerate(heads):
-        end = heads[place + 1].start() if place + 1 < len(heads) else len(text)
+    subjects: dict[int, ActingSubject] = {}
+    for index, head in enumerate(heads):
+        end = heads[index + 1].start() if index + 1 < len(heads) else len(text)
         part = text[head.end() : end]
         number = int(head["named"] or head["bare"] or 1)
         if "[" not in part:
             continue
         description = part.split("[", 1)[0].strip(_MARKS)
         actions = _bracketed(part, first_may_describe=not description)
-        before = found.get(number)
-        found[number] = ActingSubject(
+        before = subjects.get(number)
+        subjects[number] = ActingSubject(
             (before.description if before else "") or description or f"Subject {number}",
             (*(before.actions if before else ()), *actions),
         )
-    return found
+    return subjects
 
 
 def _bracketed(text: str, first_may_describe: bool = False) -> list[str]:
-    """Actions in all brackets; of a subject without a name, the first of several brackets is its looks."""
+    """Return the actions in all brackets; for a subject without a name the first bracket is its description."""
     brackets = _BRACKET.findall(text)
     if first_may_describe and len(brackets) > 1:
         brackets = brackets[1:]
@@ -149,7 +149,7 @@ def _bracketed(text: str, first_may_describe: bool = False) -> list[str]:
 
 def _chronology(text: str) -> list[tuple[str, int]]:
     text = _LED.sub(r"\2 (Subject \1)", text)
-    found: list[tuple[str, int]] = []
+    items: list[tuple[str, int]] = []
     waiting: list[str] = []  # actions without a bracket of their own: whoever the next bracket names does them
     at = 0
     for by in _BY.finditer(text):
@@ -157,36 +157,36 @@ def _chronology(text: str) -> list[tuple[str, int]]:
         at = by.end()
         number = _NUMBER.search(by[1])
         who = int(number[1]) if number else 1 if by[1].strip().lower() == "subject" else NOBODY
-        found += [(action, who) for action in waiting]
+        items += [(action, who) for action in waiting]
         waiting = []
     waiting += _listed(_LISTED, text[at:])
     for action in waiting:
         number = _NUMBER.match(action)
-        found.append((action, int(number[1]) if number else NOBODY))
-    return found
+        items.append((action, int(number[1]) if number else NOBODY))
+    return items
 
 
 COMPOSITE: Final = "composite: half F1, half order of the chronology"
-"""For records: results of two must not be compared."""
+"""Version of the composite; results of two versions are not comparable."""
 WRONG_SUBJECT: Final = 0.9
-"""Factor of an action that is said of another subject than whom it was matched with; the released code's."""
-OUT_OF_PLACE: Final = 0.5
-"""Factor of a match in the chronological list that stands outside the run in order: done, but not then."""
+"""Factor of an action attributed to another subject than the matched one; the released code's value."""
+OUT_OF_ORDER: Final = 0.5
+"""Factor of a chronological match outside the longest ordered run."""
 LOOKS: Final = 0.1
-"""Weight of how alike subjects are described, beside what they do, when they are matched; the released code's."""
-_IN_PLACE: Final = 1e-3
-"""At equal similarity the pair at the nearer relative places is matched, so that repeated actions keep their order."""
+"""Weight of the subjects' descriptions, relative to their actions, in matching; the released code's value."""
+_ORDER_PREFERENCE: Final = 1e-3
+"""Penalty by distance in relative position that breaks ties, so that repeated actions keep their order."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListMatch:
-    """Two lists matched one to one.
+    """One-to-one match of two lists.
 
     Attributes:
-        precision: Similarity matched, per thing said, 0..1.
+        precision: Matched similarity per candidate item, 0..1.
         recall: The same per thing annotated.
         order: τ of the matched, at least 0, times F1.
-        pairs: Place said, place annotated, similarity above 0.
+        pairs: Candidate index, reference index, similarity above 0.
     """
 
     precision: float
@@ -202,13 +202,13 @@ class ListMatch:
 
 @dataclass(frozen=True, slots=True)
 class CaptionScores:
-    """All of a description.
+    """Scores of a description.
 
     Attributes:
         camera: Of the camera's motions.
         subject: Of what each subject does.
         chronology: Of everything that is done, in order.
-        subjects: Number said to number annotated.
+        subjects: Candidate subject number to reference number.
     """
 
     camera: ListMatch
@@ -218,17 +218,17 @@ class CaptionScores:
 
     @property
     def composite(self) -> float:
-        """The score as a whole, 0..1; see :data:`COMPOSITE`."""
+        """Composite score, 0 to 1; see :data:`COMPOSITE`."""
         return (self.chronology.f1 + self.chronology.order) / 2
 
     def parts(self) -> dict[str, float]:
-        """Each figure by name, as :data:`.released_scores.NAMES`."""
+        """Scores by name; see :data:`.released_scores.NAMES`."""
         figures = itertools.product(("camera", "subject", "chronology"), ("f1", "precision", "recall", "order"))
         return {f"{name} {figure}": getattr(getattr(self, name), figure) for name, figure in figures}
 
 
 def texts_of(structures: Iterable[Structure]) -> list[str]:
-    """Every text that scoring will compare: to be embedded at once."""
+    """Return every text that scoring compares, to embed them in one batch."""
     texts: list[str] = []
     for structure in structures:
         texts += [*structure.camera, *(action for action, _ in structure.chronology)]
@@ -237,84 +237,88 @@ def texts_of(structures: Iterable[Structure]) -> list[str]:
     return texts
 
 
-def score(similarity: Similarity, wanted: Structure, said: Structure) -> CaptionScores:
+def score(similarity: Similarity, reference: Structure, candidate: Structure) -> CaptionScores:
     """Score a description's structure.
 
     Args:
         similarity: Of texts.
-        wanted: The annotation.
-        said: The description.
+        reference: The annotation.
+        candidate: The description.
 
     Returns:
         Scores; identical structures have 1 everywhere, an empty description 0. What the annotation does not have (no
         camera, no actions) nobody can miss: saying nothing of it is 1, saying something 0.
     """
-    camera = match(camera_matrix(similarity, said.camera, wanted.camera))
-    subject, numbers = _match_subjects(similarity, wanted, said)
-    actions, others = [action for action, _ in said.chronology], [action for action, _ in wanted.chronology]
+    camera = match(camera_matrix(similarity, candidate.camera, reference.camera))
+    subject, numbers = _match_subjects(similarity, reference, candidate)
+    actions, others = [action for action, _ in candidate.chronology], [action for action, _ in reference.chronology]
     values = similarity.matrix(actions, others)
-    for i, (_, who) in enumerate(said.chronology):
-        for j, (_, other) in enumerate(wanted.chronology):
-            if numbers.get(who, NOBODY if who in said.subjects else who) != other:  # in the order alone: as they are
+    for i, (_, who) in enumerate(candidate.chronology):
+        for j, (_, other) in enumerate(reference.chronology):
+            if (
+                numbers.get(who, NOBODY if who in candidate.subjects else who) != other
+            ):  # in the order alone: as they are
                 values[i, j] *= WRONG_SUBJECT
-    return CaptionScores(camera, subject, match(values, out_of_place=OUT_OF_PLACE), numbers)
+    return CaptionScores(camera, subject, match(values, out_of_order=OUT_OF_ORDER), numbers)
 
 
-def match(values: FloatArray, out_of_place: float = 1.0) -> ListMatch:
-    """Match what was said, in rows, with what was annotated, in columns.
+def match(values: FloatArray, out_of_order: float = 1.0) -> ListMatch:
+    """Match candidate items, in rows, with reference items, in columns.
 
     Args:
         values: (N, M) similarities, 0..1.
-        out_of_place: Factor of matches outside the heaviest run of matches in order.
+        out_of_order: Factor of matches outside the heaviest run of matches in order.
     """
     n, m = values.shape
     if n == 0 or m == 0:
         nothing = float(n == m)
         return ListMatch(nothing, nothing, nothing)
     apart = np.abs(np.linspace(0, 1, n)[:, None] - np.linspace(0, 1, m)[None, :]) if n > 1 and m > 1 else 0.0
-    rows, columns = linear_sum_assignment(values - _IN_PLACE * apart * (values > 0), maximize=True)
+    rows, columns = linear_sum_assignment(values - _ORDER_PREFERENCE * apart * (values > 0), maximize=True)
     pairs = tuple((int(i), int(j), float(values[i, j])) for i, j in zip(rows, columns, strict=True) if values[i, j] > 0)
     whole = sum(value for *_, value in pairs)
-    total = whole if out_of_place == 1 else out_of_place * whole + (1 - out_of_place) * _in_order(pairs)
+    total = whole if out_of_order == 1 else out_of_order * whole + (1 - out_of_order) * _in_order(pairs)
     precision, recall = total / n, total / m
     return ListMatch(precision, recall, max(0.0, _tau(pairs)) * f1_of(precision, recall), pairs)
 
 
-def _match_subjects(similarity: Similarity, wanted: Structure, said: Structure) -> tuple[ListMatch, dict[int, int]]:
-    """Subjects matched so that as much of what they do is matched as can be; unmatched ones keep all they did."""
-    numbers, others = list(said.subjects), list(wanted.subjects)
+def _match_subjects(
+    similarity: Similarity, reference: Structure, candidate: Structure
+) -> tuple[ListMatch, dict[int, int]]:
+    """Match subjects for the largest total action similarity; unmatched ones count with all their actions."""
+    numbers, others = list(candidate.subjects), list(reference.subjects)
     if not numbers or not others:
         return match(np.zeros((len(numbers), len(others)))), {}
     looks = similarity.matrix(
-        [said.subjects[n].description for n in numbers], [wanted.subjects[o].description for o in others]
+        [candidate.subjects[n].description for n in numbers], [reference.subjects[o].description for o in others]
     )
     matches = [
-        [match(similarity.matrix(said.subjects[n].actions, wanted.subjects[o].actions)) for o in others]
+        [match(similarity.matrix(candidate.subjects[n].actions, reference.subjects[o].actions)) for o in others]
         for n in numbers
     ]
     done = np.array([[sum(value for *_, value in one.pairs) for one in row] for row in matches])
     rows, columns = linear_sum_assignment(done + LOOKS * looks, maximize=True)
     taken = list(zip(rows.tolist(), columns.tolist(), strict=True))
-    said_count = sum(len(said.subjects[n].actions) for n in numbers)
-    wanted_count = sum(len(wanted.subjects[o].actions) for o in others)
+    candidate_count = sum(len(candidate.subjects[n].actions) for n in numbers)
+    reference_count = sum(len(reference.subjects[o].actions) for o in others)
     total = float(sum(done[i, j] for i, j in taken))
     same = {numbers[i]: others[j] for i, j in taken}
-    if not said_count or not wanted_count:
-        return match(np.zeros((said_count, wanted_count))), same
-    order = sum(matches[i][j].order * len(wanted.subjects[others[j]].actions) for i, j in taken) / wanted_count
-    return ListMatch(total / said_count, total / wanted_count, order), same
+    if not candidate_count or not reference_count:
+        return match(np.zeros((candidate_count, reference_count))), same
+    order = sum(matches[i][j].order * len(reference.subjects[others[j]].actions) for i, j in taken) / reference_count
+    return ListMatch(total / candidate_count, total / reference_count, order), same
 
 
 def _in_order(pairs: tuple[tuple[int, int, float], ...]) -> float:
-    """Weight of the heaviest run of matches whose places rise on both sides."""
+    """Return the weight of the heaviest increasing run of matches."""
     best: list[float] = []
-    for place, (_, j, value) in enumerate(pairs):
-        best.append(value + max((best[k] for k in range(place) if pairs[k][1] < j), default=0.0))
+    for index, (_, j, value) in enumerate(pairs):
+        best.append(value + max((best[k] for k in range(index) if pairs[k][1] < j), default=0.0))
     return max(best, default=0.0)
 
 
 def _tau(pairs: tuple[tuple[int, int, float], ...]) -> float:
-    """Kendall's τ of places said and annotated, each couple weighted by its similarities; 1 for a single pair."""
+    """Return Kendall's τ of candidate and reference positions, pairs weighted by similarity; 1 for a single match."""
     couples = [(a[1] < b[1], a[2] * b[2]) for a, b in itertools.combinations(sorted(pairs), 2)]
     weight = sum(value for _, value in couples)
     return sum(value if rising else -value for rising, value in couples) / weight if weight else 1.0

@@ -1,4 +1,4 @@
-"""How alike two actions are, 0 to 1: the cosine of a sentence embedding, stretched so that unrelated ones get 0.
+"""Action similarity, 0 to 1: rescaled cosine of sentence embeddings, 0 for unrelated texts.
 
 Values depend on the two texts alone: neither on what else is compared nor on the order.
 """
@@ -20,16 +20,16 @@ from vmmetrics.utils.text.embedding import INSTALL, MODEL, embed, embedding_iden
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 
 LEAST_COSINE: Final = 0.45
-"""Counts as nothing in common: of pairs of actions of two of FAVOR-Bench's videos, 92 % lie below (MiniLM;
+"""Cosine rescaled to 0: of action pairs from two FAVOR-Bench videos, 92 % are below (MiniLM;
 ``benchmarks/favor_quality.py --calibrate``)."""
 FULL_COSINE: Final = 0.75
-"""Counts as the same. Of hand-made paraphrases (``benchmarks/favor_paraphrases.toml``), the median is 0.77."""
+"""Cosine rescaled to 1: hand-made paraphrases (``benchmarks/favor_paraphrases.toml``) have a median of 0.77."""
 LEAST_OVERLAP: Final = 0.2
 FULL_OVERLAP: Final = 0.8
-"""The same for the share of words in common: one word in ten is chance, and other words for a fifth is a paraphrase."""
+"""Share of common words rescaled to 1: a paraphrase replaces about a fifth. The lower bound is above chance, one word
+in ten."""
 OPPOSITE: Final = 0.25
-"""Factor where the texts say opposite things: something did move, but not so. Cosines hardly tell them apart: 0.9
-between turning left and turning right."""
+"""Factor of opposite motions. Cosines hardly separate them: 0.9 between turning left and turning right."""
 
 _OPPOSITES: Final = (
     ("left", "right"), ("up", "down"), ("upward", "downward"), ("upwards", "downwards"), ("forward", "backward"),
@@ -44,7 +44,7 @@ _WORD: Final = re.compile(r"[a-z0-9]+(?:['-][a-z0-9]+)*")
 
 
 class Similarity:
-    """Similarity of texts; each distinct text is embedded once.
+    """Text similarity; each distinct text is embedded once.
 
     Args:
         embed: Texts to (N, D) unit vectors; None compares words instead.
@@ -62,13 +62,13 @@ class Similarity:
         self._words: dict[str, tuple[frozenset[str], frozenset[str]]] = {}
 
     def prepare(self, texts: Iterable[str]) -> None:
-        """Embed texts that will be compared, together: much faster than one by one."""
+        """Embed texts in one batch, much faster than one by one."""
         missing = [text for text in dict.fromkeys(map(_plain, texts)) if text and text not in self._vectors]
         if self.embed is not None and missing:
             self._vectors.update(zip(missing, self.embed(missing), strict=True))
 
     def matrix(self, texts: Sequence[str], others: Sequence[str]) -> FloatArray:
-        """(N, M) similarity of each text with each of the others."""
+        """Return (N, M) similarities of each text with each of the others, 0 to 1."""
         rows, columns = [_plain(text) for text in texts], [_plain(text) for text in others]
         if not rows or not columns:
             return np.zeros((len(rows), len(columns)))
@@ -90,7 +90,7 @@ class Similarity:
         return np.clip((cosines - LEAST_COSINE) / (FULL_COSINE - LEAST_COSINE), 0.0, 1.0)
 
     def _overlaps(self, rows: Sequence[str], columns: Sequence[str]) -> FloatArray:
-        """Dice's coefficient of the words that carry meaning, verbs in their base form, stretched."""
+        """Return rescaled Dice coefficients of content words, verbs in base form."""
         bags, others = ([self._bags(text)[0] for text in side] for side in (rows, columns))
         shared = np.array([[2 * len(a & b) / max(1, len(a) + len(b)) for b in others] for a in bags])
         return np.clip((shared - LEAST_OVERLAP) / (FULL_OVERLAP - LEAST_OVERLAP), 0.0, 1.0)
@@ -101,7 +101,7 @@ class Similarity:
         return any((a in alone and b in other_alone) or (b in alone and a in other_alone) for a, b in _OPPOSITES)
 
     def _bags(self, text: str) -> tuple[frozenset[str], frozenset[str]]:
-        """Words that carry meaning, and all words; verbs in their base form."""
+        """Return the content words and all words of a text, verbs in base form."""
         if text not in self._words:
             words = frozenset(
                 word if word in ("left", "open") else verb_lemma(word) or word for word in _WORD.findall(text)
@@ -110,17 +110,17 @@ class Similarity:
         return self._words[text]
 
 
-def installed_similarity(wanted: str | None = None) -> Similarity:
-    """The sentence embedding where it is installed, else the overlap of words; the name says which.
+def installed_similarity(requested: str | None = None) -> Similarity:
+    """Return similarity by sentence embedding if installed, else by word overlap; its name tells which.
 
     Args:
-        wanted: ``"embedding"`` or ``"words"``; None takes what is there.
+        requested: ``"embedding"`` or ``"words"``; None takes what is there.
 
     Raises:
-        SetupError: The embedding is wanted and not installed.
+        SetupError: The embedding is requested but not installed.
     """
-    if wanted == "words" or (wanted is None and not embedding_installed()):
-        why = "" if wanted else f"; {MODEL} is not installed ({INSTALL})"
+    if requested == "words" or (requested is None and not embedding_installed()):
+        why = "" if requested else f"; {MODEL} is not installed ({INSTALL})"
         return Similarity(None, f"overlap of words{why}")
     identity = embedding_identity()
     return Similarity(embed, f"{identity.model} ({identity.source} {identity.version}, sha256 {identity.sha256[:12]})")
@@ -133,10 +133,9 @@ def _plain(text: str) -> str:
 # Motions of a camera as kinds and directions: pan left, push in, static. For comparing what was said of it.
 
 WITHOUT_DIRECTION: Final = 0.6
-"""Where only one of the two says a direction."""
+"""Similarity factor where only one motion has a direction."""
 RELATED: Final = 0.5
-"""Motions in the same direction that give nearly the same picture and are easily confused: pan and truck, tilt and
-pedestal, zoom and dolly."""
+"""Similarity of easily confused motions in one direction: pan and truck, tilt and pedestal, zoom and dolly."""
 
 _KINDS: Final = tuple(
     (kind, re.compile(rf"\b(?:{pattern})", re.IGNORECASE))
@@ -177,10 +176,10 @@ _ALONG: Final = {"left": "pan", "right": "pan", "up": "tilt", "down": "tilt", "i
 
 @dataclass(frozen=True, slots=True)
 class CameraMotion:
-    """A motion.
+    """A camera motion.
 
     Attributes:
-        kind: What kind, or None where no word of it is known.
+        kind: Kind of motion, or None if no word is known.
         directions: Where to; a diagonal has two.
     """
 
@@ -189,7 +188,7 @@ class CameraMotion:
 
 
 def camera_motion(text: str) -> CameraMotion:
-    """What kind of motion a text names.
+    """Return the camera motion that a text names.
 
     A bare "moves" is of the kind that its direction suggests, and so is a pan upwards. Where it moves from is no
     direction; what for is asked where nothing else is said ("moves to follow her").
@@ -213,14 +212,14 @@ def _named(text: str) -> CameraMotion:
     return CameraMotion(kind, directions)
 
 
-def camera_matrix(similarity: Similarity, said: Sequence[str], wanted: Sequence[str]) -> FloatArray:
-    """(N, M) how alike motions are: by kind and direction where both are known, else as texts."""
-    motions, others = [camera_motion(text) for text in said], [camera_motion(text) for text in wanted]
-    values = np.zeros((len(said), len(wanted)))
+def camera_matrix(similarity: Similarity, candidate: Sequence[str], reference: Sequence[str]) -> FloatArray:
+    """Return (N, M) similarities of camera motions: by kind and direction where known, else as texts."""
+    motions, others = [camera_motion(text) for text in candidate], [camera_motion(text) for text in reference]
+    values = np.zeros((len(candidate), len(reference)))
     for i, motion in enumerate(motions):
         for j, other in enumerate(others):
             if motion.kind is None or other.kind is None:
-                values[i, j] = similarity.matrix([said[i]], [wanted[j]])[0, 0]
+                values[i, j] = similarity.matrix([candidate[i]], [reference[j]])[0, 0]
             else:
                 values[i, j] = _likeness(motion, other)
     return values

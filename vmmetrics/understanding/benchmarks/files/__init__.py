@@ -1,4 +1,4 @@
-"""Benchmarks' files as they are in the wild: lists in several spellings, videos wherever below a folder they lie."""
+"""Benchmark files in the forms users have: lists in several spellings, videos in any subfolder."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _ENDINGS: Final = (".mp4", ".webm", ".mkv", ".mov", ".avi")
 
 
 def text_of(value: Any) -> str:
-    """A field as text; empty where it is missing, however a table writes that."""
+    """Return a field as text; empty if it is missing, however a table marks that."""
     return "" if value is None or value != value else str(value).strip()
 
 
 def stem_of(name: Any) -> str:
-    """Key of a video: its name without folders and without the extension, which some files repeat.
+    """Return the key of a video: its name without folders and suffix, which some files repeat.
 
     >>> stem_of("videos/7R8ZU.mp4.mp4"), stem_of("a_1_2.MP4"), stem_of("a.b")
     ('7R8ZU', 'a_1_2', 'a.b')
@@ -36,7 +36,7 @@ def stem_of(name: Any) -> str:
 
 
 def videos_below(folders: Sequence[Path]) -> dict[str, Path]:
-    """Paths of the video files in some folders and below them, by name without the ending.
+    """Return the paths of video files below some folders, by name without suffix.
 
     Of several with one name that of the earlier folder counts, then the one less deep. Names that begin with a dot,
     folders that cannot be read and what lies four folders down or deeper are passed over.
@@ -44,28 +44,28 @@ def videos_below(folders: Sequence[Path]) -> dict[str, Path]:
     Args:
         folders: Where to look; one that is not there holds nothing.
     """
-    found: dict[str, Path] = {}
+    by_stem: dict[str, Path] = {}
     for folder, depth in product(folders, ("*", "*/*", "*/*/*")):  # releases have "clips/temporal_certificate"
         with suppress(OSError):
             for path in sorted(folder.glob(depth)):
                 hidden = any(name.startswith(".") for name in path.relative_to(folder).parts)
                 if path.suffix.lower() in _ENDINGS and not hidden and path.is_file():
-                    found.setdefault(path.stem, path)
-    return found
+                    by_stem.setdefault(path.stem, path)
+    return by_stem
 
 
 def count(problems: Counter[str], checks: Mapping[str, object]) -> None:
-    """Count what is wrong: the names of those checks that hold."""
+    """Count problems: add the names of those checks that are true."""
     problems.update(name for name, wrong in checks.items() if wrong)
 
 
 def fields_of(value: Any) -> Row:
-    """An object's fields; none of anything else."""
+    """Return an object's fields; empty for anything else."""
     return value if isinstance(value, Mapping) else {}
 
 
 def listed(value: Any) -> list[Any]:
-    r"""A list, or one written as JSON, as Python, or as NumPy prints it; empty for anything else. Text is never run.
+    r"""Return a list, also from JSON, Python or NumPy text, which is never evaluated; empty for anything else.
 
     >>> listed("['it stops', 'it turns']") == listed("['it stops'\n 'it turns']") == ["it stops", "it turns"]
     True

@@ -1,4 +1,4 @@
-"""FAVOR-Bench's files as they are in the wild: nested or flat, names with extensions or without, rows that are off."""
+"""FAVOR-Bench's files in the forms users have: nested or flat, names with or without suffix."""
 
 from __future__ import annotations
 
@@ -14,42 +14,44 @@ THIRD: Final = "third-person"
 EGO: Final = "first-person"
 
 _VIDEO_FOLDERS: Final = ("", "FAVOR-Bench", "videos", "videos/FAVOR-Bench")
-"""Where videos lie below the folder that was named: as the paper's runner and a third party's loader have them."""
+"""Folders of videos below the data folder, as the paper's runner and a third party's loader expect them."""
 
 
 def perspective_of(stem: str) -> str:
-    """Whose view the video shows: clips of the first-person sources, and only those, are named with a ``|``."""
+    """Return the perspective of a video: names with a ``|`` are first-person sources."""
     return EGO if "|" in stem else THIRD
 
 
 def videos_in(folder: Path) -> dict[str, Path]:
-    """Files of the videos below a folder, those where the paper's runner and a third party's loader have them first."""
+    """Return the video files below a folder, preferring the folders of the paper's runner and another loader."""
     return videos_below([folder / part for part in _VIDEO_FOLDERS])
 
 
 def find_video(files: Mapping[str, Path], stem: str) -> Path | None:
-    """The file of a video; names that a file system cannot hold may have ``_`` for ``|``."""
+    """Find the file of a video; ``_`` may replace a ``|`` that a file system forbids."""
     return files.get(stem) or files.get(stem.replace("|", "_"))
 
 
 def by_video(rows: Sequence[Any]) -> list[Any]:
-    """Rows with their video's name in them, from rows that have it or from objects by it."""
-    found: list[Any] = []
+    """Return rows with their video's name, from rows that have it or from objects by name."""
+    entries: list[Any] = []
     for row in rows:
         keyed = isinstance(row, dict) and row and "video_name" not in row
         if keyed and all(isinstance(v, dict | str) for v in row.values()):
-            found += [{**(v if isinstance(v, dict) else {"caption": v}), "video_name": name} for name, v in row.items()]
+            entries += [
+                {**(v if isinstance(v, dict) else {"caption": v}), "video_name": name} for name, v in row.items()
+            ]
         else:
-            found.append(row)
-    return found
+            entries.append(row)
+    return entries
 
 
 def each_question(rows: Sequence[Any], problems: Counter[str]) -> Iterator[tuple[str, str, Row]]:
-    """Id, video and fields of every question, from the nested list or its flat twin.
+    """Yield id, video and fields of every question, from the nested list or its flat version.
 
     Args:
         rows: Of the file.
-        problems: What was wrong is counted here.
+        problems: Receives counts of problems.
     """
     seen: set[str] = set()
     per_video: Counter[str] = Counter()
@@ -61,28 +63,28 @@ def each_question(rows: Sequence[Any], problems: Counter[str]) -> Iterator[tuple
         inner = row.get("questions")
         for item in inner if isinstance(inner, list) else [row]:
             if not isinstance(item, Mapping):
-                problems["questions that are no objects"] += 1
+                problems["questions that are not objects"] += 1
                 continue
             key = str(item.get("question_key") or f"{video}_{per_video[video]}")
             per_video[video] += 1
             if key in seen:
-                problems["questions with the key of one before them"] += 1
+                problems["questions with a repeated key"] += 1
                 continue
             seen.add(key)
             yield key, video, item
 
 
 def read_descriptions(rows: Sequence[Any]) -> dict[str, str]:
-    """Descriptions by video, from a file of them or of what the released first step made of them.
+    """Read descriptions by video, from their file or the released first step's output.
 
     Takes a list of ``{stem: text}``, an object of them, rows with ``video_name`` and ``caption``, and the first step's
     output: ``{stem: {"motion_list": ..., ...}}``, which is given back as JSON.
     """
-    found: dict[str, str] = {}
+    descriptions: dict[str, str] = {}
     for row in by_video(rows):
         if isinstance(row, Mapping) and "video_name" in row:
             structured = isinstance(row.get("motion_list"), str) and "model_caption" in row
             text = json.dumps(dict(row)) if structured else row.get("caption") or row.get("model_caption")
             if isinstance(text, str):
-                found.setdefault(stem_of(row["video_name"]), text)
-    return found
+                descriptions.setdefault(stem_of(row["video_name"]), text)
+    return descriptions

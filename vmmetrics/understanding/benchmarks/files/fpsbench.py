@@ -22,12 +22,12 @@ from vmmetrics.utils.tables import seconds
 Clock = Literal["source", "clip", "certificate"]
 
 Span = tuple[float, float]
-"""Beginning and end, seconds."""
+"""Start and end, seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """When a question's clip and its certificate (the part that suffices to answer) are, seconds of the source.
+    """Start and end of a question's clip and of its certificate (the part that suffices to answer), seconds.
 
     Raises:
         ValueError: One of them ends before it begins, or as it does.
@@ -42,17 +42,17 @@ class Times:
 
     @property
     def contained(self) -> bool:
-        """Whether the certificate lies within the clip."""
+        """True if the certificate lies within the clip."""
         return self.clip[0] <= self.certificate[0] and self.certificate[1] <= self.clip[1]
 
     @property
     def shown(self) -> Span | None:
-        """The part of the certificate within the clip, seconds of the source; None where there is none."""
+        """The part of the certificate within the clip, seconds of the source; None if there is none."""
         start, end = max(self.certificate[0], self.clip[0]), min(self.certificate[1], self.clip[1])
         return (start, end) if start < end else None
 
     def convert(self, second: float, of: Clock, to: Clock) -> float:
-        """The same moment on another clock.
+        """Convert a time from one clock to another, in seconds.
 
         >>> Times((100, 106), (102, 104)).convert(1.5, "certificate", "clip")
         3.5
@@ -61,12 +61,12 @@ class Times:
         return second + begins[of] - begins[to]
 
     def span(self, span: Span, to: Clock) -> Span:
-        """Seconds of the source on another clock."""
+        """Convert a span of the source to another clock, in seconds."""
         return self.convert(span[0], "source", to), self.convert(span[1], "source", to)
 
 
 def prepared_name(key: str, span: Span) -> str:
-    """Name that the released preparation gives to a clip: it tells which seconds of the source are in it.
+    """Return the released preparation's name of a clip, which contains its seconds of the source.
 
     >>> prepared_name("fpsbench_000000", (100.0, 106.5))
     'fpsbench_000000_100-106.5'
@@ -75,13 +75,15 @@ def prepared_name(key: str, span: Span) -> str:
 
 
 def part_of(clock: Clock, times: Times, certificate: bool) -> tuple[float | None, float | None]:
-    """Where in a file of a clock the clip, or of it the certificate, is; None for the file's own beginning and end.
+    """Return start and end of a question's clip or certificate in a file; None for the file's own start or end.
+
+    Units: seconds of the file's clock.
 
     A certificate that lies beside its clip leaves the clip.
     """
-    wanted = (times.shown if certificate else None) or times.clip
+    span = (times.shown if certificate else None) or times.clip
     whole = {"clip": times.clip, "certificate": times.certificate}.get(clock)
-    return (None, None) if wanted == whole else times.span(wanted, clock)
+    return (None, None) if span == whole else times.span(span, clock)
 
 
 DATA: Final = data_file("fpsbench")
@@ -94,7 +96,7 @@ _TIMES: Final = (
 
 
 def bucket(groups: Sequence[Row], value: float | None) -> str:
-    """Name of the first group whose bound a value does not pass; "unknown" for None.
+    """Return the name of the first group whose bound is not exceeded; "unknown" for None.
 
     >>> bucket(DATA["buckets"], 7.5), bucket(DATA["durations"], 2)
     ('8-10', '0-2')
@@ -105,7 +107,7 @@ def bucket(groups: Sequence[Row], value: float | None) -> str:
 def _footage(
     files: Mapping[str, Path], key: str, video: str, times: Times | None, certificate: bool
 ) -> tuple[Path, Clock] | tuple[None, None]:
-    """The file from which a question's clip, or its certificate, can be shown; the prepared one first.
+    """Return the file that shows a question's clip or certificate, preferring the prepared one.
 
     A file goes by the name that the released preparation gives it, by its YouTube key or by the question's.
     """
@@ -118,7 +120,7 @@ def _footage(
 
 
 def cache_folder() -> Path:
-    """Where the released preparation puts clips unless told otherwise: ``$FPSBENCH_CACHE`` or ``~/.cache/fpsbench``."""
+    """Return the default clip folder of the released preparation: ``$FPSBENCH_CACHE`` or ``~/.cache/fpsbench``."""
     named = os.environ.get("FPSBENCH_CACHE")
     return Path(named).expanduser() if named else Path.home() / ".cache" / "fpsbench"
 
@@ -126,20 +128,20 @@ def cache_folder() -> Path:
 def each_question(
     rows: Sequence[Any], folders: Sequence[Path], certificate: bool, problems: Counter[str]
 ) -> Iterator[Question]:
-    """Questions of the released annotations.
+    """Yield the questions of the released annotations.
 
     Args:
         rows: Of the file, nested or flat.
         folders: In which, however deep, videos are.
-        certificate: Whether the certificate is shown rather than the clip.
-        problems: What was wrong is counted here.
+        certificate: True to show the certificate instead of the clip.
+        problems: Receives counts of problems.
     """
     files = videos_below(folders)
     seen: set[str] = set()
     for row in rows:
         record = nested(fields_of(row))
         key = str(record.get("id") or "")
-        again = {"rows without an id": not key, "questions with the id of one before them, left out": key in seen}
+        again = {"rows without an id": not key, "questions with a repeated id, left out": key in seen}
         count(problems, again)
         question = None if any(again.values()) else _question(key, record, files, certificate, problems)
         if question is not None:
@@ -148,7 +150,7 @@ def each_question(
 
 
 def nested(row: Row) -> dict[str, Any]:
-    """A row of the flat table in the form of a released record; a record is returned as it is."""
+    """Return a row of the flat table as a released record; a record is returned as is."""
     if "question_text" not in row:
         return dict(row)
     filled = {name: value for name, value in row.items() if value not in (None, "")}
@@ -178,17 +180,17 @@ def _question(
         problems["questions without text or options, left out"] += 1
         return None
     options = tuple(str(choices[letter]) for letter in letters)
-    given = asked.get("answer")
-    right = "" if given is None else str(given)
+    key_letter = asked.get("answer")
+    right = "" if key_letter is None else str(key_letter)
     answer = letters.index(right) if len(right) == 1 and right in letters else None
     other = answer is not None and asked.get("answer_text") != options[answer]
     usual = letters == _LETTERS[: len(letters)] and len(letters) >= len(_LETTERS) - 1
     checks = {
         "questions whose options are not A to D, or A to E": not usual,
         f"questions whose E is not {NONE!r}": letters.endswith(_LETTERS[-1]) and options[-1] != NONE,
-        "questions with two options alike": len(set(options)) < len(options),
+        "questions with two equal options": len(set(options)) < len(options),
         "hidden answers": not right.strip(),
-        "right answers that are none of the options": right.strip() and answer is None,
+        "right answers that match no option": right.strip() and answer is None,
         "right answers whose text is not that of their option": other,
     }
     count(problems, checks)
@@ -202,9 +204,9 @@ def _question(
     beside = certificate and times is not None and times.shown is None
     checks = {
         f"minFPS missing, or below {DATA['lowest']}": rate is None or rate < DATA["lowest"],
-        "certificates beside their clip: the whole clip is shown": beside,
+        "certificates outside their clip: the whole clip is shown": beside,
         "questions whose video is missing": path is None,
-        "questions of no known category": category not in DATA["categories"],
+        "questions of an unknown category": category not in DATA["categories"],
     }
     count(problems, checks)
     groups = {
@@ -216,7 +218,7 @@ def _question(
     }
     reference = {
         "letters": letters,
-        "answer": given,
+        "answer": key_letter,
         "min_fps": rate,
         "clip": times and times.clip,
         "certificate": times and times.certificate,

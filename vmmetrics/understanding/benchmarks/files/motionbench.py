@@ -1,4 +1,4 @@
-"""MotionBench's files as they are in the wild: the released list of clips, the flat dev list made from it, and videos.
+"""MotionBench's files in the forms users have: the released list of clips, the flat dev list, and videos.
 
 The released list has no field for options: they are lines of the question. It has no split either: test questions are
 those whose answer is ``NA``. Clips of other collections are cut by the user and named ``<source>_<start>_<end>``.
@@ -20,7 +20,7 @@ from vmmetrics.utils.tables import seconds
 
 DATA: Final = data_file("motionbench")
 HIDDEN: Final = "NA"
-"""What the released list has for an answer of test."""
+"""Answer in the released list where the key is hidden (test)."""
 DEV: Final = "dev"
 TEST: Final = "test"
 
@@ -35,7 +35,7 @@ _TASKS: Final = {re.sub(r"\W", "", name).lower(): code for code, name in DATA["t
 
 
 def split_options(text: str) -> tuple[str, tuple[str, ...]]:
-    r"""A question and its options, from the one text that the released list has.
+    r"""Split the released text into question and options.
 
     Options are the lines ``A. ...``, ``B. ...`` in order (also ``A)``, ``(A)``, ``A:``), from the last ``A`` on; a line
     that is not the next option goes on with the one before.
@@ -46,23 +46,23 @@ def split_options(text: str) -> tuple[str, tuple[str, ...]]:
     stem: list[str] = []
     options: list[list[str]] = []
     for line in text.splitlines():
-        found = _OPTION.fullmatch(line)
-        if found and found[1] == "A":
-            stem += [" ".join([LETTERS[place] + ".", *words]) for place, words in enumerate(options)]
-            options = [[found[2]]]
-        elif found and options and found[1] == LETTERS[len(options)]:
-            options.append([found[2]])
+        match = _OPTION.fullmatch(line)
+        if match and match[1] == "A":
+            stem += [" ".join([LETTERS[index] + ".", *words]) for index, words in enumerate(options)]
+            options = [[match[2]]]
+        elif match and options and match[1] == LETTERS[len(options)]:
+            options.append([match[2]])
         else:
             (options[-1] if options else stem).append(line)
     return "\n".join(stem).strip(), tuple(" ".join(" ".join(words).split()) for words in options)
 
 
 Footage = tuple[Path | None, float | None, float | None]
-"""A video file, and which part of it the clip is (seconds of the file; None: from its beginning, to its end)."""
+"""A video file, with start and end of the clip in it (seconds; None for its own start or end)."""
 
 
 def _footage(files: Mapping[str, Path], sources: Mapping[str, str], name: str) -> Footage:
-    """A clip: its own file, or the part of the video that it is to be cut from."""
+    """Return the footage of a clip: its own file, or a part of the source video."""
     stem = stem_of(name)
     if stem in files:
         return files[stem], None, None
@@ -74,9 +74,9 @@ def _footage(files: Mapping[str, Path], sources: Mapping[str, str], name: str) -
 
 
 def source_names(data: Path) -> dict[str, str]:
-    """The released ``mapping.json`` turned round, from beside the data; empty where it is not there or no mapping."""
-    places = (folder / "mapping.json" for folder in (data, data / "data", data.parent))
-    path = next((path for path in places if path.is_file()), None)
+    """Read the released ``mapping.json`` next to the data, inverted; empty if it is missing or invalid."""
+    candidates = (folder / "mapping.json" for folder in (data, data / "data", data.parent))
+    path = next((path for path in candidates if path.is_file()), None)
     try:
         mapping = fields_of(_value_in(path.read_text(encoding="utf-8"))) if path else {}
     except (OSError, ValueError):
@@ -87,13 +87,13 @@ def source_names(data: Path) -> dict[str, str]:
 def each_question(
     rows: Sequence[Any], folder: Path, sources: Mapping[str, str], problems: Counter[str]
 ) -> Iterator[Question]:
-    """Questions of the released list, of the flat one, or of tables with the fields of either.
+    """Yield the questions of the released list, of the flat one, or of tables with the same fields.
 
     Args:
         rows: Of the file.
         folder: Where videos are: ready clips, or the videos that they are to be cut from.
         sources: File names of collections by the name that the benchmark has for them.
-        problems: What was wrong is counted here.
+        problems: Receives counts of problems.
     """
     files = videos_below([folder])
     seen: set[str] = set()
@@ -106,13 +106,13 @@ def each_question(
             continue
         for item in _items(record):
             if not isinstance(item, Mapping):
-                problems["questions that are no objects"] += 1
+                problems["questions that are not objects"] += 1
                 continue
-            given = item.get("uid", item.get("id"))
-            uid = f"{stem_of(name)}_{per_video[name]}" if given in (None, "") else str(given)
+            listed = item.get("uid", item.get("id"))
+            uid = f"{stem_of(name)}_{per_video[name]}" if listed in (None, "") else str(listed)
             per_video[name] += 1
             if uid in seen:
-                problems["questions with the uid of one before them, left out"] += 1
+                problems["questions with a repeated uid, left out"] += 1
                 continue
             question = _question(uid, name, number, record, item, _footage(files, sources, name), problems)
             if question is not None:
@@ -133,7 +133,7 @@ def _items(record: Row) -> list[Any]:
 
 
 def _value_in(text: str) -> Any:
-    """The value of a JSON text; any other as it is."""
+    """Return the value of a JSON text; other text unchanged."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -152,18 +152,18 @@ def _question(
     task = _TASKS.get(re.sub(r"\W", "", str(kind)).lower())
     key = str(item.get("answer") or HIDDEN).strip()
     key = HIDDEN if key.upper() == HIDDEN else key
-    found = _KEY.fullmatch(key.upper())
-    index = LETTERS.index(found[1]) if found and key != HIDDEN else None
+    match = _KEY.fullmatch(key.upper())
+    index = LETTERS.index(match[1]) if match and key != HIDDEN else None
     answer = index if index is not None and index < len(options) else None
     cut = _CUT.fullmatch(stem_of(name))
     checks = {
-        "questions of which only the options are there": not stem,
+        "questions with options but no text": not stem,
         f"questions with other than {DATA['options']} options": len(options) != DATA["options"],
-        "questions of no known task": task is None,
+        "questions of an unknown task": task is None,
         "questions whose video is missing": footage[0] is None,
         "questions about clips that others could not read": stem_of(name) in DATA["broken"],
         "hidden answers": key == HIDDEN,
-        "right answers that are none of the options": key != HIDDEN and answer is None,
+        "right answers that match no option": key != HIDDEN and answer is None,
     }
     count(problems, checks)
     info = fields_of(record.get("video_info"))
@@ -181,7 +181,7 @@ def _question(
 def _bounds(
     item: Row, cut: re.Match[str] | None, footage: Footage, duration: float | None, problems: Counter[str]
 ) -> tuple[float | None, float | None]:
-    """Where in the file the question's part is.
+    """Return start and end of the question's part of the file, seconds.
 
     ``start`` and ``end`` of a question are taken as seconds of the clip. Where they are the cut that the clip's name
     tells, or lie beyond its end, they are those of the video it was cut from, and the clip is that part.
@@ -193,6 +193,6 @@ def _bounds(
     if first is not None and last is not None:
         duration = last - first
     if end <= start or (duration is not None and end > duration + _SLACK):
-        problems["parts of clips that cannot be, not cut out"] += 1
+        problems["invalid parts of clips, not cut out"] += 1
         return first, last
     return (first or 0.0) + start, (first or 0.0) + end

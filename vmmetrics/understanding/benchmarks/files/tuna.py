@@ -1,4 +1,4 @@
-"""TUNA's files as they are in the wild: Parquet, the table made from it, a JSON twin; options in several spellings."""
+"""TUNA's files in the forms users have: Parquet, tables made from it, JSON; options in several spellings."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ from vmmetrics.utils.tables import read_rows
 DATA: Final = data_file("tuna")
 """The data file of both benchmarks."""
 SEPARATOR: Final = " / "
-"""Between a visual characteristic and what is looked at within it, in names of figures."""
+"""Separator of visual characteristic and group in names of figures."""
 
 _ANSWERS: Final = ("prediction", "candidate_caption", "caption")
-"""Fields that answers are found in."""
+"""Fields that may hold an answer."""
 
 
 def characteristics_of(value: Any, problems: Counter[str]) -> tuple[str, ...]:
-    """Visual characteristics, written with commas between them; case, spaces and hyphens do not matter.
+    """Parse comma-separated visual characteristics, ignoring case, spaces and hyphens.
 
     Args:
         value: ``"High-Dynamic,Multi-Scene"``, or a list of them.
-        problems: What was wrong is counted here.
+        problems: Receives counts of problems.
     """
     named = value if isinstance(value, list | tuple) else text_of(value).split(",")
-    known = {_plain(name): name for name in DATA["characteristics"]}
-    wanted = [_plain(name) for name in named if _plain(name)]
-    if any(name not in known for name in wanted):
+    by_plain = {_plain(name): name for name in DATA["characteristics"]}
+    listed = [_plain(name) for name in named if _plain(name)]
+    if any(name not in by_plain for name in listed):
         problems["rows with an unknown visual characteristic"] += 1
-    found = tuple(dict.fromkeys(known[name] for name in wanted if name in known))
-    if ("Low-Dynamic" in found) == ("High-Dynamic" in found):
-        problems["rows that are not of one dynamic, low or high"] += 1
-    return found
+    matches = tuple(dict.fromkeys(by_plain[name] for name in listed if name in by_plain))
+    if ("Low-Dynamic" in matches) == ("High-Dynamic" in matches):
+        problems["rows that are not either Low-Dynamic or High-Dynamic"] += 1
+    return matches
 
 
-def known_name(value: Any, names: Sequence[str]) -> str | None:
-    """The name that a field means, however it is written; None where it is none of them."""
+def matching_name(value: Any, names: Sequence[str]) -> str | None:
+    """Return the name that a field matches in any spelling; None if it matches none."""
     return {_plain(name): name for name in names}.get(_plain(value))
 
 
@@ -51,56 +51,56 @@ def _plain(value: Any) -> str:
 
 
 def find_files(data: Path, patterns: Sequence[str]) -> list[Path]:
-    """The file that was named; or, in a folder, all that fit, the likelier before the others."""
+    """Return the named file, or all matching files of a folder, the likeliest first."""
     if data.is_file():
         return [data]
-    found = (path for pattern in patterns for path in sorted(data.glob(pattern)) if path.is_file())
-    return list(dict.fromkeys(found))
+    files = (path for pattern in patterns for path in sorted(data.glob(pattern)) if path.is_file())
+    return list(dict.fromkeys(files))
 
 
 def video_of(row: Mapping[str, Any]) -> str:
-    """Key of a row's video: its name without folder or extension."""
+    """Return the key of a row's video: its name without folder or suffix."""
     names = map(text_of, (row.get("video"), row.get("video_path"), row.get("video_index")))
     return stem_of(next(filter(None, names), ""))
 
 
-def number_of(row: Mapping[str, Any], place: int) -> str:
-    """Number of a row in the table that the released runner makes, from 0: its index there, else its place."""
+def number_of(row: Mapping[str, Any], position: int) -> str:
+    """Return a row's number in the released runner's table, from 0: its index there, else its position."""
     index = text_of(row.get("index"))
-    return index if index.isdecimal() else str(place)
+    return index if index.isdecimal() else str(position)
 
 
 def videos_in(folder: Path) -> dict[str, Path]:
-    """Files of the videos below a folder, by their keys; where the release has them before others."""
-    return videos_below([folder / place for place in DATA["video_folders"]])
+    """Return the video files below a folder by key, preferring the release's folders."""
+    return videos_below([folder / name for name in DATA["video_folders"]])
 
 
 def read_answers(path: Path) -> dict[str, Answered]:
-    """What a model said, from a file in one of the released forms.
+    """Read a model's answers from a file in one of the released forms.
 
     A submission (``{index: caption}``), the intermediate file of the captions' scorer (a list of objects with ``index``
     and ``candidate_caption``), or the table that the released runner makes, with ``index`` and ``prediction``, saved as
     TSV, CSV or Parquet. What a table marks as missing is an empty answer.
 
     Raises:
-        SetupError: It cannot be read, or is none of them.
+        SetupError: The file is unreadable or has none of these forms.
     """
-    found: dict[str, Answered] = {}
+    answers: dict[str, Answered] = {}
     for row in read_rows(path):
-        for key, said in _answers_in(row).items():
-            if key and (isinstance(said, str) or said is None or said != said):
-                found[key] = Answered(key, text_of(said))
-    if not found:
-        raise SetupError(f"{path}: no answers there; expected an object of them by index, or rows with {_ANSWERS}")
-    return found
+        for key, text in _answers_in(row).items():
+            if key and (isinstance(text, str) or text is None or text != text):
+                answers[key] = Answered(key, text_of(text))
+    if not answers:
+        raise SetupError(f"{path}: no answers found; expected an object of them by index, or rows with {_ANSWERS}")
+    return answers
 
 
 def _answers_in(row: Any) -> dict[str, Any]:
     fields = fields_of(row)
-    told = [name for name in _ANSWERS if name in fields]
-    if told:
-        return {text_of(fields.get("index", fields.get("video"))): fields[told[0]]}
-    return {} if "index" in fields else {text_of(key): said for key, said in fields.items()}
+    present = [name for name in _ANSWERS if name in fields]
+    if present:
+        return {text_of(fields.get("index", fields.get("video"))): fields[present[0]]}
+    return {} if "index" in fields else {text_of(key): text for key, text in fields.items()}
 
 
 # TUNA-CAP's two files brought together: the table of videos, and the annotations that captions are scored with.
@@ -110,36 +110,36 @@ def _answers_in(row: Any) -> dict[str, Any]:
 # number in it; the last two only where the visual characteristics, which both files have, say so too.
 
 _AGREEING: Final = 0.9
-"""Share of pairs with the same characteristics for an index to be trusted. One row off, about a quarter agree: the sum
-of squares of the shares of the eight sets of characteristics, by the paper's counts."""
+"""Least share of pairs with equal characteristics for an index to be trusted. One row off, about a quarter agree: the
+sum of squared shares of the eight sets of characteristics, by the paper's counts."""
 _NUMBER: Final = re.compile(r"(\d{1,9})$")
 
 
 def annotations_of(rows: Sequence[Row], annotations: Sequence[Row], problems: Counter[str]) -> list[Row | None]:
-    """The annotation of each row, in their order; None where it has none.
+    """Return the annotation of each row, in order; None where it has none.
 
     Args:
         rows: Of the table.
         annotations: Of the annotations' file.
-        problems: What was wrong is counted here.
+        problems: Receives counts of problems.
     """
-    found: list[Row | None] = [None] * len(rows)
+    matched: list[Row | None] = [None] * len(rows)
     indices, named = ([text_of(one.get("index")) for one in some] for some in (rows, annotations))
     after = [str(int(index) + 1) if index.isdecimal() and len(index) < 10 else "" for index in indices]
     numbers = [str(int(number[1])) if (number := _NUMBER.search(index)) else "" for index in named]
     videos = [video_of(one) if one.get("video") or one.get("video_path") else "" for one in annotations]
     ways = (list(map(video_of, rows)), videos, False), (indices, named, True), (after, numbers, True)
     for of_rows, of_annotations, doubtful in ways:
-        known = {key: annotations[place] for place, key in reversed([*enumerate(of_annotations)]) if key}
-        pairs = [known.get(key) for key in of_rows]
+        by_key = {key: annotations[position] for position, key in reversed([*enumerate(of_annotations)]) if key}
+        pairs = [by_key.get(key) for key in of_rows]
         alike = [_characteristics(row) == _characteristics(pair) for row, pair in zip(rows, pairs, strict=True) if pair]
         if alike and (not doubtful or sum(alike) >= _AGREEING * len(alike)):
-            found = pairs
+            matched = pairs
             break
     if annotations:
-        taken = {id(one) for one in found}
+        taken = {id(one) for one in matched}
         problems["annotations without a row of the table, left out"] += sum(id(one) not in taken for one in annotations)
-    return found
+    return matched
 
 
 def _characteristics(row: Row) -> frozenset[str]:

@@ -1,1 +1,1 @@
-"""TUNA (Kong et al., 2025): its files, which option an answer chooses, descriptions scored with a judge."""
+"""TUNA (Kong et al., 2025): files, option parsing, and scores of captions with a judge."""

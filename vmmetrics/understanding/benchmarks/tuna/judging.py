@@ -1,4 +1,4 @@
-"""What a judge says of captions: split into events, matched with the annotated ones, classified element by element.
+"""Judging of captions: split into events, matched with the annotated events, classified element by element.
 
 A judge is a model behind an endpoint, or a file in the released intermediate form with what one said before. Either
 way what comes out is a record in that form: ``candidate_caption, candidate_events, match_ids, relationship``.
@@ -30,7 +30,7 @@ _ANSWER_TOKENS: Final = 200  # of a usual answer: a TUNA caption has 231, its vi
 
 @dataclass(frozen=True, slots=True)
 class Caption:
-    """A caption to be judged, and the events that people saw in its video."""
+    """A caption to judge, and the annotated events of its video."""
 
     question: Question
     text: str
@@ -39,23 +39,23 @@ class Caption:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What became of a caption.
+    """Judgement of a caption.
 
     Attributes:
         record: In the released intermediate form; None where there is no judgement.
-        why: Why there is none.
-        mended: What we had to mend in it, in words, to how often.
-        place: Of the record in the file it is from; the released scorer adds up in that order.
+        why: Reason for a missing judgement.
+        mended: Repairs as text, with counts.
+        position: Of the record in the file it is from; the released scorer adds up in that order.
     """
 
     record: Mapping[str, Any] | None
     why: str = ""
     mended: Mapping[str, int] = field(default_factory=dict)
-    place: int = 0
+    position: int = 0
 
 
 class RecordedJudge:
-    """Judgements from a file.
+    """Judge whose judgements are read from a file.
 
     Args:
         path: Of the file, in the released intermediate form.
@@ -71,31 +71,31 @@ class RecordedJudge:
         rows = [row for row in read_rows(path) if isinstance(row, Mapping)]
         records = {text_of(row["index"]): row for row in rows if "index" in row and "relationship" in row}
         if not records:
-            raise SetupError(f"{path}: no judgements there; expected a list of objects with index and relationship")
-        numbered = {key: (place, record) for place, (key, record) in enumerate(records.items())}
-        self._found = EntriesByQuestion(numbered, questions, exact=as_it_is)
+            raise SetupError(f"{path}: no judgements found; expected a list of objects with index and relationship")
+        numbered = {key: (position, record) for position, (key, record) in enumerate(records.items())}
+        self._entries = EntriesByQuestion(numbered, questions, exact=as_it_is)
         self._as_it_is = as_it_is
-        if questions and not as_it_is and all(self._found.of(question) is None for question in questions):
+        if questions and not as_it_is and all(self._entries.of(question) is None for question in questions):
             theirs, ours = next(iter(records)), questions[0].id
             raise SetupError(
-                f"None of the {len(records)} judgements is of one of these captions: their index is like {theirs!r}, "
+                f"None of the {len(records)} judgements matches a caption: their index looks like {theirs!r}, "
                 f"the captions' like {ours!r}"
             )
 
     def judged(self, captions: Sequence[Caption]) -> Iterable[tuple[Caption, Judged]]:
-        """Each caption with its record; it must be a judgement of this very caption."""
+        """Yield each caption with its record, which must judge the same caption."""
         for caption in captions:
-            place, record = self._found.of(caption.question) or (0, None)
+            position, record = self._entries.of(caption.question) or (0, None)
             if record is None:
-                yield caption, Judged(None, "the recorded judge has nothing about it")
+                yield caption, Judged(None, "the recorded judge has no judgement of it")
             elif self._as_it_is or _plain(record.get("candidate_caption")) in ("", _plain(caption.text)):
-                yield caption, Judged(record, place=place)
+                yield caption, Judged(record, position=position)
             else:
                 yield caption, Judged(None, "the recorded judge judged another caption")
 
 
 class EventJudge:
-    """A model behind an endpoint, asked three questions for each caption, each answer checked.
+    """Judge model behind an endpoint, asked three checked questions per caption.
 
     Args:
         client: The endpoint's.
@@ -105,7 +105,7 @@ class EventJudge:
         self._client = client
 
     def judged(self, captions: Sequence[Caption]) -> Iterable[tuple[Caption, Judged]]:
-        """Each caption, in the order in which they are done.
+        """Yield each caption with its judgement, in order of completion.
 
         Raises:
             VMMetricsError: As :meth:`vmmetrics.utils.endpoint.client.Client.work_through`.
@@ -113,7 +113,7 @@ class EventJudge:
         return self._client.work_through(self._judge, captions)
 
     def estimate(self, captions: Iterable[Caption]) -> CostEstimate:
-        """What judging would take, about: as if events were sentences and told in the annotated order.
+        """Estimate the cost of judging, assuming one event a sentence in the annotated order.
 
         A caption whose first question was answered before takes nothing.
         """
@@ -122,10 +122,10 @@ class EventJudge:
         for caption in todo:
             events = sentences(caption.text)
             pairs = [(n, n if n <= len(caption.events) else None) for n in range(1, len(events) + 1)]
-            said = scoring.texts_of_references(pairs, events, len(caption.events))
-            told = [place for place, text in enumerate(said) if text and caption.events[place].elements]
+            texts = scoring.texts_of_references(pairs, events, len(caption.events))
+            indices = [index for index, text in enumerate(texts) if text and caption.events[index].elements]
             asks += [_to_split(caption), _to_match(events, caption.events)]
-            asks += [_to_classify(told, caption.events, said)] if told else []
+            asks += [_to_classify(indices, caption.events, texts)] if indices else []
         return self._client.estimate(asks, _ANSWER_TOKENS)
 
     def _judge(self, caption: Caption) -> Judged:
@@ -133,8 +133,8 @@ class EventJudge:
         try:
             events = self._split(caption, mended)
             pairs = self._match(events, caption.events, mended)
-            said = scoring.texts_of_references(pairs, events, len(caption.events))
-            relationship = self._classify(caption.events, said)
+            texts = scoring.texts_of_references(pairs, events, len(caption.events))
+            relationship = self._classify(caption.events, texts)
         except _NoJudgementError as error:
             return Judged(None, str(error))
         record = {
@@ -147,7 +147,7 @@ class EventJudge:
         return Judged(record, mended=mended)
 
     def _split(self, caption: Caption, mended: dict[str, int]) -> list[str]:
-        """Events of the caption; its sentences where the judge, however often asked, changes the words."""
+        """Return the events of the caption; its sentences if the judge keeps changing the words."""
 
         def check(value: dict[str, Any]) -> str | None:
             whole = scoring.is_caption(caption.text, value["events"])
@@ -165,7 +165,7 @@ class EventJudge:
     def _match(
         self, candidates: Sequence[str], events: Sequence[AnnotatedEvent], mended: dict[str, int]
     ) -> tuple[Pair, ...]:
-        """Matches in the order of time; where the judge keeps to another, as many of its matches as can be."""
+        """Return matches in temporal order; if the judge violates it, its longest ordered subset."""
         complete: list[list[Pair]] = []  # all that was answered without a gap, in whatever order of time
 
         def check(value: dict[str, Any]) -> str | None:
@@ -179,50 +179,50 @@ class EventJudge:
         answer = self._client.ask(replace(_to_match(candidates, events), check=check))
         if answer.kind not in ("answered", "unusable") or not complete:
             raise _NoJudgementError(f"match: {answer.why}")
-        kept = scoring.in_order(complete[-1])
-        back = sum(pair != given for pair, given in zip(kept, complete[-1], strict=True))
+        ordered = scoring.in_order(complete[-1])
+        back = sum(pair != pair_before for pair, pair_before in zip(ordered, complete[-1], strict=True))
         if back:
             mended["matches against the order of time, taken back"] = back
-        return kept
+        return ordered
 
-    def _classify(self, events: Sequence[AnnotatedEvent], said: Sequence[str]) -> list[dict[str, Any]]:
-        """Labels in the released form; of an event of which the caption says nothing, everything is lacking."""
-        told = [place for place, text in enumerate(said) if text and events[place].elements]
+    def _classify(self, events: Sequence[AnnotatedEvent], texts: Sequence[str]) -> list[dict[str, Any]]:
+        """Return labels in the released form; all elements of an unmatched event are lacking."""
+        indices = [index for index, text in enumerate(texts) if text and events[index].elements]
         labels = [[LACK] * len(event.elements) for event in events]
 
         def check(value: dict[str, Any]) -> str | None:
-            for number, (judged, place) in enumerate(zip(value["events"], told, strict=True), 1):
+            for number, (judged, index) in enumerate(zip(value["events"], indices, strict=True), 1):
                 if judged["event"] != number:
-                    return f"expected events 1 to {len(told)} in order"
-                count = len(events[place].elements)
+                    return f"expected events 1 to {len(indices)} in order"
+                count = len(events[index].elements)
                 if [one["element"] for one in judged["elements"]] != list(range(1, count + 1)):
                     return f"event {number}: expected elements 1 to {count} in order"
             return None
 
-        if told:
-            answer = self._client.ask(replace(_to_classify(told, events, said), check=check))
+        if indices:
+            answer = self._client.ask(replace(_to_classify(indices, events, texts), check=check))
             if answer.value is None:
                 raise _NoJudgementError(f"classify: {answer.why}")
-            for place, judged in zip(told, answer.value["events"], strict=True):
-                labels[place] = [one["relationship"] for one in judged["elements"]]
+            for index, judged in zip(indices, answer.value["events"], strict=True):
+                labels[index] = [one["relationship"] for one in judged["elements"]]
         return [
             {
                 "candidate_event": text,
                 "visual_elements": [
                     {"content": element.content, "relationship": label}
-                    for element, label in zip(event.elements, given, strict=True)
+                    for element, label in zip(event.elements, row, strict=True)
                 ],
             }
-            for event, text, given in zip(events, said, labels, strict=True)
+            for event, text, row in zip(events, texts, labels, strict=True)
         ]
 
 
 class _NoJudgementError(Exception):
-    """Of a caption; why, in words."""
+    """No judgement of a caption; the message is the reason."""
 
 
 def caption_events(question: Question) -> tuple[AnnotatedEvent, ...]:
-    """The annotated events of a question."""
+    """Return the annotated events of a question."""
     return scoring.events_of(question.reference.get("events"))
 
 
@@ -242,25 +242,25 @@ def _to_match(candidates: Sequence[str], events: Sequence[AnnotatedEvent]) -> As
     return Ask("match", _turns("match", shape, asked), shape)
 
 
-def _to_classify(told: Sequence[int], events: Sequence[AnnotatedEvent], said: Sequence[str]) -> Ask[Any]:
+def _to_classify(indices: Sequence[int], events: Sequence[AnnotatedEvent], texts: Sequence[str]) -> Ask[Any]:
     label = {"type": "string", "enum": list(scoring.LABELS)}
     element = object_shape({"element": {"type": "integer"}, "relationship": label})
     event = object_shape({"event": {"type": "integer"}, "elements": list_shape(element, 0)})
-    shape = object_shape({"events": list_shape(event, len(told), len(told))})
+    shape = object_shape({"events": list_shape(event, len(indices), len(indices))})
     asked = [
         {
             "event": number,
-            "candidate": said[place],
-            "elements": _numbered((one.content for one in events[place].elements), "element"),
+            "candidate": texts[index],
+            "elements": _numbered((one.content for one in events[index].elements), "element"),
         }
-        for number, place in enumerate(told, 1)
+        for number, index in enumerate(indices, 1)
     ]
     return Ask("classify", _turns("classify", shape, {"events": asked}), shape)
 
 
 def _turns(stage: str, shape: Mapping[str, Any], asked: Mapping[str, Any]) -> tuple[Turn, ...]:
-    told = f"{_WORDS['system']} {in_words(shape)}"
-    return Turn("system", told), Turn(
+    system = f"{_WORDS['system']} {in_words(shape)}"
+    return Turn("system", system), Turn(
         "user", f"{_WORDS[stage].strip()}\n\n{dumps(asked, ensure_ascii=False, indent=1)}"
     )
 

@@ -1,4 +1,4 @@
-"""TUNA-CAP's arithmetic: from what a judge said of each visual element to weighted precision, recall and F1.
+"""TUNA-CAP's scores: weighted precision, recall and F1 from a judge's labels of visual elements.
 
 With E the weight of what is entailed, C of what is contradicted and W of everything: P = E / (E + C), R = E / W, F1
 their harmonic mean; over all elements and over each type that a video has. Kong et al., "TUNA", section 3.
@@ -28,30 +28,30 @@ _WORD: Final = re.compile(r"\w+")
 
 
 def is_caption(caption: str, events: Sequence[str]) -> bool:
-    """Whether events, joined, are the caption; statements that repeat earlier ones word by word may be missing.
+    """Return True if the joined events equal the caption; verbatim repeats may be missing.
 
     Case and punctuation do not matter.
 
     >>> is_caption("It falls. It rolls. It falls.", ["It falls.", "It rolls."]), is_caption("It falls.", ["It fell."])
     (True, False)
     """
-    said = _words(" ".join(events))
-    places: dict[str, int] = {}  # of each word in `said`, a bit each
-    for place, word in enumerate(said):
-        places[word] = places.get(word, 0) | 1 << place
+    tokens = _words(" ".join(events))
+    positions: dict[str, int] = {}  # of each word in `said`, a bit each
+    for position, word in enumerate(tokens):
+        positions[word] = positions.get(word, 0) | 1 << position
     reached = 1  # bit n: the caption so far can be the first n words of `said`
     seen: set[tuple[str, ...]] = set()
     for statement in map(_words, _STATEMENT.findall(caption)):
         further = reached
         for word in statement:
-            further = (further & places.get(word, 0)) << 1
+            further = (further & positions.get(word, 0)) << 1
         reached = further | reached if tuple(statement) in seen else further
         seen.add(tuple(statement))
-    return bool(said) and reached >> len(said) & 1 == 1
+    return bool(tokens) and reached >> len(tokens) & 1 == 1
 
 
 def sentences(caption: str) -> list[str]:
-    """Sentences of a caption, each that repeats an earlier one left out: events, where a judge makes none."""
+    """Return the sentences of a caption without repeats, as events."""
     distinct = {tuple(_words(sentence)): sentence.strip() for sentence in reversed(_SENTENCE.findall(caption))}
     order = dict.fromkeys(tuple(_words(sentence)) for sentence in _SENTENCE.findall(caption))
     return [distinct[words] for words in order if words]
@@ -62,7 +62,7 @@ def _words(text: str) -> list[str]:
 
 
 def pairs_problem(pairs: Sequence[Pair], candidates: int, references: int) -> str | None:
-    """What is wrong with matches but for their order, in words for who made them; None where nothing is."""
+    """Return the fault of some matches, order aside, as text for the judge; None if there is none."""
     if [candidate for candidate, _ in pairs] != list(range(1, candidates + 1)):
         return f"expected one pair for each candidate event, 1 to {candidates}, in order"
     far = [reference for _, reference in pairs if reference is not None and not 1 <= reference <= references]
@@ -70,7 +70,7 @@ def pairs_problem(pairs: Sequence[Pair], candidates: int, references: int) -> st
 
 
 def order_problem(pairs: Sequence[Pair]) -> str | None:
-    """Where matches run backwards in time, in words; None where they do not."""
+    """Return where matches run backwards in time, as text for the judge; None if they do not."""
     matched = [(candidate, reference) for candidate, reference in pairs if reference is not None]
     for (_, before), (candidate, reference) in pairwise(matched):
         if reference < before:
@@ -82,7 +82,7 @@ def order_problem(pairs: Sequence[Pair]) -> str | None:
 
 
 def in_order(pairs: Sequence[Pair]) -> tuple[Pair, ...]:
-    """The most matches that keep the order of time; the candidates of the others have no match.
+    """Return the longest temporally ordered subset of the matches; other candidates are unmatched.
 
     Of several largest choices it is the one whose references come earliest, decided from the end.
 
@@ -91,60 +91,60 @@ def in_order(pairs: Sequence[Pair]) -> tuple[Pair, ...]:
     """
     chains: dict[int, tuple[int, int]] = {}  # the longest that ends in each reference: its length, and its last place
     before: dict[int, int | None] = {}
-    for place, (_, reference) in enumerate(pairs):
+    for index, (_, reference) in enumerate(pairs):
         if reference is not None:
-            length, before[place] = _longest(chains, reference)
-            chains[reference] = (length + 1, place)
-    kept = set()
+            length, before[index] = _longest(chains, reference)
+            chains[reference] = (length + 1, index)
+    ordered = set()
     last = _longest(chains, max(chains, default=0))[1]
     while last is not None:
-        kept.add(last)
+        ordered.add(last)
         last = before[last]
-    return tuple((candidate, reference if i in kept else None) for i, (candidate, reference) in enumerate(pairs))
+    return tuple((candidate, reference if i in ordered else None) for i, (candidate, reference) in enumerate(pairs))
 
 
 def _longest(chains: Mapping[int, tuple[int, int]], most: int) -> tuple[int, int | None]:
-    """Length and last place of the longest chain that ends in a reference up to ``most``; of several, the earliest."""
-    ends = ((length, -reference, place) for reference, (length, place) in chains.items() if reference <= most)
-    length, _, place = max(ends, default=(0, 0, None))
-    return length, place
+    """Return length and last index of the longest chain ending at or before ``most``, ties to the earliest."""
+    ends = ((length, -reference, index) for reference, (length, index) in chains.items() if reference <= most)
+    length, _, index = max(ends, default=(0, 0, None))
+    return length, index
 
 
 def texts_of_references(pairs: Sequence[Pair], candidates: Sequence[str], references: int) -> list[str]:
-    """What the candidate says of each reference event: its matched events, joined with spaces; empty for none."""
-    said: list[list[str]] = [[] for _ in range(references)]
+    """Return the candidate's text for each reference event: its matched events joined; empty for none."""
+    matched: list[list[str]] = [[] for _ in range(references)]
     for candidate, reference in pairs:
         if reference is not None:
-            said[reference - 1].append(candidates[candidate - 1])
-    return [" ".join(texts) for texts in said]
+            matched[reference - 1].append(candidates[candidate - 1])
+    return [" ".join(texts) for texts in matched]
 
 
 def labels_of(relationship: Sequence[object], events: Sequence[AnnotatedEvent]) -> tuple[list[list[str]], int]:
-    """A label for each element, from the released form, and how many there were not or were none of the three.
+    """Return a label for each element, from the released form, and the number of missing or invalid labels.
 
     Those count as lacking: they are in the whole weight.
     """
-    found, unread = [], 0
+    labels, unread = [], 0
     for event, judged in zip(events, relationship, strict=True):
-        read = [label_of(label) for label in _given(event, _elements(judged))]
+        read = [label_of(label) for label in _by_element(event, _elements(judged))]
         unread += read.count(None)
-        found.append([label or LACK for label in read])
-    return found, unread
+        labels.append([label or LACK for label in read])
+    return labels, unread
 
 
-def _given(event: AnnotatedEvent, judged: Sequence[object]) -> list[object]:
-    """What was said of each element: by its words where every judgement repeats an element's, else by its place."""
+def _by_element(event: AnnotatedEvent, judged: Sequence[object]) -> list[object]:
+    """Return the judgement of each element: matched by content if every one repeats it, else by position."""
     rows = [fields_of(row) for row in judged]
-    wanted = [tuple(_words(element.content)) for element in event.elements]
+    contents = [tuple(_words(element.content)) for element in event.elements]
     named = {tuple(_words(text_of(row.get("content")))): row for row in rows}
-    if len(named) == len(rows) and set(named) <= set(wanted) and len(set(wanted)) == len(wanted):
-        rows = [named.get(words, {}) for words in wanted]
-    rows = rows[: len(wanted)] + [{}] * (len(wanted) - len(rows))
+    if len(named) == len(rows) and set(named) <= set(contents) and len(set(contents)) == len(contents):
+        rows = [named.get(words, {}) for words in contents]
+    rows = rows[: len(contents)] + [{}] * (len(contents) - len(rows))
     return [row.get("relationship") for row in rows]
 
 
 def _elements(event: object) -> list[Any]:
-    """The elements of an annotated or a judged event."""
+    """Return the elements of an annotated or judged event."""
     elements = fields_of(event).get("visual_elements")
     return elements if isinstance(elements, list) else []
 
@@ -158,15 +158,15 @@ LABELS: Final = (ENTAILMENT, LACK, CONTRADICTION)
 
 _WEIGHTS: Final[Sequence[int]] = DATA["cap"]["weights"]
 _STEMS: Final = {"entail": ENTAILMENT, "contradict": CONTRADICTION, "lack": LACK, "missing": LACK, "neutral": LACK}
-"""How labels begin that mean one of the three."""
+"""Stems of label spellings, each with its label."""
 
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """Something that is to be seen in a video.
+    """A visual element of a video.
 
     Attributes:
-        content: What, in words.
+        content: Description.
         type: One of :data:`TYPES`; None where the file has another, it then counts in all elements only.
         weight: How much it counts; 0 where the file says nothing that can be used.
     """
@@ -178,27 +178,27 @@ class Element:
 
 @dataclass(frozen=True, slots=True)
 class AnnotatedEvent:
-    """One event of a video, as people annotated it."""
+    """An annotated event of a video."""
 
     text: str
     elements: tuple[Element, ...]
 
 
 def events_of(value: Any, problems: Counter[str] | None = None) -> tuple[AnnotatedEvent, ...]:
-    """Annotated events, from the released form.
+    """Parse annotated events from the released form.
 
     Args:
         value: ``[{"event": "...", "visual_elements": [{"content": "...", "type": "action", "weight": 3}]}]``.
-        problems: What was wrong is counted here.
+        problems: Receives counts of problems.
     """
     counted: Counter[str] = Counter() if problems is None else problems
-    found = []
+    events = []
     for event in value if isinstance(value, list) else []:
         if not isinstance(event, Mapping):
-            counted["annotated events that are no objects"] += 1
+            counted["annotated events that are not objects"] += 1
         read = tuple(_element(fields_of(one), counted) for one in _elements(event))
-        found.append(AnnotatedEvent(text_of(fields_of(event).get("event")), read))
-    return tuple(found)
+        events.append(AnnotatedEvent(text_of(fields_of(event).get("event")), read))
+    return tuple(events)
 
 
 def _element(fields: Mapping[str, Any], problems: Counter[str]) -> Element:
@@ -209,12 +209,12 @@ def _element(fields: Mapping[str, Any], problems: Counter[str]) -> Element:
     elif weight not in _WEIGHTS:
         problems[f"visual elements with a weight other than {', '.join(map(str, _WEIGHTS))}"] += 1
     if kind not in TYPES:
-        problems["visual elements of no known type, counted in all only"] += 1
+        problems["visual elements of an unknown type, counted in the total only"] += 1
     return Element(text_of(fields.get("content")), kind if kind in TYPES else None, weight)
 
 
 def label_of(value: Any) -> str | None:
-    """One of :data:`LABELS`, however it is written; None for what is none of them.
+    """Return the label of :data:`LABELS` in any spelling; None for others.
 
     >>> label_of(" Entailed."), label_of("maybe")
     ('entailment', None)
@@ -224,31 +224,31 @@ def label_of(value: Any) -> str | None:
 
 
 def scores(events: Sequence[AnnotatedEvent], labels: Sequence[Sequence[str]]) -> dict[str, float]:
-    """Precision, recall and F1 over all elements (``"f1"``) and over each type that is there (``"camera f1"``).
+    """Return precision, recall and F1 over all elements (``"f1"``) and over each element type (``"camera f1"``).
 
     Args:
         events: The annotated events.
         labels: A label for each element of each event; an element without one is lacking, and counts.
     """
     tally: defaultdict[tuple[str, str], float] = defaultdict(float)
-    for event, given in zip(events, chain(labels, repeat(())), strict=False):
-        for element, label in zip(event.elements, chain(given, repeat(LACK)), strict=False):
+    for event, row in zip(events, chain(labels, repeat(())), strict=False):
+        for element, label in zip(event.elements, chain(row, repeat(LACK)), strict=False):
             for scope in ("", *([f"{element.type} "] if element.type else [])):
                 tally[scope, label] += element.weight
                 tally[scope, "all"] += element.weight
-    found: dict[str, float] = {}
+    figures: dict[str, float] = {}
     for scope in ("", *(f"{kind} " for kind in TYPES)):
         if tally[scope, "all"]:
             entailed = tally[scope, ENTAILMENT]
-            said = entailed + tally[scope, CONTRADICTION]
-            precision, recall = entailed / said if said else 0.0, entailed / tally[scope, "all"]
+            claimed = entailed + tally[scope, CONTRADICTION]
+            precision, recall = entailed / claimed if claimed else 0.0, entailed / tally[scope, "all"]
             values = (precision, recall, f1_of(precision, recall))
-            found |= {f"{scope}{name}": value for name, value in zip(MEASURES, values, strict=True)}
-    return found
+            figures |= {f"{scope}{name}": value for name, value in zip(MEASURES, values, strict=True)}
+    return figures
 
 
 def released_scores(events: Any, relationship: Any) -> dict[str, float] | None:
-    """The released scorer's figures of one video, with three decimals; None where it drops the video.
+    """Return the released scorer's figures of a video, to three decimals; None where it drops the video.
 
     It pairs events and elements by position and leaves out of the whole weight what has no partner, and any event
     whose judgement has no list of elements; a label counts only as it is spelled in :data:`LABELS`.
@@ -261,8 +261,8 @@ def released_scores(events: Any, relationship: Any) -> dict[str, float] | None:
         return None
     taken, labels = [], []
     for event, judged in zip(events, relationship, strict=True):
-        said = [fields_of(one).get("relationship", LACK) for one in _elements(judged)]
-        both = zip(_elements(event), said, strict=False)
+        judged_labels = [fields_of(one).get("relationship", LACK) for one in _elements(judged)]
+        both = zip(_elements(event), judged_labels, strict=False)
         pairs = [(one, label) for one, label in both if isinstance(one.get("weight"), int | float)]
         taken.append(AnnotatedEvent("", tuple(Element("", one.get("type"), one["weight"]) for one, _ in pairs)))
         labels.append([label if label in (ENTAILMENT, CONTRADICTION) else LACK for _, label in pairs])
