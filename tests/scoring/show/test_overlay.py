@@ -83,7 +83,7 @@ def test_a_clip_of_nothing_is_kept_and_the_same_clip_in_the_same_bytes() -> None
         ({"format": 2}, "format 2, expected 1"),
         ({"frames": 10**9}, "frames"),
         ({"map": [10**6, 10**6]}, "map"),
-        ({"tracks": [{"object": 1, "query_frames": [0], "visible": ["1"], "xy": [[1, 2]]}]}, "places in 12 frames"),
+        ({"tracks": [{"object": 1, "query_frames": [0], "visible": ["1"], "xy": [[1, 2]]}]}, "positions in 12 frames"),
         ({"people": [{"frames": [[1, 2]] * FRAMES}]}, "55 numbers"),
         ({"objects": [{"id": 300, "label": "x", "present": "", "occluded": "", "left": None, "outlines": []}]}, "id"),
         ({"camera": {"kinds": ["still"], "homographies": [[1.0]], "inliers": [1.0]}}, "9 numbers"),
