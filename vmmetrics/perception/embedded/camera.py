@@ -62,7 +62,7 @@ def fit(kind: Kind, points: FloatArray, targets: FloatArray, weights: FloatArray
     p, q = ((xy.T - centre[:, None]) / size for xy in (points, targets))
     model = np.eye(3)
     # Rows: the plane that a coordinate is linear in, the change of x and y, and what the denominator does to x and y.
-    rows = [*p, np.ones(len(points)), *(q - p), *(([] if kind == "affine" else [*(q[0] * p), *(q[1] * p)]))]
+    rows = [*p, np.ones(len(points)), *(q - p), *([] if kind == "affine" else [*(q[0] * p), *(q[1] * p)])]
     terms = np.stack(rows)
     products = (terms * weights) @ terms.T
     plane = products[:3, :3] + RIDGE * total * np.eye(3)

@@ -157,7 +157,8 @@ def mapped(matrix: FloatArray, grid: FloatArray) -> FloatArray:
 def colour_gap(one: UInt8Array, other: UInt8Array) -> FloatArray:
     """(h, w) float32: mean absolute difference of Lab colour, the change of the whole picture's light taken out."""
     difference = cv2.subtract(one, other, dtype=cv2.CV_32F)
-    cv2.absdiff(difference, (*middle(difference[::3, ::3].reshape(-1, 3)).tolist(), 0.0), dst=difference)
+    light = middle(np.asarray(difference[::3, ::3], np.float32).reshape(-1, 3))
+    cv2.absdiff(difference, np.array([*light, 0.0]), dst=difference)
     return np.asarray(cv2.transform(difference, _HALVES))
 
 

@@ -75,7 +75,7 @@ def find_pops(evidence: Evidence, labels: Labels, moving: BoolArray) -> list[Pop
         found += [(int(m.sum()), t, step, m) for m in lasting if _alone(evidence, moving, m, t, step)]
     pops: list[Pop] = []
     taken = np.zeros(labels.shape, np.bool_)
-    for _, t, step, mask in sorted(found, key=lambda one: (-one[0], one[2], one[1])):  # the whole thing before its parts
+    for _, t, step, mask in sorted(found, key=lambda one: (-one[0], one[2], one[1])):
         if not (taken[t : t + step + 1].any(0) & mask).any():
             pops.append(_resolved(evidence, mask, t, step))
             spread = cv2.dilate(mask.view(np.uint8), disc(TOGETHER)) > 0

@@ -114,7 +114,7 @@ def _farthest(pose: Landmarks, start: FloatArray, backwards: FloatArray, steps: 
 
 
 def _extents(covered: BoolArray, gap: int) -> IntArray:
-    """Return for each row of ``covered`` (N, S) the samples to the last covered one before more than ``gap`` are not."""
+    """Return per row of ``covered`` (N, S) how many samples lie before more than ``gap`` that are not."""
     index = np.arange(covered.shape[1])
     last = np.maximum.accumulate(np.where(covered, index, -1), axis=1)
     ended = index - last > gap

@@ -93,13 +93,13 @@ def combs(grey: UInt8Array) -> FloatArray:
 
 def neighbour_quantile(values: FloatArray, quantile: float, reach: int) -> FloatArray:
     """Return (T, ...): the quantile of ``values`` over up to ``reach`` frames on each side, the frame left out."""
-    result = values.copy()
-    inner = np.arange(reach, len(values) - reach)
-    edges = [t for t in range(len(values)) if not reach <= t < len(values) - reach]
-    for frames in ([t] for t in edges) if len(inner) == 0 else (inner, *([t] for t in edges)):
-        steps = [s for s in range(-reach, reach + 1) if s != 0 and 0 <= frames[0] + s < len(values)]
+    count, result = len(values), values.copy()
+    inner = list(range(reach, count - reach))  # those with as many frames on both sides go together
+    alone = [[t] for t in range(count) if not reach <= t < count - reach]
+    for frames in ([inner] if inner else []) + alone:
+        steps = [s for s in range(-reach, reach + 1) if s != 0 and 0 <= frames[0] + s < count]
         if steps:
-            around = values[np.add.outer(steps, frames)]
+            around = values[np.array(steps)[:, None] + np.array(frames)]
             result[frames] = np.quantile(around, quantile, axis=0)
     return result
 
