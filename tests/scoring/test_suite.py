@@ -16,7 +16,6 @@ from vmmetrics.scoring import suite as suite_module
 from vmmetrics.scoring.suite import Suite
 from vmmetrics.types import AmplitudeResult, MetricResult
 
-
 NOTHING = SimpleNamespace()
 BARE = Preset(Models(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING), {}, {}, published_models=True)
 

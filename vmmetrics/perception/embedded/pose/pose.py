@@ -156,12 +156,13 @@ class BlazePose:
     """BlazePose full on every frame, with people searched in overlapping tiles and followed through the clip.
 
     Args:
-        threads: Threads per network, None for two; the results do not depend on it.
+        threads: Threads to use, None for two; the results do not depend on it. A network gets half of them, as other
+            abilities are computed meanwhile: two that share two cores mostly wait for one another.
     """
 
     def __init__(self, threads: int | None = None) -> None:
         detector, landmarks = weight_path("blazepose-detector"), weight_path("blazepose-landmarks-full")
-        self._networks = BlazePoseNetworks(detector, landmarks, threads or 2)
+        self._networks = BlazePoseNetworks(detector, landmarks, max(1, (threads or 2) // 2))
 
     def people(self, scene: Scene) -> list[PersonTrack]:
         """Return the people of the clip with everything the landmark network says about them."""
