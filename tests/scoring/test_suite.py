@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from threading import Event, get_ident
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,12 +16,18 @@ from vmmetrics.scoring import suite as suite_module
 from vmmetrics.scoring.suite import Suite
 from vmmetrics.types import AmplitudeResult, MetricResult
 
+NOTHING = SimpleNamespace()
+BARE = Preset(Models(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING), {}, {}, published_models=True)
+
 
 @pytest.fixture
 def bare_preset(monkeypatch: pytest.MonkeyPatch) -> None:
-    nothing = SimpleNamespace()
-    preset = Preset(Models(nothing, nothing, nothing, nothing, nothing, nothing), {}, {}, published_models=True)
-    monkeypatch.setattr(suite_module, "load_preset", lambda name, wanted: preset)
+    monkeypatch.setattr(suite_module, "load_preset", lambda name, wanted: BARE)
+
+
+@pytest.fixture
+def two_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(suite_module, "load_preset", lambda name, wanted: replace(BARE, side_by_side=True))
 
 
 def clip_of(frames: int = 4) -> Clip:
@@ -59,6 +66,55 @@ def test_mss_is_told_the_amplitude_even_when_pas_is_not_wanted(
     scores = Suite(metrics=("mss",)).score_clip(clip_of())
     assert seen == [0.1]
     assert list(scores.results) == ["mss"]
+
+
+def test_metrics_run_beside_one_another_and_wait_for_what_they_read(
+    two_threads: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    amplitudes, others = [], Event()
+
+    def measure_pas(scene: object, protocol: str) -> AmplitudeResult:
+        assert others.wait(60), "no other metric ran meanwhile"
+        return AmplitudeResult(0.25, amplitude=0.1)
+
+    def measure_mss(scene: object, protocol: str, pas: AmplitudeResult) -> MetricResult:
+        amplitudes.append(pas.amplitude)
+        return MetricResult(1.0)
+
+    def measure_cas(scene: object, protocol: str) -> MetricResult:
+        others.set()
+        return MetricResult(0.5)
+
+    measures_giving(monkeypatch, pas=measure_pas, mss=measure_mss, cas=measure_cas)
+    scores = Suite().score_clip(clip_of())
+    assert scores.errors == {}
+    assert scores.scores == {"cas": 0.5, "mss": 1.0, "ois": 0.5, "pas": 0.25, "tcs": 0.5}
+    assert amplitudes == [0.1]
+
+
+def test_a_failure_keeps_no_thread_waiting(two_threads: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> MetricResult:
+        raise RuntimeError("no memory left")
+
+    measures_giving(monkeypatch, pas=fail, mss=lambda s, p, pas: MetricResult(1.0 if pas is None else 0.0))
+    scores = Suite().score_clip(clip_of())
+    assert scores.errors == {"pas": "RuntimeError: no memory left"}
+    assert scores.scores["mss"] == 1.0
+
+
+def test_metrics_of_users_run_in_the_thread_of_the_caller(two_threads: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    threads = []
+
+    def measure_theirs(scene: object, protocol: str) -> MetricResult:
+        threads.append(get_ident())
+        return MetricResult(0.5)
+
+    measures_giving(monkeypatch, cas=measure_theirs, tcs=measure_theirs, ois=measure_theirs)
+    for key in ("cas", "tcs", "ois"):
+        theirs = replace(registry._registry[key], source={"file": "mine.py"})
+        monkeypatch.setitem(registry._registry, key, theirs)
+    Suite().score_clip(clip_of())
+    assert threads == [get_ident()] * 3
 
 
 def test_amplitude_is_handed_on(bare_preset: None, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import os
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from threading import Event
 from typing import Any, get_args
 
 from vmmetrics.clip import Clip, Subject
 from vmmetrics.errors import ClipError, SetupError
 from vmmetrics.functional.motion_index import VERSION as INDEX_VERSION
 from vmmetrics.metrics import METRICS
-from vmmetrics.metrics.registry import in_order, load_plugins, registered
+from vmmetrics.metrics.registry import Metric, in_order, load_plugins, registered
 from vmmetrics.perception.presets import Wanted, load_preset, with_cas_model
 from vmmetrics.perception.scene import Scene
 from vmmetrics.types import MetricResult, Protocol, Tags
@@ -215,16 +217,34 @@ class Suite:
         errors: dict[str, str] = {}
         content = scene.unjudgeable if self.protocol == "vmmetrics" else None
         judging = [m for m in self._computed if content is None or content.kind not in m.not_of]
-        with ThreadPoolExecutor(max_workers=1) as pool:
-            if self._preset.side_by_side:
-                beside = [metric.beside_others(scene.clip, self.protocol) for metric in judging]
-                pool.submit(_ask, scene, [name for names in beside for name in names])
-            for metric in self._computed:
-                if content is not None and metric not in judging:
-                    results[metric.key] = MetricResult(None, content.reason)
-                    continue
-                earlier = {key: results.get(key) for key in metric.after}
-                attempt(metric.key, partial(metric.compute, scene, self.protocol, **earlier), results, errors)
+        if content is not None:
+            results.update({m.key: MetricResult(None, content.reason) for m in self._computed if m not in judging})
+        finished = {metric.key: Event() for metric in judging}
+
+        def compute(metrics: deque[Metric], abilities: Sequence[str] = ()) -> None:
+            """Have the scene compute ``abilities``, then take one metric after the other until none is left."""
+            _ask(scene, abilities)
+            with suppress(IndexError):
+                while True:
+                    metric = metrics.popleft()
+                    for key in finished.keys() & set(metric.after):
+                        finished[key].wait()
+                    try:
+                        earlier = {key: results.get(key) for key in metric.after}
+                        attempt(metric.key, partial(metric.compute, scene, self.protocol, **earlier), results, errors)
+                    finally:
+                        finished[metric.key].set()
+
+        if self._preset.side_by_side:
+            beside = {m.key: m.beside_others(scene.clip, self.protocol) for m in judging}
+            # Metrics with abilities of their own come last, so that nobody waits for those. Whichever order, a metric
+            # comes after those whose results it reads. What users register runs in their own thread.
+            shared = deque(sorted((m for m in judging if not m.source), key=lambda m: bool(m.after or beside[m.key])))
+            with ThreadPoolExecutor(max_workers=1) as pool:
+                pool.submit(compute, shared, [name for names in reversed(beside.values()) for name in names])
+                compute(shared)
+            judging = [m for m in judging if m.source]
+        compute(deque(judging))
         return ClipScores(
             name=scene.clip.name,
             results={k: results[k] for k in self.metrics if k in results},

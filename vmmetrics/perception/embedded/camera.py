@@ -59,27 +59,29 @@ def fit(kind: Kind, points: FloatArray, targets: FloatArray, weights: FloatArray
         return model
     centre = weights @ points / total
     size = np.sqrt(weights @ np.square(points - centre) @ np.ones(2) / total) + 1e-9
-    p, q = (points - centre) / size, (targets - centre) / size
+    p, q = ((xy.T - centre[:, None]) / size for xy in (points, targets))
     model = np.eye(3)
-    plane = np.column_stack([p, np.ones(len(p))])
+    # Rows: the plane that a coordinate is linear in, the change of x and y, and what the denominator does to x and y.
+    rows = [*p, np.ones(len(points)), *(q - p), *([] if kind == "affine" else [*(q[0] * p), *(q[1] * p)])]
+    terms = np.stack(rows)
+    products = (terms * weights) @ terms.T
+    plane = products[:3, :3] + RIDGE * total * np.eye(3)
     if kind == "affine":
-        weighted = plane * weights[:, None]
-        normal = weighted.T @ plane + RIDGE * total * np.eye(3)
-        model[:2] += np.linalg.solve(normal, weighted.T @ (q - p)).T
+        model[:2] += np.linalg.solve(plane, products[:3, 3:5]).T
     else:
         # Unknowns: the six changes of the affine part, then the two of the denominator.
-        count = len(p)
-        design = np.zeros((2 * count, 8))
-        design[:count, :3] = design[count:, 3:6] = plane
-        design[:count, 6:] = -q[:, :1] * p
-        design[count:, 6:] = -q[:, 1:] * p
-        weighted = design * np.concatenate([weights, weights])[:, None]
-        normal = weighted.T @ design + RIDGE * total * np.eye(8)
-        solved = np.linalg.solve(normal, weighted.T @ (q - p).T.ravel())
+        normal = np.zeros((8, 8))
+        normal[:3, :3] = normal[3:6, 3:6] = plane
+        normal[:3, 6:], normal[3:6, 6:] = -products[:3, 5:7], -products[:3, 7:]
+        normal[6:, :6] = normal[:6, 6:].T
+        normal[6:, 6:] = products[5:7, 5:7] + products[7:, 7:] + RIDGE * total * np.eye(2)
+        right = -(products[5:7, 3] + products[7:, 4])
+        solved = np.linalg.solve(normal, np.concatenate([products[:3, 3], products[:3, 4], right]))
         model[:2] += solved[:6].reshape(2, 3)
         model[2, :2] = solved[6:]
     normalise = np.array([[1 / size, 0, -centre[0] / size], [0, 1 / size, -centre[1] / size], [0, 0, 1]])
-    model = np.linalg.inv(normalise) @ model @ normalise
+    restore = np.array([[size, 0, centre[0]], [0, size, centre[1]], [0, 0, 1]])
+    model = restore @ model @ normalise
     return np.asarray(model / model[2, 2])
 
 
@@ -139,8 +141,10 @@ class _Sample:
         The square of Geman-McClure's kernel, which is also the weight that his loss gives in least squares. Its short
         tail keeps a compromise between two motions from beating either.
         """
-        apart = (apply(model, self.points) - self.targets) * (strictness / self.noise)[:, None]
-        kernel: FloatArray = 1.0 / (1.0 + apart[:, 0] ** 2 + apart[:, 1] ** 2)
+        moved = model[:, :2] @ self.points.T + model[:, 2:]  # by planes, which is what numpy is fast at
+        apart = moved[:2] / (moved[2] if model[2, :2].any() else model[2, 2]) - self.targets.T
+        apart *= strictness / self.noise
+        kernel: FloatArray = 1.0 / (1.0 + apart[0] ** 2 + apart[1] ** 2)
         return kernel * kernel
 
 

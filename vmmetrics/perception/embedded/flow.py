@@ -7,6 +7,7 @@ fixed in number, so its answer does not depend on how many threads compute them.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import cv2
@@ -88,7 +89,10 @@ def agree(there: FloatArray, back: FloatArray, grid: FloatArray) -> BoolArray:
 
 def inside(points: FloatArray, height: int, width: int) -> BoolArray:
     """Whether ``points`` (..., 2) x, y lie in a picture."""
-    x, y = points[..., 0], points[..., 1]
+    return _within(points[..., 0], points[..., 1], height, width)
+
+
+def _within(x: FloatArray, y: FloatArray, height: int, width: int) -> BoolArray:
     return np.asarray((x > -0.5) & (x < width - 0.5) & (y > -0.5) & (y < height - 0.5))
 
 
@@ -108,10 +112,13 @@ def look_up(image: FloatArray, places: FloatArray) -> FloatArray:
     return looked.astype(np.float32, copy=False)
 
 
+@lru_cache(maxsize=16)
 def pixel_grid(width: int, height: int) -> FloatArray:
-    """Return (height, width, 2) float32: x, y of every pixel."""
+    """Return (height, width, 2) float32, read-only: x, y of every pixel."""
     x, y = np.meshgrid(np.arange(width, dtype=np.float32), np.arange(height, dtype=np.float32))
-    return np.stack([x, y], -1)
+    grid = np.stack([x, y], -1)
+    grid.flags.writeable = False
+    return grid
 
 
 # Small image patches around many points at once: sampling, comparing, and moving a point until its patch fits.
@@ -126,24 +133,26 @@ NOISE = 4.0
 
 
 def _offsets(radius: int) -> FloatArray:
+    """Return (2, K): x and y of the pixels of a square about its centre, row by row."""
     y, x = np.mgrid[-radius : radius + 1, -radius : radius + 1]
-    return np.stack([x.ravel(), y.ravel()], -1).astype(np.float64)
+    return np.stack([x.ravel(), y.ravel()]).astype(np.float64)
 
 
 OFFSETS = _offsets(RADIUS)
-WINDOW = np.exp(-np.square(OFFSETS).sum(-1) / (2 * 2.5**2))
+_WIDER = _offsets(RADIUS + 1)
+WINDOW = np.exp(-np.square(OFFSETS).sum(0) / (2 * 2.5**2))
 """Gaussian weight over the patch, so that what a mask's border lets in at the rim matters little."""
 
 
 @dataclass
 class Patches:
-    """What N points looked like when last looked at closely.
+    """What N points looked like when last looked at closely; coordinates by planes, which is what numpy is fast at.
 
     Attributes:
         values: (N, 81) grey levels.
-        slopes: (N, 81, 2) their derivatives along x and y.
+        slopes: (N, 2, 81) their derivatives along x and y.
         weights: (N, 81) window times whether that pixel was inside the picture.
-        offsets: (81, 2) where the pixels lie about the point.
+        offsets: (2, 81) where the pixels lie about the point.
     """
 
     values: FloatArray
@@ -154,35 +163,34 @@ class Patches:
     @classmethod
     def cut(cls, image: FloatArray, points: FloatArray) -> Patches:
         """Cut upright patches at ``points`` (N, 2) of ``image`` (h, w) float32."""
-        wide = RADIUS + 1
-        side = 2 * wide + 1
-        values, within = sample(image, points[:, None] + _offsets(wide))
-        block = values.reshape(-1, side, side)
+        side = 2 * (RADIUS + 1) + 1
+        x, y = _around(points, _WIDER)
+        block = _sampled(image, x, y).reshape(-1, side, side)
         slope_x = (block[:, 1:-1, 2:] - block[:, 1:-1, :-2]) / 2
         slope_y = (block[:, 2:, 1:-1] - block[:, :-2, 1:-1]) / 2
         core = block[:, 1:-1, 1:-1].reshape(len(points), -1)
-        kept = within.reshape(-1, side, side)[:, 1:-1, 1:-1].reshape(len(points), -1)
-        slopes = np.stack([slope_x, slope_y], -1).reshape(len(points), -1, 2)
-        return cls(core, slopes, WINDOW * np.maximum(kept, 1e-3), OFFSETS)
+        within = _within(x, y, *image.shape).reshape(-1, side, side)[:, 1:-1, 1:-1].reshape(len(points), -1)
+        slopes = np.stack([slope_x, slope_y], 1).reshape(len(points), 2, -1)
+        return cls(core, slopes, WINDOW * np.maximum(within, 1e-3), OFFSETS)
 
     def __getitem__(self, which: Index) -> Patches:
         return Patches(self.values[which], self.slopes[which], self.weights[which], self.offsets)
 
     def corner(self) -> FloatArray:
         """(N,) root-mean-square slope in the direction in which a patch changes least: how unmistakable it is."""
-        weighted = self.weights[..., None] * self.slopes
-        tensor = np.swapaxes(weighted, 1, 2) @ self.slopes / self.weights.sum(1)[:, None, None]
+        weighted = self.weights[:, None] * self.slopes
+        tensor = weighted @ np.swapaxes(self.slopes, 1, 2) / self.weights.sum(1)[:, None, None]
         least: FloatArray = np.linalg.eigvalsh(tensor)[:, 0]
         return np.sqrt(np.maximum(least, 0.0))
 
     def coarse(self, times: int) -> Patches:
         """Return every other row and column of the patches, the whole set ``times`` times over."""
-        few = (self.offsets % 2 == 0).all(1)
+        few = (self.offsets % 2 == 0).all(0)
         return Patches(
             np.tile(self.values[:, few], (times, 1)),
-            np.tile(self.slopes[:, few], (times, 1, 1)),
+            np.tile(self.slopes[..., few], (times, 1, 1)),
             np.tile(self.weights[:, few], (times, 1)),
-            self.offsets[few],
+            self.offsets[:, few],
         )
 
     def replace(self, which: Index, new: Patches) -> None:
@@ -196,12 +204,13 @@ class Patches:
             (N,) likeness up to 1 (contrast and structure, as in SSIM with NOISE as stabiliser), and (N,) change of
             mean grey level.
         """
-        seen, within = sample(image, points[:, None] + self.offsets @ np.swapaxes(linear, 1, 2))
-        weights = self.weights * np.maximum(within, 1e-3)
-        (mean_1, spread_1), (mean_2, spread_2) = _moments(self.values, weights), _moments(seen, weights)
+        x, y = _around(points, linear @ self.offsets)
+        weights = self.weights * np.maximum(_within(x, y, *image.shape), 1e-3)
         total = weights.sum(-1, keepdims=True)
-        together = (weights * (self.values - mean_1) * (seen - mean_2)).sum(-1, keepdims=True) / total
-        likeness = (2 * together + NOISE**2) / (spread_1**2 + spread_2**2 + NOISE**2)
+        mean_1, centred_1, variance_1 = _moments(self.values, weights, total)
+        mean_2, centred_2, variance_2 = _moments(_sampled(image, x, y), weights, total)
+        together = np.einsum("nk,nk,nk->n", weights, centred_1, centred_2)[:, None] / total
+        likeness = (2 * together + NOISE**2) / (variance_1 + variance_2 + NOISE**2)
         return likeness[:, 0], (mean_2 - mean_1)[:, 0]
 
     def fit(self, image: FloatArray, points: FloatArray, linear: FloatArray, steps: int = 4) -> FloatArray:
@@ -210,29 +219,41 @@ class Patches:
         Inverse compositional Lucas-Kanade (Baker & Matthews, IJCV 2004) with mean and contrast free, and a pull
         towards the given points as strong as what NOISE alone would seem to say: a direction without texture stays.
         """
-        turn = np.swapaxes(linear, 1, 2)
-        grid = self.offsets @ turn
+        grid = linear @ self.offsets
         weights = self.weights
         total = weights.sum(-1, keepdims=True)
-        slopes = self.slopes - ((weights[..., None] * self.slopes).sum(1) / total)[:, None]
-        pull = weights[..., None] * slopes
+        slopes = self.slopes - np.einsum("nk,nck->nc", weights, self.slopes)[..., None] / total[..., None]
+        pull = weights[:, None] * slopes
         stay = NOISE**2 * WINDOW.sum()
-        inverse = np.linalg.inv(np.swapaxes(pull, 1, 2) @ slopes + stay * np.eye(2))
-        upright = np.swapaxes(np.linalg.inv(linear), 1, 2)
-        mean, spread = _moments(self.values, weights)
-        template = self.values - mean
+        inverse = np.linalg.inv(pull @ np.swapaxes(slopes, 1, 2) + stay * np.eye(2))
+        upright = np.linalg.inv(linear)
+        _, template, variance = _moments(self.values, weights, total)
+        contrast = np.sqrt(variance) + NOISE
         at = points.copy()
         for _ in range(steps):
-            seen, _ = sample(image, at[:, None] + grid)
-            seen_mean, seen_spread = _moments(seen, weights)
-            gain = np.clip((spread + NOISE) / (seen_spread + NOISE), 0.6, 1.6)
-            error = (seen - seen_mean) * gain - template
-            away = ((at - points)[:, None] @ upright)[:, 0]
-            change = (inverse @ (np.einsum("nkc,nk->nc", pull, error) + stay * away)[..., None])[..., 0]
-            change = (change[:, None] @ turn)[:, 0]
+            _, seen, seen_variance = _moments(_sampled(image, *_around(at, grid)), weights, total)
+            gain = np.clip(contrast / (np.sqrt(seen_variance) + NOISE), 0.6, 1.6)
+            seen *= gain
+            seen -= template
+            away = upright @ (at - points)[..., None]
+            change = (linear @ (inverse @ (pull @ seen[..., None] + stay * away)))[..., 0]
             length = np.hypot(change[:, 0], change[:, 1])[:, None]
             at = at - change * np.minimum(1.0, 1.0 / np.maximum(length, 1e-9))
         return at
+
+
+def _around(points: FloatArray, offsets: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return x and y, each (N, K), of ``points`` (N, 2) plus ``offsets`` (2, K) or (N, 2, K)."""
+    return points[:, :1] + offsets[..., 0, :], points[:, 1:] + offsets[..., 1, :]
+
+
+def _sampled(image: FloatArray, x: FloatArray, y: FloatArray) -> FloatArray:
+    """Return bilinear ``image`` (h, w) float32 at ``x`` and ``y``, each (N, K)."""
+    height, width = image.shape
+    # Far places overflow OpenCV's fixed-point coordinates.
+    across = np.clip(x, -16.0, width + 16.0).astype(np.float32)
+    down = np.clip(y, -16.0, height + 16.0).astype(np.float32)
+    return np.asarray(cv2.remap(image, across, down, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE))
 
 
 def sample(image: FloatArray, points: FloatArray) -> tuple[FloatArray, BoolArray]:
@@ -243,8 +264,8 @@ def sample(image: FloatArray, points: FloatArray) -> tuple[FloatArray, BoolArray
     return look_up(image, places), inside(points, height, width)
 
 
-def _moments(values: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    total = weights.sum(-1, keepdims=True)
-    mean = (weights * values).sum(-1, keepdims=True) / total
-    spread = np.sqrt((weights * np.square(values - mean)).sum(-1, keepdims=True) / total)
-    return mean, spread
+def _moments(values: FloatArray, weights: FloatArray, total: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return mean (N, 1), ``values`` (N, K) less their mean, float64, and variance (N, 1), weighed."""
+    mean = np.einsum("nk,nk->n", weights, values)[:, None] / total
+    centred = values - mean
+    return mean, centred, np.einsum("nk,nk,nk->n", weights, centred, centred)[:, None] / total

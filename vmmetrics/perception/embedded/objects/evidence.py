@@ -157,10 +157,30 @@ def mapped(matrix: FloatArray, grid: FloatArray) -> FloatArray:
 def colour_gap(one: UInt8Array, other: UInt8Array) -> FloatArray:
     """(h, w) float32: mean absolute difference of Lab colour, the change of the whole picture's light taken out."""
     difference = cv2.subtract(one, other, dtype=cv2.CV_32F)
-    sample = np.ascontiguousarray(difference[::3, ::3].reshape(-1, 3).T)
-    np.subtract(difference, np.median(sample, axis=1).astype(np.float32), out=difference)
-    np.abs(difference, out=difference)
-    return np.asarray(cv2.transform(difference, np.full((1, 3), 0.5, np.float32)))
+    light = middle(np.asarray(difference[::3, ::3], np.float32).reshape(-1, 3))
+    cv2.absdiff(difference, np.array([*light, 0.0]), dst=difference)
+    return np.asarray(cv2.transform(difference, _HALVES))
+
+
+_HALVES = np.full((1, 3), 0.5, np.float32)
+
+
+def middle(values: FloatArray) -> FloatArray:
+    """Return the median (C,) of ``values`` (N, C), without what :func:`numpy.median` costs beside."""
+    columns = np.ascontiguousarray(values.T)
+    upper = columns.shape[1] // 2
+    lower = upper - (columns.shape[1] % 2 == 0)
+    parted = np.partition(columns, (lower, upper), axis=1)
+    return np.asarray((parted[:, lower] + parted[:, upper]) / 2)
+
+
+def _quantile(values: FloatArray, share: float) -> float:
+    """Return the quantile of ``values`` (N,) float32, without what :func:`numpy.quantile` costs beside."""
+    position = np.float32(share) * np.float32(len(values) - 1)
+    lower = int(position)
+    upper = min(lower + 1, len(values) - 1)
+    parted = np.partition(values, (lower, upper))
+    return float(parted[lower] + (parted[upper] - parted[lower]) * (position - np.float32(lower)))
 
 
 def contrast(colour: UInt8Array) -> FloatArray:
@@ -221,7 +241,7 @@ class _Motion:
                 residual = there - still
                 size = _length(residual)
                 # The 30 % quantile of a Rayleigh distribution is 0.845 deviations, while 30 % of the frame is still.
-                sigma = float(np.quantile(size[ok[t]], 0.3)) / 0.845 if ok[t].any() else 0.0
+                sigma = _quantile(size[ok[t]], 0.3) / 0.845 if ok[t].any() else 0.0
                 floor, travel = FAST_FLOOR if gap == 1 else SLOW_FLOOR, _length(still - self.grid)
                 moving = size / (max(floor, NOISE_FACTOR * sigma) + CAMERA_SHARE * travel)
                 moving = np.where(ok[t], moving, 0.0).astype(np.float32)
@@ -235,13 +255,15 @@ class _Motion:
                 x, y = still[..., 0], still[..., 1]  # numpy is slow over a last axis of two
                 inside = (x >= 0) & (x < still.shape[1] - 1) & (y >= 0) & (y < still.shape[0] - 1)
                 if gap == 1 and inside.any():
-                    self.noises.append(float(np.quantile(gap_still[inside], 0.3)))
+                    self.noises.append(_quantile(gap_still[inside], 0.3))
                 tested = (moving > 1) & inside
                 self.tested[way, order][t] |= tested
                 self.explained[way, order][t] |= tested & (gap_still - gap_moved > GAIN_LEVELS + 3.0 * self.noise)
                 np.maximum(strength[t], moving, out=strength[t])
                 share = ok[t] * (1.0 if gap == 1 else 0.5)
-                total[t] += ((-1.0) ** way * share / gap)[..., None] * residual
+                signed = (-1.0) ** way * share / gap
+                for axis in (0, 1):  # numpy is slow over a last axis of two
+                    total[t, ..., axis] += signed * residual[..., axis]
                 weight[t] += share
             if level < self.doublings and len(steps):
                 steps, ok = self._doubled(steps, ok, gap, out=steps if level else None)
@@ -268,7 +290,8 @@ class _Motion:
 
     def result(self) -> tuple[FloatArray, FloatArray, BoolArray]:
         """Velocity (T, h, w, 2), strength (T, h, w) and support (T, h, w)."""
-        self.total /= np.maximum(self.weight, 1e-6)[..., None]
+        for axis in (0, 1):
+            self.total[..., axis] /= np.maximum(self.weight, 1e-6)
         for picture in self.strength:
             picture[...] = cv2.medianBlur(picture, 5)
         # Around a moving object the flow drags the background along. Seen one way in time that may even explain it,

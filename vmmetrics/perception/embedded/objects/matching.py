@@ -92,7 +92,7 @@ def find_again(evidence: Evidence, mask: BoolArray, start: int, stop: int, veloc
     cost = cv2.matchTemplate(area, template, cv2.TM_SQDIFF, mask=weight)
     _, _, (best_x, best_y), _ = cv2.minMaxLoc(cost)
     dx, dy = left + best_x - x, top + best_y - y
-    if _matches(evidence, mask, scene, start, dx, dy)[mask].mean() < FOUND_SHARE:
+    if _matches(evidence, _own_places(evidence, mask, scene, start), scene, start, dx, dy)[mask].mean() < FOUND_SHARE:
         return None
     return _shifted(evidence.camera_between(start, stop), dx, dy)
 
@@ -112,9 +112,10 @@ def remainder(
         (3, 3) mapping to frame ``start`` + 1, and the part (h, w) of ``mask`` that goes on; None where too little does.
     """
     scene = np.asarray(warp(evidence.colour[start + 1], evidence.places(start, start + 1)))
+    own = _own_places(evidence, mask, scene, start)
     best: tuple[int, FloatArray, BoolArray] | None = None
     for dx, dy in np.round(velocity + NEARBY).astype(int).tolist():
-        same = _matches(evidence, mask, scene, start, dx, dy) & mask
+        same = _matches(evidence, own, scene, start, dx, dy) & mask
         part = cv2.morphologyEx(same.view(np.uint8), cv2.MORPH_OPEN, disc(3))
         count, parts, stats, _ = cv2.connectedComponentsWithStats(part, connectivity=4)
         if count == 1:
@@ -132,13 +133,16 @@ def _shifted(camera: FloatArray, dx: int, dy: int) -> FloatArray:
     return np.asarray(camera @ np.array([[1, 0, dx], [0, 1, dy], [0, 0, 1]], np.float64))
 
 
-def _matches(evidence: Evidence, mask: BoolArray, scene: FloatArray, start: int, dx: int, dy: int) -> BoolArray:
-    """(h, w) bool: what looks the same at the shift, not counting what already stood there beside the object."""
-    limit = same_levels(evidence)
+def _own_places(evidence: Evidence, mask: BoolArray, scene: UInt8Array, start: int) -> BoolArray:
+    """(h, w) bool: where a match tells something, which what already stood there beside the object does not."""
+    return np.asarray(mask | (colour_gap(evidence.colour[start], scene) > same_levels(evidence)))
+
+
+def _matches(evidence: Evidence, own: BoolArray, scene: UInt8Array, start: int, dx: int, dy: int) -> BoolArray:
+    """(h, w) bool: what of the ``own`` places looks the same at the shift."""
     grid = evidence.grid + np.array([dx, dy], np.float32)
-    same = colour_gap(evidence.colour[start], np.asarray(warp(scene, grid))) < limit
-    came = mask | (colour_gap(evidence.colour[start], np.asarray(scene, np.uint8)) > limit)
-    return same & warp_mask(came, grid)
+    same = colour_gap(evidence.colour[start], np.asarray(warp(scene, grid))) < same_levels(evidence)
+    return same & warp_mask(own, grid)
 
 
 def mean_velocity(evidence: Evidence, labels: Labels, identity: int, frames: Sequence[int]) -> FloatArray:

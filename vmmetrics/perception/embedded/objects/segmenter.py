@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import cv2
 import numpy as np
 
@@ -56,21 +58,24 @@ def find_pops(evidence: Evidence, labels: Labels, moving: BoolArray) -> list[Pop
     """
     count, area = len(evidence), labels.shape[1] * labels.shape[2]
     found: list[tuple[int, int, int, BoolArray]] = []
-    for step in STEPS:
-        for t in range(1, count - step - 1):
-            changed = changed_places(evidence, t, t + step)
-            if np.count_nonzero(changed) < LEAST_SHARE * area:
-                continue
-            # Not what changed before already, nor what still changes once the step is over.
-            after = warp_mask(changed_places(evidence, t + step, t + step + 1), evidence.places(t, t + step))
-            changed &= ~changed_places(evidence, t, t - 1) & ~after
-            labelled = np.asarray(labels[t - 1 : t + step + 2].any(0), np.uint8)
-            changed &= np.asarray(cv2.dilate(labelled, disc(7))) == 0
-            lasting = (mask for mask in _things(changed, area) if _stays(evidence, mask, t, step))
-            found += [(int(m.sum()), t, step, m) for m in lasting if _alone(evidence, moving, m, t, step)]
+
+    @lru_cache(maxsize=4 * (STEPS[-1] + 1))  # what a long step ends with, a short one begins with later
+    def change(one: int, other: int) -> BoolArray:
+        return changed_places(evidence, one, other)
+
+    for t, step in ((t, step) for t in range(1, count) for step in STEPS if t < count - step - 1):
+        if np.count_nonzero(change(t, t + step)) < LEAST_SHARE * area:
+            continue
+        # Not what changed before already, nor what still changes once the step is over.
+        after = warp_mask(change(t + step, t + step + 1), evidence.places(t, t + step))
+        changed = change(t, t + step) & ~change(t, t - 1) & ~after
+        labelled = np.asarray(labels[t - 1 : t + step + 2].any(0), np.uint8)
+        changed &= np.asarray(cv2.dilate(labelled, disc(7))) == 0
+        lasting = (mask for mask in _things(changed, area) if _stays(evidence, mask, t, step))
+        found += [(int(m.sum()), t, step, m) for m in lasting if _alone(evidence, moving, m, t, step)]
     pops: list[Pop] = []
     taken = np.zeros(labels.shape, np.bool_)
-    for _, t, step, mask in sorted(found, key=lambda one: -one[0]):  # the whole thing before its parts
+    for _, t, step, mask in sorted(found, key=lambda one: (-one[0], one[2], one[1])):
         if not (taken[t : t + step + 1].any(0) & mask).any():
             pops.append(_resolved(evidence, mask, t, step))
             spread = cv2.dilate(mask.view(np.uint8), disc(TOGETHER)) > 0

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import cv2
 import numpy as np
 
-from vmmetrics.perception.embedded.objects.evidence import Evidence, Labels, disc, mapped, warp
+from vmmetrics.perception.embedded.objects.evidence import Evidence, Labels, disc, mapped, middle, warp
 from vmmetrics.perception.embedded.objects.matching import find_again, remainder, survival
 from vmmetrics.types import BoolArray, FloatArray
 
@@ -80,6 +80,12 @@ def components(mask: Mask, least: float) -> list[Mask]:
     count, parts, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=8)
     order = sorted(range(1, count), key=lambda i: -int(stats[i, cv2.CC_STAT_AREA]))
     return [parts == i for i in order if stats[i, cv2.CC_STAT_AREA] >= least]
+
+
+def _counted(labels: Labels) -> dict[int, int]:
+    """Return the pixels of each label that is among ``labels``, ascending."""
+    counts = np.bincount(labels.ravel())
+    return {i: int(counts[i]) for i in np.flatnonzero(counts).tolist()}
 
 
 class MaskTracker:
@@ -184,8 +190,7 @@ class MaskTracker:
             area = int(mask.sum())
             if area == 0 or t < track.blind_until:
                 continue
-            ids, counts = np.unique(label[mask], return_counts=True)
-            for other, count in zip(ids.tolist(), counts.tolist(), strict=True):
+            for other, count in _counted(label[mask]).items():
                 unknown = other != 0 and other not in self.tracks
                 if unknown and count >= 0.6 * area and count >= 0.4 * int((label == other).sum()):
                     self.merged[track.id] = other
@@ -207,8 +212,7 @@ class MaskTracker:
                 track.moved += 1
         known = {track.id for track in current}
         for part in components(moving, 0.25 * least):
-            ids, counts = np.unique(label[part], return_counts=True)
-            claims = {i: c for i, c in zip(ids.tolist(), counts.tolist(), strict=True) if i != 0}
+            claims = {i: c for i, c in _counted(label[part]).items() if i != 0}
             rest = part & (label == 0)
             mine = [i for i, c in claims.items() if i in known and c >= 0.1 * min(part.sum(), (label == i).sum())]
             claimed = sum(claims.values())
@@ -234,16 +238,18 @@ class MaskTracker:
     def _share_out(self, rest: Mask, ids: list[int], t: int) -> None:
         """Give the pixels of a moving region to the nearest of the objects in it that move the same way."""
         label, velocity = self.labels[t], self.evidence.velocity[t]
-        nearest = np.full(rest.shape, np.inf, np.float32)
-        owner = np.zeros(rest.shape, np.uint16)
-        for identity in ids:
+        pixels = np.nonzero(rest)
+        moves = velocity[pixels]
+        nearest = np.full(len(moves), np.inf, np.float32)
+        owner = np.zeros(len(moves), np.uint16)
+        for identity in ids if len(moves) else ():
             mask = label == identity
-            own = np.median(velocity[mask], axis=0)
-            alike = np.abs(velocity - own).sum(-1) < 0.6 * np.abs(own).sum() + 0.4
-            distance = cv2.distanceTransform((~mask).astype(np.uint8), cv2.DIST_L2, 3)
-            closer = rest & alike & (distance < nearest)
+            own = middle(velocity[mask])
+            alike = np.abs(moves - own).sum(-1) < 0.6 * np.abs(own).sum() + 0.4
+            distance = cv2.distanceTransform((~mask).view(np.uint8), cv2.DIST_L2, 3)[pixels]
+            closer = alike & (distance < nearest)
             owner[closer], nearest[closer] = identity, distance[closer]
-        label[rest & (owner > 0)] = owner[rest & (owner > 0)]
+        label[pixels] = owner  # the pixels were free, and stay so where nothing moves alike
 
     def _start(self, mask: Mask, t: int) -> None:
         identity = max(self.tracks, default=0) + 1
@@ -268,4 +274,4 @@ class MaskTracker:
         track.velocity = 0.5 * track.velocity + 0.5 * self._velocity(mask, t)
 
     def _velocity(self, mask: Mask, t: int) -> FloatArray:
-        return np.asarray(np.median(self.evidence.velocity[t][mask], axis=0) if mask.any() else np.zeros(2))
+        return middle(self.evidence.velocity[t][mask]) if mask.any() else np.zeros(2)

@@ -155,9 +155,11 @@ def gather(images: UInt8Array, features: tuple[FloatArray, ...]) -> Plausibility
     onward = [dis.calc(a, b, None) for a, b in pairwise(grey)]
     back = [dis.calc(b, a, None) for a, b in pairwise(grey)]
     depths = [_Depth(f) for f in features]
-    cuts = _cuts(depths[1], onward)
+    steps = [[depth.change(t, t + 1, path) for t, path in enumerate(onward)] for depth in depths]
+    between = depths[1].distances()
+    cuts = _cuts(steps[1], between)
     maps = {name: np.full((count, CELLS, CELLS), np.nan, np.float32) for name in MAPS}
-    travel = _follow_content(maps, depths, onward, back)
+    travel = _follow_content(maps, depths, steps, onward, back)
     flow = np.stack([to_cells(field) for field in onward])
     kinds = _compare_kinds(maps, features[2], onward, back)
     _compare_pictures(maps, grey, onward, back)
@@ -167,7 +169,7 @@ def gather(images: UInt8Array, features: tuple[FloatArray, ...]) -> Plausibility
             maps[name][max(0, t + 1 - after) : t + 1 + before] = np.nan
         travel[t + 1 : t + 1 + LAGS[-1]] = np.nan
     pooled = features[2].mean((1, 2))
-    return PlausibilityEvidence(maps, flow, travel, cuts, depths[1].distances(), _distances(pooled), kinds)
+    return PlausibilityEvidence(maps, flow, travel, cuts, between, _distances(pooled), kinds)
 
 
 def to_cells(plane: FloatArray, cells: int = CELLS) -> FloatArray:
@@ -222,11 +224,10 @@ def bilinear(image: FloatArray, places: FloatArray) -> FloatArray:
     return np.asarray(upper * (1 - down) + lower * down)
 
 
-def _cuts(depth: _Depth, onward: list[FloatArray]) -> BoolArray:
+def _cuts(changes: list[FloatArray], between: FloatArray) -> BoolArray:
     """Find cuts: frames with nothing in common, between steps that are small, and no return to what was before."""
-    step = np.array([depth.change(t, t + 1, path).mean() for t, path in enumerate(onward)])
+    step = np.array([change.mean() for change in changes])
     cuts = step > _OTHER_SHOT
-    between = depth.distances()
     for t in np.flatnonzero(cuts):
         beside = [step[s] for s in (t - 1, t + 1) if 0 <= s < len(step)]
         returns = 1 <= t < len(step) - 1 and between[t - 1, t + 2] < _SUDDEN
@@ -235,7 +236,11 @@ def _cuts(depth: _Depth, onward: list[FloatArray]) -> BoolArray:
 
 
 def _follow_content(
-    maps: dict[str, FloatArray], depths: list[_Depth], onward: list[FloatArray], back: list[FloatArray]
+    maps: dict[str, FloatArray],
+    depths: list[_Depth],
+    steps: list[list[FloatArray]],
+    onward: list[FloatArray],
+    back: list[FloatArray],
 ) -> FloatArray:
     """Fill in how much content changes on its way, and how much of a frame neither neighbour has; return the travel."""
     pixels = pixel_grid(SIDE, SIDE)
@@ -244,21 +249,21 @@ def _follow_content(
         half = paths[lag // 2]
         pairs = zip(half, half[lag // 2 :], strict=False)
         paths[lag] = [first + look_up(second, pixels + first) for first, second in pairs]
-    for depth, name in zip(depths, ("fine", "middle", "coarse"), strict=True):
+    for depth, following, name in zip(depths, steps, ("fine", "middle", "coarse"), strict=True):
         for lag in LAGS if name != "coarse" else (1,):
             for t, path in enumerate(paths[lag]):
-                maps[f"drift {name} {lag}"][t + lag] = _enlarged(depth.change(t, t + lag, path))
+                change = following[t] if lag == 1 else depth.change(t, t + lag, path)
+                maps[f"drift {name} {lag}"][t + lag] = _enlarged(change)
         if name == "coarse":
             continue
         for t in range(1, len(onward)):
             from_left = depth.change(t, t - 1, back[t - 1])
-            from_right = depth.change(t, t + 1, onward[t])
-            maps[f"foreign {name}"][t] = _enlarged(np.minimum(from_left, from_right))
+            maps[f"foreign {name}"][t] = _enlarged(np.minimum(from_left, following[t]))
             before, now, after = depth.features[t - 1 : t + 2]
-            steps = ((now - before) ** 2).sum(-1) + ((after - now) ** 2).sum(-1)
+            crooked = ((now - before) ** 2).sum(-1) + ((after - now) ** 2).sum(-1)
             straight = ((after - before) ** 2).sum(-1)
             # 2 for a straight path of the features, 1 for a random walk, 1/2 for frames that share nothing but a mean.
-            ratio = 2 * (straight + _NOISE**2) / (steps + 2 * _NOISE**2)
+            ratio = 2 * (straight + _NOISE**2) / (crooked + 2 * _NOISE**2)
             maps[f"rough {name}"][t] = _enlarged(2 - ratio)
     longest = paths[LAGS[-1]]
     travel = np.full(len(onward) + 1, np.nan)

@@ -277,14 +277,15 @@ class LadderPlausibility:
     """Five levels of commonsense from a clip, without torch.
 
     Args:
-        threads: Threads for the network; None leaves it to LiteRT. The answer does not depend on it.
+        threads: Threads to use, None for two; the answer does not depend on it. The network gets half of them, as
+            other abilities are computed meanwhile.
     """
 
     explained_below = float("inf")
     """An explanation costs next to nothing."""
 
     def __init__(self, threads: int | None = None) -> None:
-        self.backbone = Backbone(threads=threads)
+        self.backbone = Backbone(threads=max(1, (threads or 2) // 2))
         self.model = OrdinalModel.load(weight_path(WEIGHTS))
 
     def classify(self, scene: Scene) -> FloatArray:

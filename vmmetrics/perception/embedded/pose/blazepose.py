@@ -231,18 +231,20 @@ def refine(xy: FloatArray, heatmap: FloatArray) -> tuple[FloatArray, FloatArray]
         Refined (39, 2) in 0..1, and (39,) the highest heatmap value in the window (0 outside the crop).
     """
     cells = heatmap.shape[0]
-    refined, peak = xy.copy(), np.zeros(len(xy))
-    for index, (x, y) in enumerate(np.floor(xy * cells).astype(int)):
-        if not (0 <= x < cells and 0 <= y < cells):
-            continue
-        x0, x1 = max(0, x - HEATMAP_WINDOW), min(cells, x + HEATMAP_WINDOW + 1)
-        y0, y1 = max(0, y - HEATMAP_WINDOW), min(cells, y + HEATMAP_WINDOW + 1)
-        weight = _sigmoid(heatmap[y0:y1, x0:x1, index].astype(np.float64))
-        peak[index] = weight.max()
-        if peak[index] >= HEATMAP_TRUST:
-            total = weight.sum()
-            refined[index, 0] = (weight.sum(0) @ np.arange(x0, x1) / total) / cells
-            refined[index, 1] = (weight.sum(1) @ np.arange(y0, y1) / total) / cells
+    reach = np.arange(-HEATMAP_WINDOW, HEATMAP_WINDOW + 1)
+    x, y = np.floor(xy * cells).astype(int).T
+    columns, rows = x[:, None] + reach, y[:, None] + reach
+    seen = (x >= 0) & (x < cells) & (y >= 0) & (y < cells)
+    across, down = (seen[:, None] & (at >= 0) & (at < cells) for at in (columns, rows))
+    nearest = [np.clip(at, 0, cells - 1) for at in (rows, columns)]
+    logits = heatmap[nearest[0][:, :, None], nearest[1][:, None], np.arange(len(xy))[:, None, None]]
+    weight = np.where(down[:, :, None] & across[:, None], _sigmoid(logits.astype(np.float64)), 0.0)
+    peak = weight.max(axis=(1, 2))
+    trusted = peak >= HEATMAP_TRUST
+    weight = weight[trusted] / weight[trusted].sum(axis=(1, 2), keepdims=True)
+    refined = xy.copy()
+    refined[trusted, 0] = (weight.sum(1) * columns[trusted]).sum(1) / cells
+    refined[trusted, 1] = (weight.sum(2) * rows[trusted]).sum(1) / cells
     return refined, peak
 
 

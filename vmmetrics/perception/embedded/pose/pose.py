@@ -81,58 +81,69 @@ def silhouettes(pose: Landmarks, keypoints: FloatArray, torso: float) -> FloatAr
         belong to the trunk or another limb; the longest such distance in any direction away from the body; share of
         the bone that lies on the mask.
     """
+    roots, joints, ends = np.array(OUTER_LIMBS).T
+    start, bones = keypoints[joints], keypoints[ends] - keypoints[joints]
+    lengths = np.maximum(np.hypot(bones[:, 0], bones[:, 1]), 1e-6)
+    steps = np.arange(STEP, FARTHEST, STEP) * torso
+    rays = start[:, None] + (bones / lengths[:, None])[:, None] * steps[:, None]
+    along = _extents(_lies_on(pose, rays), RAY_GAP) * STEP * torso
     out = np.full((len(OUTER_LIMBS), 3), np.nan)
-    for limb, (root, joint, end) in enumerate(OUTER_LIMBS):
-        start, bone = keypoints[joint], keypoints[end] - keypoints[joint]
-        length = max(float(np.hypot(*bone)), 1e-6)
-        steps = np.arange(STEP, FARTHEST, STEP) * torso
-        ray = start + bone / length * steps[:, None]
-        along = _extent(pose.covered(ray) > COVERED, RAY_GAP) * STEP * torso
-        beyond = ray[(steps > 1.1 * length) & (steps <= along)]
+    for limb, ray in enumerate(rays):
+        beyond = ray[(steps > 1.1 * lengths[limb]) & (steps <= along[limb])]
         if not _near_body(beyond, keypoints, limb, NEAR * torso):
-            out[limb, 0] = along
-        out[limb, 1] = _farthest(pose, start, keypoints[root] - start, steps) * STEP * torso
-        out[limb, 2] = (pose.covered(start + bone * np.linspace(0.2, 1, 9)[:, None]) > COVERED).mean()
+            out[limb, 0] = along[limb]
+    out[:, 1] = _farthest(pose, start, keypoints[roots] - start, steps) * STEP * torso
+    out[:, 2] = _lies_on(pose, start[:, None] + bones[:, None] * np.linspace(0.2, 1, 9)[:, None]).mean(axis=1)
     return out
 
 
-def _farthest(pose: Landmarks, start: FloatArray, backwards: FloatArray, steps: FloatArray) -> int:
+def _lies_on(pose: Landmarks, points: FloatArray) -> BoolArray:
+    """Return whether ``points`` (..., 2) pixels lie on the person's mask."""
+    return np.asarray(pose.covered(points.reshape(-1, 2)).reshape(points.shape[:-1]) > COVERED)
+
+
+def _farthest(pose: Landmarks, start: FloatArray, backwards: FloatArray, steps: FloatArray) -> IntArray:
+    """Return per limb the number of ``steps`` from ``start`` (L, 2) to where the mask ends, away from ``backwards``."""
     angles = np.deg2rad(np.arange(0, 360, 10))
-    turn = angles - np.arctan2(backwards[1], backwards[0])
-    angles = angles[np.abs((turn + np.pi) % (2 * np.pi) - np.pi) > BACKWARDS]
-    directions = np.stack([np.cos(angles), np.sin(angles)], axis=-1)
-    points = start + directions[:, None] * steps[:, None]
-    covered = pose.covered(points.reshape(-1, 2)).reshape(points.shape[:2]) > COVERED
-    return max(_extent(ray, FAN_GAP) for ray in covered)
+    turn = angles - np.arctan2(backwards[:, 1], backwards[:, 0])[:, None]
+    outwards = np.abs((turn + np.pi) % (2 * np.pi) - np.pi) > BACKWARDS
+    rays = np.stack([np.cos(angles), np.sin(angles)], axis=-1)[:, None] * steps[:, None]
+    extents = np.zeros(outwards.shape, np.int64)
+    extents[outwards] = _extents(_lies_on(pose, (start[:, None, None] + rays)[outwards]), FAN_GAP)
+    return np.asarray(extents.max(axis=1))
 
 
-def _extent(covered: BoolArray, gap: int) -> int:
-    """Number of samples to the last covered one before more than ``gap`` are not."""
-    last = np.maximum.accumulate(np.where(covered, np.arange(len(covered)), -1))
-    ended = np.arange(len(covered)) - last > gap
-    return int(last[np.argmax(ended)] if ended.any() else last[-1]) + 1
+def _extents(covered: BoolArray, gap: int) -> IntArray:
+    """Return per row of ``covered`` (N, S) how many samples lie before more than ``gap`` that are not."""
+    index = np.arange(covered.shape[1])
+    last = np.maximum.accumulate(np.where(covered, index, -1), axis=1)
+    ended = index - last > gap
+    end = np.where(ended.any(axis=1), ended.argmax(axis=1), -1)
+    return np.asarray(last[np.arange(len(last)), end] + 1)
 
 
 def _near_body(points: FloatArray, keypoints: FloatArray, limb: int, distance: float) -> bool:
+    """Return whether any of ``points`` lies in the trunk or within ``distance`` of its edges and the other limbs."""
     if len(points) == 0:
         return False
     corners = keypoints[list(TRUNK)]
-    edges = np.roll(corners, -1, axis=0) - corners
-    offsets = points[:, None] - corners
+    after = np.roll(corners, -1, axis=0)
+    edges, offsets = after - corners, points[:, None] - corners
     turns = edges[:, 0] * offsets[..., 1] - edges[:, 1] * offsets[..., 0]
     if ((turns > 0).all(axis=1) | (turns < 0).all(axis=1)).any():
         return True
-    bones = list(zip(corners, np.roll(corners, -1, axis=0), strict=True))
-    for other, (root, joint, end) in enumerate(OUTER_LIMBS):
-        if other != limb:
-            bones += [(keypoints[root], keypoints[joint]), (keypoints[joint], keypoints[end])]
-    return any(_distance(points, a, b).min() < distance for a, b in bones)
+    others = np.array([joints for other, joints in enumerate(OUTER_LIMBS) if other != limb])
+    a = np.concatenate([corners, keypoints[others[:, 0]], keypoints[others[:, 1]]])
+    b = np.concatenate([after, keypoints[others[:, 1]], keypoints[others[:, 2]]])
+    return bool(_distances(points, a, b).min() < distance)
 
 
-def _distance(points: FloatArray, a: FloatArray, b: FloatArray) -> FloatArray:
-    """(N,) distances of points from the segment a to b."""
-    along = np.clip((points - a) @ (b - a) / max(float((b - a) @ (b - a)), 1e-12), 0, 1)
-    return np.asarray(np.linalg.norm(points - a - along[:, None] * (b - a), axis=1))
+def _distances(points: FloatArray, a: FloatArray, b: FloatArray) -> FloatArray:
+    """Return (N, B) distances of ``points`` (N, 2) from the segments ``a`` to ``b``, each (B, 2)."""
+    way, offsets = b - a, points[:, None] - a
+    along = np.clip((offsets * way).sum(-1) / np.maximum(np.square(way).sum(-1), 1e-12), 0, 1)
+    apart = offsets - along[..., None] * way
+    return np.asarray(np.hypot(apart[..., 0], apart[..., 1]))
 
 
 COCO = (0, 2, 5, 7, 8, 11, 12, 13, 14, 15, 16, 23, 24, 25, 26, 27, 28)
@@ -145,12 +156,13 @@ class BlazePose:
     """BlazePose full on every frame, with people searched in overlapping tiles and followed through the clip.
 
     Args:
-        threads: Threads per network, None for two; the results do not depend on it.
+        threads: Threads to use, None for two; the results do not depend on it. A network gets half of them, as other
+            abilities are computed meanwhile: two that share two cores mostly wait for one another.
     """
 
     def __init__(self, threads: int | None = None) -> None:
         detector, landmarks = weight_path("blazepose-detector"), weight_path("blazepose-landmarks-full")
-        self._networks = BlazePoseNetworks(detector, landmarks, threads or 2)
+        self._networks = BlazePoseNetworks(detector, landmarks, max(1, (threads or 2) // 2))
 
     def people(self, scene: Scene) -> list[PersonTrack]:
         """Return the people of the clip with everything the landmark network says about them."""

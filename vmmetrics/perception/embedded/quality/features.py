@@ -93,10 +93,14 @@ def combs(grey: UInt8Array) -> FloatArray:
 
 def neighbour_quantile(values: FloatArray, quantile: float, reach: int) -> FloatArray:
     """Return (T, ...): the quantile of ``values`` over up to ``reach`` frames on each side, the frame left out."""
-    result = np.empty_like(values)
-    for t in range(len(values)):
-        around = [s for s in range(max(0, t - reach), min(len(values), t + reach + 1)) if s != t]
-        result[t] = np.quantile(values[around], quantile, axis=0) if around else values[t]
+    count, result = len(values), values.copy()
+    inner = list(range(reach, count - reach))  # those with as many frames on both sides go together
+    alone = [[t] for t in range(count) if not reach <= t < count - reach]
+    for frames in ([inner] if inner else []) + alone:
+        steps = [s for s in range(-reach, reach + 1) if s != 0 and 0 <= frames[0] + s < count]
+        if steps:
+            around = values[np.array(steps)[:, None] + np.array(frames)]
+            result[frames] = np.quantile(around, quantile, axis=0)
     return result
 
 
@@ -176,15 +180,16 @@ def displaced(flow: Flow) -> tuple[list[FloatArray], FloatArray]:
         if t < 2:
             continue
         left = back[t - 1]
-        from_left = without_camera(look_up(back[t - 2], _there(left / spacing)) - left)
+        fields = [look_up(back[t - 2], _there(left / spacing)) - left]
         path = onward[t]
         for length in range(1, min(LONGEST, count - 2 - t) + 1):
             if length > 1:
                 path = path + look_up(onward[t + length - 1], _there(path / spacing))
             pace = look_up(onward[t + length], _there(path / spacing))
-            from_right = without_camera(length * pace - path)
-            from_chord = without_camera(-(length * left + path) / (length + 1))
-            off[length - 1][t] = _off_path(from_left, from_right, from_chord)
+            fields += [length * pace - path, -(length * left + path) / (length + 1)]
+        from_left, *others = without_camera(np.stack(fields))
+        for kept, from_right, from_chord in zip(off, others[::2], others[1::2], strict=False):
+            kept[t] = _off_path(from_left, from_right, from_chord)
     return off, speed
 
 
@@ -202,21 +207,25 @@ def _off_path(from_left: FloatArray, from_right: FloatArray, from_chord: FloatAr
     return np.asarray(np.maximum(np.minimum(sides, chord), 0))
 
 
-def without_camera(field: FloatArray) -> FloatArray:
-    """Return ``field`` (rows, columns, 2) less the affine motion that most of it follows (reweighted least squares)."""
-    rows, columns = field.shape[:2]
+def without_camera(fields: FloatArray) -> FloatArray:
+    """Return ``fields`` (..., rows, columns, 2), each less the affine motion that most of it follows.
+
+    Reweighted least squares.
+    """
+    rows, columns = fields.shape[-3:-1]
     y, x = np.mgrid[-1 : 1 : rows * 1j, -1 : 1 : columns * 1j]
-    design = np.stack([np.ones(rows * columns), x.ravel(), y.ravel()], 1)
-    values = field.reshape(-1, 2)
-    weights = np.ones(len(values))
+    design = np.stack([np.ones(rows * columns), x.ravel(), y.ravel()])  # planes, which is what numpy is fast at
+    values = np.moveaxis(fields.reshape(-1, rows * columns, 2), -1, 1).astype(np.float64, order="C")
+    weights = np.ones((len(values), 1, rows * columns))
     rest = values
     for _ in range(_FIT_ROUNDS):
-        weighted = design * weights[:, None]
-        model = np.linalg.solve(weighted.T @ design + 1e-6 * np.eye(3), weighted.T @ values)
-        rest = values - design @ model
-        distance = (rest**2).sum(1)
-        weights = 1 / (1 + distance / max(2.0 * float(np.median(distance)), _LEAST_SPREAD**2))
-    return rest.reshape(field.shape).astype(np.float32)
+        weighted = design * weights
+        model = np.linalg.solve(weighted @ design.T + 1e-6 * np.eye(3), weighted @ np.swapaxes(values, 1, 2))
+        rest = values - np.swapaxes(model, 1, 2) @ design
+        distance = rest[:, 0] ** 2 + rest[:, 1] ** 2
+        spread = np.maximum(2.0 * np.median(distance, axis=1), _LEAST_SPREAD**2)
+        weights = 1 / (1 + distance / spread[:, None])[:, None]
+    return np.moveaxis(rest, 1, -1).reshape(fields.shape).astype(np.float32)
 
 
 def _at_nodes(field: FloatArray, shape: tuple[int, int]) -> FloatArray:
