@@ -92,7 +92,7 @@ def shape_constancy_score(
     judged = (texture > TEXTURED) & np.isfinite(shares).any(axis=0)
     known = judged.any((1, 2))
     if judged.sum() < JUDGEABLE * max(1, known.sum()) or not known.any():
-        return MetricResult(None, "too little texture on anything to follow it")
+        return MetricResult(None, "nothing has enough texture to be followed")
     together = np.max([_drawn_afresh(n + 1, share, judged, owned, moves) for n, share in enumerate(shares)], axis=0)
     faults = together > AFRESH
     things, scene = judged & (owned > 0), judged & (owned == 0)
