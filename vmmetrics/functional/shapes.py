@@ -17,8 +17,11 @@ TEXTURED = 0.25
 """Share of a tile with texture from which it is judged."""
 LOST = 0.6
 """Share of a tile's texture that is not seen again from which the tile is lost."""
-CALM = 0.05
+CALM = 0.07
 """Short sides by which the surroundings of a tile may move unevenly meanwhile; beyond, motion explains its loss."""
+FAST, AS_ONE = 0.03, 0.93
+"""Short sides a step from which on motion is fast, and length of the mean motion over mean length from which on it goes
+one way: a fast pan or stream is lost without being drawn afresh."""
 AROUND = 3.0
 """Standard deviation of the window that the surroundings are, tiles."""
 FEW = 0.01
@@ -115,7 +118,7 @@ def _drawn_afresh(
 ) -> FloatArray:
     """Return (K, h, w) share of the tiles around each lost one that are lost across ``steps`` with it, 0 elsewhere."""
     lost = judged & (np.nan_to_num(share) > LOST)
-    lost &= _unevenness(judged & ~lost, motion) * steps < CALM
+    lost &= (_unevenness(judged & ~lost, motion) * steps < CALM) & ~_sweeping(motion)
     return np.where(lost, _share_around(lost, judged, owners), 0.0)
 
 
@@ -128,6 +131,15 @@ def _unevenness(followed: BoolArray, motion: FloatArray) -> FloatArray:
         weight = gaussian_filter(followed[k].astype(np.float64), AROUND)
         uneven[k] = gaussian_filter(followed[k] * own, AROUND) / (weight + FEW)
     return uneven
+
+
+def _sweeping(motion: FloatArray) -> BoolArray:
+    """Return (K, h, w) whether the surroundings of a tile move fast and one way, before and after."""
+    window = (0.0, NEAR, NEAR)
+    size = gaussian_filter(np.linalg.norm(motion, axis=-1), window)
+    mean = np.linalg.norm(gaussian_filter(motion, (*window, 0.0)), axis=-1)
+    sweeping = (size > FAST) & (mean > AS_ONE * size)
+    return np.asarray(sweeping & np.concatenate([sweeping[:1], sweeping[:-1]]))
 
 
 def _share_around(lost: BoolArray, judged: BoolArray, owners: IntArray) -> FloatArray:
