@@ -91,7 +91,9 @@ def shape_constancy_score(
     texture, moves = as_floats("textured", textured, sizes), as_floats("motion", motion, f"{sizes}, 2")
     owned, moments = np.asarray(owners), np.asarray(frames)
     if owned.shape != shares.shape[1:] or moments.shape != shares.shape[1:2]:
-        raise ValueError(f"Expected owners ({sizes}) and {shares.shape[1]} frames but got {owned.shape}, {moments.shape}")
+        raise ValueError(
+            f"Expected owners ({sizes}) and {shares.shape[1]} frames but got {owned.shape}, {moments.shape}"
+        )
     judged = (texture > TEXTURED) & np.isfinite(shares).any(axis=0)
     known = judged.any((1, 2))
     if judged.sum() < JUDGEABLE * max(1, known.sum()) or not known.any():
@@ -113,9 +115,7 @@ def shape_constancy_score(
     )
 
 
-def _drawn_afresh(
-    steps: int, share: FloatArray, judged: BoolArray, owners: IntArray, motion: FloatArray
-) -> FloatArray:
+def _drawn_afresh(steps: int, share: FloatArray, judged: BoolArray, owners: IntArray, motion: FloatArray) -> FloatArray:
     """Return (K, h, w) share of the tiles around each lost one that are lost across ``steps`` with it, 0 elsewhere."""
     lost = judged & (np.nan_to_num(share) > LOST)
     lost &= (_unevenness(judged & ~lost, motion) * steps < CALM) & ~_sweeping(motion)
@@ -125,7 +125,7 @@ def _drawn_afresh(
 def _unevenness(followed: BoolArray, motion: FloatArray) -> FloatArray:
     """Return (K, h, w) by how much what is followed around a tile moves otherwise than the frame, before and after."""
     uneven = np.zeros(followed.shape)
-    for k in np.flatnonzero(followed.any((1, 2))):
+    for k in np.flatnonzero(followed.any((1, 2))).tolist():
         moves = motion[[k, max(k - 1, 0)]]
         own = np.linalg.norm(moves - np.median(moves[:, followed[k]], axis=1)[:, None, None], axis=-1).max(axis=0)
         weight = gaussian_filter(followed[k].astype(np.float64), AROUND)

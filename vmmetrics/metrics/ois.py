@@ -48,7 +48,8 @@ def measure(scene: Scene, protocol: Protocol) -> MetricResult:
         return object_integrity_score(poses.keypoints[:, 0], poses.scores[:, 0], protocol=protocol)
     large = large_enough(poses.keypoints)
     if not large.any():
-        return _without_people(scene, protocol, f"people are too small to judge (torso under {SMALLEST_TORSO:.0f} pixels)")
+        too_small = f"people are too small to judge (torso under {SMALLEST_TORSO:.0f} pixels)"
+        return _without_people(scene, protocol, too_small)
     evidence = limb_evidence(poses)
     kept = {reason: deviations[:, large] for reason, deviations in evidence.items()}
     return object_integrity_score(poses.keypoints[:, large], poses.scores[:, large], evidence=kept)

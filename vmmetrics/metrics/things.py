@@ -6,13 +6,14 @@ from vmmetrics.functional.shapes import shape_constancy_score
 from vmmetrics.perception.scene import Scene
 from vmmetrics.perception.surfaces import follow_surfaces, owners
 from vmmetrics.types import MetricResult
+from vmmetrics.utils.text.words import words_of
 
-SHAPELESS = frozenset(
+SHAPELESS = words_of(
     "avalanche avalanches blaze blizzard bonfire bonfires bubbles campfire campfires clouds cloud explosion explosions "
     "fire fires firework fireworks flame flames flood floods foam fog fountain fountains geyser geysers hurricane lava "
     "lightning mist ocean rain rainfall rapids river rivers sea smoke snow snowfall sparks spray steam storm storms "
     "stream streams surf tornado tornadoes vapor vapour water waterfall waterfalls wave waves whirlpool wildfire "
-    "wildfires".split()
+    "wildfires"
 )
 """Subjects that change all the time and have no outline of their own. In a picture they look like a thing drawn afresh
 in every frame; only the prompt tells them apart."""

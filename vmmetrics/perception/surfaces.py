@@ -77,7 +77,8 @@ def follow_surfaces(flow: Flow, fps: float) -> Surfaces:
                 seen = _seen_again(image, statistics[k], images[k + reach], _joined(onward[k : k + reach]))
                 seen |= _seen_again(image, statistics[k], images[k - reach], _joined(back[k - reach : k][::-1]))
                 shares[k] = _share(texture & ~seen, tiles) / np.maximum(textured[k], 1e-6)
-    return Surfaces(frames, textured, lost, motion, (width / tiles[0] * flow.scale[0], height / tiles[1] * flow.scale[1]))
+    tile = width / tiles[0] * flow.scale[0], height / tiles[1] * flow.scale[1]
+    return Surfaces(frames, textured, lost, motion, tile)
 
 
 def owners(objects: Objects, surfaces: Surfaces) -> IntArray:
@@ -108,7 +109,7 @@ def _joined(ways: list[Way]) -> Way:
 def _statistics(image: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return local mean and variance of ``image`` (h, w)."""
     mean = cv2.blur(image, (WINDOW, WINDOW))
-    return mean, cv2.blur(image * image, (WINDOW, WINDOW)) - mean * mean
+    return np.asarray(mean), np.asarray(cv2.blur(image * image, (WINDOW, WINDOW)) - mean * mean)
 
 
 def _seen_again(image: FloatArray, statistics: tuple[FloatArray, FloatArray], other: FloatArray, way: Way) -> BoolArray:
