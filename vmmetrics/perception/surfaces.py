@@ -12,7 +12,7 @@ from itertools import pairwise
 import cv2
 import numpy as np
 
-from vmmetrics.perception.embedded.flow import NOISE, in_frame, look_up, pixel_grid
+from vmmetrics.perception.embedded.flow import NOISE, look_up, pixel_grid
 from vmmetrics.perception.scene import Flow, Objects
 from vmmetrics.types import BoolArray, FloatArray, IntArray
 
@@ -30,7 +30,7 @@ ALIKE = 0.5
 """Likeness from which two surfaces are one (contrast and structure, as in SSIM)."""
 
 Way = tuple[FloatArray, BoolArray]
-"""Where every pixel goes, (h, w, 2) x, y, and whether the flow there can be trusted, (h, w)."""
+"""Where every pixel goes, (h, w, 2) x, y, and whether the flow there can be trusted (it ends in the frame), (h, w)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ def _joined(ways: list[Way]) -> Way:
     for there, ok in ways[1:]:
         held = held & (look_up(ok.astype(np.float32), at) > 0.5)
         at = look_up(there, at)
-    return at, held & in_frame(at)
+    return at, held
 
 
 def _statistics(image: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -119,8 +119,8 @@ def _seen_again(image: FloatArray, statistics: tuple[FloatArray, FloatArray], ot
     there = look_up(other, at)
     there_mean, there_variance = _statistics(there)
     together = cv2.blur(image * there, (WINDOW, WINDOW)) - mean * there_mean
-    likeness = (2 * together + NOISE**2) / (variance + there_variance + NOISE**2)
-    return np.asarray(held & (likeness > ALIKE))
+    # Likeness is (2 together + NOISE²) / (variance + there_variance + NOISE²).
+    return np.asarray(held & (2 * together + NOISE**2 > ALIKE * (variance + there_variance + NOISE**2)))
 
 
 def _share(mask: BoolArray, tiles: tuple[int, int]) -> FloatArray:
