@@ -168,8 +168,9 @@ def _events(
         own = faults & (owners == item)
         times = np.flatnonzero(np.isin(nearest, np.flatnonzero(own.any((1, 2)))))
         rows, columns = np.flatnonzero(own.any((0, 2))), np.flatnonzero(own.any((0, 1)))
-        box = columns[0] * tile[0], rows[0] * tile[1], (columns[-1] + 1) * tile[0], (rows[-1] + 1) * tile[1]
+        corners = np.array([columns[0], rows[0], columns[-1] + 1, rows[-1] + 1]) * (*tile, *tile)
+        x0, y0, x1, y1 = corners.tolist()
         target = f"object {item}" if item else SCENE
         magnitude = float(together[own].max())
-        events.append(Event("ois", tuple(times.tolist()), REASON, target, box, magnitude, AFRESH))
+        events.append(Event("ois", tuple(times.tolist()), REASON, target, (x0, y0, x1, y1), magnitude, AFRESH))
     return tuple(events)
