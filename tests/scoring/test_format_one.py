@@ -50,6 +50,12 @@ def release(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(provenance, "version_of", lambda name: number if name == "vmmetrics" else known(name))
 
 
+@pytest.fixture(autouse=True)
+def first_versions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let scores mean what they did then."""
+    monkeypatch.setattr(session, "version_of", lambda _metric: 1)
+
+
 def test_it_is_gone_on_with_and_hashed_once_more(old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = (old / "scores.jsonl").read_bytes()
     hashed: list[str] = []

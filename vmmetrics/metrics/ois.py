@@ -1,6 +1,8 @@
-"""OIS, object integrity: asks for the people of the clip, and whether their bodies keep their shape."""
+"""OIS, object integrity: asks for the people of the clip and, where none can be judged, for its things."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 
@@ -8,6 +10,7 @@ from vmmetrics.clip import Clip
 from vmmetrics.functional import object_integrity_score
 from vmmetrics.functional.limbs import OUTLINE_REASONS as REASONS
 from vmmetrics.functional.limbs import silhouette_deviations
+from vmmetrics.metrics.things import measure_things
 from vmmetrics.perception.scene import Poses, Scene
 from vmmetrics.types import BoolArray, FloatArray, MetricResult, Protocol
 
@@ -20,10 +23,10 @@ SMALLEST_TORSO = 45.0
 
 
 def measure(scene: Scene, protocol: Protocol) -> MetricResult:
-    """Score the integrity of the people in a clip.
+    """Score the integrity of the people in a clip; where no person can be judged, that of its things.
 
     Where the prompt's tags expect no body it does not apply: what a pose model finds there is no one, and a 1 would say
-    that bodies are whole. The released code has no such case.
+    that bodies are whole. The released code has no such case. Things are judged with the embedded models alone.
 
     Args:
         scene: The clip.
@@ -40,12 +43,13 @@ def measure(scene: Scene, protocol: Protocol) -> MetricResult:
         return object_integrity_score(keypoints, scores, protocol=protocol)
     poses = scene.poses
     if poses.keypoints.shape[1] == 0:
-        return MetricResult(None, "no person")
+        return _without_people(scene, protocol, "no person")
     if protocol == "vmbench":
         return object_integrity_score(poses.keypoints[:, 0], poses.scores[:, 0], protocol=protocol)
     large = large_enough(poses.keypoints)
     if not large.any():
-        return MetricResult(None, f"people are too small to judge (torso under {SMALLEST_TORSO:.0f} pixels)")
+        too_small = f"people are too small to judge (torso under {SMALLEST_TORSO:.0f} pixels)"
+        return _without_people(scene, protocol, too_small)
     evidence = limb_evidence(poses)
     kept = {reason: deviations[:, large] for reason, deviations in evidence.items()}
     return object_integrity_score(poses.keypoints[:, large], poses.scores[:, large], evidence=kept)
@@ -78,3 +82,11 @@ def limb_evidence(poses: Poses) -> dict[str, FloatArray]:
         for p in range(poses.keypoints.shape[1])
     ]
     return {reason: np.stack([person[reason] for person in people], axis=1) for reason in REASONS}
+
+
+def _without_people(scene: Scene, protocol: Protocol, reason: str) -> MetricResult:
+    """Score the things of a clip in which people cannot be judged for ``reason``."""
+    if protocol == "vmbench" or scene.models.released is not None:
+        return MetricResult(None, reason)
+    result = measure_things(scene)
+    return result if result.missing is None else replace(result, missing=f"{reason}; {result.missing}")

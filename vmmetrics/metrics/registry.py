@@ -159,6 +159,7 @@ _OURS = (
         "that bend as they should? 5 never at fault, 3 at fault for a while, 1 deformed most of the time. "
         "null if the clip shows neither a body nor an object.",
         beside="vmmetrics.metrics.ois:beside",
+        version=2,  # things are judged where no person can be
     ),
     _our(
         "tcs",
