@@ -241,19 +241,23 @@ def frame_amplitude_score(
     own = np.asarray(own_motion, np.float64)
     if own.ndim != 2 or own.size == 0:
         raise ValueError(f"Expected own_motion of shape (T−1, N) but got {own.shape}")
-    lost_points = as_bools("lost", lost, f"{own.shape[0]}, {own.shape[1]}").sum(axis=1)
+    lost_points = as_bools("lost", lost, f"{own.shape[0]}, {own.shape[1]}")
     homographies = _checked_camera(camera, {len(own) + 1})
-    followed = np.isfinite(own).sum(axis=1)
-    textured = followed + lost_points
-    share = np.where(textured > 0, followed / np.maximum(textured, 1), 1.0)
+    share = followed_share(np.isfinite(own), lost_points)
     measured = share >= FOLLOWED_SHARE
     if share.mean() < FOLLOWED_SHARE:
         return AmplitudeResult(score=None, missing="hardly a point can be followed from one frame to the next")
     own = np.nan_to_num(own)
     moving = (own > 0).sum(axis=1)
-    spread = np.minimum((moving + lost_points) / own.shape[1] / SPREAD_SHARE, 1)
+    spread = np.minimum((moving + lost_points.sum(axis=1)) / own.shape[1] / SPREAD_SHARE, 1)
     speed = own.sum(axis=1) / np.maximum(moving, 1) * fps / float(np.hypot(*size))
     return _scored(np.where(measured, speed * spread, np.nan), homographies, size, fps)
+
+
+def followed_share(followed: BoolArray, lost: BoolArray) -> FloatArray:
+    """(T−1,) share of the points ``followed`` (T−1, N) of those that are followed or ``lost``; 1 without a point."""
+    count, textured = followed.sum(axis=1), (followed | lost).sum(axis=1)
+    return np.where(textured > 0, count / np.maximum(textured, 1), 1.0)
 
 
 def camera_speed(homographies: FloatArray, frame_size: FrameSize) -> FloatArray:

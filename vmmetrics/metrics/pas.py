@@ -12,17 +12,10 @@ import numpy as np
 
 from vmmetrics.functional import perceptible_amplitude_score
 from vmmetrics.functional.pas import frame_amplitude_score, project
-from vmmetrics.perception.own_motion import measure_own_motion
+from vmmetrics.perception.own_motion import own_motion_of, perceived_step
 from vmmetrics.perception.points import KEY_SECONDS, moving_queries
 from vmmetrics.perception.scene import PointTracks, Scene
 from vmmetrics.types import AmplitudeResult, BoolArray, FloatArray, Protocol
-
-PERCEIVED_RATE = 12.0
-"""Steps per second that motion is measured in, as near as whole frames allow.
-
-From frame to frame at 30 a second the tracker's jitter, and trembling that no viewer sees, add up; and a clip at half
-the frame rate is measured in the same steps.
-"""
 
 BARELY_MOVING = 0.25
 """Share of the usual own speed (each point weighed by its own) below which a point is not on what moves.
@@ -58,9 +51,9 @@ def measure(scene: Scene, protocol: Protocol) -> AmplitudeResult:
         return perceptible_amplitude_score(np.zeros((1, 0, 2)), None, size, fps=clip.fps, protocol=protocol)
     if released is not None and not scene.objects.objects:
         return AmplitudeResult(None, "the subject is not found")
-    step = max(1, min(round(clip.fps / PERCEIVED_RATE), len(clip) - 1))
+    step = perceived_step(clip)
     if not scene.objects.objects:
-        motion = measure_own_motion(scene, step)
+        motion = own_motion_of(scene)
         result = frame_amplitude_score(motion.length, motion.lost, motion.camera, size, fps=clip.fps / step)
         return _in_every_frame(result, step, len(clip))
     # Everything that moves by itself, taken every KEY_SECONDS and followed through the clip.

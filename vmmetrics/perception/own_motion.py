@@ -7,12 +7,19 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
+from vmmetrics.clip import Clip
 from vmmetrics.functional.pas import fit_global_motion, project
 from vmmetrics.perception.embedded.camera import TEXTURE
 from vmmetrics.perception.embedded.flow import inside, pixel_grid, sample
 from vmmetrics.perception.scene import Scene
 from vmmetrics.types import BoolArray, FloatArray
 
+PERCEIVED_RATE = 12.0
+"""Steps per second that motion is measured in, as near as whole frames allow.
+
+From frame to frame at 30 a second the tracker's jitter, and trembling that no viewer sees, add up; and a clip at half
+the frame rate is measured in the same steps.
+"""
 SPACING = 4
 """Working pixels between the points that motion is measured at."""
 EXPLAINED_SHARE = 0.3
@@ -46,8 +53,17 @@ class OwnMotion:
     camera: FloatArray
 
 
-def measure_own_motion(scene: Scene, step: int) -> OwnMotion:
-    """Measure the motion of the frame against the camera over steps of ``step`` frame pairs."""
+def perceived_step(clip: Clip) -> int:
+    """Return the frame pairs per step of :data:`PERCEIVED_RATE`, at least 1."""
+    return max(1, min(round(clip.fps / PERCEIVED_RATE), len(clip) - 1))
+
+
+def own_motion_of(scene: Scene) -> OwnMotion:
+    """Return the motion of the frame against the camera, measured once per scene in steps of :func:`perceived_step`."""
+    return scene.once("own motion", lambda: _measure_steps(scene, perceived_step(scene.clip)))
+
+
+def _measure_steps(scene: Scene, step: int) -> OwnMotion:
     steps = [_measure_step(scene, start, start + step) for start in range(0, len(scene.clip) - step, step)]
     length, lost, camera = map(np.stack, zip(*steps, strict=True))
     return OwnMotion(length, lost, camera)
