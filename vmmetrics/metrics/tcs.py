@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from vmmetrics.functional import ObjectHistory, temporal_coherence_score
-from vmmetrics.functional.pas import FOLLOWED_SHARE, followed_share
+from vmmetrics.functional.pas import FOLLOWED_SHARE
 from vmmetrics.functional.tcs import LEFT
 from vmmetrics.perception import points
 from vmmetrics.perception.own_motion import own_motion_of
@@ -81,8 +81,8 @@ def _histories(scene: Scene) -> list[ObjectHistory]:
 
 def _measure_patches(scene: Scene) -> MetricResult:
     """Score whether the textured parts of a scene without a moving object stay."""
-    clip, motion = scene.clip, own_motion_of(scene)
-    if followed_share(np.isfinite(motion.length), motion.lost).mean() < FOLLOWED_SHARE:
+    clip = scene.clip
+    if own_motion_of(scene).followed_share().mean() < FOLLOWED_SHARE:
         return MetricResult(None, "no object, and hardly a point can be followed from one frame to the next")
     patches = textured_patches(scene)
     if len(patches) < LEAST_PATCHES:

@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 
 from vmmetrics.clip import Clip
-from vmmetrics.functional.pas import fit_global_motion, project
+from vmmetrics.functional.pas import fit_global_motion, followed_share, project
 from vmmetrics.perception.embedded.camera import TEXTURE
 from vmmetrics.perception.embedded.flow import inside, pixel_grid, sample
 from vmmetrics.perception.scene import Scene
@@ -51,6 +51,10 @@ class OwnMotion:
     length: FloatArray
     lost: BoolArray
     camera: FloatArray
+
+    def followed_share(self) -> FloatArray:
+        """(S,) share of the textured points in view that are followed."""
+        return followed_share(np.isfinite(self.length), self.lost)
 
 
 def perceived_step(clip: Clip) -> int:

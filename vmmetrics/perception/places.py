@@ -2,7 +2,8 @@
 
 A patch is absent where less than half of its points look as they did. That alone is no vanishing: water, fire and a
 change of light alter a place little by little, and the flow holds there from one frame to the next; what passes in
-front of it moves against the camera. A patch that is replaced at once, with neither to explain it, has vanished.
+front of it moves against the camera; a cut replaces all of the frame, between two shots that hold. A patch that is
+replaced at once, with none of these to explain it, has vanished.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from itertools import pairwise
 import cv2
 import numpy as np
 
+from vmmetrics.functional.pas import FOLLOWED_SHARE
 from vmmetrics.functional.tcs import STILL_VISIBLE, runs
 from vmmetrics.perception.embedded.camera import TEXTURE
 from vmmetrics.perception.embedded.flow import RADIUS
@@ -32,6 +34,9 @@ HOLDS = 0.5
 """Share of the pixels about a patch whose flow must hold for its change to be gradual."""
 COVERED = 0.5
 """Share of the points about a patch that must move by themselves for it to be hidden."""
+SHOT_SECONDS, SHOT_SHARE = 0.5, 0.6
+"""Time before and after a cut in which on average this share of the points must be followed for it to be one. About
+the cuts of eight real clips it is 0.8 to 1; about the jumps of generated clips that jump every frame, up to 0.5."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +47,7 @@ class TexturedPatch:
         query_frame: The frame that it was taken in.
         xy: (T, P, 2) float64 clip pixels of its points; an estimate also where invisible.
         visible: (T, P) bool.
-        present: (T,) bool, seen, or changed so gradually that it never vanished.
+        present: (T,) bool, seen, or not judged any more since it changed gradually or a cut came.
         occluded: (T,) bool, not seen behind something that moves.
     """
 
@@ -64,10 +69,23 @@ def textured_patches(scene: Scene) -> list[TexturedPatch]:
     last = len(scene.clip) - 1
     queries = np.concatenate([_queries(scene, frame) for frame in sorted({0, last // 2, last})])
     tracks = scene.track("textured patches", queries)
+    cuts = _cuts(scene)
     return [
-        _judged(scene, int(queries[i, 0]), tracks.xy[:, i : i + POINTS], tracks.visible[:, i : i + POINTS])
+        _judged(scene, cuts, int(queries[i, 0]), tracks.xy[:, i : i + POINTS], tracks.visible[:, i : i + POINTS])
         for i in range(0, len(queries), POINTS)
     ]
+
+
+def _cuts(scene: Scene) -> BoolArray:
+    """(S,) steps of :func:`own_motion_of` over which one shot gives way to another."""
+    share = own_motion_of(scene).followed_share()
+    step = perceived_step(scene.clip)
+    reach = max(1, round(SHOT_SECONDS * scene.clip.fps / step))
+    cuts = np.zeros(len(share), np.bool_)
+    for s in np.flatnonzero(share < FOLLOWED_SHARE).tolist():
+        before, after = share[max(0, s - reach) : s], share[s + 1 : s + 1 + reach]
+        cuts[s] = min(len(before), len(after)) > 0 and min(before.mean(), after.mean()) >= SHOT_SHARE
+    return cuts
 
 
 def _queries(scene: Scene, frame: int) -> FloatArray:
@@ -98,13 +116,14 @@ def _corners(strength: FloatArray, origin: tuple[int, int], reach: int) -> list[
     return points
 
 
-def _judged(scene: Scene, query_frame: int, xy: FloatArray, visible: BoolArray) -> TexturedPatch:
-    """Tell of every absence of a patch whether it changed gradually or is hidden."""
+def _judged(scene: Scene, cuts: BoolArray, query_frame: int, xy: FloatArray, visible: BoolArray) -> TexturedPatch:
+    """Tell of every absence of a patch whether a cut, gradual change or something in front of it explains it."""
     present = visible.mean(axis=1) >= STILL_VISIBLE
-    occluded = np.zeros_like(present)
+    occluded, step = np.zeros_like(present), perceived_step(scene.clip)
     for start, stop in runs(~present):
         last, first = (start - 1, start) if start > query_frame else (stop, stop - 1)
-        if _changes_gradually(scene, xy[last], last, first):
+        pair = min(min(last, first) // step, len(cuts) - 1)
+        if cuts[pair] or _changes_gradually(scene, xy[last], last, first):
             present[start:stop] = True
         elif _is_covered(scene, xy[first], first):
             occluded[start:stop] = True
