@@ -36,8 +36,6 @@ CAMERA_ERROR = 0.03
 """Share of the camera's motion allowed as error of its model."""
 GAIN_LEVELS = 3.0
 """Grey levels by which following the flow must explain a point better than the camera's motion does."""
-CONTRAST_SHARE = 0.4
-"""Share of the local contrast that a camera motion may be off by without a point being lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +104,7 @@ def _measure_step(scene: Scene, start: int, stop: int) -> tuple[FloatArray, Bool
     moves = (moved > error) & (camera_gap - own_gap > GAIN_LEVELS)
     length = np.where(moves, np.hypot(*(targets - at_rest).T), 0.0)
     in_view = inside(by_camera[:, 0], height, width)  # what the camera leaves behind matches by chance alone
-    contrast = cv2.morphologyEx(before, cv2.MORPH_GRADIENT, np.ones((3, 3), np.uint8))[row, column]
-    lost = textured & ~followed & in_view & (camera_gap > GAIN_LEVELS + CONTRAST_SHARE * contrast)
+    lost = textured & ~followed & in_view & (camera_gap > GAIN_LEVELS)
     return np.where(followed & in_view, length, np.nan), lost, camera
 
 
