@@ -22,7 +22,7 @@ from vmmetrics.perception.own_motion import SPACING, own_motion_of, perceived_st
 from vmmetrics.perception.scene import Scene
 from vmmetrics.types import BoolArray, Box, FloatArray
 
-PATCHES = 24
+PATCHES = 16
 """Patches about that are taken in one frame, one in each cell of a grid."""
 POINTS = 3
 """Points on each; with fewer corners in its cell there is none."""
