@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vmmetrics.functional import perceptible_amplitude_score
-from vmmetrics.functional.pas import estimate_camera, project
+from vmmetrics.functional.pas import estimate_camera, frame_amplitude_score, project
 
 SIZE = (640, 480)
 
@@ -191,3 +191,51 @@ def test_asks_for_fps():
         perceptible_amplitude_score(T3, None, SIZE)
     with pytest.raises(ValueError, match=r"Expected protocol"):
         perceptible_amplitude_score(T3, None, SIZE, fps=8, protocol="paper")
+
+
+STILL = np.tile(np.eye(3), (6, 1, 1))
+
+
+@pytest.mark.parametrize("share", [0.01, 0.025, 0.05, 0.4, 1.0])
+def test_motion_of_the_frame_counts_in_full_from_a_twentieth_of_it_on(share):
+    own = np.zeros((6, 200))
+    own[:, : round(200 * share)] = 8.0
+    result = frame_amplitude_score(own, np.zeros((6, 200), bool), STILL, SIZE, fps=12)
+    speed = 8 * 12 / 800
+    assert result.amplitude == pytest.approx(speed * min(1, share / 0.05))
+    assert result.score == pytest.approx(result.amplitude / 0.15)
+    np.testing.assert_allclose(result.series["amplitude"][:-1], result.amplitude)
+
+
+def test_plain_points_are_not_asked_and_lost_ones_count_as_moving_without_a_speed():
+    own = np.full((6, 200), np.nan)
+    own[:, :50] = 0.0
+    own[:, :4] = 8.0
+    lost = np.zeros((6, 200), bool)
+    alone = frame_amplitude_score(own, lost, STILL, SIZE, fps=12)
+    assert alone.amplitude == pytest.approx(8 * 12 / 800 * 4 / 200 / 0.05)
+    lost[:, 100:120] = True
+    assert frame_amplitude_score(own, lost, STILL, SIZE, fps=12).amplitude == pytest.approx(8 * 12 / 800)
+
+
+def test_a_step_that_is_not_followed_is_not_measured_and_a_clip_of_them_is_missing():
+    own, lost = np.full((6, 200), 8.0), np.zeros((6, 200), bool)
+    own[2], lost[2] = np.nan, True
+    result = frame_amplitude_score(own, lost, STILL, SIZE, fps=12)
+    assert np.flatnonzero(np.isnan(result.series["amplitude"])).tolist() == [2, 6]
+    own[:, 10:], lost[:, 10:] = np.nan, True
+    assert frame_amplitude_score(own, lost, STILL, SIZE, fps=12).score is None
+
+
+def test_a_plain_frame_has_no_motion():
+    result = frame_amplitude_score(np.full((6, 200), np.nan), np.zeros((6, 200), bool), STILL, SIZE, fps=12)
+    assert (result.score, result.events[0].reason) == (0.0, "nothing moves")
+
+
+@pytest.mark.parametrize(
+    ("own", "lost", "fps"),
+    [(np.zeros(6), np.zeros(6, bool), 8), (np.zeros((6, 4)), np.zeros((6, 3), bool), 8), (np.zeros((6, 4)), None, 0)],
+)
+def test_bad_frame_motion_is_refused(own, lost, fps):
+    with pytest.raises(ValueError, match="Expected"):
+        frame_amplitude_score(own, np.zeros((6, 4), bool) if lost is None else lost, STILL, SIZE, fps=fps)

@@ -206,3 +206,13 @@ def test_refuses(change):
 def test_refuses_arguments(kwargs):
     with pytest.raises(ValueError, match=r"Expected .* but got"):
         temporal_coherence_score([ObjectHistory(**GOOD)], **{"frame_size": SIZE, "num_frames": 3, **kwargs})
+
+
+@pytest.mark.parametrize(("certain", "score"), [(False, None), (True, 0.0)])
+def test_what_is_seen_for_a_moment_is_an_object_only_where_that_is_certain(certain, score):
+    seen = np.arange(T) == 4
+    tracks = np.tile(np.array([[200.0, 200.0], [300.0, 260.0]]), (T, 1, 1))
+    history = ObjectHistory(seen, np.arange(T), tracks, np.repeat(seen[:, None], 2, axis=1), 4, certain=certain)
+    result = temporal_coherence_score([history], frame_size=SIZE, num_frames=T)
+    assert result.score == score
+    assert [event.frames for event in result.events if event.excuse is None] == ([(4,), (5,)] if certain else [])

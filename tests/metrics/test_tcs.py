@@ -48,7 +48,7 @@ def frames_where(first: int, last: int, count: int = FRAMES) -> np.ndarray:
 
 
 def test_no_object_and_one_frame_are_missing() -> None:
-    assert measure(scene_with(), "vmmetrics").missing == "no object"
+    assert measure(scene_with(), "vmbench").missing == "no object"
     assert measure(scene_with((np.ones(1, bool), None), frames=1), "vmmetrics").score is None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from vmmetrics.errors import SetupError
+from vmmetrics.metrics import registry
 from vmmetrics.scoring import session
 from vmmetrics.scoring.api import score
 from vmmetrics.scoring.engine import InProcess
@@ -24,6 +26,13 @@ from vmmetrics.utils.storage.provenance import decisive_versions
 pytestmark = pytest.mark.usefixtures("fake_suite")
 OLD = Path(__file__).parents[1] / "data" / "format-1"
 NAMES = ["a.npy", "b.npy", "noone.npy"]
+
+
+@pytest.fixture(autouse=True)
+def versions_of_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scores of format 1 are of version 1; what is tested here is that they are not made again."""
+    for key in registry.METRICS:
+        monkeypatch.setitem(registry._registry, key, replace(registry._registry[key], version=1))
 
 
 @pytest.fixture

@@ -196,6 +196,70 @@ def perceptible_amplitude_score(
     return _score_vmmetrics(subject, subject_visible, homographies, known, size, fps)
 
 
+SPREAD_SHARE = 0.05
+"""Share of the frame that must move by itself for its speed to count in full; less counts in proportion."""
+FOLLOWED_SHARE = 0.2
+"""Share of the points that must be followed, in a step for it to be measured, on average for the clip to be. By chance
+up to 0.19 are in frames of noise with grains of 4 to 64 px; 0.26 and more in generated clips that jump every frame."""
+
+
+def frame_amplitude_score(
+    own_motion: ArrayLike, lost: ArrayLike, camera: ArrayLike, frame_size: FrameSize, *, fps: float
+) -> AmplitudeResult:
+    """Score the perceptible amplitude of motion that is spread over the frame and belongs to no object.
+
+    A_t is the mean own motion of the points that move, times the share of the frame that moves or is lost, up to
+    :data:`SPREAD_SHARE`, divided by it. The score follows from A_t as in :func:`perceptible_amplitude_score`.
+
+    Args:
+        own_motion: (T−1, N) float pixels, at N points spread evenly over the frame: the length of each point's motion
+            from frame t to t+1 against the camera; 0 within the error, NaN where it is plain or not followed.
+        lost: (T−1, N) bool, textured points that neither the camera's motion nor their own explains.
+        camera: (T−1, 3, 3) float homographies, pixels of frame t to pixels of frame t+1.
+        frame_size: (width, height) in pixels.
+        fps: Frames per second.
+
+    Returns:
+        As :func:`perceptible_amplitude_score`; 0.0 where all of the frame is plain. Missing where on average less than
+        :data:`FOLLOWED_SHARE` of the points that are followed or lost is followed.
+
+    Raises:
+        ValueError: If shapes are not as above, or ``frame_size`` or ``fps`` is not positive.
+
+    Example:
+        Ten points of a frame with a diagonal of 500 px, five of which move by 10 px a frame at 8 fps:
+
+        >>> own_motion = np.array([[10.0] * 5 + [0.0] * 5] * 4)
+        >>> still = np.tile(np.eye(3), (4, 1, 1))
+        >>> result = frame_amplitude_score(own_motion, np.zeros((4, 10), bool), still, (300, 400), fps=8)
+        >>> round(result.amplitude, 6), result.score
+        (0.16, 1.0)
+    """
+    size = as_frame_size(frame_size)
+    if not (np.isfinite(fps) and fps > 0):
+        raise ValueError(f"Expected fps to be positive but got {fps}")
+    own = np.asarray(own_motion, np.float64)
+    if own.ndim != 2 or own.size == 0:
+        raise ValueError(f"Expected own_motion of shape (T−1, N) but got {own.shape}")
+    lost_points = as_bools("lost", lost, f"{own.shape[0]}, {own.shape[1]}")
+    homographies = _checked_camera(camera, {len(own) + 1})
+    share = followed_share(np.isfinite(own), lost_points)
+    measured = share >= FOLLOWED_SHARE
+    if share.mean() < FOLLOWED_SHARE:
+        return AmplitudeResult(score=None, missing="hardly a point can be followed from one frame to the next")
+    own = np.nan_to_num(own)
+    moving = (own > 0).sum(axis=1)
+    spread = np.minimum((moving + lost_points.sum(axis=1)) / own.shape[1] / SPREAD_SHARE, 1)
+    speed = own.sum(axis=1) / np.maximum(moving, 1) * fps / float(np.hypot(*size))
+    return _scored(np.where(measured, speed * spread, np.nan), homographies, size, fps)
+
+
+def followed_share(followed: BoolArray, lost: BoolArray) -> FloatArray:
+    """(T−1,) share of the points ``followed`` (T−1, N) of those that are followed or ``lost``; 1 without a point."""
+    count, textured = followed.sum(axis=1), (followed | lost).sum(axis=1)
+    return np.where(textured > 0, count / np.maximum(textured, 1), 1.0)
+
+
 def camera_speed(homographies: FloatArray, frame_size: FrameSize) -> FloatArray:
     """(T−1,) mean displacement, in pixels per frame, of a 5 × 5 grid over the frame."""
     width, height = frame_size
@@ -223,12 +287,18 @@ def _score_vmmetrics(
     amplitude = np.full(len(both), np.nan)
     count = both.sum(axis=1)
     amplitude[measured] = (own_motion * both).sum(axis=1)[measured] / count[measured] * fps / diagonal
-    speed = camera_speed(homographies, size) * fps / diagonal
+    return _scored(amplitude, homographies, size, fps)
+
+
+def _scored(amplitude: FloatArray, homographies: FloatArray, size: FrameSize, fps: float) -> AmplitudeResult:
+    """Score the amplitudes (T−1,) in diagonals per second, NaN where unmeasured, against the camera's threshold."""
+    speed = camera_speed(homographies, size) * fps / float(np.hypot(*size))
     moving = speed / (speed + CAMERA_HALF_SPEED)  # smooth, so that no clip sits on a border
     threshold = STILL_CAMERA_THRESHOLD + (MOVING_CAMERA_THRESHOLD - STILL_CAMERA_THRESHOLD) * moving
+    measured = np.isfinite(amplitude)
     score = float(np.minimum(amplitude / threshold, 1)[measured].mean())
     series = {"amplitude": np.append(amplitude, np.nan), "threshold": np.append(threshold, np.nan)}
-    events = () if score > 0 else (Event("pas", tuple(range(len(subject))), "nothing moves"),)
+    events = () if score > 0 else (Event("pas", tuple(range(len(amplitude) + 1)), "nothing moves"),)
     return AmplitudeResult(
         score=score, amplitude=float(amplitude[measured].mean()), events=events, series=MappingProxyType(series)
     )

@@ -30,6 +30,7 @@ class ObjectHistory:
         visibility: (T, N) bool.
         query_frame: The frame of the first appearance (``vmbench``: the ordinal of that key frame, as released).
         occluded: (T,) bool, not seen but known to be hidden behind something; None where that is not known.
+        certain: Counts as an object however briefly it is seen, since no detector can have been mistaken about it.
     """
 
     present: BoolArray
@@ -38,6 +39,7 @@ class ObjectHistory:
     visibility: BoolArray
     query_frame: int
     occluded: BoolArray | None = None
+    certain: bool = False
 
 
 def check_history(history: ObjectHistory, name: str, num_frames: int) -> ObjectHistory:
@@ -64,6 +66,7 @@ def check_history(history: ObjectHistory, name: str, num_frames: int) -> ObjectH
         visibility=as_bools(f"{name}.visibility", history.visibility, f"{num_frames}, {tracks.shape[1]}"),
         query_frame=as_integer(f"{name}.query_frame", history.query_frame, at_least=0),
         occluded=None if history.occluded is None else as_bools(f"{name}.occluded", history.occluded, f"{num_frames}"),
+        certain=history.certain,
     )
 
 
@@ -123,7 +126,7 @@ def _find_changes(history: ObjectHistory, name: str, frame_size: FrameSize) -> t
     present = _present_in_every_frame(history)
     occluded = np.zeros_like(present) if history.occluded is None else history.occluded & ~present
     longest = max((stop - start for start, stop in runs(present)), default=0)
-    if longest < min(FLICKER_FRAMES, len(present)):
+    if not history.certain and longest < min(FLICKER_FRAMES, len(present)):
         return False, [_event("appeared", start, name, BLINK) for start, _ in runs(present)]
 
     query = min(history.query_frame, len(present) - 1)

@@ -134,6 +134,7 @@ _OURS = (
         aspects="dynamic amplitude degree magnitude amount intensity",
         is_amount=True,
         not_of=("noise", "slides"),  # of a still the amount is known: none
+        version=2,
         question="amount of visible motion of the main subject, the camera's own motion left out: "
         "1 none to be seen, 3 moderate, 5 large and lively. This is an amount, not a merit.",
     ),
@@ -166,6 +167,7 @@ _OURS = (
         "temporal coherence",
         needs=("objects",),
         colour=(86, 180, 233),
+        version=2,
         aspects="temporal_consistency temporal_coherence coheren continuity appearance_consistency identity vanish "
         "subject_consistency",
         question="continuity of existence: does whatever is shown stay there, unless something hides it, it leaves the "

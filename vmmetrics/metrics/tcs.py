@@ -1,4 +1,7 @@
-"""TCS, temporal coherence: asks for the objects and their tracks, and whether any comes or goes unexplained."""
+"""TCS, temporal coherence: asks for the objects and their tracks, and whether any comes or goes unexplained.
+
+Where no object is segmented, the textured patches of the scene take their place.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,16 @@ from dataclasses import replace
 import numpy as np
 
 from vmmetrics.functional import ObjectHistory, temporal_coherence_score
+from vmmetrics.functional.pas import FOLLOWED_SHARE
 from vmmetrics.functional.tcs import LEFT
 from vmmetrics.perception import points
+from vmmetrics.perception.own_motion import own_motion_of
+from vmmetrics.perception.places import TexturedPatch, textured_patches
 from vmmetrics.perception.scene import Objects, PointTracks, ReleasedFlow, ReleasedObjects, Scene, SceneObject
 from vmmetrics.types import Box, Event, MetricResult, Protocol
+
+LEAST_PATCHES = 4
+"""Textured patches, over all the frames that they are taken in, below which there is too little to judge."""
 
 
 def measure(scene: Scene, protocol: Protocol) -> MetricResult:
@@ -36,6 +45,8 @@ def measure(scene: Scene, protocol: Protocol) -> MetricResult:
         return _measure_released(scene, released)
     objects = scene.objects
     if not objects.objects:
+        if protocol == "vmmetrics" and released is None:
+            return _measure_patches(scene)
         return MetricResult(None, "no object")
     histories = _histories(scene) if protocol == "vmmetrics" else _released_histories(scene)
     result = temporal_coherence_score(
@@ -66,6 +77,29 @@ def _histories(scene: Scene) -> list[ObjectHistory]:
         )
         for item in items
     ]
+
+
+def _measure_patches(scene: Scene) -> MetricResult:
+    """Score whether the textured parts of a scene without a moving object stay."""
+    clip = scene.clip
+    if own_motion_of(scene).followed_share().mean() < FOLLOWED_SHARE:
+        return MetricResult(None, "no object, and hardly a point can be followed from one frame to the next")
+    patches = textured_patches(scene)
+    if len(patches) < LEAST_PATCHES:
+        return MetricResult(None, "no object, and too little texture to see whether anything stays")
+    frames = np.arange(len(clip))
+    histories = [
+        ObjectHistory(p.present, frames, p.xy, p.visible, p.query_frame, p.occluded, certain=True) for p in patches
+    ]
+    result = temporal_coherence_score(histories, frame_size=(clip.width, clip.height), num_frames=len(clip))
+    return replace(result, events=tuple(_on_patch(event, patches, scene.flow.scale) for event in result.events))
+
+
+def _on_patch(event: Event, patches: list[TexturedPatch], scale: tuple[float, float]) -> Event:
+    """Return the event with the box and the name of its patch."""
+    index = _place(event)
+    frame = event.frames[0] - event.reason.startswith("vanish")
+    return replace(event, target=f"patch {index + 1}", box=patches[index].box(frame, scale))
 
 
 def _measure_released(scene: Scene, released: ReleasedFlow) -> MetricResult:

@@ -1,0 +1,124 @@
+"""Motion of the frame that the camera does not explain, where no object is segmented: water, fire, a crowd, leaves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+
+from vmmetrics.clip import Clip
+from vmmetrics.functional.pas import fit_global_motion, followed_share, project
+from vmmetrics.perception.embedded.camera import TEXTURE
+from vmmetrics.perception.embedded.flow import inside, pixel_grid, sample
+from vmmetrics.perception.scene import Scene
+from vmmetrics.types import BoolArray, FloatArray
+
+PERCEIVED_RATE = 12.0
+"""Steps per second that motion is measured in, as near as whole frames allow.
+
+From frame to frame at 30 a second the tracker's jitter, and trembling that no viewer sees, add up; and a clip at half
+the frame rate is measured in the same steps.
+"""
+SPACING = 4
+"""Working pixels between the points that motion is measured at."""
+EXPLAINED_SHARE = 0.3
+"""Share of the background that a camera motion must explain; else the dominant motion of the frame takes its place.
+
+In 20 of 85 clips, mostly generated, nothing was segmented: in 8, jumbled from frame to frame, cameras explained at most
+0.13 of the background (median over pairs), in the others 0.61 to 1.
+"""
+FITTED_POINTS = 400
+"""Points that the dominant motion is fitted to, about."""
+FLOW_ERROR = 0.3
+"""Working pixels of own motion within the error of the flow over one pair; over several it grows with their root."""
+CAMERA_ERROR = 0.03
+"""Share of the camera's motion allowed as error of its model."""
+GAIN_LEVELS = 3.0
+"""Grey levels by which following the flow must explain a point better than the camera's motion does."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnMotion:
+    """Motion against the camera at N points on a regular grid, over S steps of equal length.
+
+    Attributes:
+        length: (S, N) float64 clip pixels, 0 within the error, NaN where the point is plain or not followed.
+        lost: (S, N) bool, textured, not followed, and not explained by the camera's motion.
+        camera: (S, 3, 3) float64, clip pixels at the beginning of a step to those at its end.
+    """
+
+    length: FloatArray
+    lost: BoolArray
+    camera: FloatArray
+
+    def followed_share(self) -> FloatArray:
+        """(S,) share of the textured points in view that are followed."""
+        return followed_share(np.isfinite(self.length), self.lost)
+
+
+def perceived_step(clip: Clip) -> int:
+    """Return the frame pairs per step of :data:`PERCEIVED_RATE`, at least 1."""
+    return max(1, min(round(clip.fps / PERCEIVED_RATE), len(clip) - 1))
+
+
+def own_motion_of(scene: Scene) -> OwnMotion:
+    """Return the motion of the frame against the camera, measured once per scene in steps of :func:`perceived_step`."""
+    return scene.once("own motion", lambda: _measure_steps(scene, perceived_step(scene.clip)))
+
+
+def _measure_steps(scene: Scene, step: int) -> OwnMotion:
+    steps = [_measure_step(scene, start, start + step) for start in range(0, len(scene.clip) - step, step)]
+    length, lost, camera = map(np.stack, zip(*steps, strict=True))
+    return OwnMotion(length, lost, camera)
+
+
+def _measure_step(scene: Scene, start: int, stop: int) -> tuple[FloatArray, BoolArray, FloatArray]:
+    """Return the (N,) own motion, (N,) lost points and (3, 3) camera motion from frame ``start`` to ``stop``."""
+    flow, scale = scene.flow, np.array(scene.flow.scale)
+    height, width = flow.images.shape[1:]
+    grid = pixel_grid(width, height)[SPACING // 2 :: SPACING, SPACING // 2 :: SPACING].reshape(-1, 1, 2)
+    column, row = grid.reshape(-1, 2).astype(int).T
+    textured = cv2.cornerMinEigenVal(flow.images[start], 7, ksize=3)[row, column] > TEXTURE
+    arrival, followed = grid, textured
+    for t in range(start, stop):
+        valid = sample(flow.forward_valid[t].astype(np.float32), arrival)[0][:, 0] > 0.5
+        followed = followed & valid
+        arrival = arrival + sample(flow.forward[t], arrival)[0]
+
+    def to_clip(points: FloatArray) -> FloatArray:
+        return np.asarray((points.reshape(-1, 2).astype(np.float64) + 0.5) * scale - 0.5)
+
+    points, targets = to_clip(grid), to_clip(arrival)
+    camera = _camera_between(scene, start, stop, points[followed], targets[followed])
+    at_rest = project(camera, points)
+    by_camera = ((at_rest + 0.5) / scale - 0.5).reshape(-1, 1, 2)
+    # 3 x 3 means: noise of single pixels says nothing.
+    before, after = (cv2.blur(flow.images[t].astype(np.float32), (3, 3)) for t in (start, stop))
+    own_gap, camera_gap = (
+        np.abs(sample(after, there)[0][:, 0] - before[row, column]) for there in (arrival, by_camera)
+    )
+    moved = np.hypot(*((targets - at_rest) / scale).T)
+    camera_length = np.hypot(*((at_rest - points) / scale).T)
+    error = np.maximum(FLOW_ERROR * np.sqrt(stop - start), CAMERA_ERROR * camera_length)
+    moves = (moved > error) & (camera_gap - own_gap > GAIN_LEVELS)
+    length = np.where(moves, np.hypot(*(targets - at_rest).T), 0.0)
+    in_view = inside(by_camera[:, 0], height, width)  # what the camera leaves behind matches by chance alone
+    lost = textured & ~followed & in_view & (camera_gap > GAIN_LEVELS)
+    return np.where(followed & in_view, length, np.nan), lost, camera
+
+
+def _camera_between(scene: Scene, start: int, stop: int, points: FloatArray, targets: FloatArray) -> FloatArray:
+    """Join the camera's motion from frame ``start`` to ``stop``; where it is unknown, fit the dominant motion.
+
+    ``points`` (N, 2) go to ``targets`` (N, 2), clip pixels.
+    """
+    camera = scene.camera
+    unknown = [camera.kinds[t] == "unknown" or camera.inliers[t] < EXPLAINED_SHARE for t in range(start, stop)]
+    if any(unknown) and len(points):
+        every = max(1, len(points) // FITTED_POINTS)
+        return fit_global_motion(points[::every], targets[::every])
+    motion = np.eye(3)
+    for t in range(start, stop):
+        motion = camera.homographies[t] @ motion
+    return motion
