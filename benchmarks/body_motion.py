@@ -1,8 +1,8 @@
 """Whole bodies that move as none can: walkers and runners whose dynamics are broken by known amounts, for OIS.
 
     python -m benchmarks.body_motion truth [--noise 0.01] [--clips 24] [--first-seed 10000]
-    python -m benchmarks.body_motion footage     # false loss on real people, from pixels
-    python -m benchmarks.body_motion pixels      # a real forearm or calf that trembles, from pixels
+    python -m benchmarks.body_motion footage     # what real people lose, from pixels
+    python -m benchmarks.body_motion pixels      # forearms and calves of real people made to tremble in the picture
 
 ``truth`` prints, for every defect and strength, the share of clips in which the right reason is reported and the mean
 OIS; for untouched ones OIS without and with motion. Bodies are solid: stance feet rest on the ground, knees bend
@@ -16,11 +16,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.ndimage import median_filter
 
+from benchmarks.motion_truth import windows as spread
+from benchmarks.pose_defects import Defect, inject
 from benchmarks.pose_sequences import noisy
+from benchmarks.pose_truth import FOOTAGE, LENGTH, PEOPLE, WINDOWS, cut, drawn_defects, windows
 from vmmetrics.functional import object_integrity_score
 from vmmetrics.functional.body_motion import body_motion
+from vmmetrics.functional.limbs import FULL_LENGTHS, PARTS
+from vmmetrics.metrics import ois
+from vmmetrics.perception.embedded.pose.pose import BlazePose, assemble
+from vmmetrics.perception.embedded.pose.tracking import torso
+from vmmetrics.perception.presets import Wanted, load_preset
+from vmmetrics.perception.scene import Scene
 from vmmetrics.types import FloatArray, MetricResult
+from vmmetrics.video import read_clip
 
 TORSO, THIGH, CALF, UPPER_ARM, FOREARM = 1.0, 0.88, 0.85, 0.62, 0.52
 ANKLE = 0.15
@@ -243,15 +254,72 @@ def broken(
     return judge(pixels, fps, camera, motion)
 
 
+def footage() -> None:
+    """Print OIS of real people by shape alone and with motion, and what is reported."""
+    models, rows = load_preset("embedded", Wanted(threads=2)).models, []
+    for folder in (FOOTAGE, FOOTAGE.with_name("real-clips-2")):
+        for path in sorted(p for p in folder.iterdir() if p.suffix in {".mp4", ".mkv"}):
+            for clip in spread(read_clip(path), 49, 2):
+                scene = Scene(clip, models)
+                score = ois.measure(scene, "vmmetrics").score
+                if score is None:
+                    continue
+                large = ois.large_enough(scene.poses.keypoints)
+                keypoints, scores = scene.poses.keypoints[:, large], scene.poses.scores[:, large]
+                shape = {reason: maps[:, large] for reason, maps in ois.limb_evidence(scene.poses).items()}
+                before = object_integrity_score(keypoints, scores, evidence=shape).score
+                motion = body_motion(keypoints, scores, clip.fps, ois.camera_motion(scene))
+                shares = "  ".join(f"{reason} {(maps > 1).mean():.3f}" for reason, maps in motion.items())
+                rows.append((before, score))
+                print(f"{clip.name:34}{before:7.3f}{score:7.3f}  {shares}", flush=True)
+    print(f"mean of {len(rows)}: {np.mean(rows, axis=0).round(4)}")
+
+
+def pixels() -> None:
+    """Print the share of limbs made to tremble in real footage that are reported, by amplitude at wrist or ankle."""
+    networks, rng = BlazePose(2), np.random.default_rng(5)
+    models = load_preset("embedded", Wanted(threads=2)).models
+    counts = {amplitude: np.zeros(2) for amplitude in (0.0, 0.03, 0.06, 0.12)}
+    for name, first, clip in windows(PEOPLE, LENGTH):
+        if first != WINDOWS[name][0]:
+            continue
+        track = next((t for t in networks.people(Scene(clip, models)) if len(t.poses) == LENGTH), None)
+        if track is None:
+            continue
+        landmarks = [track.poses[t] for t in range(LENGTH)]
+        bones = assemble([track], LENGTH, (clip.width, clip.height)).keypoints[:, 0]
+        bones = median_filter(bones, size=(5, 1, 1), mode="nearest")
+        size = float(np.median([torso(pose) for pose in landmarks]))
+        for part in dict.fromkeys(defect.part for defect in drawn_defects(track, clip, rng)):
+            length = FULL_LENGTHS[list(PARTS).index(part)]
+            for amplitude, count in counts.items():
+                turns = rng.normal(0, np.degrees(amplitude / length), LENGTH)
+                frames = np.concatenate(
+                    [
+                        inject(clip.frames[[t]], [landmarks[t]], bones[[t]], size, Defect("snap", turn, part, 0, 0))
+                        for t, turn in enumerate(turns)
+                    ]
+                )
+                poses = Scene(cut(clip, 0, LENGTH, frames), models).poses
+                maps = body_motion(poses.keypoints, poses.scores, clip.fps)["trembles"]
+                count += (maps[:, 0, list(PARTS).index(part)] > 1).any(), 1
+        print(name, first, {a: f"{c[0]:.0f} of {c[1]:.0f}" for a, c in counts.items()}, flush=True)
+
+
 def main() -> None:
     """Print the table asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("task", choices=["truth"])
+    parser.add_argument("task", choices=["truth", "footage", "pixels"])
     parser.add_argument("--noise", type=float, default=0.01)
     parser.add_argument("--clips", type=int, default=24)
     parser.add_argument("--first-seed", type=int, default=10000)
     options = parser.parse_args()
-    truth(options.noise, range(options.first_seed, options.first_seed + options.clips))
+    if options.task == "truth":
+        truth(options.noise, range(options.first_seed, options.first_seed + options.clips))
+    elif not FOOTAGE.is_dir():
+        print(f"skipped: no footage at {FOOTAGE}")
+    else:
+        {"footage": footage, "pixels": pixels}[options.task]()
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from vmmetrics.functional.limbs import (
     person_scale,
     usable_keypoints,
 )
-from vmmetrics.types import FloatArray
+from vmmetrics.types import BoolArray, FloatArray
 
 MOTION_REASONS = ("trembles", "slides or floats", "jolted", "bends backwards")
 
@@ -43,8 +43,12 @@ TREMBLE_PIXELS = 0.6
 TREMBLE_SHARE = 0.3
 """Of the movement from frame to frame, what may be of high frequency: fast motion sampled slowly."""
 
-TREMBLE_JERK = 100.0
-"""Torso lengths per second cubed that limbs of one who runs reach by the same measure: what few frames a second show."""
+TREMBLE_SNAP = 2500.0
+"""Times a frame's duration to the fourth: torso lengths that rendered runners reach where frames are few."""
+TREMBLE_BODY = 0.75
+"""Of what one part may, what the median of all parts may: noise strikes single parts, a body trembles as a whole."""
+WHOLE = 6
+"""Parts in view from which their median says something of the body."""
 
 # Sliding and floating
 STANDING = (0.7, 1.1)
@@ -57,14 +61,18 @@ SLIDE_CAMERA = 0.3
 """Of the camera's own speed at the foot, what its estimate and parallax may leave."""
 SLIDE_SECONDS = 0.4
 """Shortest time without a resting foot; a runner is in the air for 0.15 s."""
-GRAVITY = (8.0, 40.0)
-"""Torso lengths per second squared within which the hips of one who jumps fall."""
+FALL_SECONDS = 0.25
+"""Window over which the hips' acceleration is taken."""
+GRAVITY = (12.0, 55.0)
+"""Torso lengths per second squared within which grown-ups (20) and children (35) fall; a walker's hips reach 6."""
 
 # Jolts
-JOLT = 100.0
-"""Torso lengths per second squared that shoulders and hips may be accelerated by: five times gravity, as in landing."""
+JOLT = 120.0
+"""Torso lengths per second squared that shoulders and hips may be accelerated by: six times gravity, as in landing."""
 JOLT_NOISE = 0.18
 """Torso lengths that they may depart from an even path in one frame."""
+JOLT_SHARE = 0.5
+"""Of their usual movement from frame to frame, what they may depart from it, for the noise of fast motion."""
 JOLT_CAMERA = 0.3
 """Of the camera's own acceleration, what its estimate may leave."""
 
@@ -163,8 +171,9 @@ def trembling(parts: FloatArray, scale: FloatArray, fps: float) -> FloatArray:
     coarse = np.linalg.norm(parts[2 * stride : -stride] - parts[stride : -2 * stride], axis=-1)
     width = _window(TREMBLE_SECONDS, fps)
     middle = 3 * stride // 2
-    noise = (TREMBLE_NOISE + TREMBLE_PIXELS / scale + TREMBLE_JERK * (stride / fps) ** 3)[middle : middle + len(fine), None]
-    ratio = running_median(fine, width) / (noise + TREMBLE_SHARE * running_median(coarse, width))
+    noise = TREMBLE_NOISE + TREMBLE_SNAP * (stride / fps) ** 4 + TREMBLE_PIXELS / scale[middle : middle + len(fine)]
+    ratio = running_median(fine, width) / (noise[:, None] + TREMBLE_SHARE * running_median(coarse, width))
+    ratio = np.fmax(ratio, median_of(ratio, fewest=WHOLE)[:, None] / TREMBLE_BODY)
     return np.pad(ratio, ((middle, len(parts) - middle - len(fine)), (0, 0)), mode="edge")
 
 
@@ -195,21 +204,20 @@ def sliding(places: FloatArray, moves: FloatArray, drifts: FloatArray, fps: floa
     middle = slice(steps // 2, steps // 2 + len(ratio))
     ratio = np.where(stands[middle], ratio, np.nan)
     values = np.minimum(ratio, 1.0)
-    falls = np.concatenate([[0.0], np.cumsum(moves[:, hips, 1].mean(axis=1))])
-    for (spell,) in find_objects(label(ratio > 1)[0]):
-        first, stop = spell.start, spell.stop
-        if stop - first >= SLIDE_SECONDS * fps and not _falls(falls[first : stop + steps], fps):
-            values[first:stop] = np.nanmax(ratio[first:stop])
+    for (spell,) in find_objects(label((ratio > 1) & ~falling(moves[:, hips, 1].mean(axis=1), fps)[middle])[0]):
+        if spell.stop - spell.start >= SLIDE_SECONDS * fps:
+            values[spell] = ratio[spell].max()
     out[middle] = values
     return out
 
 
-def _falls(heights: FloatArray, fps: float) -> bool:
-    """Whether (N,) torso lengths downwards follow gravity."""
-    if not np.isfinite(heights).all():
-        return False
-    curve = np.polyfit(np.arange(len(heights)) / fps, heights, 2)
-    return bool(GRAVITY[0] <= 2 * curve[0] <= GRAVITY[1])
+def falling(moves: FloatArray, fps: float) -> BoolArray:
+    """(T-1,) movement of the hips downwards, torso lengths a frame, to (T,): in free fall or flight."""
+    count = max(3, 2 * round(FALL_SECONDS * fps / 2) + 1)
+    time = (np.arange(count) - count // 2) / fps
+    padded = np.pad(moves * fps, (count // 2, count // 2 + 1), constant_values=np.nan)
+    slope = sliding_window_view(padded, count) @ (time / (time @ time))
+    return np.asarray((slope > GRAVITY[0]) & (slope < GRAVITY[1]))
 
 
 def jolts(moves: FloatArray, drifts: FloatArray, fps: float) -> FloatArray:
@@ -225,9 +233,9 @@ def jolts(moves: FloatArray, drifts: FloatArray, fps: float) -> FloatArray:
     """
     stride = max(1, round(fps / FASTEST_FPS))
     trunk = [_running_mean(m[:, list(TRUNK)], stride) * stride for m in (moves, drifts)]
-    own, camera = (median_of(m[stride:] - m[:-stride]) for m in trunk)
-    allowed = max(JOLT * (stride / fps) ** 2, JOLT_NOISE) + JOLT_CAMERA * np.linalg.norm(camera, axis=-1)
-    ratio = np.linalg.norm(own, axis=-1) / allowed
+    own, camera = (np.linalg.norm(median_of(m[stride:] - m[:-stride]), axis=-1) for m in trunk)
+    usual = running_median(np.linalg.norm(median_of(trunk[0][stride:]), axis=-1)[:, None], _window(1.0, fps))[:, 0]
+    ratio = own / (max(JOLT * (stride / fps) ** 2, JOLT_NOISE) + JOLT_SHARE * usual + JOLT_CAMERA * camera)
     return np.pad(ratio, (stride, len(moves) + 1 - stride - len(ratio)), constant_values=np.nan)
 
 

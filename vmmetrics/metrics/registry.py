@@ -152,7 +152,8 @@ _OURS = (
     _our(
         "ois",
         "object integrity",
-        needs=("poses",),
+        needs=("poses", "camera"),
+        version=2,
         colour=(0, 158, 115),
         aspects="integrity structur deform distort shape anatom limb subject_consistency",
         question="integrity of bodies and objects: do they keep shape, proportions and number of parts, with joints "
