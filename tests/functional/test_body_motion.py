@@ -95,7 +95,13 @@ def test_a_jolt_is_at_fault_in_its_frames() -> None:
     maps = evidence(pixels)
     assert reported(maps) == {"jolted"}
     np.testing.assert_array_equal(np.flatnonzero((maps["jolted"] > 1).all(axis=1)), [19, 20])
-    np.testing.assert_allclose(maps["jolted"][20], 0.4 / (120 / FPS**2), rtol=0.1)
+    np.testing.assert_allclose(maps["jolted"][20], 0.4 / (150 / FPS**2), rtol=0.1)
+
+
+def test_two_frames_seen_wrongly_are_no_jolt() -> None:
+    pixels = standing()
+    pixels[20:22, :, 0] += 40
+    assert "jolted" not in reported(evidence(pixels))
 
 
 @pytest.mark.parametrize("degrees", [0.0, 180.0])

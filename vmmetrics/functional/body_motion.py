@@ -10,7 +10,7 @@ import warnings
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from scipy.ndimage import find_objects, label
+from scipy.ndimage import find_objects, label, median_filter
 
 from vmmetrics.functional.limbs import (
     FULL_LENGTHS,
@@ -67,12 +67,16 @@ GRAVITY = (12.0, 55.0)
 """Torso lengths per second squared within which grown-ups (20) and children (35) fall; a walker's hips reach 6."""
 
 # Jolts
-JOLT = 120.0
-"""Torso lengths per second squared that shoulders and hips may be accelerated by: six times gravity, as in landing."""
-JOLT_NOISE = 0.18
+JOLT = 150.0
+"""Torso lengths per second squared that shoulders and hips may be accelerated by: a small child landing on a bed."""
+JOLT_NOISE = 0.22
 """Torso lengths that they may depart from an even path in one frame."""
 JOLT_SHARE = 0.5
 """Of their usual movement from frame to frame, what they may depart from it, for the noise of fast motion."""
+JOLT_SECONDS = 1.0
+"""Window of the running median of that movement."""
+JOLT_FRAMES = 5
+"""Window of the running median of their path: one that is back after two frames was seen wrongly, or the frames are."""
 JOLT_CAMERA = 0.3
 """Of the camera's own acceleration, what its estimate may leave."""
 
@@ -232,11 +236,16 @@ def jolts(moves: FloatArray, drifts: FloatArray, fps: float) -> FloatArray:
         (T,) measured over allowed; NaN where fewer than two of the four keypoints are in view.
     """
     stride = max(1, round(fps / FASTEST_FPS))
-    trunk = [_running_mean(m[:, list(TRUNK)], stride) * stride for m in (moves, drifts)]
-    own, camera = (np.linalg.norm(median_of(m[stride:] - m[:-stride]), axis=-1) for m in trunk)
-    usual = running_median(np.linalg.norm(median_of(trunk[0][stride:]), axis=-1)[:, None], _window(1.0, fps))[:, 0]
-    ratio = own / (max(JOLT * (stride / fps) ** 2, JOLT_NOISE) + JOLT_SHARE * usual + JOLT_CAMERA * camera)
-    return np.pad(ratio, (stride, len(moves) + 1 - stride - len(ratio)), constant_values=np.nan)
+    own, camera = (median_of(m[:, list(TRUNK)]) for m in (moves, drifts))
+    path = np.pad(np.nancumsum(own, axis=0), ((1, 0), (0, 0)))
+    path = median_filter(path, size=(JOLT_FRAMES, 1), mode="nearest")
+    velocity = path[stride:] - path[:-stride]
+    camera = _running_mean(camera, stride) * stride
+    jerked, shaken = (np.linalg.norm(v[stride:] - v[:-stride], axis=-1) for v in (velocity, camera))
+    usual = running_median(np.linalg.norm(velocity[stride:], axis=-1)[:, None], _window(JOLT_SECONDS, fps))[:, 0]
+    ratio = jerked / (max(JOLT * (stride / fps) ** 2, JOLT_NOISE) + JOLT_SHARE * usual + JOLT_CAMERA * shaken)
+    seen = _running_mean(np.isfinite(own[:, 0]).astype(np.float64), 2 * stride) == 1
+    return np.pad(np.where(seen, ratio, np.nan), stride, constant_values=np.nan)
 
 
 def reversed_joints(places: FloatArray, fps: float) -> dict[tuple[str, str], FloatArray]:
