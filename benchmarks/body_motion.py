@@ -202,7 +202,7 @@ DEFECTS: dict[str, tuple[Breaker, str, tuple[float, ...], tuple[str, ...]]] = {
     "sliding, of the step": (sliding, "slides or floats", (0.2, 0.3, 0.5, 1.0), ("walking", "running")),
     "gliding, per second": (gliding, "slides or floats", (0.5, 0.8, 1.2, 2.0), ("standing",)),
     "hovering": (hovering, "slides or floats", (0.3, 0.6, 1.0, 2.0), ("standing", "strolling", "walking")),
-    "jolting": (jolting, "jolted", (0.1, 0.2, 0.3, 0.5), ("standing", "walking", "running")),
+    "jolting": (jolting, "jolted", (0.2, 0.3, 0.5, 1.0), ("standing", "walking", "running")),
     "knee reversed": (reversing, "bends backwards", (15.0, 30.0, 45.0, 60.0), ("standing", "walking")),
 }
 
