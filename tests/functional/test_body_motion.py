@@ -177,10 +177,11 @@ def test_broken_dynamics_are_reported_for_their_reason(name: str) -> None:
 
 def test_nobody_and_a_short_clip_have_no_evidence() -> None:
     assert {e.shape for e in body_motion(np.zeros((5, 0, 17, 2)), np.zeros((5, 0, 17)), FPS).values()} == {(5, 0, 12)}
-    for count in range(1, 12):
-        maps = evidence(standing(count))
-        assert all(deviations.shape == (count, 12) for deviations in maps.values())
-        assert reported(maps) == set()
+    for fps in (1.0, 8.0, FPS, 240.0):
+        for count in (1, 2, 3, 4, 7, 8, 9, 12, 63, 64, 65):
+            maps = evidence(standing(count), fps)
+            assert all(deviations.shape == (count, 12) for deviations in maps.values())
+            assert reported(maps) == set()
 
 
 def test_what_is_not_seen_is_not_judged() -> None:

@@ -29,7 +29,7 @@ MOTION_REASONS = ("trembles", "slides or floats", "jolted", "bends backwards")
 
 EARS, SHOULDERS, HIPS, FEET = (3, 4), (5, 6), (11, 12), (15, 16)
 FEWEST = 8
-"""Frames below which nothing is said."""
+"""Frames, at :data:`FASTEST_FPS` or fewer a second, below which nothing is said."""
 FASTEST_FPS = 30.0
 """Frames per second above which frames are compared at the distance of this rate."""
 
@@ -42,7 +42,6 @@ TREMBLE_PIXELS = 0.6
 """The same in pixels, which counts where people are small."""
 TREMBLE_SHARE = 0.3
 """Of the movement from frame to frame, what may be of high frequency: fast motion sampled slowly."""
-
 TREMBLE_SNAP = 2500.0
 """Times a frame's duration to the fourth: torso lengths that rendered runners reach where frames are few."""
 TREMBLE_BODY = 0.75
@@ -122,7 +121,7 @@ def _person(keypoints: FloatArray, scores: FloatArray, fps: float, camera: Float
     """(T, 17, 2) and (T, 17) of one person to a (T, 12) map per reason."""
     out = {reason: np.full((len(keypoints), len(PARTS)), np.nan) for reason in MOTION_REASONS}
     points, lengths = usable_keypoints(keypoints, scores)
-    if not np.isfinite(lengths).any() or len(points) < FEWEST:
+    if not np.isfinite(lengths).any() or len(points) < FEWEST * _stride(fps):
         return out
     scale = person_scale(lengths)
     seen = np.isfinite(lengths)
@@ -167,7 +166,7 @@ def trembling(parts: FloatArray, scale: FloatArray, fps: float) -> FloatArray:
     Returns:
         (T, 12) measured over allowed.
     """
-    stride = max(1, round(fps / FASTEST_FPS))
+    stride = _stride(fps)
     third = (
         parts[3 * stride :] - 3 * parts[2 * stride : -stride] + 3 * parts[stride : -2 * stride] - parts[: -3 * stride]
     )
@@ -235,7 +234,7 @@ def jolts(moves: FloatArray, drifts: FloatArray, fps: float) -> FloatArray:
     Returns:
         (T,) measured over allowed; NaN where fewer than two of the four keypoints are in view.
     """
-    stride = max(1, round(fps / FASTEST_FPS))
+    stride = _stride(fps)
     own, camera = (median_of(m[:, list(TRUNK)]) for m in (moves, drifts))
     path = np.pad(np.nancumsum(own, axis=0), ((1, 0), (0, 0)))
     path = median_filter(path, size=(JOLT_FRAMES, 1), mode="nearest")
@@ -281,6 +280,11 @@ def reversed_joints(places: FloatArray, fps: float) -> dict[tuple[str, str], Flo
         past = np.where(sideways & flat, bent if kind == "elbow" else -bent, np.nan)
         out[side, kind] = running_median(past[:, None], width)[:, 0] / BACKWARDS[kind]
     return out
+
+
+def _stride(fps: float) -> int:
+    """Frames between those that are compared."""
+    return max(1, round(fps / FASTEST_FPS))
 
 
 def _window(seconds: float, fps: float) -> int:
