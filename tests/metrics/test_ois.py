@@ -11,7 +11,7 @@ from vmmetrics.clip import Clip
 from vmmetrics.functional.limbs import OUTER_PARTS, PARTS, silhouette_deviations
 from vmmetrics.metrics import ois
 from vmmetrics.perception.embedded.flow import DISFlow
-from vmmetrics.perception.scene import Models, Objects, Poses, Scene
+from vmmetrics.perception.scene import Camera, Models, Objects, Poses, Scene
 
 FRAMES = 30
 STANDING = np.array(
@@ -38,9 +38,22 @@ class NoObjects:
         return Objects(np.zeros((len(scene.clip), 8, 8), np.uint8), (), (1.0, 1.0))
 
 
-def scene_with(poses: Poses, num_frames: int = FRAMES) -> Scene:
+class GivenCamera:
+    """A camera that shifts what it sees by (x, y) pixels a frame, or whose motion is unknown."""
+
+    def __init__(self, shift: tuple[float, float] = (0.0, 0.0), kind: str = "translation") -> None:
+        self.shift, self.kind = shift, kind
+
+    def estimate(self, scene: Scene) -> Camera:
+        pairs = len(scene.clip) - 1
+        homographies = np.tile(np.eye(3), (pairs, 1, 1))
+        homographies[:, :2, 2] = self.shift
+        return Camera(homographies, (self.kind,) * pairs, np.ones(pairs))
+
+
+def scene_with(poses: Poses, num_frames: int = FRAMES, camera: GivenCamera | None = None) -> Scene:
     clip = Clip(np.zeros((num_frames, 8, 8, 3), np.uint8), np.arange(num_frames) / 24, 24.0)
-    models = Models(DISFlow(), None, NoObjects(), None, GivenPoses(poses), None)  # type: ignore[arg-type]
+    models = Models(DISFlow(), camera or GivenCamera(), NoObjects(), None, GivenPoses(poses), None)  # type: ignore[arg-type]
     return Scene(clip, models)
 
 
@@ -144,3 +157,23 @@ def test_vmbench_takes_the_first_person_and_no_silhouettes() -> None:
     silhouettes[10:20, :, :, :2] *= 3
     poses.keypoints[10:20, 1, 9] += 300
     assert ois.measure(scene_with(poses), "vmbench").score == 1
+
+
+def carried(poses: Poses, shift: tuple[float, float]) -> Poses:
+    """People carried over the frame by (x, y) pixels a frame, without a step."""
+    along = np.arange(FRAMES)[:, None, None, None] * np.array(shift)
+    return Poses(poses.keypoints + along, poses.scores, poses.boxes)
+
+
+def test_people_who_slide_over_the_ground_are_at_fault_unless_it_is_the_camera() -> None:
+    poses = carried(body(), (10.0, 0.0))  # 2.4 torso lengths a second
+    result = ois.measure(scene_with(poses), "vmmetrics")
+    assert {event.reason for event in result.events} == {"slides or floats"}
+    assert {event.target for event in result.events} == {"left thigh", "left calf", "right thigh", "right calf"}
+    panned = scene_with(poses, camera=GivenCamera((10.0, 0.0)))
+    assert ois.measure(panned, "vmmetrics").score == 1
+
+
+def test_where_the_camera_is_unknown_nothing_is_said_of_the_ground() -> None:
+    unknown = scene_with(carried(body(), (10.0, 0.0)), camera=GivenCamera(kind="unknown"))
+    assert ois.measure(unknown, "vmmetrics").score == 1

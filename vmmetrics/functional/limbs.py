@@ -119,23 +119,23 @@ def part_deviations(keypoints: FloatArray, scores: FloatArray) -> FloatArray:
         (3, T, 12) float64, one (T, 12) map per entry of :data:`REASONS`, above 1 where the part is at fault for that
         reason: measured over allowed. NaN where the part is not judged.
     """
-    points, lengths = _usable(keypoints, scores)
+    points, lengths = usable_keypoints(keypoints, scores)
     if not np.isfinite(lengths).any():
         return np.full((len(REASONS), *lengths.shape), np.nan)
     points = points / person_scale(lengths)[:, None, None]
-    vectors = _vectors(points)
+    vectors = part_vectors(points)
     leaps = np.stack([_leaps(vectors[:, part]) for part in range(len(PARTS))], axis=1)
     return np.stack([_stretches(np.linalg.norm(vectors, axis=-1)), _swaps(points, vectors), leaps])
 
 
-def _usable(keypoints: FloatArray, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+def usable_keypoints(keypoints: FloatArray, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
     """(T, 17, 2) keypoints that can be judged, and (T, 12) lengths between them; NaN where not."""
     usable = (scores > CONFIDENT) & np.isfinite(keypoints).all(axis=-1)
     points = np.where(usable[..., None], keypoints, np.nan)
-    return points, np.linalg.norm(_vectors(points), axis=-1)
+    return points, np.linalg.norm(part_vectors(points), axis=-1)
 
 
-def _vectors(points: FloatArray) -> FloatArray:
+def part_vectors(points: FloatArray) -> FloatArray:
     """(T, 17, 2) keypoints to (T, 12, 2) parts."""
     return np.asarray(points[:, ENDS[:, 1]] - points[:, ENDS[:, 0]])
 
@@ -218,7 +218,7 @@ def _swaps(points: FloatArray, vectors: FloatArray) -> FloatArray:
     for left, right in LIMB_PAIRS:
         swapped = _swapped_frames(points[:, [left, right]] - trunk[:, None])
         relabelled[swapped, left], relabelled[swapped, right] = points[swapped, right], points[swapped, left]
-    moved: FloatArray = np.linalg.norm(vectors - _vectors(relabelled), axis=-1)
+    moved: FloatArray = np.linalg.norm(vectors - part_vectors(relabelled), axis=-1)
     return np.asarray(moved / SWAP_VISIBLE)
 
 
@@ -323,7 +323,7 @@ def silhouette_deviations(
         Reason to (T, 12) float64, as ``evidence`` of :func:`~vmmetrics.functional.object_integrity_score`.
     """
     out = {reason: np.full((len(keypoints), len(PARTS)), np.nan) for reason in OUTLINE_REASONS}
-    _, lengths = _usable(keypoints, scores)
+    _, lengths = usable_keypoints(keypoints, scores)
     if not np.isfinite(lengths).any():
         return out
     scale = person_scale(lengths)[:, None]
@@ -355,7 +355,7 @@ def _stretch(excess: FloatArray) -> FloatArray:
     smooth = np.zeros(len(excess))
     smooth[known] = median_filter(excess[known], size=WINDOW, mode="nearest") / OUTLINE_TOO_LONG
     out = np.full(len(excess), np.nan)
-    for first, stop in _spells(smooth > 1):
+    for first, stop in spells(smooth > 1):
         if stop - first >= SHORTEST_STRETCH:
             out[first:stop] = smooth[first:stop].max()
     return out
@@ -367,7 +367,7 @@ def _loss(joint: FloatArray, end: FloatArray, bare: BoolArray) -> FloatArray:
     if np.median(end) < USUALLY_SEEN:
         return out
     low = end < LOST_SCORE
-    for first, stop in _spells(low | bare):
+    for first, stop in spells(low | bare):
         spell = slice(first, stop)
         proof = min((bare & (joint > JOINT_SCORE))[spell].mean(), low[spell].mean())
         if stop - first >= SHORTEST_LOSS and proof >= LEAST_PROOF:
@@ -375,7 +375,7 @@ def _loss(joint: FloatArray, end: FloatArray, bare: BoolArray) -> FloatArray:
     return out
 
 
-def _spells(flags: BoolArray) -> list[tuple[int, int]]:
+def spells(flags: BoolArray) -> list[tuple[int, int]]:
     """(first, one past last) of the runs of true frames, runs with short gaps joined."""
     found = np.flatnonzero(flags).tolist()
     if not found:

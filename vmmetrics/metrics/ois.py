@@ -1,4 +1,4 @@
-"""OIS, object integrity: asks for the people of the clip and, where none can be judged, for its things."""
+"""OIS, object integrity: bodies that keep their shape and move as bodies can; without people, surfaces of things."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from vmmetrics.clip import Clip
 from vmmetrics.functional import object_integrity_score
+from vmmetrics.functional.body_motion import body_motion
 from vmmetrics.functional.limbs import OUTLINE_REASONS as REASONS
 from vmmetrics.functional.limbs import silhouette_deviations
 from vmmetrics.metrics.things import measure_things
@@ -52,7 +53,9 @@ def measure(scene: Scene, protocol: Protocol) -> MetricResult:
         return _without_people(scene, protocol, too_small)
     evidence = limb_evidence(poses)
     kept = {reason: deviations[:, large] for reason, deviations in evidence.items()}
-    return object_integrity_score(poses.keypoints[:, large], poses.scores[:, large], evidence=kept)
+    keypoints, scores = poses.keypoints[:, large], poses.scores[:, large]
+    kept |= body_motion(keypoints, scores, scene.clip.fps, camera_motion(scene))
+    return object_integrity_score(keypoints, scores, evidence=kept)
 
 
 def beside(clip: Clip, protocol: Protocol) -> tuple[str, ...]:
@@ -71,6 +74,18 @@ def large_enough(keypoints: FloatArray) -> BoolArray:
     upright = np.linalg.norm(ends[0].mean(axis=2) - ends[1].mean(axis=2), axis=-1)
     across = np.linalg.norm(ends[0][:, :, 0] - ends[0][:, :, 1], axis=-1)
     return np.asarray(np.nanmedian(np.maximum(upright, across), axis=0) >= SMALLEST_TORSO)
+
+
+def camera_motion(scene: Scene) -> FloatArray:
+    """Return the (T-1, 3, 3) motion of the camera, NaN where unknown.
+
+    The published models see it by points behind a subject that has a noun, for which OIS has no use.
+    """
+    if scene.models.released is not None:
+        return np.full((len(scene.clip) - 1, 3, 3), np.nan)
+    camera = scene.camera
+    known = np.array(camera.kinds) != "unknown"
+    return np.where(known[:, None, None], camera.homographies, np.nan)
 
 
 def limb_evidence(poses: Poses) -> dict[str, FloatArray]:

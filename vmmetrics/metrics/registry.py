@@ -153,14 +153,14 @@ _OURS = (
     _our(
         "ois",
         "object integrity",
-        needs=("poses",),
+        needs=("poses", "camera"),
+        version=2,
         colour=(0, 158, 115),
         aspects="integrity structur deform distort shape anatom limb subject_consistency",
         question="integrity of bodies and objects: do they keep shape, proportions and number of parts, with joints "
         "that bend as they should? 5 never at fault, 3 at fault for a while, 1 deformed most of the time. "
         "null if the clip shows neither a body nor an object.",
         beside="vmmetrics.metrics.ois:beside",
-        version=2,  # things are judged where no person can be
     ),
     _our(
         "tcs",

@@ -1,0 +1,311 @@
+"""How a whole body moves as no body can: what OIS sees beyond the shape of its parts.
+
+Lengths are torso lengths of the person at that moment (about half a metre, so that gravity is about 20 of them per
+second squared); where the camera's motion is given it is taken out first.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from scipy.ndimage import find_objects, label, median_filter
+
+from vmmetrics.functional.limbs import (
+    FULL_LENGTHS,
+    JOINTS,
+    NOSE,
+    PARTS,
+    SMALLEST,
+    TRUNK,
+    part_vectors,
+    person_scale,
+    usable_keypoints,
+)
+from vmmetrics.types import BoolArray, FloatArray
+
+MOTION_REASONS = ("trembles", "slides or floats", "jolted", "bends backwards")
+
+EARS, SHOULDERS, HIPS, FEET = (3, 4), (5, 6), (11, 12), (15, 16)
+FEWEST = 8
+"""Frames, at :data:`FASTEST_FPS` or fewer a second, below which nothing is said."""
+FASTEST_FPS = 30.0
+"""Frames per second above which frames are compared at the distance of this rate."""
+
+# Trembling
+TREMBLE_SECONDS = 0.5
+"""Window of the running medians."""
+TREMBLE_NOISE = 0.02
+"""Torso lengths: high-frequency movement of a part from frame to frame that landmark noise has on clean footage."""
+TREMBLE_PIXELS = 0.6
+"""The same in pixels, which counts where people are small."""
+TREMBLE_SHARE = 0.3
+"""Of the movement from frame to frame, what may be of high frequency: fast motion sampled slowly."""
+TREMBLE_SNAP = 2500.0
+"""Times a frame's duration to the fourth: torso lengths that rendered runners reach where frames are few."""
+TREMBLE_BODY = 0.75
+"""Of what one part may, what the median of all parts may: noise strikes single parts, a body trembles as a whole."""
+WHOLE = 6
+"""Parts in view from which their median says something of the body."""
+
+# Sliding and floating
+STANDING = (0.7, 1.1)
+"""Torso lengths from hips up to shoulders, and from the lower ankle up to the hips, from which a person stands."""
+STEP_SECONDS = 0.17
+"""Window over which a foot's speed is taken: short against the stance of a runner (0.2 s)."""
+SLIDE_SPEED = 0.6
+"""Torso lengths per second of the slower foot."""
+SLIDE_CAMERA = 0.3
+"""Of the camera's own speed at the foot, what its estimate and parallax may leave."""
+SLIDE_SECONDS = 0.4
+"""Shortest time without a resting foot; a runner is in the air for 0.15 s."""
+FALL_SECONDS = 0.25
+"""Window over which the hips' acceleration is taken."""
+GRAVITY = (12.0, 55.0)
+"""Torso lengths per second squared within which grown-ups (20) and children (35) fall; a walker's hips reach 6."""
+
+# Jolts
+JOLT = 150.0
+"""Torso lengths per second squared that shoulders and hips may be accelerated by: a small child landing on a bed."""
+JOLT_NOISE = 0.22
+"""Torso lengths that they may depart from an even path in one frame."""
+JOLT_SHARE = 0.5
+"""Of their usual movement from frame to frame, what they may depart from it, for the noise of fast motion."""
+JOLT_SECONDS = 1.0
+"""Window of the running median of that movement."""
+JOLT_FRAMES = 5
+"""Window of the running median of their path: one that is back after two frames was seen wrongly, or the frames are."""
+JOLT_CAMERA = 0.3
+"""Of the camera's own acceleration, what its estimate may leave."""
+
+# Joints past straight
+BACKWARDS = {"knee": 25.0, "elbow": 50.0}
+"""Degrees past straight."""
+BACKWARDS_SECONDS = 0.3
+"""Shortest time."""
+SIDE_VIEW = 0.4
+"""Torso lengths between the shoulders, and between the hips, up to which a person is seen from the side."""
+FACING = 0.12
+"""Torso lengths that the nose is ahead of the ears in a person seen from the side."""
+IN_VIEW = 0.75
+"""Of their full length, what both bones of the joint show where their angle is judged."""
+BONES = {"knee": ("thigh", "calf"), "elbow": ("upper arm", "forearm")}
+
+
+def body_motion(
+    keypoints: FloatArray, scores: FloatArray, fps: float, homographies: FloatArray | None = None
+) -> dict[str, FloatArray]:
+    """Measure what is implausible in the motion of people.
+
+    Args:
+        keypoints: (T, P, 17, 2) float64 pixels in COCO order, anything where the score is not above
+            :data:`~vmmetrics.functional.limbs.CONFIDENT`.
+        scores: (T, P, 17) float64.
+        fps: Frames per second.
+        homographies: (T-1, 3, 3) camera motion, pixels of frame t to pixels of frame t+1, NaN where unknown; None for
+            a camera that stands still.
+
+    Returns:
+        Entries of :data:`MOTION_REASONS` to (T, P, 12) float64, measured over allowed, above 1 where that part is at
+        fault, NaN where nothing is known; the ``evidence`` of
+        :func:`~vmmetrics.functional.object_integrity_score`.
+    """
+    camera = np.tile(np.eye(3), (max(len(keypoints) - 1, 0), 1, 1)) if homographies is None else homographies
+    people = [_person(keypoints[:, p], scores[:, p], fps, camera) for p in range(keypoints.shape[1])]
+    empty = np.full((len(keypoints), 0, len(PARTS)), np.nan)
+    return {r: np.stack([person[r] for person in people], axis=1) if people else empty for r in MOTION_REASONS}
+
+
+def _person(keypoints: FloatArray, scores: FloatArray, fps: float, camera: FloatArray) -> dict[str, FloatArray]:
+    """(T, 17, 2) and (T, 17) of one person to a (T, 12) map per reason."""
+    out = {reason: np.full((len(keypoints), len(PARTS)), np.nan) for reason in MOTION_REASONS}
+    points, lengths = usable_keypoints(keypoints, scores)
+    if not np.isfinite(lengths).any() or len(points) < FEWEST * _stride(fps):
+        return out
+    scale = person_scale(lengths)
+    seen = np.isfinite(lengths)
+    moves, drifts = ground_moves(points, scale, camera)
+    out["trembles"] = trembling(part_vectors(points) / scale[:, None, None], scale, fps)
+    legs = [part for part, name in enumerate(PARTS) if name.endswith(("thigh", "calf"))]
+    out["slides or floats"][:, legs] = sliding(points / scale[:, None, None], moves, drifts, fps)[:, None]
+    out["jolted"] = np.where(seen, jolts(moves, drifts, fps)[:, None], np.nan)
+    for (side, kind), deviations in reversed_joints(points / scale[:, None, None], fps).items():
+        for bone in BONES[kind]:
+            out["bends backwards"][:, list(PARTS).index(f"{side} {bone}")] = deviations
+    return {reason: np.where(seen, deviations, np.nan) for reason, deviations in out.items()}
+
+
+def ground_moves(points: FloatArray, scale: FloatArray, camera: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Split the movement of keypoints from frame to frame into their own and the camera's.
+
+    Args:
+        points: (T, 17, 2) pixels, NaN where not judged.
+        scale: (T,) pixels per torso length.
+        camera: (T-1, 3, 3) pixels of frame t to pixels of frame t+1, NaN where unknown.
+
+    Returns:
+        Their own and the camera's, each (T-1, 17, 2) torso lengths.
+    """
+    ones = np.ones((*points[:-1].shape[:2], 1))
+    carried = np.einsum("tij,tkj->tki", camera, np.concatenate([points[:-1], ones], axis=-1))
+    carried = carried[..., :2] / carried[..., 2:]
+    return (points[1:] - carried) / scale[1:, None, None], (carried - points[:-1]) / scale[1:, None, None]
+
+
+def trembling(parts: FloatArray, scale: FloatArray, fps: float) -> FloatArray:
+    """Compare the high-frequency movement of each part with what noise and fast motion explain.
+
+    The third difference over time leaves what alternates from frame to frame; its median over a window, what lasts.
+
+    Args:
+        parts: (T, 12, 2) torso lengths from one end of each part to the other, NaN where not judged.
+        scale: (T,) pixels per torso length.
+        fps: Frames per second.
+
+    Returns:
+        (T, 12) measured over allowed.
+    """
+    stride = _stride(fps)
+    third = (
+        parts[3 * stride :] - 3 * parts[2 * stride : -stride] + 3 * parts[stride : -2 * stride] - parts[: -3 * stride]
+    )
+    fine = np.linalg.norm(third, axis=-1) / np.sqrt(1 + 9 + 9 + 1)
+    coarse = np.linalg.norm(parts[2 * stride : -stride] - parts[stride : -2 * stride], axis=-1)
+    width = _window(TREMBLE_SECONDS, fps)
+    middle = 3 * stride // 2
+    noise = TREMBLE_NOISE + TREMBLE_SNAP * (stride / fps) ** 4 + TREMBLE_PIXELS / scale[middle : middle + len(fine)]
+    ratio = running_median(fine, width) / (noise[:, None] + TREMBLE_SHARE * running_median(coarse, width))
+    ratio = np.fmax(ratio, median_of(ratio, fewest=WHOLE)[:, None] / TREMBLE_BODY)
+    return np.pad(ratio, ((middle, len(parts) - middle - len(fine)), (0, 0)), mode="edge")
+
+
+def sliding(places: FloatArray, moves: FloatArray, drifts: FloatArray, fps: float) -> FloatArray:
+    """Compare the speed of the slower foot of one who stands with that of a foot at rest.
+
+    A body that stands is carried by a foot that rests, or it is in the air and falls as things do.
+
+    Args:
+        places: (T, 17, 2) torso lengths, NaN where not judged.
+        moves: (T-1, 17, 2) torso lengths, movement over the ground.
+        drifts: (T-1, 17, 2) torso lengths, the camera's.
+        fps: Frames per second.
+
+    Returns:
+        (T,) measured over allowed; NaN where nobody stands with both feet in view.
+    """
+    out = np.full(len(places), np.nan)
+    steps = max(1, int(STEP_SECONDS * fps))
+    if len(moves) < steps:
+        return out
+    hips, feet = list(HIPS), list(FEET)
+    hip_height = places[:, hips, 1].mean(axis=1)
+    stands = hip_height - places[:, list(SHOULDERS), 1].mean(axis=1) > STANDING[0]
+    stands &= places[:, feet, 1].max(axis=1) - hip_height > STANDING[1]
+    own, camera = (np.linalg.norm(_running_mean(m[:, feet], steps), axis=-1) * fps for m in (moves, drifts))
+    ratio = (own / (SLIDE_SPEED + SLIDE_CAMERA * camera)).min(axis=1)
+    middle = slice(steps // 2, steps // 2 + len(ratio))
+    ratio = np.where(stands[middle], ratio, np.nan)
+    values = np.minimum(ratio, 1.0)
+    for (spell,) in find_objects(label((ratio > 1) & ~falling(moves[:, hips, 1].mean(axis=1), fps)[middle])[0]):
+        if spell.stop - spell.start >= SLIDE_SECONDS * fps:
+            values[spell] = ratio[spell].max()
+    out[middle] = values
+    return out
+
+
+def falling(moves: FloatArray, fps: float) -> BoolArray:
+    """(T-1,) movement of the hips downwards, torso lengths a frame, to (T,): in free fall or flight."""
+    count = max(3, 2 * round(FALL_SECONDS * fps / 2) + 1)
+    time = (np.arange(count) - count // 2) / fps
+    padded = np.pad(moves * fps, (count // 2, count // 2 + 1), constant_values=np.nan)
+    slope = sliding_window_view(padded, count) @ (time / (time @ time))
+    return np.asarray((slope > GRAVITY[0]) & (slope < GRAVITY[1]))
+
+
+def jolts(moves: FloatArray, drifts: FloatArray, fps: float) -> FloatArray:
+    """Compare the acceleration of shoulders and hips with what legs and ground can give.
+
+    Args:
+        moves: (T-1, 17, 2) torso lengths, movement over the ground.
+        drifts: (T-1, 17, 2) torso lengths, the camera's.
+        fps: Frames per second.
+
+    Returns:
+        (T,) measured over allowed; NaN where fewer than two of the four keypoints are in view.
+    """
+    stride = _stride(fps)
+    own, camera = (median_of(m[:, list(TRUNK)]) for m in (moves, drifts))
+    path = np.pad(np.nancumsum(own, axis=0), ((1, 0), (0, 0)))
+    path = median_filter(path, size=(JOLT_FRAMES, 1), mode="nearest")
+    velocity = path[stride:] - path[:-stride]
+    camera = _running_mean(camera, stride) * stride
+    jerked, shaken = (np.linalg.norm(v[stride:] - v[:-stride], axis=-1) for v in (velocity, camera))
+    usual = running_median(np.linalg.norm(velocity[stride:], axis=-1)[:, None], _window(JOLT_SECONDS, fps))[:, 0]
+    ratio = jerked / (max(JOLT * (stride / fps) ** 2, JOLT_NOISE) + JOLT_SHARE * usual + JOLT_CAMERA * shaken)
+    seen = _running_mean(np.isfinite(own[:, 0]).astype(np.float64), 2 * stride) == 1
+    return np.pad(np.where(seen, ratio, np.nan), stride, constant_values=np.nan)
+
+
+def reversed_joints(places: FloatArray, fps: float) -> dict[tuple[str, str], FloatArray]:
+    """Compare how far knees and elbows bend past straight with what noise explains, of one seen from the side.
+
+    Args:
+        places: (T, 17, 2) torso lengths, NaN where not judged.
+        fps: Frames per second.
+
+    Returns:
+        (side, kind) of the joint to (T,) measured over allowed, NaN where the view does not tell.
+    """
+    up = places[:, list(SHOULDERS)].mean(axis=1) - places[:, list(HIPS)].mean(axis=1)
+    up = up / np.maximum(np.linalg.norm(up, axis=-1, keepdims=True), SMALLEST)
+    right = np.stack([-up[:, 1], up[:, 0]], axis=-1)
+    across = [np.abs(((places[:, a] - places[:, b]) * right).sum(axis=-1)) for a, b in (SHOULDERS, HIPS)]
+    ahead = ((places[:, NOSE] - median_of(places[:, list(EARS)], fewest=1)) * right).sum(axis=-1)
+    width = _window(BACKWARDS_SECONDS, fps)
+    ahead = running_median(ahead[:, None], width)[:, 0]
+    sideways = (np.maximum(*across) < SIDE_VIEW) & (np.abs(ahead) > FACING)
+    out = {}
+    for name, (root, joint, end) in JOINTS.items():
+        side, kind = name.split()
+        if kind not in BACKWARDS:
+            continue
+        upper, lower = places[:, joint] - places[:, root], places[:, end] - places[:, joint]
+        cross = upper[:, 0] * lower[:, 1] - upper[:, 1] * lower[:, 0]
+        bent = np.degrees(np.arctan2(cross, (upper * lower).sum(axis=-1))) * np.sign(ahead)
+        full = [FULL_LENGTHS[list(PARTS).index(f"{side} {bone}")] for bone in BONES[kind]]
+        flat = (
+            np.minimum(*(np.linalg.norm(v, axis=-1) / f for v, f in zip((upper, lower), full, strict=True))) > IN_VIEW
+        )
+        past = np.where(sideways & flat, bent if kind == "elbow" else -bent, np.nan)
+        out[side, kind] = running_median(past[:, None], width)[:, 0] / BACKWARDS[kind]
+    return out
+
+
+def _stride(fps: float) -> int:
+    """Frames between those that are compared."""
+    return max(1, round(fps / FASTEST_FPS))
+
+
+def _window(seconds: float, fps: float) -> int:
+    """Odd number of frames, 5 at least."""
+    return max(5, 2 * round(seconds * fps / 2) + 1)
+
+
+def running_median(values: FloatArray, width: int) -> FloatArray:
+    """(T, N) to their medians over ``width`` frames along T; NaN where fewer than half of them are finite."""
+    padded = np.pad(values, ((width // 2, width // 2), (0, 0)), constant_values=np.nan)
+    return median_of(np.moveaxis(sliding_window_view(padded, width, axis=0), -1, 1), fewest=width // 2)
+
+
+def median_of(values: FloatArray, fewest: int = 2) -> FloatArray:
+    """(T, K, ...) to the median along K of what is finite; NaN where that is fewer than ``fewest``."""
+    enough = np.isfinite(values).sum(axis=1) >= fewest
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # nothing finite
+        return np.asarray(np.where(enough, np.nanmedian(values, axis=1), np.nan))
+
+
+def _running_mean(moves: FloatArray, count: int) -> FloatArray:
+    """(N, ...) to (N - count + 1, ...) means of ``count`` consecutive ones."""
+    return np.asarray(sliding_window_view(moves, count, axis=0).mean(axis=-1))
