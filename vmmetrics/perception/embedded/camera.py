@@ -58,12 +58,19 @@ def fit(kind: Kind, points: FloatArray, targets: FloatArray, weights: FloatArray
         model[:2, 2] = weights @ (targets - points) / total
         return model
     centre = weights @ points / total
-    size = np.sqrt(weights @ np.square(points - centre) @ np.ones(2) / total) + 1e-9
-    p, q = ((xy.T - centre[:, None]) / size for xy in (points, targets))
-    model = np.eye(3)
     # Rows: the plane that a coordinate is linear in, the change of x and y, and what the denominator does to x and y.
-    rows = [*p, np.ones(len(points)), *(q - p), *([] if kind == "affine" else [*(q[0] * p), *(q[1] * p)])]
-    terms = np.stack(rows)
+    terms = np.ones((5 if kind == "affine" else 9, len(points)))
+    p, q = terms[:2], np.empty((2, len(points)))
+    np.subtract(points.T, centre[:, None], out=p)
+    np.subtract(targets.T, centre[:, None], out=q)
+    size = float(np.sqrt((np.square(p) @ weights).sum() / total)) + 1e-9
+    p /= size
+    q /= size
+    np.subtract(q, p, out=terms[3:5])
+    if kind == "homography":
+        np.multiply(q[0], p, out=terms[5:7])
+        np.multiply(q[1], p, out=terms[7:])
+    model = np.eye(3)
     products = (terms * weights) @ terms.T
     plane = products[:3, :3] + RIDGE * total * np.eye(3)
     if kind == "affine":

@@ -79,12 +79,12 @@ class DISFlow:
 
 def agree(there: FloatArray, back: FloatArray, grid: FloatArray) -> BoolArray:
     """Whether going ``there`` and ``back`` again ends where it began, inside the picture all the way."""
-    target = grid + there
-    gap = there + look_up(back, target)
-    # Column by column: numpy is slow over a last axis of two.
-    far = gap[..., 0] ** 2 + gap[..., 1] ** 2
-    moved = there[..., 0] ** 2 + there[..., 1] ** 2
-    return np.asarray((far < TOLERANCE**2 + TOLERANCE_SHARE**2 * moved) & inside(target, *there.shape[:2]))
+    x, y = cv2.split(there)  # plane by plane: numpy is slow over a last axis of two
+    across, down = x + grid[..., 0], y + grid[..., 1]
+    u, v = cv2.split(cv2.remap(back, across, down, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE))
+    far, moved = (x + u) ** 2 + (y + v) ** 2, x**2 + y**2
+    within = _within(across, down, *there.shape[:2])
+    return np.asarray((far < TOLERANCE**2 + TOLERANCE_SHARE**2 * moved) & within)
 
 
 def inside(points: FloatArray, height: int, width: int) -> BoolArray:

@@ -148,11 +148,13 @@ def foreign(flow: Flow, shape: tuple[int, int]) -> tuple[list[FloatArray], Float
         back = _there(flow.backward[t - 1])
         before, seen_before = _high_pass(image(t) - look_up(image(t - 1), back)), in_frame(back)
         path = flow.forward[t]
+        there = _there(path)
         for length in range(1, min(LONGEST, count - 1 - t) + 1):
             if length > 1:
-                path = path + look_up(flow.forward[t + length - 1], _there(path))
-            after = _high_pass(image(t) - look_up(image(t + length), _there(path)))
-            common = seen_before & in_frame(_there(path)) & (before * after > 0)
+                path = path + look_up(flow.forward[t + length - 1], there)
+                there = _there(path)
+            after = _high_pass(image(t) - look_up(image(t + length), there))
+            common = seen_before & in_frame(there) & (before * after > 0)
             both = np.where(common, np.minimum(np.abs(before), np.abs(after)), 0)
             shared[length - 1][t] = cell_means(both, shape)
     return shared, contrast
