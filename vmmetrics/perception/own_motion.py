@@ -31,7 +31,7 @@ In 20 of 85 clips, mostly generated, nothing was segmented: in 8, jumbled from f
 FITTED_POINTS = 400
 """Points that the dominant motion is fitted to, about."""
 LEAST_DEPTH = 0.2
-"""Least denominator of a fitted homography in the frame, its inverse the largest: beyond them a few points have bent it,
+"""Least denominator of a fitted homography in the frame, its inverse the largest: beyond them, few points have bent it,
 and the frame is taken to stand."""
 FLOW_ERROR = 0.3
 """Working pixels of own motion within the error of the flow over one pair; over several it grows with their root."""
