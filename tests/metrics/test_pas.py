@@ -195,3 +195,12 @@ def test_a_frame_that_jumps_as_a_whole_has_no_motion_of_its_own(jump):
     views = [np.array([[1, 0, jump * (t % 2)], [0, 1, 0], [0, 0, 1]]) for t in range(9)]
     result = pas.measure(Scene(draw(views), NO_OBJECT), "vmmetrics")
     assert result.score is None if jump == 60 else result.score < 0.005
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(("frames", "height", "width", "fps"), [(2, 16, 16, 8.0), (5, 20, 200, 30.0), (3, 64, 64, 1.0)])
+def test_short_small_and_narrow_clips_of_noise_have_a_score_or_a_reason(frames, height, width, fps):
+    noise = np.random.default_rng(1).integers(0, 256, (frames, height, width, 3)).astype(np.uint8)
+    result = pas.measure(Scene(Clip(noise, np.arange(frames) / fps, fps), NO_OBJECT), "vmmetrics")
+    assert (result.score is None) == (result.missing is not None)
+    assert result.score is None or 0 <= result.score <= 1

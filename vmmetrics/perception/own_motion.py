@@ -30,6 +30,9 @@ In 20 of 85 clips, mostly generated, nothing was segmented: in 8, jumbled from f
 """
 FITTED_POINTS = 400
 """Points that the dominant motion is fitted to, about."""
+LEAST_DEPTH = 0.2
+"""Least denominator of a fitted homography in the frame, its inverse the largest: beyond them, few points have bent it,
+and the frame is taken to stand."""
 FLOW_ERROR = 0.3
 """Working pixels of own motion within the error of the flow over one pair; over several it grows with their root."""
 CAMERA_ERROR = 0.03
@@ -117,7 +120,11 @@ def _camera_between(scene: Scene, start: int, stop: int, points: FloatArray, tar
     unknown = [camera.kinds[t] == "unknown" or camera.inliers[t] < EXPLAINED_SHARE for t in range(start, stop)]
     if any(unknown) and len(points):
         every = max(1, len(points) // FITTED_POINTS)
-        return fit_global_motion(points[::every], targets[::every])
+        fitted = fit_global_motion(points[::every], targets[::every])
+        corners = np.array([[x, y, 1.0] for x in (0, scene.clip.width) for y in (0, scene.clip.height)])
+        depth = corners @ fitted[2]
+        bends = not np.isfinite(fitted).all() or depth.min() < LEAST_DEPTH or depth.max() > 1 / LEAST_DEPTH
+        return np.eye(3) if bends or abs(np.linalg.det(fitted)) < LEAST_DEPTH**3 else fitted
     motion = np.eye(3)
     for t in range(start, stop):
         motion = camera.homographies[t] @ motion
