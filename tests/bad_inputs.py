@@ -201,19 +201,11 @@ def _wrong_content(home: Path) -> Iterator[BadInput]:
     secret = write_video(home / ".secret.mp4", clip)
     playlist = f"ffconcat version 1.0\nfile {secret.name}\n".encode()
     yield BadInput(
-        "playlist named mp4",
-        _bytes(home / "list.mp4", playlist),
-        "makes FFmpeg open others",
-        "error",
-        "Not a video",
+        "playlist named mp4", _bytes(home / "list.mp4", playlist), "makes FFmpeg open others", "error", "Not a video"
     )
     playlist = f"#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\n{secret.as_uri()}\n#EXT-X-ENDLIST\n".encode()
     yield BadInput(
-        "m3u8 named mp4",
-        _bytes(home / "hls.mp4", playlist),
-        "makes FFmpeg open others",
-        "error",
-        "Not a video",
+        "m3u8 named mp4", _bytes(home / "hls.mp4", playlist), "makes FFmpeg open others", "error", "Not a video"
     )
     mp4 = write_video(home / "is_mp4.tmp", clip, container="mp4").rename(home / "is_mp4.gif")
     yield BadInput("mp4 named gif", mp4, "content decides", "ok", "")
@@ -372,11 +364,7 @@ def _places(home: Path) -> Iterator[BadInput]:
     (home / "outside.mp4").symlink_to(outside)
     yield BadInput("link outside", home / "outside.mp4", "leads out of the folder", "ok", "")
     secret = _bytes(home.parent.parent / f".secret-{home.parent.name}", b"root:x:0:0:root:/root:/bin/bash\n" * 9)
-    for suffix, match in (
-        (".mp4", "Not a video"),
-        (".npy", "of another format"),
-        (".pt", "of another format"),
-    ):
+    for suffix, match in ((".mp4", "Not a video"), (".npy", "of another format"), (".pt", "of another format")):
         (home / f"secret{suffix}").symlink_to(secret)
         yield BadInput(f"link to no clip {suffix}", home / f"secret{suffix}", "leads to a text", "error", match)
     (home / "zero.mp4").symlink_to("/dev/zero")

@@ -212,9 +212,7 @@ class Pool(Generic[Item, Answer]):
 
     def _worker_died(self, worker: _Worker[Item], item: Item) -> Result[Item, Answer]:
         if worker.late and worker.loading_seconds > LOADING_TIMEOUT:
-            raise SetupError(
-                f"A worker did not load its models within {LOADING_TIMEOUT:g} s; run the same command again"
-            )
+            raise SetupError(f"A worker did not load its models within {LOADING_TIMEOUT:g} s; run it again")
         code = self._drop(worker)
         failure = too_late(self._timeout) if worker.late else _cause_of_death(code, self._log)
         return Result(item, None, failure, worker.note, round(worker.seconds, 3), worker.late)

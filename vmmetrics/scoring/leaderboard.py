@@ -370,9 +370,8 @@ def _missing_notes(rows: Sequence[Row], keys: Sequence[str]) -> list[str]:
             without = row.cells[metric].without
             if without and metric != INDEX:  # CAS and MSS say why
                 reasons = ", ".join(f"{reason} ({clips})" for reason, clips in list(without.items())[:2])
-                alike.setdefault(f"for {sum(without.values())} of {row.clips} clips: {reasons}", []).append(
-                    label(metric)
-                )
+                text = f"for {sum(without.values())} of {row.clips} clips: {reasons}"
+                alike.setdefault(text, []).append(label(metric))
         notes += [f"{row.model}: no {', '.join(names)} {text}" for text, names in alike.items()]
     return notes
 
@@ -384,9 +383,8 @@ def head(column: str) -> str:
 
 def _rank_notes(rows: Sequence[Row], by: str) -> list[str]:
     """Return a note for every model without a rank: the metrics it has no score in."""
-    unranked = [row for row in rows if row.rank is None]
+    unranked, notes = [row for row in rows if row.rank is None], []
     needed = {INDEX: _INDEX_NEEDS, AVERAGE: METRICS}.get(by, (by,))
-    notes = []
     for row in unranked:
         empty = [metric for metric in needed if row.cells[metric].mean is None]
         reasons = ", ".join(f"{label(metric)} ({_first_reason(row.cells[metric])})" for metric in empty)
