@@ -1,8 +1,8 @@
 """Plausibility of a subject, an action and a place: predicates that return a reason against it, or None.
 
-What the metadata say outright (the classes of an action, its needs, what a subject lacks) decides first. Where they are
-silent, as after an extraction from a corpus, a few rules about bodies, media and sizes speak. The rules are lenient: a
-reason is given only where hardly any clip of the kind could be filmed, so that no reason is no proof of plausibility.
+Explicit metadata (the classes of an action, its needs, what a subject lacks) decide first. Without them, as after an
+extraction from a corpus, a few rules on bodies, media and sizes apply. The rules are lenient: a reason is given only
+where hardly any such clip could be filmed, so None does not prove plausibility.
 """
 
 from __future__ import annotations

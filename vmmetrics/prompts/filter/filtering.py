@@ -1,11 +1,11 @@
 """Filters a prompt list, with a reason for every dropped prompt.
 
-In this order, each for what is left: what can be told from a prompt alone (checks of form and wording, reading
-ease, safety); near-duplicates of other prompts that are left, of which one stays; a model's verdict. Where the verdict
-drops a prompt, those that had yielded to it come up again.
+Three stages, each on the prompts that remain: checks of a single prompt (form, wording, reading ease, safety);
+near-duplicates, of which one is kept; a model's verdict. If the verdict drops a prompt, its near-duplicates are
+considered again.
 
-What is told from a prompt alone does not depend on the order of the list. Of near-duplicates and shared openings,
-prompts without a note (what a person should look at) stay before others, and then the earlier.
+The first stage is independent of the list's order. Among near-duplicates and shared openings, prompts without a note
+for a person are preferred, then earlier ones.
 """
 
 from __future__ import annotations

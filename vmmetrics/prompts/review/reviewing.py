@@ -60,14 +60,14 @@ class Review:
     """One reviewer's session over a list. The file is the state: a new session resumes where the last ended.
 
     Entries come in an order shuffled by the seed that does not change when entries are added, the same for every
-    reviewer, so that two who both stop early share what they saw. Those put off come again at the end.
+    reviewer, so that two who stop early have seen the same entries. Skipped entries come again at the end.
 
     Args:
         entries: The list; of entries that agree in text, subject, action and place the first counts.
         file: Decisions so far, and where new ones go.
         reviewer: Name of the reviewer.
         seed: Of the order.
-        clock: Seconds, for the time an entry takes; one that stands still where nobody reads.
+        clock: Clock in seconds, for decision times; a constant one for scripts.
 
     Attributes:
         entries: In the order they are shown.

@@ -154,8 +154,8 @@ class LineReview:
         review: The session.
         console: Where it is printed.
         show_others: True to show others' decisions.
-        reader: Whether somebody reads along: then the entry is shown after each line. Without, each decision is
-            answered by a line, and an entry is shown where it is asked for.
+        reader: True if a person reads the output: the entry is then shown after each line. Otherwise each decision
+            prints one line, and entries are shown on request.
 
     Attributes:
         done: Lines done, empty ones apart.

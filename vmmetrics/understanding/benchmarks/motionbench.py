@@ -33,7 +33,7 @@ from vmmetrics.utils.tables import read_rows
 def polish(text: str) -> str:
     """Return the first character of an answer, as the released tools parse it; often not a letter.
 
-    What precedes the first ``)``, of that what follows the first ``(``, of that the first word.
+    They take the text before the first ``)``, in it the text after the first ``(``, in it the first word.
 
     >>> [polish(text) for text in ("(A) x", "The answer is B", "Answer: (C)", "b", ")A")]
     ['A', 'T', 'C', 'b', '']

@@ -49,8 +49,8 @@ def unscored(question: Question, why: str) -> Scored:
 def outcome(question: Question, judged: Judged | None) -> Scored:
     """Score a caption our way: no score if the judgement is unusable, 0 without a caption.
 
-    What a judgement does not say of an element is lacking. Matches are kept as far as they keep the order of time, and
-    an event without a match has nothing entailed or contradicted.
+    Elements without a label count as lacking. Matches are reduced to the longest subset in temporal order; an event
+    without a match has all its elements lacking.
     """
     events = caption_events(question)
     if judged is None:

@@ -48,9 +48,9 @@ _MARKS: Final = str.maketrans(dict.fromkeys(".()[],:;!*#{}", " "))
 def upstream_letter(prediction: str, question: str) -> str:
     """Return the letter that the released scorer reads without a judge: the first of A to D, or :data:`UNREAD`.
 
-    Where there is none it looks for the text of an option, and takes the lines of the question for the options: after
-    the first, each that has its letter and a full stop in it. So questions with lettered items in them can be answered
-    by an item's text.
+    Without a letter it searches for an option's text, and reads the lines of the question as options: after the first,
+    each line that contains its letter and a full stop. So questions with lettered items can be answered by an item's
+    text.
 
     Args:
         prediction: The model's answer; an empty one is ``"nan"``, as in the scorer's table.

@@ -1,8 +1,8 @@
-"""TUNA's recipe: what a video model misreads becomes hard questions; what one frame tells goes.
+"""MotionBench's and TUNA's recipes: questions from captions, and from a video model's misreadings of them.
 
-After Kong et al., "TUNA", ACL 2025. Its appendix keeps what is answered right from one frame and from many, which is
-the opposite of needing many; here a question that one frame answers goes (``drop_single``), and, if wanted, one that
-even ``multi`` frames do not answer.
+TUNA's after Kong et al., "TUNA", ACL 2025. Its appendix keeps questions answered right from one frame and from many,
+the opposite of needing many; here a question that one frame answers is rejected (``drop_single``) and, optionally, one
+that even ``multi`` frames do not answer.
 """
 
 from __future__ import annotations

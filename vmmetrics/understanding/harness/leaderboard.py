@@ -137,12 +137,12 @@ class RunBoard:
 
     Attributes:
         benchmark: Its name.
-        protocol: Scored how.
+        protocol: Scoring protocol.
         measure: Name of the measure ("accuracy", "composite", "f1").
         group: Grouping that the columns are of; None where figures have none.
         columns: Its categories.
         rows: The runs by their figure over all questions; those without one last.
-        steps: Each run with one minus the next, on the questions both were asked; one fewer than there are such.
+        steps: Difference of each run to the next on their common questions; one fewer than ranked runs.
         references: Published rows with the figure over all questions.
         notes: Caveats.
     """

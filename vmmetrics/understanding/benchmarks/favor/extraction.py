@@ -1,8 +1,8 @@
 """Extraction of subjects and actions from a description, split at punctuation and linking words.
 
 No model, no chance, no state: the same text gives the same structure everywhere, in linear time. Chosen among a parser
-of English, this and a dependency parse (docs/measurements.md): it told right descriptions from wrong ones no worse, and
-is the smallest.
+of English, this and a dependency parse (docs/measurements.md): it separated right from wrong descriptions as well as
+the others, and is the smallest.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Action similarity of FAVOR-Bench's released second step, whose values depend on earlier queries.
 
-One cache serves two measures under one key, as there: a pair that was first compared as texts keeps that value when
-compared as actions, and the other way round, for as long as the instance lives.
+As in the released code, one cache serves two measures under one key: a pair first compared as texts keeps that value
+when compared as actions, and vice versa, for the lifetime of the instance.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Our score of a description against an annotation: precision, recall and order of its actions.
 
 Lists are matched one to one by the assignment with the largest total similarity (Kuhn, 1955). With S the sum of its
-similarities, precision is S / n over the n things said and recall S / m over the m annotated: what is missing or made
-up costs its share, subjects as well as actions. In the chronological list, what stands outside the heaviest run of
-matches in the right order counts half. Order is Kendall's τ of what was matched, nothing below 0, times the F1: it is
-earned, not given. The composite is the mean of F1 and order of the chronological list, which told right descriptions
-from wrong ones better than the released weights (docs/measurements.md).
+similarities, precision is S / n over n candidate items and recall S / m over m annotated ones, so that missing and
+invented subjects and actions both cost. In the chronological list, matches outside the heaviest increasing run count
+half. Order is Kendall's τ of the matches, at least 0, times the F1. The composite is the mean of F1 and order of the
+chronological list, which separated right from wrong descriptions better than the released weights
+(docs/measurements.md).
 """
 
 from __future__ import annotations
