@@ -187,8 +187,8 @@ def exchange(objective: Objective, groups: NDArray[np.int64], chosen: Sequence[i
         swapped = False
         for position, index in enumerate(selected):
             gains.remove(index, selected[:position] + selected[position + 1 :])
-            taken = set(selected)
-            others = [index, *(other for other in members[groups[index]] if other not in taken)]
+            in_use = set(selected)
+            others = [index, *(other for other in members[groups[index]] if other not in in_use)]
             worths = [gains.of(other) for other in others]
             best = int(np.argmax(worths))
             if worths[best] > worths[0] + _ROUNDING:
@@ -323,7 +323,9 @@ def select(
     members = [np.flatnonzero(groups == group) for group in range(len(room))]
     draws = [np.array(indices)]
     for _ in range(number):
-        parts = [generator.choice(some, many, replace=False) for some, many in zip(members, room, strict=True)]
+        parts = [
+            generator.choice(candidates, many, replace=False) for candidates, many in zip(members, room, strict=True)
+        ]
         draws.append(np.concatenate(parts))
     return _measured(entries, objective, draws)
 

@@ -232,7 +232,7 @@ class _Filter:
         while True:
             order = [index for index in left if index not in crowded]
             matches = zip(order, take_distinct([at[p] for p in order], measures, range(before)), strict=True)
-            repeated = {index: [self._repeat(match, rivals) for match in some] for index, some in matches if some}
+            repeated = {index: [self._repeat(match, rivals) for match in near] for index, near in matches if near}
             more = self._crowded([index for index in order if index not in repeated])
             if not more:
                 return crowded | repeated
@@ -283,8 +283,8 @@ class _Filter:
 def decision_line(entry: PromptEntry, decision: FilterDecision) -> dict[str, Any]:
     """Return a decision as a line of the decisions file: index, prompt, outcome, reasons."""
     reasons, notes = (
-        [{key: value for key, value in plain(reason).items() if value is not None} for reason in some]
-        for some in (decision.reasons, decision.notes)
+        [{key: value for key, value in plain(reason).items() if value is not None} for reason in listed]
+        for listed in (decision.reasons, decision.notes)
     )
     line = {"index": entry.index, "prompt": entry.prompt, "decision": decision.outcome, "reasons": reasons}
     ease = None if decision.ease != decision.ease else round(decision.ease, 1)

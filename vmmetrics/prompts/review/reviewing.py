@@ -186,11 +186,11 @@ class Review:
         """
         self._file.refresh()
         positions = self._position if position is None else {self.keys[position]: position}
-        taken = next((line for line in reversed(self._standing().lines) if line.key in positions), None)
-        if taken is not None:
-            self._write(positions[taken.key], decisions.UNDO)
-            self.show(positions[taken.key])
-        return taken
+        undone = next((line for line in reversed(self._standing().lines) if line.key in positions), None)
+        if undone is not None:
+            self._write(positions[undone.key], decisions.UNDO)
+            self.show(positions[undone.key])
+        return undone
 
     def show(self, position: int) -> None:
         """Show the entry at a position of the review order."""

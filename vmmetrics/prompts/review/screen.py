@@ -262,9 +262,9 @@ class LineReview:
             self._tell(f"{first!r} is not a preset reason ({reasons_line()}); recorded as your own words, as after o")
 
     def _undo(self, index: str) -> None:
-        taken = self._review.undo(self._position(index) if index else None)
+        undone = self._review.undo(self._position(index) if index else None)
         self._seen, self._named = False, True
-        self._tell("nothing to undo" if taken is None else f"{taken.index}  undone: {decision_text(taken)}")
+        self._tell("nothing to undo" if undone is None else f"{undone.index}  undone: {decision_text(undone)}")
 
     def _find(self, words: str) -> None:
         if not self._review.find(words):

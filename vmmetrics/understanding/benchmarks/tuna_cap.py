@@ -194,16 +194,16 @@ class TunaCap(Benchmark):
             raise SetupError("Captions of TUNA need a judge: an endpoint, or a file with recorded judgements")
         # as released a recorded judgement counts whatever was said
         captions = _captions(questions, answers, empty=released and isinstance(judge, judging.RecordedJudge))
-        judged = {caption.question.id: made for caption, made in judge.judged(captions)}
+        judged = {caption.question.id: judgement for caption, judgement in judge.judged(captions)}
         outcomes = []
         for question in questions:
-            made = judged.get(question.id)
+            judgement = judged.get(question.id)
             if not caption_events(question):
                 outcomes.append(unscored(question, "there is no annotation"))
             elif released:
-                outcomes.append(released_outcome(question, made or Judged(None, "there is no caption")))
+                outcomes.append(released_outcome(question, judgement or Judged(None, "there is no caption")))
             else:
-                outcomes.append(outcome(question, made))
+                outcomes.append(outcome(question, judgement))
         return outcomes
 
     def judge_estimate(

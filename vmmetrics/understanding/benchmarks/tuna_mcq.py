@@ -73,10 +73,10 @@ def _by_text(prediction: str, question: str) -> str:
         words = prediction.translate(_MARKS).split()
         if any(refusal in prediction for refusal in _REJECTIONS):
             return UNREAD
-        there = [letter for letter in items if letter in words]
-        if len(there) == 1:
-            return there[0]
-        if not there and UNREAD in words:
+        present = [letter for letter in items if letter in words]
+        if len(present) == 1:
+            return present[0]
+        if not present and UNREAD in words:
             return UNREAD
     named = [letter for letter, text in items.items() if text.lower() in prediction.lower()]
     return named[0] if len(named) == 1 else UNREAD

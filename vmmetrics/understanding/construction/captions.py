@@ -150,9 +150,9 @@ class TunaRecipe(WritingRecipe):
         items = self.answered(self.client.ask(self._writing(clip, points)))["questions"]
         written = []
         for number, item in enumerate(items, start=1):
-            made = self.made(clip, str(number), item, task=item["task"], skill=SKILLS[item["task"]])
-            made = noted(made, "made", made.reference["made"] | {"watcher": self.watcher.settings.model})
-            written.append(noted(with_items(made, self.seed), "error_prone_points", points))
+            question = self.made(clip, str(number), item, task=item["task"], skill=SKILLS[item["task"]])
+            question = noted(question, "made", question.reference["made"] | {"watcher": self.watcher.settings.model})
+            written.append(noted(with_items(question, self.seed), "error_prone_points", points))
         return written, [], ""
 
     def filtered(self, question: Question) -> Question | RejectedQuestion:

@@ -135,8 +135,8 @@ def _last(text: str, letters: str) -> int | None:
 
 def _named_option(plain: str, texts: Sequence[str]) -> int | None:
     padded = f" {plain} "
-    there = [index for index, text in enumerate(texts) if text and f" {text} " in padded]
-    alone = [i for i in there if not any(i != j and f" {texts[i]} " in f" {texts[j]} " for j in there)]
+    present = [index for index, text in enumerate(texts) if text and f" {text} " in padded]
+    alone = [i for i in present if not any(i != j and f" {texts[i]} " in f" {texts[j]} " for j in present)]
     return alone[0] if len(alone) == 1 else None
 
 

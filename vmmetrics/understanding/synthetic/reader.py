@@ -88,8 +88,8 @@ def _cycles_of(track: FloatArray) -> int:
     if np.isnan(along).any() or ways.max() < _RAISED:
         return 0
     beginning = along[0]
-    far = np.abs(along - beginning) > np.abs(along - beginning).max() / 2
-    return int((far[1:] & ~far[:-1]).sum())
+    beyond_half = np.abs(along - beginning) > np.abs(along - beginning).max() / 2
+    return int((beyond_half[1:] & ~beyond_half[:-1]).sum())
 
 
 def _cycles(reading: Reading, tracks: list[FloatArray], _: FloatArray) -> list[bool]:
@@ -105,8 +105,8 @@ def _instances(reading: Reading, tracks: list[FloatArray], _: FloatArray) -> lis
 
 def _raised(track: FloatArray) -> NDArray[np.bool_]:
     """Return (T,) bool: the marker is above its lowest position."""
-    there = np.nan_to_num(track[:, 1], nan=-np.inf)
-    raised: NDArray[np.bool_] = there < there.max() - _RAISED
+    heights = np.nan_to_num(track[:, 1], nan=-np.inf)
+    raised: NDArray[np.bool_] = heights < heights.max() - _RAISED
     return raised
 
 

@@ -172,8 +172,8 @@ class ReleasedSimilarity:
         n, m = len(actions), len(others)
         if n < 2 or m < 2:
             return values.reshape(n, m)
-        apart = (np.arange(n) / (n - 1))[:, None] - (np.arange(m) / (m - 1))[None, :]
-        return (1 - tables.POSITION_WEIGHT) * values + tables.POSITION_WEIGHT * np.exp(-4 * apart**2)
+        offsets = (np.arange(n) / (n - 1))[:, None] - (np.arange(m) / (m - 1))[None, :]
+        return (1 - tables.POSITION_WEIGHT) * values + tables.POSITION_WEIGHT * np.exp(-4 * offsets**2)
 
     def _compared(self, text: str, other: str) -> float:
         plain, other_plain = text.lower().strip(), other.lower().strip()

@@ -273,8 +273,8 @@ def match(values: FloatArray, out_of_order: float = 1.0) -> ListMatch:
     if n == 0 or m == 0:
         nothing = float(n == m)
         return ListMatch(nothing, nothing, nothing)
-    apart = np.abs(np.linspace(0, 1, n)[:, None] - np.linspace(0, 1, m)[None, :]) if n > 1 and m > 1 else 0.0
-    rows, columns = linear_sum_assignment(values - _ORDER_PREFERENCE * apart * (values > 0), maximize=True)
+    offsets = np.abs(np.linspace(0, 1, n)[:, None] - np.linspace(0, 1, m)[None, :]) if n > 1 and m > 1 else 0.0
+    rows, columns = linear_sum_assignment(values - _ORDER_PREFERENCE * offsets * (values > 0), maximize=True)
     pairs = tuple((int(i), int(j), float(values[i, j])) for i, j in zip(rows, columns, strict=True) if values[i, j] > 0)
     whole = sum(value for *_, value in pairs)
     total = whole if out_of_order == 1 else out_of_order * whole + (1 - out_of_order) * _in_order(pairs)
@@ -298,14 +298,14 @@ def _match_subjects(
     ]
     done = np.array([[sum(value for *_, value in one.pairs) for one in row] for row in matches])
     rows, columns = linear_sum_assignment(done + LOOKS * looks, maximize=True)
-    taken = list(zip(rows.tolist(), columns.tolist(), strict=True))
+    assigned = list(zip(rows.tolist(), columns.tolist(), strict=True))
     candidate_count = sum(len(candidate.subjects[n].actions) for n in numbers)
     reference_count = sum(len(reference.subjects[o].actions) for o in others)
-    total = float(sum(done[i, j] for i, j in taken))
-    same = {numbers[i]: others[j] for i, j in taken}
+    total = float(sum(done[i, j] for i, j in assigned))
+    same = {numbers[i]: others[j] for i, j in assigned}
     if not candidate_count or not reference_count:
         return match(np.zeros((candidate_count, reference_count))), same
-    order = sum(matches[i][j].order * len(reference.subjects[others[j]].actions) for i, j in taken) / reference_count
+    order = sum(matches[i][j].order * len(reference.subjects[others[j]].actions) for i, j in assigned) / reference_count
     return ListMatch(total / candidate_count, total / reference_count, order), same
 
 
