@@ -96,7 +96,7 @@ def _cycles(reading: Reading, tracks: list[FloatArray], _: FloatArray) -> list[b
     return [value == _cycles_of(tracks[0]) for value in reading.values]
 
 
-def _instances(reading: Reading, tracks: list[FloatArray], _: FloatArray) -> list[bool]:
+def _places(reading: Reading, tracks: list[FloatArray], _: FloatArray) -> list[bool]:
     seen = tracks[0][~np.isnan(tracks[0][:, 0])]
     new = [np.hypot(*(b - a)) > _ELSEWHERE for a, b in pairwise(seen)]
     count = int(sum(new)) + bool(len(seen))
@@ -165,7 +165,7 @@ def _camera(reading: Reading, tracks: list[FloatArray], _: FloatArray) -> list[b
 
 
 Reader = Callable[[Reading, list[FloatArray], FloatArray], Sequence[Any]]
-_READERS: Final[tuple[Reader, ...]] = (_cycles, _instances, _order, _turning, _ratio, _gone, _together, _camera)
+_READERS: Final[tuple[Reader, ...]] = (_cycles, _places, _order, _turning, _ratio, _gone, _together, _camera)
 READERS: Final[Mapping[str, Reader]] = {reader.__name__[1:]: reader for reader in _READERS}
 """Readers by kind: from the reading, the marker tracks and the relative frame times (0..1) to the options that fit."""
 
