@@ -197,8 +197,8 @@ class _Chooser:
         if requested > self.policy.most:
             reasons.append(f"{requested} frames wanted, {self.policy.most} at most")
         if len(chosen) < min(requested, self.policy.most):
-            there = f"the file has {inside.size} in {self.seconds:.2f} s"
-            reasons.append(f"{len(chosen)} of {requested} frames wanted: {there}")
+            available = f"the file has {inside.size} in {self.seconds:.2f} s"
+            reasons.append(f"{len(chosen)} of {requested} frames wanted: {available}")
         if self.end is not None and self.end > file_end + 0.5:  # rounded seconds are no news
             reasons.append(f"the clip should end at {self.end:g} s but the file ends at {file_end:.2f} s")
         self.limited = "; ".join(reasons) or None

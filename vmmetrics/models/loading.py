@@ -205,8 +205,10 @@ def _why(error: Exception, folder: Path) -> str:
 def _fault_of_packages(error: BaseException) -> str:
     """Name the package that is missing or fails to import, and why; else the deepest cause of the error."""
     message = str(error)
-    some = {module: name for module, name in _BY_SOME.items() if name in message.lower() or util.find_spec(module)}
-    for module, name in {**_NEEDED, **some}.items():
+    candidates = {
+        module: name for module, name in _BY_SOME.items() if name in message.lower() or util.find_spec(module)
+    }
+    for module, name in {**_NEEDED, **candidates}.items():
         if util.find_spec(module) is None:
             return f"{name} is not installed; {INSTALL}"
         try:

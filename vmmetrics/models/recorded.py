@@ -154,7 +154,7 @@ def _disambiguated(rows: list[RecordedAnswer]) -> list[RecordedAnswer]:
     positions: defaultdict[str, set[int | None]] = defaultdict(set)
     for row in rows:
         positions[row.key].add(row.position)
-    if all(len(those) == 1 for those in positions.values()):
+    if all(len(of_key) == 1 for of_key in positions.values()):
         return rows
     return [row if row.position is None else replace(row, key=f"doc {row.position}") for row in rows]
 
@@ -177,11 +177,11 @@ def _agreement(row: RecordedAnswer, question: Question) -> Iterator[bool]:
 
 def _by_words(rows: Iterable[RecordedAnswer], questions: Sequence[Question]) -> Iterator[tuple[str, RecordedAnswer]]:
     """Yield each question with the answer whose prompt has its text and options, unless other questions fit."""
-    alike: defaultdict[tuple[str, ...], list[Question]] = defaultdict(list)  # words and options: the questions
+    by_words: defaultdict[tuple[str, ...], list[Question]] = defaultdict(list)  # words and options: the questions
     for question in questions:
-        alike[_folded(question.text), *map(_folded, question.options)].append(question)
+        by_words[_folded(question.text), *map(_folded, question.options)].append(question)
     beginning: defaultdict[str, list[tuple[str, ...]]] = defaultdict(list)
-    for words, (question, *_) in alike.items():
+    for words, (question, *_) in by_words.items():
         beginning[_folded(question.text.strip().split("\n")[0])].append(words)
     matched: defaultdict[str, list[RecordedAnswer]] = defaultdict(list)
     for row in rows:
@@ -190,7 +190,7 @@ def _by_words(rows: Iterable[RecordedAnswer], questions: Sequence[Question]) -> 
         near = [words for line in dict.fromkeys((*lines, whole)) for words in beginning.get(line, ())]
         # a file that has the question alone says nothing of the options
         fitting = [words for words in near if whole == words[0] or all(part in whole for part in words)]
-        candidates = [question for words in dict.fromkeys(fitting) for question in alike[words]]
+        candidates = [question for words in dict.fromkeys(fitting) for question in by_words[words]]
         if len(candidates) > 1 and row.video is not None:
             name = PurePosixPath(row.video).stem
             candidates = [

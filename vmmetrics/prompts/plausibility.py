@@ -1,8 +1,8 @@
 """Plausibility of a subject, an action and a place: predicates that return a reason against it, or None.
 
-What the metadata say outright (the classes of an action, its needs, what a subject lacks) decides first. Where they are
-silent, as after an extraction from a corpus, a few rules about bodies, media and sizes speak. The rules are lenient: a
-reason is given only where hardly any clip of the kind could be filmed, so that no reason is no proof of plausibility.
+Explicit metadata (the classes of an action, its needs, what a subject lacks) decide first. Without them, as after an
+extraction from a corpus, a few rules on bodies, media and sizes apply. The rules are lenient: a reason is given only
+where hardly any such clip could be filmed, so None does not prove plausibility.
 """
 
 from __future__ import annotations
@@ -217,22 +217,22 @@ def judge(entries: Sequence[PromptEntry], metadata: Metadata, lemmas: Sequence[s
         metadata: The metadata.
         lemmas: (N,) base form of each entry's action where the list has none itself.
     """
-    books = _Books(metadata)
+    by_name = _MetadataIndex(metadata)
     judged = dict.fromkeys(CHECKS, 0)
     unknown: dict[str, Counter[str]] = {what: Counter() for what in UNKNOWN}
     flags: list[Flag] = []
     for number, entry in enumerate(entries):
         lemma = entry.action_lemma or (lemmas[number] if lemmas is not None else "")
         asked = (
-            ("noun", entry.subject_noun, entry.subject_noun.lower() in books.subjects),
-            ("place", entry.place, plain_place(entry.place) in books.places),
-            ("class", entry.subject_class, entry.subject_class in books.classes),
-            ("action", lemma, lemma in books.actions),
+            ("noun", entry.subject_noun, entry.subject_noun.lower() in by_name.subjects),
+            ("place", entry.place, plain_place(entry.place) in by_name.places),
+            ("class", entry.subject_class, entry.subject_class in by_name.classes),
+            ("action", lemma, lemma in by_name.actions),
         )
         for what, value, recognised in asked:
             if value and not recognised:
                 unknown[what][value] += 1
-        for check, reason in books.checks(entry, lemma):
+        for check, reason in by_name.checks(entry, lemma):
             judged[check] += 1
             if reason is not None:
                 flags.append(Flag(entry.index, check, reason))
@@ -250,7 +250,7 @@ def plain_place(name: str) -> str:
     return name.split("/")[0].replace("_", " ").strip().lower()
 
 
-class _Books:
+class _MetadataIndex:
     """Metadata by name; a name may have several entries, and a check passes if it does for any of them."""
 
     def __init__(self, metadata: Metadata) -> None:

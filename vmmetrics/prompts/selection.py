@@ -3,11 +3,11 @@
     F(S) = Σ_g w_g · Σ_v min(|S_{g,v}|, quota_{g,v}) / full_g   +   w_r · Σ_i max_{j ∈ S} max(0, cos(i, j)) / N
 
 The first sum runs over facets g of a prompt and their values v; S_{g,v} are the chosen prompts that have the value,
-k is the size asked for. What is to be *covered* (action, subject, place, subject class, category, and each of the first
-three within its pattern) has a quota of one, so that a second prompt with the same verb adds nothing. What is to be
-*kept in proportion* (tags) has the whole's share of k for a quota, so that the term is full exactly at the whole's
-proportions. full_g is the most that a choice of k can reach, min(k, Σ_v quota), so that every term runs from 0 to 1.
-The second sum, optional, is facility location: how near the chosen come to every prompt of the list.
+k is the requested size. *Covered* facets (action, subject, place, subject class, category, and each of the first three
+within its pattern) have a quota of one, so that a second prompt with the same verb adds nothing. *Proportional* facets
+(tags) have the list's share of k as quota, so that the term is full exactly at the list's proportions. full_g is the
+maximum for k prompts, min(k, Σ_v quota), so that every term is in [0, 1]. The optional second sum is facility location:
+how near the selected prompts are to every prompt of the list.
 
 F is monotone and submodular. Greedy choice of k prompts reaches at least 1 − 1/e of the best value (Nemhauser, Wolsey
 and Fisher, 1978), and 1/2 of it where each pattern has a quota of prompts of its own, a partition matroid (Fisher,
@@ -173,7 +173,7 @@ def greedy(
 def exchange(objective: Objective, groups: NDArray[np.int64], chosen: Sequence[int]) -> list[int]:
     """Swap selected prompts for others of their group while that increases the objective.
 
-    Greedy choice cannot take back what it chose when little was covered yet; what it reached can only be bettered here.
+    Greedy selection cannot revise its early choices; an exchange never lowers the objective.
     Left as it is where a round would take more than :data:`MOST_EXCHANGES` looks. Arguments as for :func:`greedy`.
     """
     members = [np.flatnonzero(groups == group).tolist() for group in range(int(groups.max()) + 1)]
@@ -187,8 +187,8 @@ def exchange(objective: Objective, groups: NDArray[np.int64], chosen: Sequence[i
         swapped = False
         for position, index in enumerate(selected):
             gains.remove(index, selected[:position] + selected[position + 1 :])
-            taken = set(selected)
-            others = [index, *(other for other in members[groups[index]] if other not in taken)]
+            in_use = set(selected)
+            others = [index, *(other for other in members[groups[index]] if other not in in_use)]
             worths = [gains.of(other) for other in others]
             best = int(np.argmax(worths))
             if worths[best] > worths[0] + _ROUNDING:
@@ -323,7 +323,9 @@ def select(
     members = [np.flatnonzero(groups == group) for group in range(len(room))]
     draws = [np.array(indices)]
     for _ in range(number):
-        parts = [generator.choice(some, many, replace=False) for some, many in zip(members, room, strict=True)]
+        parts = [
+            generator.choice(candidates, many, replace=False) for candidates, many in zip(members, room, strict=True)
+        ]
         draws.append(np.concatenate(parts))
     return _measured(entries, objective, draws)
 

@@ -130,7 +130,7 @@ def test_runs_that_were_asked_different_questions_say_so(understand: Callable[..
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["good", "nowhere"], "holds no run"),
+        (["good", "nowhere"], "is not the folder of a run"),
         (["good", "--protocol", "upstream"], "is not scored"),
         (["good", "--group-by", "colour"], "it has task, half"),
         (["good", "--picture", "a.bmp"], ".png"),

@@ -517,8 +517,8 @@ def test_a_run_goes_on_wherever_its_data_lie_but_not_in_other_words(
         (("run", "tiny", "--model", "random", "--data", "data", "--frames", "often"), "Expected a frame policy"),
         (("run", "tiny", "--model", "random", "--data", "data", "--protocol", "theirs"), "vmmetrics or upstream"),
         (("run", "tiny", "--model", "hf:absent", "--data", "data"), "absent|torch"),
-        (("score", "absent"), "no run.json"),
-        (("compare", "absent", "absent"), "no run.json"),
+        (("score", "absent"), "run.json is missing"),
+        (("compare", "absent", "absent"), "run.json is missing"),
     ],
 )
 def test_wrong_usage_is_said(

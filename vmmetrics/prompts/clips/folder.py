@@ -263,12 +263,12 @@ class ClipFolder(Locked):
         finally:
             shutil.rmtree(directory, ignore_errors=True)
 
-    def put(self, job: Job, made: Path) -> dict[str, Any]:
+    def put(self, job: Job, clip: Path) -> dict[str, Any]:
         """Move a finished clip into the folder atomically, and return its size and hash."""
-        digest = sha256_of(made)
-        with made.open("rb+") as file:
+        digest = sha256_of(clip)
+        with clip.open("rb+") as file:
             os.fsync(file.fileno())
-        made.replace(self.path / job.clip)
+        clip.replace(self.path / job.clip)
         sync_folder(self.path)
         return {"sha256": digest, "bytes": (self.path / job.clip).stat().st_size}
 

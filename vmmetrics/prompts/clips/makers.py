@@ -182,9 +182,9 @@ class PipelineMaker:
     dtype: str | None = None
 
     def __post_init__(self) -> None:
-        taken = [name for name in self.options if name in _OWN]
-        if taken:
-            raise SetupError(f"--set {taken[0]} is not allowed: it comes from the prompt list and the seed")
+        reserved = [name for name in self.options if name in _OWN]
+        if reserved:
+            raise SetupError(f"--set {reserved[0]} is not allowed: it comes from the prompt list and the seed")
         self._folder = _folder_of(self.pipeline)
         _refuse_code(self._folder)
         self._torch, self._device, self._dtype = _where(self.device, self.dtype)

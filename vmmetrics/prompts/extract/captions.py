@@ -163,8 +163,8 @@ def _objection(text: str) -> str:
 class Seen:
     """Detects repeated captions in bounded memory.
 
-    A table of hashes, each in the one slot that its value gives: a caption that came again is always told from a new
-    one (but for two hashes of 64 bits being equal); one whose slot another caption has taken since is taken for new.
+    A direct-mapped table of 64-bit hashes: a new caption is never taken for a repeat (hash collisions apart); a repeat
+    whose slot another caption has overwritten since counts as new.
 
     Args:
         slots: Of the table, 8 bytes each. The default misses about one repeat in nine where a million other captions

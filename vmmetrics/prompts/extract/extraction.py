@@ -190,9 +190,9 @@ def _prepare(out: Path) -> None:
         raise cannot("write", out, error) from error
     if (out / RECORD).is_file():
         return
-    there = [f"{name}.jsonl" for name in _TABLES if (out / f"{name}.jsonl").exists()]
-    if there:
-        raise SetupError(f"{out} holds {', '.join(there)} not written by an extraction; choose another folder")
+    existing = [f"{name}.jsonl" for name in _TABLES if (out / f"{name}.jsonl").exists()]
+    if existing:
+        raise SetupError(f"{out} holds {', '.join(existing)} not written by an extraction; choose another folder")
 
 
 def _cleaned(

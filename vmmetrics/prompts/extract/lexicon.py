@@ -136,7 +136,7 @@ class Lexicon:
             raise ValueError("Expected a lexicon with a sentence embedding")
         if not nouns:
             return []
-        vectors, others = (self._embed([f"a {noun}" for noun in some]) for some in (nouns, self._nouns))
+        vectors, others = (self._embed([f"a {noun}" for noun in names]) for names in (nouns, self._nouns))
         return [self._vote(noun, row) for noun, row in zip(nouns, vectors @ others.T, strict=True)]
 
     def _vote(self, noun: str, cosines: NDArray[np.float32]) -> Vote:
@@ -181,18 +181,18 @@ class Lexicon:
         if name in self._places:
             return self._places[name], "lexicon"
         head = name.split(" ")[-1]
-        alike = self._place_heads.get(head, [])
-        if not alike:
+        same_head = self._place_heads.get(head, [])
+        if not same_head:
             return Place(name), ""
-        settings = {item.setting for item in alike}
-        affords = tuple(sorted(set.intersection(*(set(item.affords) for item in alike))))
-        source = f"lexicon: {', '.join(item.name for item in alike[:3])}"
+        settings = {item.setting for item in same_head}
+        affords = tuple(sorted(set.intersection(*(set(item.affords) for item in same_head))))
+        source = f"lexicon: {', '.join(item.name for item in same_head[:3])}"
         return Place(name, "", settings.pop() if len(settings) == 1 else "either", affords), source
 
     def preposition(self, name: str) -> str:
         """Return the most common preposition of places with the same head noun; "in" if there is none."""
-        alike = [self._places[name]] if name in self._places else self._place_heads.get(name.split(" ")[-1], [])
-        prepositions = Counter(item.phrase.split(" ")[0] for item in alike if item.phrase)
+        same_head = [self._places[name]] if name in self._places else self._place_heads.get(name.split(" ")[-1], [])
+        prepositions = Counter(item.phrase.split(" ")[0] for item in same_head if item.phrase)
         return prepositions.most_common(1)[0][0] if prepositions else "in"
 
     def _with_patterns(self, subject: SubjectEntry) -> SubjectEntry:

@@ -212,7 +212,7 @@ class CaptionParser:
             for token in document
             if token.dep_ in _LOCATIVE_DEPENDENCIES and token.pos_ in ("ADP", "SCONJ", "ADV", "PART")
         }
-        locatives = {index for index, here in spots.items() if here}
+        locatives = {index for index, items in spots.items() if items}
         deeds = tuple(self._deed(clause, locatives) for clause in grammar.clauses(document, self._verbs))
         named = tuple(dict.fromkeys(self._nouns.read(head) for head in grammar.subjects(document, self._verbs)))
         return ParsedCaption(text, named, deeds, tuple(dict.fromkeys(chain.from_iterable(spots.values()))))

@@ -1,11 +1,11 @@
 """Filters a prompt list, with a reason for every dropped prompt.
 
-In this order, each for what is left: what can be told from a prompt alone (checks of form and wording, reading
-ease, safety); near-duplicates of other prompts that are left, of which one stays; a model's verdict. Where the verdict
-drops a prompt, those that had yielded to it come up again.
+Three stages, each on the prompts that remain: checks of a single prompt (form, wording, reading ease, safety);
+near-duplicates, of which one is kept; a model's verdict. If the verdict drops a prompt, its near-duplicates are
+considered again.
 
-What is told from a prompt alone does not depend on the order of the list. Of near-duplicates and shared openings,
-prompts without a note (what a person should look at) stay before others, and then the earlier.
+The first stage is independent of the list's order. Among near-duplicates and shared openings, prompts without a note
+for a person are preferred, then earlier ones.
 """
 
 from __future__ import annotations
@@ -232,7 +232,7 @@ class _Filter:
         while True:
             order = [index for index in left if index not in crowded]
             matches = zip(order, take_distinct([at[p] for p in order], measures, range(before)), strict=True)
-            repeated = {index: [self._repeat(match, rivals) for match in some] for index, some in matches if some}
+            repeated = {index: [self._repeat(match, rivals) for match in near] for index, near in matches if near}
             more = self._crowded([index for index in order if index not in repeated])
             if not more:
                 return crowded | repeated
@@ -283,8 +283,8 @@ class _Filter:
 def decision_line(entry: PromptEntry, decision: FilterDecision) -> dict[str, Any]:
     """Return a decision as a line of the decisions file: index, prompt, outcome, reasons."""
     reasons, notes = (
-        [{key: value for key, value in plain(reason).items() if value is not None} for reason in some]
-        for some in (decision.reasons, decision.notes)
+        [{key: value for key, value in plain(reason).items() if value is not None} for reason in listed]
+        for listed in (decision.reasons, decision.notes)
     )
     line = {"index": entry.index, "prompt": entry.prompt, "decision": decision.outcome, "reasons": reasons}
     ease = None if decision.ease != decision.ease else round(decision.ease, 1)

@@ -1,12 +1,12 @@
 """Safety check of prompts: a lexicon of our own that minds the sense of words.
 
-What it can do: find plain words for sex, gore, self-harm, hate, terror, drugs and cruelty, and violence done *to
-someone* ("stabs a guard", "is shot"), while "shoots a basketball", "kills the engine" and "breast stroke" pass. Weapons
-and blood by themselves, and what may be sport or nature, are marked for a person to look at.
+It finds plain words for sex, gore, self-harm, hate, terror, drugs and cruelty, and violence done *to someone* ("stabs
+a guard", "is shot"), while "shoots a basketball", "kills the engine" and "breast stroke" pass. Weapons and blood by
+themselves, and possible sport or nature, are noted for a person to review.
 
-What it cannot: it reads English only, and knows words, not meanings. It finds no innuendo, misspelling, code word, real
-person, private detail or trade mark, and no harm told in harmless words. It is the cheap first look before a model's
-verdict and people's review, and no substitute for either.
+Limits: English only, words without meanings. It misses innuendo, misspellings, code words, real persons, private
+details, trade marks, and harm in harmless words. It is a cheap first check before a model's verdict and people's
+review, and no substitute for either.
 """
 
 from __future__ import annotations

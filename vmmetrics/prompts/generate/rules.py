@@ -1,8 +1,7 @@
 """Rules for drawing combinations, stricter than the plausibility checks of written prompts.
 
-:mod:`vmmetrics.prompts.plausibility` says what is out of the question. The rules here keep what is drawn likely: an
-action that names its doer is done by them, a ground that the words name is there, and nobody is far from where they are
-met.
+:mod:`vmmetrics.prompts.plausibility` excludes the impossible. The rules here keep combinations likely: an action that
+names its agent has that agent, a place has the ground that the words name, and subjects are in their usual habitat.
 """
 
 from __future__ import annotations

@@ -148,8 +148,8 @@ def _coverage(axes: Axes, statistics: ListStatistics) -> None:
         nothing_to_draw(axes, "the list gives neither classes nor subjects")
         return
     for pattern, colour in PATTERN_COLOURS.items():
-        here = [statistics.coverage.get((kind, pattern), ()) for kind in rows]
-        points = [(columns[action], y) for y, actions in enumerate(here) for action in actions]
+        counts = [statistics.coverage.get((kind, pattern), ()) for kind in rows]
+        points = [(columns[action], y) for y, actions in enumerate(counts) for action in actions]
         if points:
             name, dots = pattern or "no pattern", np.array(points).T
             axes.plot(*dots, "o", markersize=2.2, color=colour, markeredgewidth=0, label=name)

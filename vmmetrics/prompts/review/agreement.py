@@ -105,11 +105,11 @@ def _needed(votes: Sequence[ReviewDecision], rule: Rule) -> int:
     return len(votes) // 2 + 1 if rule is Rule.MAJORITY else len(votes)
 
 
-def _corrections(made: Sequence[Mapping[str, ReviewDecision]], rule: Rule) -> dict[str, ReviewDecision] | None:
+def _corrections(by_field: Sequence[Mapping[str, ReviewDecision]], rule: Rule) -> dict[str, ReviewDecision] | None:
     """Return the winning correction of each field; None where reviewers differ and none wins."""
     agreed: dict[str, ReviewDecision] = {}
-    for field in dict.fromkeys(name for one in made for name in one):
-        votes = sorted((one[field] for one in made if field in one), key=lambda vote: vote.when)
+    for field in dict.fromkeys(name for one in by_field for name in one):
+        votes = sorted((one[field] for one in by_field if field in one), key=lambda vote: vote.when)
         (value, count), *_ = Counter(vote.value for vote in votes).most_common(1)
         if count < _needed(votes, rule):
             return None
@@ -122,7 +122,7 @@ def _reviewed(
 ) -> PromptEntry:
     """Return the reviewed entry, with reviewers, time and original values in its provenance."""
     try:
-        new = corrected(entry, {field: made.value for field, made in corrections.items()})
+        new = corrected(entry, {field: correction.value for field, correction in corrections.items()})
     except ValueError as error:
         raise SetupError(f"{entry.index}: {error}") from error
     review: dict[str, Any] = {
@@ -268,10 +268,10 @@ def _percent_statistic(ratings: FloatArray) -> Statistic:
     """Return the share of agreeing pairs of judgements, as a statistic of weighted prompts."""
     counts = np.stack([(ratings == value).sum(axis=1) for value in range(len(VERDICTS))], axis=1).astype(np.float64)
     size = counts.sum(axis=1)
-    alike = (counts * (counts - 1)).sum(axis=1) / (size * (size - 1))
+    agreeing = (counts * (counts - 1)).sum(axis=1) / (size * (size - 1))
 
     def statistic(weights: FloatArray) -> FloatArray:
-        share: FloatArray = (weights @ alike / weights.sum(axis=1))[:, None]
+        share: FloatArray = (weights @ agreeing / weights.sum(axis=1))[:, None]
         return share
 
     return statistic

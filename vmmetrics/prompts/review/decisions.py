@@ -106,10 +106,11 @@ _KEY_DIGITS = 16  # 64 bits: among a million entries two share a key with a chan
 class Rule(StrEnum):
     """Rule that resolves reviewers' disagreement.
 
-    ``unanimous``: nothing. ``any-drop``: one who drops it. ``majority``: an outcome more than half of them chose.
+    ``unanimous``: none, all must agree. ``any-drop``: a single drop decides. ``majority``: the outcome of more than
+    half of the reviewers.
 
-    Of a corrected field those count who corrected it and whose outcome won: whoever overlooked a wrong tag has not
-    said that it is right. ``majority`` takes the value of more than half of them; else they must agree.
+    For a corrected field only reviewers who corrected it and whose outcome won count, as others may have overlooked
+    it. ``majority`` takes the value of more than half of them; otherwise they must agree.
     """
 
     UNANIMOUS = "unanimous"

@@ -60,14 +60,14 @@ class Review:
     """One reviewer's session over a list. The file is the state: a new session resumes where the last ended.
 
     Entries come in an order shuffled by the seed that does not change when entries are added, the same for every
-    reviewer, so that two who both stop early share what they saw. Those put off come again at the end.
+    reviewer, so that two who stop early have seen the same entries. Skipped entries come again at the end.
 
     Args:
         entries: The list; of entries that agree in text, subject, action and place the first counts.
         file: Decisions so far, and where new ones go.
         reviewer: Name of the reviewer.
         seed: Of the order.
-        clock: Seconds, for the time an entry takes; one that stands still where nobody reads.
+        clock: Clock in seconds, for decision times; a constant one for scripts.
 
     Attributes:
         entries: In the order they are shown.
@@ -186,11 +186,11 @@ class Review:
         """
         self._file.refresh()
         positions = self._position if position is None else {self.keys[position]: position}
-        taken = next((line for line in reversed(self._standing().lines) if line.key in positions), None)
-        if taken is not None:
-            self._write(positions[taken.key], decisions.UNDO)
-            self.show(positions[taken.key])
-        return taken
+        undone = next((line for line in reversed(self._standing().lines) if line.key in positions), None)
+        if undone is not None:
+            self._write(positions[undone.key], decisions.UNDO)
+            self.show(positions[undone.key])
+        return undone
 
     def show(self, position: int) -> None:
         """Show the entry at a position of the review order."""

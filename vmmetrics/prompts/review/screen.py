@@ -154,8 +154,8 @@ class LineReview:
         review: The session.
         console: Where it is printed.
         show_others: True to show others' decisions.
-        reader: Whether somebody reads along: then the entry is shown after each line. Without, each decision is
-            answered by a line, and an entry is shown where it is asked for.
+        reader: True if a person reads the output: the entry is then shown after each line. Otherwise each decision
+            prints one line, and entries are shown on request.
 
     Attributes:
         done: Lines done, empty ones apart.
@@ -262,9 +262,9 @@ class LineReview:
             self._tell(f"{first!r} is not a preset reason ({reasons_line()}); recorded as your own words, as after o")
 
     def _undo(self, index: str) -> None:
-        taken = self._review.undo(self._position(index) if index else None)
+        undone = self._review.undo(self._position(index) if index else None)
         self._seen, self._named = False, True
-        self._tell("nothing to undo" if taken is None else f"{taken.index}  undone: {decision_text(taken)}")
+        self._tell("nothing to undo" if undone is None else f"{undone.index}  undone: {decision_text(undone)}")
 
     def _find(self, words: str) -> None:
         if not self._review.find(words):

@@ -276,10 +276,10 @@ class TerminalReview:
         return ""
 
     def _undo(self) -> str:
-        taken = self._review.undo()
-        if taken is None:
+        undone = self._review.undo()
+        if undone is None:
             return "nothing to undo"
-        return f"undone: {'skipped' if taken.decision == SKIP else decision_text(taken)}"
+        return f"undone: {'skipped' if undone.decision == SKIP else decision_text(undone)}"
 
     def _find(self) -> str:
         text = self._keyboard.line("find: ")

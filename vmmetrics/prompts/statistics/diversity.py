@@ -178,11 +178,11 @@ def self_bleu(words: NumberedWords, grams: Sequence[Grams], subset: Subset = Non
     if lengths.size < 2:
         return float("nan")
     logs = np.zeros(lengths.size)
-    for some in grams:
-        matched = _matched(some.of(subset), len(words.lengths))[chosen]
-        possible = np.maximum(lengths - some.size + 1, 1)
+    for order_grams in grams:
+        matched = _matched(order_grams.of(subset), len(words.lengths))[chosen]
+        possible = np.maximum(lengths - order_grams.size + 1, 1)
         logs += np.log(np.where(matched > 0, matched, SMOOTHING) / possible) / len(grams)
-        if some.size == 1:
+        if order_grams.size == 1:
             nothing_shared = matched == 0
     scores = np.where(nothing_shared, 0.0, np.exp(logs + _brevity(lengths)))
     return float(scores.mean())

@@ -136,8 +136,8 @@ def _missing(entries: Sequence[PromptEntry]) -> list[str]:
         for what in ("pattern", "subject class", "base form of the action", "tags", "place", "subject noun")
     }
     every = [what for what, number in lacking.items() if number == len(entries)]
-    some = [f"{number} entries have no {what}" for what, number in lacking.items() if 0 < number < len(entries)]
-    return ([f"the list lacks: {', '.join(every)}"] if every else []) + some
+    partial = [f"{number} entries have no {what}" for what, number in lacking.items() if 0 < number < len(entries)]
+    return ([f"the list lacks: {', '.join(every)}"] if every else []) + partial
 
 
 def describe(prepared: Prepared, metadata: Metadata | None, *, seed: int = SEED) -> ListStatistics:

@@ -1,12 +1,12 @@
 """The shipped benchmarks. Each module defines one, as ``BENCHMARK``; its name has ``-`` for ``_``.
 
-What is data stands in a file ``<name>.toml`` beside it (title, paper, licence, categories, prompts); of it the harness
+Its data (title, paper, licence, categories, prompts) are in a file ``<name>.toml`` next to it, of which the harness
 reads
 
 - ``title`` and ``paper``, for ``vmmetrics understand list``;
-- ``policy``: the frame policy it is asked under by default (:meth:`vmmetrics.models.frames.FramePolicy.parse`);
+- ``policy``: the default frame policy (:meth:`vmmetrics.models.frames.FramePolicy.parse`);
 - ``[[references]]``: published rows, each with ``model``, ``source`` and ``figures.<measure>.<group>.<name>``, on the
-  scale of :class:`vmmetrics.understanding.harness.benchmark.Figure`, or ``percent.<measure>...``, per cent of that::
+  scale of :class:`vmmetrics.understanding.harness.benchmark.Figure`, or ``percent.<measure>...``, in percent::
 
       [[references]]
       model = "GPT-4o"

@@ -153,13 +153,13 @@ class FavorCaption(Benchmark):
         fields = {key: _fields_of(text) for key, text in texts.items()}
         ours = any(text and fields[key] is None for key, text in texts.items())
         by = f"text similarity: {similarity.name}", _OUR_STEP if ours else "first step: as submitted"
-        made = (_released if protocol == "upstream" else _ours)(questions, texts, fields, similarity, by)
+        scored = (_released if protocol == "upstream" else _ours)(questions, texts, fields, similarity, by)
         if judge is None:
-            return made
+            return scored
         if not isinstance(judge, Client):
             raise SetupError("Descriptions of FAVOR-Bench are rated by a model behind an endpoint: endpoint:MODEL@URL")
         rated = dict(judge.ask_all(_asks(questions, texts)))
-        return [_with_rating(one, rated.get(one.question), bool(texts[one.question])) for one in made]
+        return [_with_rating(one, rated.get(one.question), bool(texts[one.question])) for one in scored]
 
     def judge_estimate(
         self, questions: Sequence[Question], answers: Mapping[str, Answered], judge: Client
@@ -184,8 +184,8 @@ class FavorCaption(Benchmark):
         rows = [figure(questions, scored, measure, part(measure), note=note) for measure in measures]
         views = grouped(questions, "perspective")
         for view in (view for view in (files.THIRD, files.EGO) if view in views):
-            some = [questions[i] for i in views[view]], [scored[i] for i in views[view]]
-            rows += [figure(*some, measure, part(measure), "perspective", view) for measure in measures]
+            subset = [questions[i] for i in views[view]], [scored[i] for i in views[view]]
+            rows += [figure(*subset, measure, part(measure), "perspective", view) for measure in measures]
         return rows
 
 

@@ -25,8 +25,8 @@ from vmmetrics.utils.endpoint.messages import Turn
 def upstream_judge(correct: str, options: Sequence[str], output: str) -> bool:
     """Return True if the released runner counts an answer as right.
 
-    The right option's text must occur in it, in any case, and no other option's that contains it; which options contain
-    it is found with case. Nothing else counts against an answer.
+    The answer must contain the right option's text, ignoring case, and no longer option that contains that text (with
+    case). Nothing else counts against an answer.
     """
     lowered = output.lower()
     longer = [option for option in options if option != correct and correct in option]

@@ -216,9 +216,8 @@ class FpsBench(MultipleChoice):
     ) -> str:
         """Return the leaderboard's file: a line {id, prediction, raw_response} a question, letters as released.
 
-        ``prediction`` is null where no answer was understood; the leaderboard then reads the text beside it. Where
-        nothing was said it is ``UNKNOWN``, which the leaderboard takes for no answer: it refuses a file with a line
-        that has neither.
+        ``prediction`` is null if no option was recognised; the leaderboard then reads ``raw_response``. Without any
+        answer it is ``UNKNOWN``, as the leaderboard refuses a file with a line that has neither.
         """
         lines = []
         for question in questions:

@@ -33,7 +33,7 @@ from vmmetrics.utils.tables import read_rows
 def polish(text: str) -> str:
     """Return the first character of an answer, as the released tools parse it; often not a letter.
 
-    What precedes the first ``)``, of that what follows the first ``(``, of that the first word.
+    They take the text before the first ``)``, in it the text after the first ``(``, in it the first word.
 
     >>> [polish(text) for text in ("(A) x", "The answer is B", "Answer: (C)", "b", ")A")]
     ['A', 'T', 'C', 'b', '']
@@ -76,11 +76,11 @@ class MotionBench(MultipleChoice):
         """Compare letters; a missing answer scores 0, a hidden key None."""
         if protocol != "upstream":
             return score_choice(question, answered)
-        there, has_key = answered is not None and answered.error is None, question.reference["answer"] != HIDDEN
+        has_answer, has_key = answered is not None and answered.error is None, question.reference["answer"] != HIDDEN
         letter = polish(answer_text(answered))
         chosen = LETTERS.index(letter) if letter and letter in LETTERS[: len(question.options)] else None
-        value = float(there and letter == question.reference["answer"]) if has_key else None
-        return Scored(question.id, value, chosen, there, detail={"letter": letter} if there else {})
+        value = float(has_answer and letter == question.reference["answer"]) if has_key else None
+        return Scored(question.id, value, chosen, has_answer, detail={"letter": letter} if has_answer else {})
 
     def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
         """Return accuracy over all questions with a known key, and by task."""

@@ -49,8 +49,8 @@ def unscored(question: Question, why: str) -> Scored:
 def outcome(question: Question, judged: Judged | None) -> Scored:
     """Score a caption our way: no score if the judgement is unusable, 0 without a caption.
 
-    What a judgement does not say of an element is lacking. Matches are kept as far as they keep the order of time, and
-    an event without a match has nothing entailed or contradicted.
+    Elements without a label count as lacking. Matches are reduced to the longest subset in temporal order; an event
+    without a match has all its elements lacking.
     """
     events = caption_events(question)
     if judged is None:
@@ -194,16 +194,16 @@ class TunaCap(Benchmark):
             raise SetupError("Captions of TUNA need a judge: an endpoint, or a file with recorded judgements")
         # as released a recorded judgement counts whatever was said
         captions = _captions(questions, answers, empty=released and isinstance(judge, judging.RecordedJudge))
-        judged = {caption.question.id: made for caption, made in judge.judged(captions)}
+        judged = {caption.question.id: judgement for caption, judgement in judge.judged(captions)}
         outcomes = []
         for question in questions:
-            made = judged.get(question.id)
+            judgement = judged.get(question.id)
             if not caption_events(question):
                 outcomes.append(unscored(question, "there is no annotation"))
             elif released:
-                outcomes.append(released_outcome(question, made or Judged(None, "there is no caption")))
+                outcomes.append(released_outcome(question, judgement or Judged(None, "there is no caption")))
             else:
-                outcomes.append(outcome(question, made))
+                outcomes.append(outcome(question, judgement))
         return outcomes
 
     def judge_estimate(

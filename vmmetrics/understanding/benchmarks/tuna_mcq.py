@@ -48,9 +48,9 @@ _MARKS: Final = str.maketrans(dict.fromkeys(".()[],:;!*#{}", " "))
 def upstream_letter(prediction: str, question: str) -> str:
     """Return the letter that the released scorer reads without a judge: the first of A to D, or :data:`UNREAD`.
 
-    Where there is none it looks for the text of an option, and takes the lines of the question for the options: after
-    the first, each that has its letter and a full stop in it. So questions with lettered items in them can be answered
-    by an item's text.
+    Without a letter it searches for an option's text, and reads the lines of the question as options: after the first,
+    each line that contains its letter and a full stop. So questions with lettered items can be answered by an item's
+    text.
 
     Args:
         prediction: The model's answer; an empty one is ``"nan"``, as in the scorer's table.
@@ -73,10 +73,10 @@ def _by_text(prediction: str, question: str) -> str:
         words = prediction.translate(_MARKS).split()
         if any(refusal in prediction for refusal in _REJECTIONS):
             return UNREAD
-        there = [letter for letter in items if letter in words]
-        if len(there) == 1:
-            return there[0]
-        if not there and UNREAD in words:
+        present = [letter for letter in items if letter in words]
+        if len(present) == 1:
+            return present[0]
+        if not present and UNREAD in words:
             return UNREAD
     named = [letter for letter, text in items.items() if text.lower() in prediction.lower()]
     return named[0] if len(named) == 1 else UNREAD

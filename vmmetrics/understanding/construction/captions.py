@@ -1,8 +1,8 @@
-"""TUNA's recipe: what a video model misreads becomes hard questions; what one frame tells goes.
+"""MotionBench's and TUNA's recipes: questions from captions, and from a video model's misreadings of them.
 
-After Kong et al., "TUNA", ACL 2025. Its appendix keeps what is answered right from one frame and from many, which is
-the opposite of needing many; here a question that one frame answers goes (``drop_single``), and, if wanted, one that
-even ``multi`` frames do not answer.
+TUNA's after Kong et al., "TUNA", ACL 2025. Its appendix keeps questions answered right from one frame and from many,
+the opposite of needing many; here a question that one frame answers is rejected (``drop_single``) and, optionally, one
+that even ``multi`` frames do not answer.
 """
 
 from __future__ import annotations
@@ -150,9 +150,9 @@ class TunaRecipe(WritingRecipe):
         items = self.answered(self.client.ask(self._writing(clip, points)))["questions"]
         written = []
         for number, item in enumerate(items, start=1):
-            made = self.made(clip, str(number), item, task=item["task"], skill=SKILLS[item["task"]])
-            made = noted(made, "made", made.reference["made"] | {"watcher": self.watcher.settings.model})
-            written.append(noted(with_items(made, self.seed), "error_prone_points", points))
+            question = self.made(clip, str(number), item, task=item["task"], skill=SKILLS[item["task"]])
+            question = noted(question, "made", question.reference["made"] | {"watcher": self.watcher.settings.model})
+            written.append(noted(with_items(question, self.seed), "error_prone_points", points))
         return written, [], ""
 
     def filtered(self, question: Question) -> Question | RejectedQuestion:

@@ -231,8 +231,8 @@ class FavorRecipe(WritingRecipe):
                 missing.append(f"{task}: {answer.why}")
                 continue
             for number, item in enumerate(self.answered(answer)["questions"], start=1):
-                made = self.made(clip, f"{task}-{number}", item, task=task)
-                written.append(noted(made, "focus", True) if task == "CM" and annotation.has_focus else made)
+                question = self.made(clip, f"{task}-{number}", item, task=task)
+                written.append(noted(question, "focus", True) if task == "CM" and annotation.has_focus else question)
         return written, [], "; ".join(missing)
 
     def more_faults(self, question: Question) -> list[str]:

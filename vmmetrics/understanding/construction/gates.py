@@ -73,7 +73,9 @@ class GateRecipe(QuestionRecipe):
 
     def configuration(self) -> dict[str, Any]:
         """Return the settings that outcomes depend on."""
-        blind, reviewers = ([dict(viewer.model.identity) for viewer in some] for some in (self.blind, self.reviewers))
+        blind, reviewers = (
+            [dict(viewer.model.identity) for viewer in models] for models in (self.blind, self.reviewers)
+        )
         part = {"recipe": self.name, "instructions": VERSION, "seed": self.seed, "blind": blind, "reviewers": reviewers}
         asked = self.proofreader and self.proofreader.settings
         more = {"proofreader": {"url": asked.url, "model": asked.model}} if asked else {}

@@ -80,8 +80,8 @@ def are_orders(options: Sequence[str]) -> bool:
 def consensus(options: Sequence[str], answer: int) -> str | None:
     """Return the part that reveals the right option: it occurs in more options than any part of a wrong one.
 
-    Parts are what stands between commas and arrows; of re-orderings, a part at its place; of options without parts, a
-    word. The right option must also be the one that shares most: where a wrong one shares as much, nobody can tell.
+    Parts are separated by commas and arrows; in re-orderings a part counts with its position; options without parts
+    are compared by word. The right option must also share more parts in total than every wrong one.
 
     Args:
         options: Texts.
@@ -243,8 +243,8 @@ def without_none_of_the_above(question: Question) -> Question | None:
 def balanced(questions: Sequence[Question], seed: int) -> list[Question]:
     """Return the questions with options ordered so that every letter is right equally often, within one.
 
-    Questions with as many options that can change place are balanced among themselves. Which gets which letter, and the
-    order of the wrong options, is drawn by the seed.
+    Questions with equally many movable options are balanced among themselves. Letters and the order of wrong options
+    are drawn by seed.
 
     Args:
         questions: Each with a right option; one whose right option is "None of the above" stays as it is.
@@ -289,9 +289,8 @@ _ITEMS: Final = "PQRSTUVW"
 def reorderings(steps: Sequence[str], wrong: int, *seed: object) -> tuple[str, ...] | None:
     """Return the steps joined by arrows, in their order and in others; None if too few orders qualify.
 
-    The other orders are drawn evenly, and drawn again until no option, the right one or another, stands out by what it
-    shares with the rest: so the right one is among them like any other, and whoever sees the options alone has no more
-    than chance. (To ask it of the right one alone would tell which it is not.)
+    The other orders are drawn uniformly, and redrawn until no option, right or wrong, shares more parts than the rest,
+    so that the options alone allow no more than chance. (Testing only the right one would reveal which it is not.)
 
     Args:
         steps: The steps, in order.
@@ -321,8 +320,7 @@ def reorderings(steps: Sequence[str], wrong: int, *seed: object) -> tuple[str, .
 def with_items(question: Question, *seed: object) -> Question:
     """Return a question whose options order three or more items, with the items lettered in its text.
 
-    "Which order?" with options of four steps each is long to read, and its options differ in little. Any other
-    question is returned as it is.
+    Options of four long steps are hard to read and compare. Any other question is returned unchanged.
 
     Args:
         question: With its right option.

@@ -127,7 +127,7 @@ def _distinct(question: Question) -> str | None:
 def _digest(option: str) -> tuple[str, ...]:
     """Return the stems of an option's content words, numbers as digits; all its words if it has none.
 
-    Who is pushed does not push, though the words that carry meaning are the same.
+    Passives are marked: being pushed is not pushing, though the content words are the same.
     """
     stemmed = stems(" ".join(_NUMERALS.get(word, word) for word in option.lower().split()))
     if not stemmed:

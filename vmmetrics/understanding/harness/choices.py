@@ -80,10 +80,10 @@ _END: Final = 20  # characters: a letter with what is around it
 def chosen_option(output: str, options: Sequence[str]) -> int | None:
     """Return the index of the option that an answer chooses; None for none or several.
 
-    Read in this order: the whole answer is an option's text; a letter at its beginning; a letter that it says is the
-    answer, the last one; the option it speaks of by letter, if it is one only; a letter in brackets, likewise; an
-    option's text in it, likewise, not counting options within a longer option that is there too; a letter at its end,
-    if no other is in it. Letters count only where there is such an option.
+    Rules in order: the whole answer is an option's text; a letter at its start; the last letter it states as the
+    answer; the only option it mentions by letter; the only letter in brackets; the only option's text in it, options
+    within a longer option that also occurs not counted; a letter at its end, if it has no other. Only letters of
+    existing options count.
 
     Args:
         output: The model's answer.
@@ -135,8 +135,8 @@ def _last(text: str, letters: str) -> int | None:
 
 def _named_option(plain: str, texts: Sequence[str]) -> int | None:
     padded = f" {plain} "
-    there = [index for index, text in enumerate(texts) if text and f" {text} " in padded]
-    alone = [i for i in there if not any(i != j and f" {texts[i]} " in f" {texts[j]} " for j in there)]
+    present = [index for index, text in enumerate(texts) if text and f" {text} " in padded]
+    alone = [i for i in present if not any(i != j and f" {texts[i]} " in f" {texts[j]} " for j in present)]
     return alone[0] if len(alone) == 1 else None
 
 

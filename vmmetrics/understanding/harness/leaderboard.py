@@ -63,9 +63,9 @@ def compare_runs(first: Path, second: Path, protocol: Scoring) -> Compared:
     if not tests:
         raise SetupError(f"{first} and {second} have no question in common that both have a score for")
     notes = []
-    apart = len(sides[0].scored) + len(sides[1].scored) - 2 * len(common)
-    if apart:
-        notes.append(f"{apart} questions that only one of the runs was asked are left out")
+    unshared = len(sides[0].scored) + len(sides[1].scored) - 2 * len(common)
+    if unshared:
+        notes.append(f"{unshared} questions that only one of the runs was asked are left out")
     if sides[0].data != sides[1].data:
         notes.append("the runs were asked from different data files")
     if sides[0].by != sides[1].by:
@@ -102,9 +102,9 @@ def difference_table(compared: Compared) -> DisplayTable:
     title = f"{compared.benchmark}: {compared.names[1]} (second) minus {compared.names[0]} (first)"
     table = DisplayTable("differences", title, "; ".join(compared.notes), columns)
     for d in compared.differences:
-        apart = DisplayCell(f"{d.difference:+.3f}", bounds(d.low, d.high, 3), table.mark(d.note))
+        cell = DisplayCell(f"{d.difference:+.3f}", bounds(d.low, d.high, 3), table.mark(d.note))
         tested = [number(d.p, 4), number(d.p_holm, 4), *map(count, (d.n, d.clusters, d.only_first, d.only_second))]
-        table.add(d.group, d.name, d.measure, number(d.first, 3), number(d.second, 3), apart, *tested)
+        table.add(d.group, d.name, d.measure, number(d.first, 3), number(d.second, 3), cell, *tested)
     return table
 
 
@@ -137,12 +137,12 @@ class RunBoard:
 
     Attributes:
         benchmark: Its name.
-        protocol: Scored how.
+        protocol: Scoring protocol.
         measure: Name of the measure ("accuracy", "composite", "f1").
         group: Grouping that the columns are of; None where figures have none.
         columns: Its categories.
         rows: The runs by their figure over all questions; those without one last.
-        steps: Each run with one minus the next, on the questions both were asked; one fewer than there are such.
+        steps: Difference of each run to the next on their common questions; one fewer than ranked runs.
         references: Published rows with the figure over all questions.
         notes: Caveats.
     """

@@ -157,15 +157,15 @@ def figure(
     """
     counted = [(q, s, v) for q, s in zip(questions, scored, strict=True) if (v := value(s)) is not None]
     mean = clustered_mean([v for *_, v in counted], [q.video for q, *_ in counted])
-    there = [s for s in scored if s.value is not None] or [s for _, s, _ in counted]
-    answered = sum(s.answered for s in there) / len(there) if there else None
+    with_value = [s for s in scored if s.value is not None] or [s for _, s, _ in counted]
+    answered = sum(s.answered for s in with_value) / len(with_value) if with_value else None
     if mean.error == 0 and mean.value in (0, 1) and all(q.options for q, *_ in counted):  # right or wrong, not a score
         edge = _TAIL ** (1 / mean.clusters)
         mean = replace(mean, low=0.0 if mean.value == 0 else edge, high=1.0 if mean.value == 1 else 1 - edge)
         why = "all videos score alike: exact interval over videos (Clopper and Pearson)"
     else:
         hidden = "no question with a key" if any(q.options for q in questions) else "nothing was scored"
-        why = mean.note if counted else ("nothing was answered" if there else hidden)
+        why = mean.note if counted else ("nothing was answered" if with_value else hidden)
     notes = [text for text in (note, why) if text]
     return Figure(
         group, name, measure, mean.value, mean.low, mean.high, mean.n, mean.clusters, answered,
@@ -266,14 +266,14 @@ def differences(
         tests = []
         for name, indices in names.items():
             firsts, seconds = (np.array([rows[index][side] for index in indices]) for side in (1, 2))
-            apart, videos = seconds - firsts, [asked[index].video for index in indices]
+            deltas, videos = seconds - firsts, [asked[index].video for index in indices]
             codes, count = bootstrap.prompt_codes(videos)
-            p = sign_flip_p(np.bincount(codes, apart, minlength=count).astype(np.float64))
-            mean = clustered_mean(apart.tolist(), videos)
+            p = sign_flip_p(np.bincount(codes, deltas, minlength=count).astype(np.float64))
+            mean = clustered_mean(deltas.tolist(), videos)
             tests.append(
                 ModelDifference(
                     group, name, measure, float(firsts.mean()), float(seconds.mean()), mean.value or 0.0, mean.low,
-                    mean.high, p, p, mean.n, mean.clusters, int((apart < 0).sum()), int((apart > 0).sum()), mean.note,
+                    mean.high, p, p, mean.n, mean.clusters, int((deltas < 0).sum()), int((deltas > 0).sum()), mean.note,
                 )
             )  # fmt: skip
         raised = holm([test.p for test in tests])

@@ -164,8 +164,8 @@ def distributions(rates: Sequence[QuestionRate], grouping: str) -> list[Distribu
 
 def agreement(rates: Iterable[QuestionRate]) -> float | None:
     """Return the share of questions with several annotators whose buckets all agree; None for no such question."""
-    alike = [len({bucket_of(rate) for rate in q.by.values()}) == 1 for q in rates if len(q.by) > 1]
-    return sum(alike) / len(alike) if alike else None
+    agreeing = [len({bucket_of(rate) for rate in q.by.values()}) == 1 for q in rates if len(q.by) > 1]
+    return sum(agreeing) / len(agreeing) if agreeing else None
 
 
 def annotated_min_fps(reference: Mapping[str, Any]) -> float | None:

@@ -44,8 +44,8 @@ class Annotator:
     Attributes:
         name: Name in journal and tables.
         identity: What its answers depend on, as JSON values.
-        answerable: Whether the frames of the policy ``<rate> fps`` are enough; raises ``ClipError`` where the video
-            cannot be shown, or nobody says.
+        answerable: Returns True if the frames of the policy ``<rate> fps`` suffice; raises ``ClipError`` if the video
+            cannot be shown, or there is no verdict.
     """
 
     name: str

@@ -193,10 +193,10 @@ class _Handler(BaseHTTPRequestHandler):
             return self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
         try:
             posted = json.loads(body)
-            taken = self.server.page.answer(posted["version"], posted["answerable"])
+            accepted = self.server.page.answer(posted["version"], posted["answerable"])
         except (ValueError, TypeError, KeyError, RecursionError):
             return self._refuse(HTTPStatus.BAD_REQUEST)
-        return self._reply_json({}) if taken else self._refuse(HTTPStatus.CONFLICT)
+        return self._reply_json({}) if accepted else self._refuse(HTTPStatus.CONFLICT)
 
     def _path(self) -> str | None:
         """Return the requested path after the key; None for a request without it, which is refused."""

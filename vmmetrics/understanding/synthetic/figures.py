@@ -240,9 +240,9 @@ ARM: Final = 0.36
 def jumping_jack(feet: Point, size: float, height: float, marker: str) -> list[Shape]:
     """Return a figure with arms down and legs closed at 0, up and apart at 1; gloves in a marker's colour."""
     lift = 68.0 - 130.0 * height
-    apart = 6.0 + 22.0 * height
+    spread = 6.0 + 22.0 * height
     hop = 0.06 * size * height
-    shapes, shoulder = person((feet[0], feet[1] - hop), size, (180 - lift, lift), (90 - apart, 90 + apart))
+    shapes, shoulder = person((feet[0], feet[1] - hop), size, (180 - lift, lift), (90 - spread, 90 + spread))
     gloves = [Disc(reach(shoulder, ARM * size, d), 0.07 * size, marker=marker) for d in (180 - lift, lift)]
     return [*shapes, *gloves]
 

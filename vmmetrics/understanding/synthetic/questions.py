@@ -249,23 +249,23 @@ def order(rng: np.random.Generator, dwell: Dwell, turn: QuestionSlot) -> Draft:
 def flash(rng: np.random.Generator, dwell: Dwell, turn: QuestionSlot) -> Draft:
     """Draw a question on which of five bobbing shapes vanishes for a moment."""
     names = colours(rng, 5)
-    gone = names.index(list(MARKERS)[turn.answer])
+    vanishing = names.index(list(MARKERS)[turn.answer])
     frames = 2 * rest(dwell) + dwell.seconds(2.6)
     edge = max(dwell.seconds(0.5), dwell.frames)
     start = int(rng.choice(unseen(frames, dwell, edge, frames - edge - dwell.frames)))
     forms = [figures.FORMS[i] for i in rng.permutation(5)]
     other = forms.index(figures.FORMS[turn.number // 5 % 5])  # each form vanishes as often as each colour
-    forms[gone], forms[other] = forms[other], forms[gone]
+    forms[vanishing], forms[other] = forms[other], forms[vanishing]
     angles = 2 * np.pi * (np.arange(5) / 5 + rng.random())
     beats, phases = rng.uniform(0.2, 0.4, 5), rng.random(5)
 
     def shapes(frame: int) -> Sequence[Shape]:
         bob = 16 * np.sin(2 * np.pi * (beats * frame / dwell.fps + phases))
-        hidden = gone if start <= frame < start + dwell.frames else None
+        hidden = vanishing if start <= frame < start + dwell.frames else None
         x, y = SIDE / 2 + 142 * np.cos(angles), SIDE / 2 + 142 * np.sin(angles) + bob
         return [figures.form(forms[k], (float(x[k]), float(y[k])), 40, names[k]) for k in range(5) if k != hidden]
 
-    values = placed(rng, names[gone], [c for c in names if c != names[gone]], turn.position)
+    values = placed(rng, names[vanishing], [c for c in names if c != names[vanishing]], turn.position)
     options = tuple(f"the {c} {forms[names.index(c)]}" for c in values)
     scene = DrawnScene(dwell.fps, frames, shapes, room(SIDE))
     text = "One of the shapes vanishes for a moment and comes back. Which one is it?"

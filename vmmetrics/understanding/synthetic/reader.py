@@ -88,15 +88,15 @@ def _cycles_of(track: FloatArray) -> int:
     if np.isnan(along).any() or ways.max() < _RAISED:
         return 0
     beginning = along[0]
-    far = np.abs(along - beginning) > np.abs(along - beginning).max() / 2
-    return int((far[1:] & ~far[:-1]).sum())
+    beyond_half = np.abs(along - beginning) > np.abs(along - beginning).max() / 2
+    return int((beyond_half[1:] & ~beyond_half[:-1]).sum())
 
 
 def _cycles(reading: Reading, tracks: list[FloatArray], _: FloatArray) -> list[bool]:
     return [value == _cycles_of(tracks[0]) for value in reading.values]
 
 
-def _instances(reading: Reading, tracks: list[FloatArray], _: FloatArray) -> list[bool]:
+def _places(reading: Reading, tracks: list[FloatArray], _: FloatArray) -> list[bool]:
     seen = tracks[0][~np.isnan(tracks[0][:, 0])]
     new = [np.hypot(*(b - a)) > _ELSEWHERE for a, b in pairwise(seen)]
     count = int(sum(new)) + bool(len(seen))
@@ -105,8 +105,8 @@ def _instances(reading: Reading, tracks: list[FloatArray], _: FloatArray) -> lis
 
 def _raised(track: FloatArray) -> NDArray[np.bool_]:
     """Return (T,) bool: the marker is above its lowest position."""
-    there = np.nan_to_num(track[:, 1], nan=-np.inf)
-    raised: NDArray[np.bool_] = there < there.max() - _RAISED
+    heights = np.nan_to_num(track[:, 1], nan=-np.inf)
+    raised: NDArray[np.bool_] = heights < heights.max() - _RAISED
     return raised
 
 
@@ -165,7 +165,7 @@ def _camera(reading: Reading, tracks: list[FloatArray], _: FloatArray) -> list[b
 
 
 Reader = Callable[[Reading, list[FloatArray], FloatArray], Sequence[Any]]
-_READERS: Final[tuple[Reader, ...]] = (_cycles, _instances, _order, _turning, _ratio, _gone, _together, _camera)
+_READERS: Final[tuple[Reader, ...]] = (_cycles, _places, _order, _turning, _ratio, _gone, _together, _camera)
 READERS: Final[Mapping[str, Reader]] = {reader.__name__[1:]: reader for reader in _READERS}
 """Readers by kind: from the reading, the marker tracks and the relative frame times (0..1) to the options that fit."""
 

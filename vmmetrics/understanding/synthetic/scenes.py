@@ -110,8 +110,8 @@ class DrawnScene:
     def tracks(self, frames: Sequence[int]) -> Tracks:
         """Return the marker positions in some frames, from the scene description."""
         seen = [marks(self.shapes(i), IDENTITY if self.camera is None else self.camera(i)) for i in frames]
-        names, gone = sorted(set().union(*seen)), (np.nan, np.nan)
-        return {name: np.array([at.get(name, gone) for at in seen], np.float64).reshape(-1, 2) for name in names}
+        names, missing = sorted(set().union(*seen)), (np.nan, np.nan)
+        return {name: np.array([at.get(name, missing) for at in seen], np.float64).reshape(-1, 2) for name in names}
 
 
 def sampled(frames: int, fps: float, rate: float, phase: float = 0.0) -> list[int]:

@@ -154,8 +154,8 @@ def _read_at(draft: Draft, rates: Sequence[float], phase: float = 0.0) -> Iterat
     for rate in rates:
         frames = sampled(scene.frames, scene.fps, rate, phase)
         seen |= {frame: scene.tracks([frame]) for frame in frames if frame not in seen}
-        gone = np.full((1, 2), np.nan)
-        tracks = {name: np.concatenate([seen[frame].get(name, gone) for frame in frames])
+        missing = np.full((1, 2), np.nan)
+        tracks = {name: np.concatenate([seen[frame].get(name, missing) for frame in frames])
                   for name in draft.reading.markers} if frames else {}  # fmt: skip
         yield answer(draft.reading, tracks, scene.seconds, [frame / scene.fps for frame in frames])
 
@@ -192,14 +192,14 @@ def write_suite(folder: Path, count: int, seed: int = 0) -> Iterator[Item]:
         if foreign:
             raise SetupError(f"{folder} holds other files ({foreign[0]}, ...); choose an empty or new folder for --out")
         (folder / QUESTIONS).unlink(missing_ok=True)  # an interrupted suite is none
-        lines, alike = [], defaultdict[tuple[Any, ...], list[Path]](list)
+        lines, groups = [], defaultdict[tuple[Any, ...], list[Path]](list)
         for item in make(count, seed):
             path, scene = folder / CLIPS / f"{item.id}.mp4", item.draft.scene
             write_h264(path, scene.pictures(), scene.fps, _CODING, threads=1, layout="yuv420p")
             lines.append(json.dumps(_line(item, seed), ensure_ascii=False))
-            alike[item.task, item.draft.min_fps, scene.look is None].append(path)
+            groups[item.task, item.draft.min_fps, scene.look is None].append(path)
             yield item
-        for paths in alike.values():
+        for paths in groups.values():
             _level(paths)
         write_atomically(folder / QUESTIONS, ("\n".join(lines) + "\n").encode())
     except OSError as error:

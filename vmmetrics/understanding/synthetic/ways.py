@@ -146,13 +146,16 @@ def _landscape(rng: np.random.Generator) -> Picture:
     side = SIDE + 2 * MARGIN
     world = np.full((side, side, 3), WALL, np.uint8)
     shift = np.array([[1.0, 0.0, MARGIN], [0.0, 1.0, MARGIN]])
-    far, low = SIDE + MARGIN, SIDE + MARGIN
-    hills: list[Shape] = [Polygon(box(-MARGIN, 262, far, low), (226, 228, 214))]
+    right, bottom = SIDE + MARGIN, SIDE + MARGIN
+    hills: list[Shape] = [Polygon(box(-MARGIN, 262, right, bottom), (226, 228, 214))]
     hills += [Disc((float(x), 330.0 + float(rng.uniform(-20, 20))), float(rng.uniform(70, 120)), (226, 228, 214))
-              for x in range(-MARGIN, far, 90)]  # fmt: skip
-    ground: list[Shape] = [Polygon(box(-MARGIN, 300, far, low), GROUND), Polygon(box(-MARGIN, 392, far, 418), WALL)]
+              for x in range(-MARGIN, right, 90)]  # fmt: skip
+    ground: list[Shape] = [
+        Polygon(box(-MARGIN, 300, right, bottom), GROUND),
+        Polygon(box(-MARGIN, 392, right, 418), WALL),
+    ]
     trees: list[Shape] = []
-    for x in range(-MARGIN + 20, far, 74):
+    for x in range(-MARGIN + 20, right, 74):
         if min(abs(x - SIDE / 2 - 72), abs(x - SIDE / 2 + 72)) > 52:  # not before a house
             foot = 300.0 + float(rng.uniform(0, 16))
             trees += [Polygon(box(x - 4, foot - 40, x + 4, foot), (128, 130, 136)), Disc((x, foot - 52), 22.0, SOFT)]

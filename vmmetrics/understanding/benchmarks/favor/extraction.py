@@ -1,8 +1,8 @@
 """Extraction of subjects and actions from a description, split at punctuation and linking words.
 
 No model, no chance, no state: the same text gives the same structure everywhere, in linear time. Chosen among a parser
-of English, this and a dependency parse (docs/measurements.md): it told right descriptions from wrong ones no worse, and
-is the smallest.
+of English, this and a dependency parse (docs/measurements.md): it separated right from wrong descriptions as well as
+the others, and is the smallest.
 """
 
 from __future__ import annotations
@@ -160,9 +160,9 @@ def _subject(phrase: Sequence[str], subjects: list[_Subject]) -> tuple[int, Sequ
     looks = {part for word in words for part in word.split("-")}
     for index in recent:
         earlier = subjects[index]
-        alike = earlier.words & looks & _MARKS
-        apart = (earlier.words & _MARKS and looks & _MARKS) or words[0] in ("a", "an", "another")
-        if earlier.head == words[end - 1] and (alike or not apart):
+        shared = earlier.words & looks & _MARKS
+        different = (earlier.words & _MARKS and looks & _MARKS) or words[0] in ("a", "an", "another")
+        if earlier.head == words[end - 1] and (shared or not different):
             earlier.words |= looks
             return index, ()
     named = phrase[1:] if words[0] in _ARTICLES and len(phrase) > 1 else phrase

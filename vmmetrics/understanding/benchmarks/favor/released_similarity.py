@@ -1,7 +1,7 @@
 """Action similarity of FAVOR-Bench's released second step, whose values depend on earlier queries.
 
-One cache serves two measures under one key, as there: a pair that was first compared as texts keeps that value when
-compared as actions, and the other way round, for as long as the instance lives.
+As in the released code, one cache serves two measures under one key: a pair first compared as texts keeps that value
+when compared as actions, and vice versa, for the lifetime of the instance.
 """
 
 from __future__ import annotations
@@ -172,8 +172,8 @@ class ReleasedSimilarity:
         n, m = len(actions), len(others)
         if n < 2 or m < 2:
             return values.reshape(n, m)
-        apart = (np.arange(n) / (n - 1))[:, None] - (np.arange(m) / (m - 1))[None, :]
-        return (1 - tables.POSITION_WEIGHT) * values + tables.POSITION_WEIGHT * np.exp(-4 * apart**2)
+        offsets = (np.arange(n) / (n - 1))[:, None] - (np.arange(m) / (m - 1))[None, :]
+        return (1 - tables.POSITION_WEIGHT) * values + tables.POSITION_WEIGHT * np.exp(-4 * offsets**2)
 
     def _compared(self, text: str, other: str) -> float:
         plain, other_plain = text.lower().strip(), other.lower().strip()

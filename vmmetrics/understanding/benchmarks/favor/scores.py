@@ -1,11 +1,11 @@
 """Our score of a description against an annotation: precision, recall and order of its actions.
 
 Lists are matched one to one by the assignment with the largest total similarity (Kuhn, 1955). With S the sum of its
-similarities, precision is S / n over the n things said and recall S / m over the m annotated: what is missing or made
-up costs its share, subjects as well as actions. In the chronological list, what stands outside the heaviest run of
-matches in the right order counts half. Order is Kendall's τ of what was matched, nothing below 0, times the F1: it is
-earned, not given. The composite is the mean of F1 and order of the chronological list, which told right descriptions
-from wrong ones better than the released weights (docs/measurements.md).
+similarities, precision is S / n over n candidate items and recall S / m over m annotated ones, so that missing and
+invented subjects and actions both cost. In the chronological list, matches outside the heaviest increasing run count
+half. Order is Kendall's τ of the matches, at least 0, times the F1. The composite is the mean of F1 and order of the
+chronological list, which separated right from wrong descriptions better than the released weights
+(docs/measurements.md).
 """
 
 from __future__ import annotations
@@ -273,8 +273,8 @@ def match(values: FloatArray, out_of_order: float = 1.0) -> ListMatch:
     if n == 0 or m == 0:
         nothing = float(n == m)
         return ListMatch(nothing, nothing, nothing)
-    apart = np.abs(np.linspace(0, 1, n)[:, None] - np.linspace(0, 1, m)[None, :]) if n > 1 and m > 1 else 0.0
-    rows, columns = linear_sum_assignment(values - _ORDER_PREFERENCE * apart * (values > 0), maximize=True)
+    offsets = np.abs(np.linspace(0, 1, n)[:, None] - np.linspace(0, 1, m)[None, :]) if n > 1 and m > 1 else 0.0
+    rows, columns = linear_sum_assignment(values - _ORDER_PREFERENCE * offsets * (values > 0), maximize=True)
     pairs = tuple((int(i), int(j), float(values[i, j])) for i, j in zip(rows, columns, strict=True) if values[i, j] > 0)
     whole = sum(value for *_, value in pairs)
     total = whole if out_of_order == 1 else out_of_order * whole + (1 - out_of_order) * _in_order(pairs)
@@ -298,14 +298,14 @@ def _match_subjects(
     ]
     done = np.array([[sum(value for *_, value in one.pairs) for one in row] for row in matches])
     rows, columns = linear_sum_assignment(done + LOOKS * looks, maximize=True)
-    taken = list(zip(rows.tolist(), columns.tolist(), strict=True))
+    assigned = list(zip(rows.tolist(), columns.tolist(), strict=True))
     candidate_count = sum(len(candidate.subjects[n].actions) for n in numbers)
     reference_count = sum(len(reference.subjects[o].actions) for o in others)
-    total = float(sum(done[i, j] for i, j in taken))
-    same = {numbers[i]: others[j] for i, j in taken}
+    total = float(sum(done[i, j] for i, j in assigned))
+    same = {numbers[i]: others[j] for i, j in assigned}
     if not candidate_count or not reference_count:
         return match(np.zeros((candidate_count, reference_count))), same
-    order = sum(matches[i][j].order * len(reference.subjects[others[j]].actions) for i, j in taken) / reference_count
+    order = sum(matches[i][j].order * len(reference.subjects[others[j]].actions) for i, j in assigned) / reference_count
     return ListMatch(total / candidate_count, total / reference_count, order), same
 
 

@@ -228,9 +228,9 @@ def camera_matrix(similarity: Similarity, candidate: Sequence[str], reference: S
 def _likeness(motion: CameraMotion, other: CameraMotion) -> float:
     kinds = frozenset((motion.kind, other.kind))
     related = kinds in _RELATED or ("move" in kinds and "static" not in kinds)
-    alike = 1.0 if len(kinds) == 1 else RELATED if related else 0.0
+    same_kind = 1.0 if len(kinds) == 1 else RELATED if related else 0.0
     if not motion.directions and not other.directions:
-        return alike
+        return same_kind
     if not motion.directions or not other.directions:
-        return alike * WITHOUT_DIRECTION
-    return alike * len(motion.directions & other.directions) / len(motion.directions | other.directions)
+        return same_kind * WITHOUT_DIRECTION
+    return same_kind * len(motion.directions & other.directions) / len(motion.directions | other.directions)

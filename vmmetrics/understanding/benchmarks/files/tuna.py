@@ -124,7 +124,7 @@ def annotations_of(rows: Sequence[Row], annotations: Sequence[Row], problems: Co
         problems: Receives counts of problems.
     """
     matched: list[Row | None] = [None] * len(rows)
-    indices, named = ([text_of(one.get("index")) for one in some] for some in (rows, annotations))
+    indices, named = ([text_of(one.get("index")) for one in table] for table in (rows, annotations))
     after = [str(int(index) + 1) if index.isdecimal() and len(index) < 10 else "" for index in indices]
     numbers = [str(int(number[1])) if (number := _NUMBER.search(index)) else "" for index in named]
     videos = [video_of(one) if one.get("video") or one.get("video_path") else "" for one in annotations]
@@ -132,13 +132,15 @@ def annotations_of(rows: Sequence[Row], annotations: Sequence[Row], problems: Co
     for of_rows, of_annotations, doubtful in ways:
         by_key = {key: annotations[position] for position, key in reversed([*enumerate(of_annotations)]) if key}
         pairs = [by_key.get(key) for key in of_rows]
-        alike = [_characteristics(row) == _characteristics(pair) for row, pair in zip(rows, pairs, strict=True) if pair]
-        if alike and (not doubtful or sum(alike) >= _AGREEING * len(alike)):
+        agreeing = [
+            _characteristics(row) == _characteristics(pair) for row, pair in zip(rows, pairs, strict=True) if pair
+        ]
+        if agreeing and (not doubtful or sum(agreeing) >= _AGREEING * len(agreeing)):
             matched = pairs
             break
     if annotations:
-        taken = {id(one) for one in matched}
-        problems["annotations without a row of the table, left out"] += sum(id(one) not in taken for one in annotations)
+        used = {id(one) for one in matched}
+        problems["annotations without a row of the table, left out"] += sum(id(one) not in used for one in annotations)
     return matched
 
 

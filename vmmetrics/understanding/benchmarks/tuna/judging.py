@@ -1,7 +1,7 @@
 """Judging of captions: split into events, matched with the annotated events, classified element by element.
 
-A judge is a model behind an endpoint, or a file in the released intermediate form with what one said before. Either
-way what comes out is a record in that form: ``candidate_caption, candidate_events, match_ids, relationship``.
+A judge is a model behind an endpoint, or a file of earlier judgements in the released intermediate form. Both give a
+record in that form: ``candidate_caption, candidate_events, match_ids, relationship``.
 """
 
 from __future__ import annotations

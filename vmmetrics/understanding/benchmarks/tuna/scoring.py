@@ -65,8 +65,8 @@ def pairs_problem(pairs: Sequence[Pair], candidates: int, references: int) -> st
     """Return the fault of some matches, order aside, as text for the judge; None if there is none."""
     if [candidate for candidate, _ in pairs] != list(range(1, candidates + 1)):
         return f"expected one pair for each candidate event, 1 to {candidates}, in order"
-    far = [reference for _, reference in pairs if reference is not None and not 1 <= reference <= references]
-    return f"expected reference events from 1 to {references} or null but got {far[0]}" if far else None
+    outside = [reference for _, reference in pairs if reference is not None and not 1 <= reference <= references]
+    return f"expected reference events from 1 to {references} or null but got {outside[0]}" if outside else None
 
 
 def order_problem(pairs: Sequence[Pair]) -> str | None:
@@ -259,11 +259,11 @@ def released_scores(events: Any, relationship: Any) -> dict[str, float] | None:
     """
     if not isinstance(relationship, Sequence | Mapping) or len(relationship) != len(events):
         return None
-    taken, labels = [], []
+    annotated, labels = [], []
     for event, judged in zip(events, relationship, strict=True):
         judged_labels = [fields_of(one).get("relationship", LACK) for one in _elements(judged)]
         both = zip(_elements(event), judged_labels, strict=False)
         pairs = [(one, label) for one, label in both if isinstance(one.get("weight"), int | float)]
-        taken.append(AnnotatedEvent("", tuple(Element("", one.get("type"), one["weight"]) for one, _ in pairs)))
+        annotated.append(AnnotatedEvent("", tuple(Element("", one.get("type"), one["weight"]) for one, _ in pairs)))
         labels.append([label if label in (ENTAILMENT, CONTRADICTION) else LACK for _, label in pairs])
-    return {name: round(value, 3) for name, value in scores(taken, labels).items()}
+    return {name: round(value, 3) for name, value in scores(annotated, labels).items()}
