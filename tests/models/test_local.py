@@ -397,7 +397,7 @@ def test_each_reason_for_which_a_folder_cannot_be_loaded_is_named(
     assert "pickles are not read; convert them" in refusal(pickled)
     torn = copied(folder, tmp_path / "torn")
     (torn / "model.safetensors").write_bytes((torn / "model.safetensors").read_bytes()[:5000])
-    assert "cannot be loaded: SafetensorError" in (said := refusal(torn)) and "fetch it again" in said
+    assert "cannot be loaded: SafetensorError" in (said := refusal(torn)) and "download it again" in said
     import transformers
 
     def full(*_: Any, **__: Any) -> None:

@@ -93,7 +93,7 @@ def test_of_what_nothing_was_read_is_counted(data: Path) -> None:
     assert scored[0].value == 0
     assert "1 descriptions could not be parsed" in BENCHMARK.figures(questions, scored, "vmmetrics")[0].note
     scored = BENCHMARK.score(questions, own_captions(), "vmmetrics")
-    assert "could be read" not in BENCHMARK.figures(questions, scored, "vmmetrics")[0].note
+    assert "could not be parsed" not in BENCHMARK.figures(questions, scored, "vmmetrics")[0].note
 
 
 def test_runs_scored_by_two_similarities_are_said_to_be(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -265,7 +265,7 @@ def test_what_is_no_suite_is_said_to_be_none(suite: Path, tmp_path: Path) -> Non
     with pytest.raises(SetupError, match="later version"):
         benchmark.load(tmp_path)
     (tmp_path / "questions.jsonl").write_text(json.dumps({"format": 1}))
-    with pytest.raises(SetupError, match="no question of the suite"):
+    with pytest.raises(SetupError, match="not a question of the suite"):
         benchmark.load(tmp_path)
     with pytest.raises(SetupError, match="synthetic suite only"):
         FrameReader().answer(
