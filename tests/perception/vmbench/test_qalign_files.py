@@ -182,7 +182,7 @@ def test_other_preprocessing_is_refused(tmp_path: Path):
     path.write_text(json.dumps({**config, "size": {"shortest_edge": 56}}))
     read_sizes(folder)
     path.write_text(json.dumps({**config, "size": 224, "resample": 2}))
-    with pytest.raises(SetupError, match=r"size 224 where 56 is expected, resample 2 where 3"):
+    with pytest.raises(SetupError, match=r"size 224 \(expected 56\), resample 2 \(expected 3\)"):
         read_sizes(folder)
     path.unlink()
     read_sizes(folder)
