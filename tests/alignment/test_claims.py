@@ -9,7 +9,7 @@ from tests.alignment.made_study import crossed_study
 from vmmetrics.alignment.claims import (
     above,
     below,
-    ceiling_claim,
+    human_agreement_claim,
     difference_claims,
     metric_claim,
     model_claim,
@@ -18,7 +18,7 @@ from vmmetrics.alignment.claims import (
     widest_claims,
 )
 from vmmetrics.alignment.results import (
-    Ceiling,
+    HumanAgreement,
     Grouped,
     MetricDifference,
     NameBaseline,
@@ -128,13 +128,13 @@ def test_the_model_that_a_correlation_rests_on_is_named() -> None:
 def test_what_people_reach() -> None:
     figure = Estimate(0.78, 0.7, 0.84)
     inside, whole, inner = Estimate(0.56, 0.4, 0.7), Estimate(0.81, 0.7, 0.9), Estimate(0.49, 0.3, 0.7)
-    top = Ceiling("motion", {}, figure, NONE, inside, NONE, figure, whole, inner)
-    one, reliability = ceiling_claim(top)
+    top = HumanAgreement("motion", {}, figure, NONE, inside, NONE, figure, whole, inner)
+    one, reliability = human_agreement_claim(top)
     assert "0.78 [0.70, 0.84]" in one
     assert "0.56 [0.40, 0.70] on clips of one model" in one
     assert "reliability of 0.81" in reliability
     assert "ρ 0.90 over all clips and 0.70 on clips of one model" in reliability  # the roots of 0.81 and 0.49
-    assert list(ceiling_claim(replace(top, overall=NONE))) == []
+    assert list(human_agreement_claim(replace(top, overall=NONE))) == []
 
 
 def test_differences_seen_and_not(report: StudyReport) -> None:
@@ -180,7 +180,7 @@ def test_an_amount_is_not_against_people() -> None:
 def test_what_repeats_others_is_counted_once() -> None:
     study = crossed_study(20, metric_noise={"one": 0.5, "two": 0.7, "three": 1.0, "four": 1.5, "five": 2.0}, seed=1)
     study.scores["again"] = np.exp(study.scores["one"])
-    study = replace(study, facing={})
+    study = replace(study, pairing={})
     report = align(study, resamples=100)
     assert report.repeats == {"again": "in the order of one", "average": "made of the others"}
     assert any("Of 5 metrics compared with motion (2 that repeat or mix" in claim for claim in widest_claims(report))

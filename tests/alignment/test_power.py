@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm, rankdata
 
 from tests.alignment.made_study import crossed_study, study_of
-from vmmetrics.alignment.ceiling import measure_power, prompt_share
+from vmmetrics.alignment.human_agreement import measure_power, prompt_share
 from vmmetrics.alignment.power import (
     clips_needed,
     design_effect,

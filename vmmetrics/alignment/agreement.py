@@ -59,12 +59,12 @@ def outlying_raters(
     if len(judged) >= MIN_RATERS and len(varied) >= 2:
         values, samples = sampled(_rater_statistic(ratings, others, varied), prompts, resamples, seed)
         spread = float(np.nanstd(ratings))
-        for place, number in enumerate(varied):
-            correlations[number] = float(values[place])
-            reasons[number] = _reasons(place, values, samples, spread)
+        for index, number in enumerate(varied):
+            correlations[number] = float(values[index])
+            reasons[number] = _reasons(index, values, samples, spread)
     bias = {number: float(apart[common[:, number], number].mean()) for number in judged}
-    told = ((number, "; ".join(said)) for number, said in sorted(reasons.items()) if said)
-    return tuple(OutlyingRater(raters[n], correlations.get(n), bias[n], why) for n, why in told)
+    outlying = ((number, "; ".join(parts)) for number, parts in sorted(reasons.items()) if parts)
+    return tuple(OutlyingRater(raters[n], correlations.get(n), bias[n], why) for n, why in outlying)
 
 
 def _rater_statistic(ratings: FloatArray, others: list[FloatArray], judged: list[int]) -> Statistic:
@@ -84,27 +84,27 @@ def _rater_statistic(ratings: FloatArray, others: list[FloatArray], judged: list
     return statistic
 
 
-def _reasons(place: int, values: FloatArray, samples: FloatArray, spread: float) -> list[str]:
+def _reasons(index: int, values: FloatArray, samples: FloatArray, spread: float) -> list[str]:
     """Why the rater at this place among the judged is outlying; empty where not."""
     half = values.size // 2
-    said = []
-    gap, _, gap_high = _from_median(place, values[:half], samples[:, :half])
+    reasons = []
+    gap, _, gap_high = _from_median(index, values[:half], samples[:, :half])
     if gap <= -LESS_CORRELATED and gap_high < 0:
-        surely_negative = np.nanquantile(samples[:, place], 1 - _RISK / 2) < 0
+        surely_negative = np.nanquantile(samples[:, index], 1 - _RISK / 2) < 0
         least = "rates against the others" if surely_negative else "rates unlike the others"
-        said.append(f"{least}: correlates at {values[place]:.2f} with their mean, {-gap:.2f} below the middle rater")
-    shift, low, high = _from_median(place, values[half:], samples[:, half:])
+        reasons.append(f"{least}: correlates at {values[index]:.2f} with their mean, {-gap:.2f} below the middle rater")
+    shift, low, high = _from_median(index, values[half:], samples[:, half:])
     if abs(shift) >= BIASED * spread and (low > 0 or high < 0):
         side = "higher" if shift > 0 else "lower"
-        said.append(f"rates {abs(shift):.2f} {side} than the middle rater")
-    return said
+        reasons.append(f"rates {abs(shift):.2f} {side} than the middle rater")
+    return reasons
 
 
-def _from_median(place: int, values: FloatArray, samples: FloatArray) -> tuple[float, float, float]:
+def _from_median(index: int, values: FloatArray, samples: FloatArray) -> tuple[float, float, float]:
     """How far one value is from the median of all, and its interval; 0 at both ends where that is not known."""
-    gaps = samples[:, place] - np.median(samples, axis=1)
+    gaps = samples[:, index] - np.median(samples, axis=1)
     low, high = bootstrap.percentile_interval(gaps, _RISK / values.size / 2)
-    return float(values[place] - np.median(values)), low or 0.0, high or 0.0
+    return float(values[index] - np.median(values)), low or 0.0, high or 0.0
 
 
 def disputed_clips(ratings: FloatArray, clips: Sequence[str]) -> tuple[DisputedClip, ...]:
@@ -116,9 +116,9 @@ def disputed_clips(ratings: FloatArray, clips: Sequence[str]) -> tuple[DisputedC
     """
     disputed = []
     for clip, row in zip(clips, ratings, strict=True):
-        given = row[~np.isnan(row)]
-        if given.size >= 2 and np.ptp(given) > 0:
-            disputed.append(DisputedClip(clip, float(given.std(ddof=1)), tuple(float(value) for value in given)))
+        present = row[~np.isnan(row)]
+        if present.size >= 2 and np.ptp(present) > 0:
+            disputed.append(DisputedClip(clip, float(present.std(ddof=1)), tuple(float(value) for value in present)))
     return tuple(sorted(disputed, key=lambda clip: (-round(clip.spread, 9), clip.clip))[:DISPUTED])
 
 
@@ -157,13 +157,13 @@ def measure_agreement(study: Study, dimension: str, resamples: int = RESAMPLES, 
     ratings, counts = everything[twice], counts[twice]
 
     def estimates(statistic: Statistic, undefined: str, of: Sequence[str] = prompts) -> list[Estimate]:
-        found, samples = sampled(statistic, of, resamples, seed)
-        return [estimate(value, drawn, of, undefined) for value, drawn in zip(found, samples.T, strict=True)]
+        values, samples = sampled(statistic, of, resamples, seed)
+        return [estimate(value, drawn, of, undefined) for value, drawn in zip(values, samples.T, strict=True)]
 
     nominal, ordinal, interval = estimates(agreement.alpha_statistic(ratings), _SAME)
     lacking = int(np.isnan(ratings).any(axis=1).sum())
-    told = f"{lacking} of {len(ratings)} clips lack some rater; variances from all ratings there are"
-    note = told if lacking else None
+    coverage = f"{lacking} of {len(ratings)} clips lack some rater; variances from all ratings there are"
+    note = coverage if lacking else None
     single, mean = (bootstrap.with_note(icc, note) for icc in estimates(agreement.icc_statistic(ratings), _NO_VARIANCE))
     if agreement.are_categories(ratings):
         cohen, weighted = estimates(agreement.cohen_statistic(ratings), _SAME)

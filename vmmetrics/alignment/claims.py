@@ -52,8 +52,8 @@ def widest_claims(report: results.StudyReport, brief: bool = False) -> tuple[str
     for dimension in rated:
         pairs = report.ranked(dimension)
         counted = [pair for pair in pairs if pair.metric not in report.repeats and not hardly_varies(pair)]
-        told = _most_telling(pairs) if brief else pairs
-        claims += [metric_claim(pair, len(counted)) for pair in told]
+        shown = _most_telling(pairs) if brief else pairs
+        claims += [metric_claim(pair, len(counted)) for pair in shown]
         passed = [pair.metric for pair in counted if above(pair.within_model.mean)]
         if len(counted) >= MANY_METRICS and passed:
             left_out = len(pairs) - len(counted)
@@ -67,7 +67,7 @@ def widest_claims(report: results.StudyReport, brief: bool = False) -> tuple[str
         claims += [
             claim for base in report.baselines if base.dimension == dimension for claim in name_claim(base, pairs)
         ]
-        tops = [list(ceiling_claim(top)) for top in report.ceilings if top.dimension == dimension]
+        tops = [list(human_agreement_claim(top)) for top in report.ceilings if top.dimension == dimension]
         claims += [claim for top in tops for claim in (top[:1] if brief else top)]
         claims += [preference_baseline_claim([e for e in report.preferences if e.dimension == dimension])]
         apart = difference_claims([d for d in report.differences if d.dimension == dimension], report)
@@ -84,8 +84,8 @@ def widest_claims(report: results.StudyReport, brief: bool = False) -> tuple[str
 def _most_telling(pairs: Sequence[results.PairAlignment]) -> list[results.PairAlignment]:
     """The first of the ranked metrics, and the one that says most with model and prompt taken out."""
     first = list(pairs[:BRIEF_METRICS])
-    known = [(p.without_both.value, p) for p in pairs if p.without_both.value is not None and above(p.without_both)]
-    best = max(known, key=itemgetter(0))[1] if known else None
+    candidates = [(p.without_both.value, p) for p in pairs if p.without_both.value is not None and above(p.without_both)]
+    best = max(candidates, key=itemgetter(0))[1] if candidates else None
     return first if best is None or best in first else [*first, best]
 
 
@@ -110,25 +110,25 @@ def metric_claim(pair: results.PairAlignment, metrics: int = 1) -> str:
             f"{pair.rarest} other than the commonest, and it takes {LEAST_OFF_MODE}."
         )
     if pooled.low is None:
-        return f"{about}: {_said(pooled)} over these {pooled.n} clips, and no claim beyond them: {pooled.note}."
+        return f"{about}: {_with_interval(pooled)} over these {pooled.n} clips, and no claim beyond them: {pooled.note}."
     if above(inside):
         raised = None if inside.p is None else min(1.0, inside.p * metrics)
         weak = raised is not None and raised >= LEVEL
-        told = f", not shown once corrected for {metrics} metrics (p {p_value(raised)})" if weak else ""
+        uncorrected = f", not shown once corrected for {metrics} metrics (p {p_value(raised)})" if weak else ""
         return (
-            f"{about} {'shows some agreement' if weak else 'agrees'} with people among clips of the same model{told}: "
-            f"mean {_said(inside)} over {inside.n} model{'s' * (inside.n != 1)}; {_said(pooled)} over all "
+            f"{about} {'shows some agreement' if weak else 'agrees'} with people among clips of the same model{uncorrected}: "
+            f"mean {_with_interval(inside)} over {inside.n} model{'s' * (inside.n != 1)}; {_with_interval(pooled)} over all "
             f"clips{_beyond_both(pair)}{_rests_on_one(pair)}."
         )
     narrow = _not_inside(inside, pair.smallest)
     if below(pooled):
         how = ": more of it goes with lower ratings" if measures_amount(pair.metric) else " runs against people"
-        return f"{about}{how}: {_said(pooled)} over {pooled.n} clips{_shuffled(pair)}; {narrow}."
+        return f"{about}{how}: {_with_interval(pooled)} over {pooled.n} clips{_shuffled(pair)}; {narrow}."
     if not above(pooled):
-        return f"{about}: no agreement with people is shown: {_said(pooled)} over {pooled.n} clips; {narrow}."
+        return f"{about}: no agreement with people is shown: {_with_interval(pooled)} over {pooled.n} clips; {narrow}."
     if inside.value is None:
         return (
-            f"{about} agrees with people over all clips ({_said(pooled)}); how much of that is telling models apart "
+            f"{about} agrees with people over all clips ({_with_interval(pooled)}); how much of that is telling models apart "
             f"cannot be said: {inside.note}."
         )
     return f"{about} {_beside_models(pair)}; {narrow}{_rests_on_one(pair)}."
@@ -137,7 +137,7 @@ def metric_claim(pair: results.PairAlignment, metrics: int = 1) -> str:
 def _beyond_both(pair: results.PairAlignment) -> str:
     """What is left with model and prompt taken out, where that is known."""
     left = pair.without_both
-    return "" if left.value is None else f"; {_said(left)} with model and prompt taken out"
+    return "" if left.value is None else f"; {_with_interval(left)} with model and prompt taken out"
 
 
 def above(figure: Estimate) -> bool:
@@ -152,7 +152,7 @@ def below(figure: Estimate) -> bool:
 
 def _beside_models(pair: results.PairAlignment) -> str:
     """A pooled correlation above 0 against what it is worth to tell the models apart."""
-    pooled, null = _said(pair.spearman), pair.shuffled
+    pooled, null = _with_interval(pair.spearman), pair.shuffled
     if null.high is None or pair.spearman.value is None:
         return f"agrees with people over all clips ({pooled})"
     beside = "agrees with people over all clips no more than differences between models explain"
@@ -175,9 +175,9 @@ def _not_inside(inside: Estimate, smallest: float | None) -> str:
     if inside.value is None:
         return f"among clips of the same model nothing can be said ({inside.note})"
     if below(inside):
-        return f"among clips of the same model it runs against people (mean {_said(inside)})"
+        return f"among clips of the same model it runs against people (mean {_with_interval(inside)})"
     seen = "" if smallest is None else f"; below about {number(smallest)} it could not be significant at this size"
-    return f"agreement among clips of the same model is not shown (mean {_said(inside)}{seen})"
+    return f"agreement among clips of the same model is not shown (mean {_with_interval(inside)}{seen})"
 
 
 def _rests_on_one(pair: results.PairAlignment) -> str:
@@ -192,26 +192,26 @@ def _rests_on_one(pair: results.PairAlignment) -> str:
     if not fallen:
         return ""
     _, name, rest = min(fallen, key=itemgetter(0))
-    return f"; over all clips it rests on {name}, without which {_said(rest)}"
+    return f"; over all clips it rests on {name}, without which {_with_interval(rest)}"
 
 
 def name_claim(base: results.NameBaseline, pairs: Sequence[results.PairAlignment]) -> Iterator[str]:
     """What the name of the model is worth over all clips, beside the metrics."""
-    known = base.overall.value
-    if known is None:
+    overall = base.overall.value
+    if overall is None:
         return
-    better = [p.metric for p in pairs if p.spearman.value is not None and p.spearman.value > known]
+    better = [p.metric for p in pairs if p.spearman.value is not None and p.spearman.value > overall]
     yield (
-        f"On {base.dimension} the name of the model alone, without a look at the clip, reaches {_said(base.overall)} "
+        f"On {base.dimension} the name of the model alone, without a look at the clip, reaches {_with_interval(base.overall)} "
         f"over all clips, {'less than ' + ', '.join(better) if better else 'and no metric here reaches more'}."
     )
 
 
 def preference_baseline_claim(entries: Sequence[results.PreferenceAccuracy]) -> str:
     """How the best metric's share of pairs stands beside the model's name and one rater; empty without either."""
-    known = [(e.accuracy.value, e) for e in entries if e.accuracy.value is not None]
-    metrics = [(value, e) for value, e in known if not e.baseline and not e.combination and e.accuracy.low is not None]
-    beside = [f"{e.name} in {_interval(e.accuracy)} of {e.pairs}{_of_decided(e)}" for _, e in known if e.baseline]
+    accuracies = [(e.accuracy.value, e) for e in entries if e.accuracy.value is not None]
+    metrics = [(value, e) for value, e in accuracies if not e.baseline and not e.combination and e.accuracy.low is not None]
+    beside = [f"{e.name} in {_interval(e.accuracy)} of {e.pairs}{_of_decided(e)}" for _, e in accuracies if e.baseline]
     if not metrics or not beside:
         return ""
     most, best = max(metrics, key=itemgetter(0))
@@ -232,25 +232,25 @@ def _of_decided(entry: results.PreferenceAccuracy) -> str:
     return f" ({entry.metric_ties} ties count half; {number(decided)} of the {entry.pairs - entry.metric_ties} decided)"
 
 
-def ceiling_claim(top: results.Ceiling) -> Iterator[str]:
+def human_agreement_claim(top: results.HumanAgreement) -> Iterator[str]:
     """What people reach, as a reading aid."""
     if top.overall.value is None:
         return
     inside = top.within_model
-    among = f" and {_said(inside)} on clips of one model" if inside.value is not None else ""
+    among = f" and {_with_interval(inside)} on clips of one model" if inside.value is not None else ""
     yield (
-        f"To read these by: on {top.dimension} one person agrees with the mean of the others at {_said(top.overall)} "
+        f"To read these by: on {top.dimension} one person agrees with the mean of the others at {_with_interval(top.overall)} "
         f"over all clips{among}."
     )
     full = top.split_half_full.value
     if full is not None and full > 0:
         yield (
             f"The mean rating of {top.dimension} has a reliability of {number(full)}, so a metric that knew the truth "
-            f"would reach about ρ {number(math.sqrt(full))} over all clips{_inner_ceiling(top)}."
+            f"would reach about ρ {number(math.sqrt(full))} over all clips{_within_model_agreement(top)}."
         )
 
 
-def _inner_ceiling(top: results.Ceiling) -> str:
+def _within_model_agreement(top: results.HumanAgreement) -> str:
     inner = top.within_model_full.value
     return f" and {number(math.sqrt(inner))} on clips of one model" if inner is not None and inner > 0 else ""
 
@@ -259,12 +259,12 @@ def difference_claims(differences: Sequence[results.MetricDifference], report: r
     """Which metrics are told apart at p < 0.05 after Holm, and how near two may be without being so."""
     claims = []
     for words, level in (("over all clips", "pooled"), ("on clips of one model", "within_model")):
-        found: list[tuple[results.MetricDifference, Estimate]] = [(d, getattr(d, level)) for d in differences]
-        widths = [e.high - e.low for _, e in found if e.low is not None and e.high is not None]
+        estimates: list[tuple[results.MetricDifference, Estimate]] = [(d, getattr(d, level)) for d in differences]
+        widths = [e.high - e.low for _, e in estimates if e.low is not None and e.high is not None]
         if not widths:
             continue
         about = f"on {differences[0].dimension} {words}"
-        seen = [(d, e) for d, e in found if (p := getattr(d, f"{level}_holm")) is not None and p < LEVEL]
+        seen = [(d, e) for d, e in estimates if (p := getattr(d, f"{level}_holm")) is not None and p < LEVEL]
         apart = [_ordered(d, figure) for d, figure in seen[:LISTED]]
         more = [f"{len(seen) - LISTED} pairs more"] if len(seen) > LISTED else []
         pairs = f"{len(widths)} pair{'s' * (len(widths) > 1)} of metrics"
@@ -328,7 +328,7 @@ def power_claim(power: results.Power, clips: int) -> Iterator[str]:
     )
 
 
-def _said(figure: Estimate) -> str:
+def _with_interval(figure: Estimate) -> str:
     p = "" if figure.p is None or figure.low is None else f", p {p_value(figure.p)}"
     return f"ρ {_interval(figure)}{p}"
 

@@ -36,9 +36,9 @@ def pairs_of(study: Study, dimension: str, seed: int) -> tuple[Preferences, str]
         dimension: One of its dimensions.
         seed: Of the choice of clips of a prompt that has over 200.
     """
-    given = study.preferences.get(dimension)
-    if given is not None and given.outcome.size:
-        pairs = replace(given, outcome=np.sign(given.outcome).astype(np.int64))
+    judged = study.preferences.get(dimension)
+    if judged is not None and judged.outcome.size:
+        pairs = replace(judged, outcome=np.sign(judged.outcome).astype(np.int64))
         return pairs, "pairs that people judged, each judgement counted once"
     source = "pairs of clips of one prompt, preferred by mean rating"
     none = np.zeros(0, np.int64)
@@ -179,8 +179,8 @@ class FittedCombination:
         self._prompt_folds = folds
         self._model_folds = np.full(len(z), -1) if model_folds is None else model_folds
         self._seed = seed
-        known = ~np.isnan(z[pairs.left]).any(axis=1) & ~np.isnan(z[pairs.right]).any(axis=1)
-        used = np.flatnonzero(known & (pairs.outcome != 0))
+        complete = ~np.isnan(z[pairs.left]).any(axis=1) & ~np.isnan(z[pairs.right]).any(axis=1)
+        used = np.flatnonzero(complete & (pairs.outcome != 0))
         self._ends = np.stack([pairs.left[used], pairs.right[used]])
         self._differences = z[self._ends[0]] - z[self._ends[1]]
         self._outcome = pairs.outcome[used]

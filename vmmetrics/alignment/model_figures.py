@@ -42,11 +42,11 @@ def measure_models(
     if dimension in study.ratings and metrics:
         people, models, _ = cells_of(study, finite(study.mean_rating(dimension)))
         cells = {metric: cells_of(study, finite(study.scores[metric]))[0] for metric in metrics}
-        found = soft_pairwise_accuracy(people, np.stack(list(cells.values())), resamples, seed)
+        accuracies = soft_pairwise_accuracy(people, np.stack(list(cells.values())), resamples, seed)
         none = Estimate(None, note="no two models share a prompt")
         soft = {
             metric: none if np.isnan(value) else Estimate(float(value), n=len(models))
-            for metric, value in zip(cells, found, strict=True)
+            for metric, value in zip(cells, accuracies, strict=True)
         }
         figure = partial(pooled_spearman, people)
         for metric in [name for name in metrics if name != reference][:PERMUTED]:

@@ -82,9 +82,9 @@ def _model_pairs(study: Study, dimension: str, seed: int) -> tuple[list[str], Pr
     pairs, source = pairs_of(study, dimension, seed)
     models = np.asarray(study.models, dtype=object).astype(str)
     left, right = models[pairs.left], models[pairs.right]
-    kept = (left != right) & (left != "") & (right != "")
-    pairs = Preferences(pairs.left[kept], pairs.right[kept], pairs.outcome[kept])
-    names, ends = np.unique(np.stack([left[kept], right[kept]]), return_inverse=True)
+    mask = (left != right) & (left != "") & (right != "")
+    pairs = Preferences(pairs.left[mask], pairs.right[mask], pairs.outcome[mask])
+    names, ends = np.unique(np.stack([left[mask], right[mask]]), return_inverse=True)
     return names.tolist(), pairs, ends.reshape(2, -1).astype(np.int64), source
 
 
@@ -109,14 +109,14 @@ def _compared(
         resamples: Bootstrap samples.
         seed: Of the samples.
     """
-    known = np.flatnonzero(~np.isnan(judges[-1]))
-    pairs_n = np.bincount(ends[:, known].ravel(), minlength=models)
-    if not known.size:
+    scored = np.flatnonzero(~np.isnan(judges[-1]))
+    pairs_n = np.bincount(ends[:, scored].ravel(), minlength=models)
+    if not scored.size:
         return [Estimate(None, note=_NO_PAIR)] * (models * len(judges)), [Estimate(None, note=_NO_PAIR)] * 2
     credits_ = np.full((len(judges), models, pairs.outcome.size), np.nan)
     for judge, sides in enumerate(judges):
-        credits_[judge, ends[0, known], known] = (1 + sides[known]) / 2
-        credits_[judge, ends[1, known], known] = (1 - sides[known]) / 2
+        credits_[judge, ends[0, scored], scored] = (1 + sides[scored]) / 2
+        credits_[judge, ends[1, scored], scored] = (1 - sides[scored]) / 2
     shares, prompts = share_statistic(pairs, credits_.reshape(-1, pairs.outcome.size).T, study.prompts)
     there = pairs_n > 0
 
@@ -234,13 +234,13 @@ def cells_of(study: Study, values: FloatArray) -> tuple[FloatArray, tuple[str, .
         (M, P) means of the clips that have a value, NaN without one; the models and the prompts, in order of name.
         Clips of an unknown model are left out.
     """
-    known = np.flatnonzero(np.isfinite(values) & np.array([model != "" for model in study.models], bool))
+    scored = np.flatnonzero(np.isfinite(values) & np.array([model != "" for model in study.models], bool))
     models = sorted({model for model in study.models if model})
     prompts = sorted(set(study.prompts))
     rows, columns = {name: k for k, name in enumerate(models)}, {name: k for k, name in enumerate(prompts)}
     sums, counts = np.zeros((2, len(models), len(prompts)))
-    at = [rows[study.models[clip]] for clip in known], [columns[study.prompts[clip]] for clip in known]
-    np.add.at(sums, at, values[known])
+    at = [rows[study.models[clip]] for clip in scored], [columns[study.prompts[clip]] for clip in scored]
+    np.add.at(sums, at, values[scored])
     np.add.at(counts, at, 1.0)
     means = np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
     return means, tuple(models), tuple(prompts)

@@ -14,7 +14,7 @@ from scipy import stats
 
 from vmmetrics.alignment import levels
 from vmmetrics.alignment.results import MetricDifference, PairAlignment
-from vmmetrics.alignment.study import Sample, Study, known_clips, sample_of, samples_of, snapped
+from vmmetrics.alignment.study import Sample, Study, clips_with_both, sample_of, samples_of, snapped
 from vmmetrics.types import FloatArray, IntArray
 from vmmetrics.utils.statistics import bootstrap
 from vmmetrics.utils.statistics.bootstrap import Estimate, bootstrapped, mean_of_defined
@@ -46,23 +46,23 @@ def model_level(sample: Sample, resamples: int, seed: int) -> list[Estimate]:
     The interval draws prompts and holds the models fixed; p tries every order of up to eight models (scipy's t above),
     so it speaks of models. With three or four models it cannot fall below 0.33 or 0.08.
     """
-    sample = sample.of_known_models()
+    sample = sample.with_named_models()
     codes, names = sample.model_codes()
     if len(names) < LEAST_CLIPS:
         note = f"an order of models needs {LEAST_CLIPS} of them, and there are {len(names)}" if names else _UNKNOWN
         return [Estimate(None, n=len(names), note=note) for _ in sample.metrics]
     prompts = len(set(sample.prompts))
     ratings = _model_means(sample.ratings, codes, sample.prompts, resamples, seed)
-    found = []
+    estimates = []
     for row in sample.scores:
         scores = _model_means(row, codes, sample.prompts, resamples, seed)
         if (reason := why_undefined(scores[0], ratings[0])) is not None:
-            found.append(Estimate(None, n=len(names), note=f"{reason} on the mean over each model"))
+            estimates.append(Estimate(None, n=len(names), note=f"{reason} on the mean over each model"))
             continue
         value, p = map(float, stats.spearmanr(scores[0], ratings[0]))
         p = permutation_p(scores[0], ratings[0]) if len(names) <= EXACT_MODELS else p
-        found.append(bootstrapped(value, _row_spearman(scores[1:], ratings[1:]), n=len(names), prompts=prompts, p=p))
-    return found
+        estimates.append(bootstrapped(value, _row_spearman(scores[1:], ratings[1:]), n=len(names), prompts=prompts, p=p))
+    return estimates
 
 
 def permutation_p(scores: FloatArray, ratings: FloatArray) -> float:
@@ -84,7 +84,7 @@ def shuffled(sample: Sample, seed: int) -> list[Estimate]:
     together, as it is in the data, and chance reaches as far as it does among clustered clips. ``value`` is the mean
     over all possible shuffles, worked out; ``low`` and ``high`` bound 95 % of 1,000 of them.
     """
-    sample = sample.of_known_models()
+    sample = sample.with_named_models()
     codes, names = sample.model_codes()
     if len(names) < 2:
         note = "there is a single model" if names else _UNKNOWN
@@ -97,8 +97,8 @@ def shuffled(sample: Sample, seed: int) -> list[Estimate]:
     starts = np.cumsum(sizes) - sizes
     expected = (np.add.reduceat(ranks, starts, axis=1) * np.add.reduceat(rated, starts) / sizes).sum(axis=1)
     rng = np.random.default_rng(seed)
-    found = np.empty((SHUFFLES, len(ranks)))
-    for row in found:
+    correlations = np.empty((SHUFFLES, len(ranks)))
+    for row in correlations:
         # the clips of each model in a new order of prompts, those of one prompt in any
         row[:] = (
             ranks
@@ -108,7 +108,7 @@ def shuffled(sample: Sample, seed: int) -> list[Estimate]:
         Estimate(float(value), *bootstrap.percentile_interval(values), n=len(codes))
         if (reason := why_undefined(scores, sample.ratings)) is None
         else Estimate(None, n=len(codes), note=reason)
-        for scores, value, values in zip(sample.scores, expected, found.T, strict=True)
+        for scores, value, values in zip(sample.scores, expected, correlations.T, strict=True)
     ]
 
 
@@ -126,9 +126,9 @@ def _model_means(values: FloatArray, codes: IntArray, prompts: Sequence[str], re
 
 def _row_spearman(x: FloatArray, y: FloatArray) -> FloatArray:
     """(R,) Spearman of the rows of two (R, M); NaN where one does not vary or has a NaN."""
-    found: FloatArray = (_unit_ranks(x) * _unit_ranks(y)).sum(axis=1)
+    correlations: FloatArray = (_unit_ranks(x) * _unit_ranks(y)).sum(axis=1)
     varied = (np.ptp(x, axis=1) > 0) & (np.ptp(y, axis=1) > 0)  # neither is where a value is NaN
-    return np.where(varied, np.clip(found, -1, 1), np.nan)
+    return np.where(varied, np.clip(correlations, -1, 1), np.nan)
 
 
 def _unit_ranks(values: FloatArray) -> FloatArray:
@@ -149,11 +149,11 @@ _WITHIN_MODEL = 2
 
 def measure_alignments(study: Study, dimensions: Sequence[str], resamples: int, seed: int) -> Iterator[PairAlignment]:
     """In the order of the study's metrics, for each in the order of the rated dimensions it faces."""
-    found: dict[MetricPair, PairAlignment] = {}
+    alignments: dict[MetricPair, PairAlignment] = {}
     drawn = (resamples, seed)
     for dimension in dimensions:
         judged = int(np.isfinite(study.mean_rating(dimension)).sum())
-        for sample in samples_of(study, dimension, study.facing_metrics(dimension)):
+        for sample in samples_of(study, dimension, study.metrics_for(dimension)):
             pooled = levels.overall_spearman(sample, *drawn)
             others: list[Any] = [measure(sample, *drawn) for measure in _MEASURES]
             others.append(shuffled(sample, seed))
@@ -166,9 +166,9 @@ def measure_alignments(study: Study, dimensions: Sequence[str], resamples: int, 
                 each += [off_mode, _smallest(others[_WITHIN_MODEL][k].mean)]
                 fit = fit_logistic(scores, sample.ratings)
                 each += [judged - len(scores), fit.plcc, fit.rmse, rarest]
-                found[metric, dimension] = PairAlignment(metric, dimension, *each)
-    for metric, faced in study.facing.items():
-        yield from (found[metric, dimension] for dimension in faced if dimension in study.ratings)
+                alignments[metric, dimension] = PairAlignment(metric, dimension, *each)
+    for metric, faced in study.pairing.items():
+        yield from (alignments[metric, dimension] for dimension in faced if dimension in study.ratings)
 
 
 def _smallest(inside: Estimate) -> float | None:
@@ -210,16 +210,16 @@ def measure_differences(
         resamples: Bootstrap samples.
         seed: Of the random numbers.
     """
-    known = {metric: known_clips(study, metric, dimension) for metric in metrics}
+    mask = {metric: clips_with_both(study, metric, dimension) for metric in metrics}
     by_clips: defaultdict[bytes, list[MetricPair]] = defaultdict(list)
     for first, second in compared(study, dimension, metrics, against):
-        by_clips[(known[first] & known[second]).tobytes()].append((first, second))
-    found: dict[MetricPair, MetricDifference] = {}
+        by_clips[(mask[first] & mask[second]).tobytes()].append((first, second))
+    differences: dict[MetricPair, MetricDifference] = {}
     for clips, pairs in by_clips.items():
         names = dict.fromkeys(itertools.chain.from_iterable(pairs))
         sample = sample_of(study, dimension, names, np.frombuffer(clips, bool))
-        found.update(zip(pairs, _differences(sample, pairs, resamples, seed), strict=True))
-    in_order = [found[pair] for pair in sorted(found, key=lambda pair: [metrics.index(name) for name in pair])]
+        differences.update(zip(pairs, _differences(sample, pairs, resamples, seed), strict=True))
+    in_order = [differences[pair] for pair in sorted(differences, key=lambda pair: [metrics.index(name) for name in pair])]
     for level in ("pooled", "within_model"):
         at = [k for k, difference in enumerate(in_order) if getattr(difference, level).p is not None]
         p = [getattr(in_order[k], level).p for k in at]
@@ -235,7 +235,7 @@ def compared(study: Study, dimension: str, metrics: Sequence[str], against: str 
         return list(itertools.combinations(metrics, 2))
     rating, strength = study.mean_rating(dimension), {}
     for metric in metrics:
-        clips = known_clips(study, metric, dimension)
+        clips = clips_with_both(study, metric, dimension)
         strength[metric] = _spearman_or(-np.inf, study.scores[metric][clips], rating[clips])
     best = max(metrics, key=strength.__getitem__)
     rivals = [best] if against is None or against not in metrics or against == best else [best, against]
@@ -253,10 +253,10 @@ def _differences(sample: Sample, pairs: Sequence[MetricPair], resamples: int, se
     point = np.array([_spearman_or(np.nan, row, sample.ratings) for row in sample.scores])
     drawn = resampled_spearman(list(sample.scores), sample.ratings, sample.prompts, resamples, seed)[:, :, 0]
     pooled = np.concatenate([point[:, None], drawn], axis=1)
-    of_models = sample.of_known_models()
+    of_models = sample.with_named_models()
     within = _within(of_models, resamples, seed) if of_models.models else None
     prompts = len(set(sample.prompts))
-    found = []
+    differences = []
     for pair in pairs:
         one, other = map(sample.metrics.index, pair)
         why = "; ".join(f"{sample.metrics[k]}: {reasons[k]}" for k in (one, other) if reasons[k])
@@ -270,8 +270,8 @@ def _differences(sample: Sample, pairs: Sequence[MetricPair], resamples: int, se
             note = f"no model has {LEAST_CLIPS} clips on which both metrics and the judgements vary"
             means, many = mean_of_defined(apart), len(set(of_models.prompts))
             inside = difference_estimate(float(means[0]), means[1:], n=apart.shape[1], prompts=many, undefined=note)
-        found.append(MetricDifference(*pair, sample.dimension, overall, inside))
-    return found
+        differences.append(MetricDifference(*pair, sample.dimension, overall, inside))
+    return differences
 
 
 def _within(sample: Sample, resamples: int, seed: int) -> FloatArray:

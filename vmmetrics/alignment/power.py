@@ -158,8 +158,8 @@ def power_of(first: float, second: float, between: float, clips: float, design: 
 def clips_needed(first: float, second: float, between: float, design: float = 1.0, power: float = POWER) -> int:
     """Clips with which two different correlations are told apart with this power; arguments as in :func:`power_of`."""
     shift = math.atanh(first) - math.atanh(second)
-    wanted = _Z + float(norm.ppf(power))
-    return math.ceil(3 + unit_variance(first, second, between) * design * (wanted / shift) ** 2)
+    quantile = _Z + float(norm.ppf(power))
+    return math.ceil(3 + unit_variance(first, second, between) * design * (quantile / shift) ** 2)
 
 
 def unit_variance(first: float, second: float, between: float) -> float:

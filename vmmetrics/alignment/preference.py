@@ -77,7 +77,7 @@ def measure_preferences(
         how many pairs lacked a score.
     """
     (pairs, source), folds = pairs_of(study, dimension, seed), folds_of(study.prompts, FOLDS, seed)
-    wanted = int(np.count_nonzero(pairs.outcome)) if ties == "half" else pairs.outcome.size
+    decidable = int(np.count_nonzero(pairs.outcome)) if ties == "half" else pairs.outcome.size
     ends = folds[np.stack([pairs.left, pairs.right])]
 
     def judged(
@@ -92,9 +92,9 @@ def measure_preferences(
             rule = [source, CALIBRATED_RULE, threshold_range(thresholds), note]
             credits_ = tie_credits(margins, pairs.outcome, thresholds)
         counted = ~np.isnan(credits_)
-        if 0 < counted.sum() < wanted:
-            rule.append(f"{wanted - counted.sum()} of {wanted} pairs are left out: {lacking}")
-        undefined = f"no pair counts: {lacking}" if wanted else NO_PAIRS
+        if 0 < counted.sum() < decidable:
+            rule.append(f"{decidable - counted.sum()} of {decidable} pairs are left out: {lacking}")
+        undefined = f"no pair counts: {lacking}" if decidable else NO_PAIRS
         (accuracy,) = accuracy_estimates(credits_[:, None], pairs, study.prompts, resamples, seed, undefined)
         if ties == "calibrated":
             accuracy = replace(accuracy, p=None)  # which tests against one half
@@ -106,20 +106,20 @@ def measure_preferences(
             decided=decided_share(credits_) if ties == "half" else None,
         )  # fmt: skip
 
-    found = [judged(metric, differences(finite(study.scores[metric]), pairs), _NO_SCORE) for metric in metrics]
+    accuracies = [judged(metric, differences(finite(study.scores[metric]), pairs), _NO_SCORE) for metric in metrics]
     together = metrics if combined is None else combined
     if len(together) < 2:
-        return tuple(found)
+        return tuple(accuracies)
     z = combination.standardised([finite(study.scores[metric]) for metric in together])
-    found.append(judged(EQUAL_WEIGHTS, differences(z.mean(axis=1), pairs), _NO_SCORE, _IMPUTED, True))
+    accuracies.append(judged(EQUAL_WEIGHTS, differences(z.mean(axis=1), pairs), _NO_SCORE, _IMPUTED, True))
     fitted = FittedCombination(z, pairs, folds, seed=seed)
-    found.append(judged(FITTED, fitted.margins(pairs), NOT_FITTED, f"{_UNSEEN}; {_IMPUTED}", True))
+    accuracies.append(judged(FITTED, fitted.margins(pairs), NOT_FITTED, f"{_UNSEEN}; {_IMPUTED}", True))
     models = len({model for model in study.models if model})
     if models >= _LEAST_MODELS:
         unseen = FittedCombination(z, pairs, folds, folds_of(study.models, combination.MODEL_FOLDS, seed), seed=seed)
         why = f"{NOT_FITTED} without the two models of a pair (there are {models})"
-        found.append(judged(FITTED_UNSEEN, unseen.margins(pairs), why, f"{_UNSEEN_MODELS}; {_IMPUTED}", True))
-    return tuple(found)
+        accuracies.append(judged(FITTED_UNSEEN, unseen.margins(pairs), why, f"{_UNSEEN_MODELS}; {_IMPUTED}", True))
+    return tuple(accuracies)
 
 
 def half_credits(margins: FloatArray, outcome: IntArray) -> FloatArray:
@@ -149,12 +149,12 @@ def calibrated_thresholds(margins: FloatArray, outcome: IntArray, folds: IntArra
         folds: (2, M) fold of each side's prompt: the threshold of a pair is chosen on pairs with neither. Where none
             is left only equal scores are a tie.
     """
-    known = ~np.isnan(margins)
+    defined = ~np.isnan(margins)
     thresholds = np.full(margins.size, np.nan)
     low, high = np.sort(folds, axis=0)
-    for one, other in np.unique(np.stack([low, high])[:, known], axis=1).T:
-        elsewhere = known & ~np.isin(folds, [one, other]).any(axis=0)
-        thresholds[known & (low == one) & (high == other)] = best_threshold(margins[elsewhere], outcome[elsewhere])
+    for one, other in np.unique(np.stack([low, high])[:, defined], axis=1).T:
+        elsewhere = defined & ~np.isin(folds, [one, other]).any(axis=0)
+        thresholds[defined & (low == one) & (high == other)] = best_threshold(margins[elsewhere], outcome[elsewhere])
     return thresholds
 
 
@@ -177,10 +177,10 @@ def threshold_range(thresholds: FloatArray) -> str:
     >>> threshold_range(np.array([0.25, np.nan, 0.125]))
     'thresholds 0.125 to 0.25'
     """
-    known = thresholds[~np.isnan(thresholds)]
-    if not known.size:
+    defined = thresholds[~np.isnan(thresholds)]
+    if not defined.size:
         return ""
-    low, high = (f"{0.0 if end <= _EQUAL else end:.3g}" for end in (known.min(), known.max()))
+    low, high = (f"{0.0 if end <= _EQUAL else end:.3g}" for end in (defined.min(), defined.max()))
     return f"threshold {low}" if low == high else f"thresholds {low} to {high}"
 
 
@@ -188,7 +188,7 @@ def accuracy_estimates(
     credits_: FloatArray, pairs: Preferences, prompts: Sequence[str], resamples: int, seed: int, undefined: str
 ) -> list[Estimate]:
     """Mean of each column of (M, S) credits with its interval over prompts; p against ½, which a toss gets."""
-    found = [Estimate(None, note=undefined)] * credits_.shape[1]
+    estimates = [Estimate(None, note=undefined)] * credits_.shape[1]
     for columns in bootstrap.alike(credits_):
         counted = int((~np.isnan(credits_[:, columns[0]])).sum())
         if not counted:
@@ -198,11 +198,11 @@ def accuracy_estimates(
         for column, value, drawn in zip(columns, values, samples.T, strict=True):
             if len(names) < LEAST_CLIPS:
                 few = few_prompts(len(names))
-                found[column] = Estimate(float(value), n=counted, note=few)
+                estimates[column] = Estimate(float(value), n=counted, note=few)
                 continue
             p = bootstrap.two_sided_p(drawn - _CHANCE)
-            found[column] = bootstrap.bootstrapped(float(value), drawn, n=counted, prompts=len(names), p=p)
-    return found
+            estimates[column] = bootstrap.bootstrapped(float(value), drawn, n=counted, prompts=len(names), p=p)
+    return estimates
 
 
 def differences(scores: FloatArray, pairs: Preferences) -> FloatArray:
@@ -277,8 +277,8 @@ def measure_ablations(
         return Combined(differences(scores, pairs), scores, np.full(len(columns), 1 / len(columns)))
 
     def fitted(columns: Sequence[int]) -> Combined:
-        found = FittedCombination(z[:, list(columns)], pairs, folds, seed=seed)
-        return Combined(found.margins(pairs), found.scores(), found.mean_weights())
+        refitted = FittedCombination(z[:, list(columns)], pairs, folds, seed=seed)
+        return Combined(refitted.margins(pairs), refitted.scores(), refitted.mean_weights())
 
     ways = {EQUAL_WEIGHTS: equal, FITTED: fitted}
     return tuple(_ablation(dimension, name, combine, metrics, bench) for name, combine in ways.items())
@@ -300,11 +300,11 @@ class _Bench:
         undefined = f"no pair counts: {NOT_FITTED}" if self.pairs.outcome.any() else NO_PAIRS
         accuracies = accuracy_estimates(credits_, self.pairs, self.study.prompts, self.resamples, self.seed, undefined)
         scores = np.column_stack([each.scores for each in combinations])
-        found = [CombinationFigure(accuracy, _NONE, _NONE) for accuracy in accuracies]
+        figures = [CombinationFigure(accuracy, _NONE, _NONE) for accuracy in accuracies]
         for columns in bootstrap.alike(scores):
             for column, spearman, within in zip(columns, *self._correlations(scores[:, columns]), strict=True):
-                found[column] = CombinationFigure(accuracies[column], spearman, within)
-        return found
+                figures[column] = CombinationFigure(accuracies[column], spearman, within)
+        return figures
 
     def _correlations(self, scores: FloatArray) -> tuple[list[Estimate], list[Estimate]]:
         """Pooled Spearman and mean within-model Spearman of the columns of (N, K), NaN in the same rows."""
@@ -333,8 +333,8 @@ class _Bench:
         credits_ = half_credits(combined.margins, self.pairs.outcome)
         if not np.isnan(credits_).all():
             return float(np.nanmean(credits_))
-        found = spearman_statistic(combined.scores, self.judgements)(np.ones((1, len(self.judgements))))[0, 0]
-        return -np.inf if np.isnan(found) else float(found)
+        correlation = spearman_statistic(combined.scores, self.judgements)(np.ones((1, len(self.judgements))))[0, 0]
+        return -np.inf if np.isnan(correlation) else float(correlation)
 
 
 def _ablation(dimension: str, name: str, combine: Combine, metrics: Sequence[str], bench: _Bench) -> Ablation:

@@ -118,7 +118,7 @@ class MetricDifference:
 
 
 @dataclass(frozen=True, slots=True)
-class Ceiling:
+class HumanAgreement:
     """What a person reaches: the scale that a metric's correlation is read against.
 
     Attributes:
@@ -350,7 +350,7 @@ class StudyReport:
     alignments: tuple[PairAlignment, ...]
     baselines: tuple[NameBaseline, ...]
     differences: tuple[MetricDifference, ...]
-    ceilings: tuple[Ceiling, ...]
+    ceilings: tuple[HumanAgreement, ...]
     agreements: tuple[Agreement, ...]
     preferences: tuple[PreferenceAccuracy, ...]
     ablations: tuple[Ablation, ...]
@@ -376,4 +376,4 @@ class StudyReport:
             figures = (pair.within_model.mean.descending, pair.spearman.descending)
             return pair.missing > pair.spearman.n, *figures, pair.metric
 
-        return sorted((pair for pair in self.alignments if pair.dimension == dimension), key=place)
+        return sorted((pair for pair in self.alignments if pair.dimension == dimension), key=rank)

@@ -35,8 +35,8 @@ class Preferences:
     def moved(self, index: IntArray) -> Preferences:
         """Those between clips that are left, by the (N,) new index of each clip, −1 where it is left out."""
         left, right = index[self.left], index[self.right]
-        kept = (left >= 0) & (right >= 0)
-        return Preferences(left[kept], right[kept], self.outcome[kept], tuple(compress(self.raters, kept)))
+        mask = (left >= 0) & (right >= 0)
+        return Preferences(left[mask], right[mask], self.outcome[mask], tuple(compress(self.raters, mask)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Study:
         ratings: Dimension to (N, R) float64, NaN where a rater said nothing; R = 1 for averaged ratings.
         raters: Dimension to the names of its R raters, () where the ratings came averaged.
         preferences: Dimension to judgements of pairs.
-        facing: Metric to the dimensions it is held against.
+        pairing: Metric to the dimensions it is held against.
         matching: How the two sides were joined.
         recovered: Dimension to (N,) recovered quality, which stands for the mean rating where it is given.
     """
@@ -82,7 +82,7 @@ class Study:
     ratings: Mapping[str, FloatArray]
     raters: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
     preferences: Mapping[str, Preferences] = field(default_factory=lambda: MappingProxyType({}))
-    facing: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    pairing: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
     matching: Matching = field(default_factory=lambda: Matching(0))
     recovered: Mapping[str, FloatArray] = field(default_factory=lambda: MappingProxyType({}))
 
@@ -102,9 +102,9 @@ class Study:
             matching=replace(self.matching, matched=len(names), notes=(note, *self.matching.notes)),
         )
 
-    def facing_metrics(self, dimension: str) -> list[str]:
+    def metrics_for(self, dimension: str) -> list[str]:
         """Metrics that face a dimension."""
-        return [metric for metric, faced in self.facing.items() if dimension in faced]
+        return [metric for metric, faced in self.pairing.items() if dimension in faced]
 
     def rater_names(self, dimension: str) -> tuple[str, ...]:
         """The raters of a dimension; those without a name are numbered."""
@@ -123,18 +123,18 @@ def with_recovered_quality(study: Study) -> Study:
 
     The matching says each rater's bias and inconsistency (:func:`vmmetrics.utils.statistics.mos_recovery.recover_mos`).
     """
-    found, notes = {}, []
+    qualities, notes = {}, []
     for dimension, ratings in study.ratings.items():
         if ratings.shape[1] < 2:
             continue
         recovered = recover_mos(ratings.T)
-        found[dimension] = recovered.quality
+        qualities[dimension] = recovered.quality
         raters = zip(study.rater_names(dimension), recovered.bias, recovered.inconsistency, strict=True)
-        said = ", ".join(f"{name} {bias:+.2f} ± {spread:.2f}" for name, bias, spread in raters)
-        notes.append(f"{dimension}: quality recovered from its raters (bias ± inconsistency: {said})")
+        shown = ", ".join(f"{name} {bias:+.2f} ± {spread:.2f}" for name, bias, spread in raters)
+        notes.append(f"{dimension}: quality recovered from its raters (bias ± inconsistency: {shown})")
         notes += [f"{dimension}: {recovered.note}"] if recovered.note else []
     matching = replace(study.matching, notes=(*study.matching.notes, *notes))
-    return replace(study, recovered=found, matching=matching)
+    return replace(study, recovered=qualities, matching=matching)
 
 
 # What one set of clips has in common: metrics, one judgement, prompts and models; nothing missing.
@@ -165,7 +165,7 @@ class Sample:
         prompts, models = (tuple(compress(of_clips, clips)) for of_clips in (self.prompts, self.models))
         return Sample(self.dimension, self.metrics, self.scores[:, clips], self.ratings[clips], prompts, models)
 
-    def of_known_models(self) -> Sample:
+    def with_named_models(self) -> Sample:
         """The clips whose model is known."""
         return self.keep(np.array([model != "" for model in self.models], bool))
 
@@ -174,10 +174,10 @@ class Sample:
         return prompt_codes(self.models)[0], sorted(set(self.models))
 
 
-def known_clips(study: Study, metric: str, dimension: str) -> BoolArray:
+def clips_with_both(study: Study, metric: str, dimension: str) -> BoolArray:
     """(N,) whether a clip has this score and this judgement."""
-    known: BoolArray = np.isfinite(study.scores[metric]) & np.isfinite(study.mean_rating(dimension))
-    return known
+    mask: BoolArray = np.isfinite(study.scores[metric]) & np.isfinite(study.mean_rating(dimension))
+    return mask
 
 
 def sample_of(study: Study, dimension: str, metrics: Iterable[str], clips: BoolArray) -> Sample:
@@ -192,7 +192,7 @@ def samples_of(study: Study, dimension: str, metrics: Iterable[str]) -> list[Sam
     """One sample per set of clips: metrics known on the same clips share theirs, and with it the bootstrap samples."""
     alike: defaultdict[bytes, list[str]] = defaultdict(list)
     for metric in metrics:
-        alike[known_clips(study, metric, dimension).tobytes()].append(metric)
+        alike[clips_with_both(study, metric, dimension).tobytes()].append(metric)
     return [sample_of(study, dimension, names, np.frombuffer(clips, bool)) for clips, names in alike.items()]
 
 
@@ -202,8 +202,8 @@ def snapped(means: FloatArray) -> FloatArray:
     >>> snapped(np.array([13 / 3 + 11 / 3, 7 / 3 + 17 / 3, np.nan]) / 2)
     array([ 4.,  4., nan])
     """
-    known = np.abs(means[np.isfinite(means)])
-    scale = float(known.max()) if known.size else 0.0
+    finite = np.abs(means[np.isfinite(means)])
+    scale = float(finite.max()) if finite.size else 0.0
     return np.round(means / scale, 12) * scale if scale > 0 else means
 
 
@@ -230,24 +230,24 @@ def with_averages(study: Study) -> tuple[Study, tuple[str, ...]]:
     Returns:
         The study with these, and what was averaged, in words.
     """
-    metrics = [metric for metric, faced in study.facing.items() if any(d in study.ratings for d in faced)]
-    dimensions = [d for d in study.ratings if any(d in study.facing[metric] for metric in metrics)]
-    facing, notes = dict(study.facing), []
+    metrics = [metric for metric, faced in study.pairing.items() if any(d in study.ratings for d in faced)]
+    dimensions = [d for d in study.ratings if any(d in study.pairing[metric] for metric in metrics)]
+    pairing, notes = dict(study.pairing), []
     target = dimensions[0] if dimensions else ""
     if len(dimensions) > 1 and AVERAGE not in study.ratings:
         target = AVERAGE
         ratings, raters = _average_judgement(study, dimensions)
         study = replace(study, ratings={**study.ratings, AVERAGE: ratings}, raters={**study.raters, AVERAGE: raters})
-        facing |= {metric: (*facing[metric], AVERAGE) for metric in metrics}
+        pairing |= {metric: (*pairing[metric], AVERAGE) for metric in metrics}
         notes.append(f"average judgement: mean of {', '.join(dimensions)}, on clips that have all")
     ours = [metric for metric in metrics if metric in METRICS]
     metrics = ours or metrics
     if len(metrics) > 1 and AVERAGE not in study.scores and (target == AVERAGE or len(dimensions) == 1):
         average, how = _average_score(study.scores, metrics)
         study = replace(study, scores={**study.scores, AVERAGE: average})
-        facing[AVERAGE] = (target,)
+        pairing[AVERAGE] = (target,)
         notes.append(f"average metric: mean of {how} {', '.join(metrics)}, on clips that have all")
-    return replace(study, facing=facing), tuple(notes)
+    return replace(study, pairing=pairing), tuple(notes)
 
 
 def _average_judgement(study: Study, dimensions: Sequence[str]) -> tuple[FloatArray, tuple[str, ...]]:
@@ -266,10 +266,10 @@ def _average_score(scores: Mapping[str, FloatArray], metrics: Sequence[str]) -> 
     """(N,) average, NaN where a metric is missing, and of what it is one."""
     table = np.stack([np.asarray(scores[metric], np.float64) for metric in metrics])
     there = np.isfinite(table).all(axis=0)
-    known, average = table[:, there], np.full(table.shape[1], np.nan)
-    within = bool(((known >= 0) & (known <= 1)).all())
+    complete, average = table[:, there], np.full(table.shape[1], np.nan)
+    within = bool(((complete >= 0) & (complete <= 1)).all())
     if not within:
-        spread = known.std(axis=1, keepdims=True)
-        known = (known - known.mean(axis=1, keepdims=True)) / np.where(spread > 0, spread, 1)
-    average[there] = known.mean(axis=0)
+        spread = complete.std(axis=1, keepdims=True)
+        complete = (complete - complete.mean(axis=1, keepdims=True)) / np.where(spread > 0, spread, 1)
+    average[there] = complete.mean(axis=0)
     return snapped(average), "the scores of" if within else "the standardised scores of"

@@ -233,7 +233,7 @@ def _write(out: Path, study: Study, report: StudyReport) -> None:
         for clip, prompt, model in zip(study.clips, study.prompts, study.models, strict=True)
     ]
     only = {name: list(getattr(study.matching, name)) for name in ("scores_only", "ratings_only", "notes")}
-    read = {"columns": study.matching.columns, "compared": study.facing}
+    read = {"columns": study.matching.columns, "compared": study.pairing}
     write_json(
         out / _MATCHING, {"matched": matched, **only, **read}
     )  # first: by it the folder is ours, also after a kill

@@ -70,7 +70,7 @@ def test_rows_under_a_key_with_models_called_code(tmp_path: Path) -> None:
     clips = [f"{model}/{number:03}.mp4" for model in ("gen2", "zeroscope") for number in range(2)]
     study = read_study({"clip": clips, "mss": range(4)}, write(tmp_path / "MOS.json", {"version": 1, "data": rows}))
     assert study.ratings["temporal_quality"].tolist() == [[40], [39], [40], [39]]
-    assert study.facing["mss"] == ("temporal_quality",)
+    assert study.pairing["mss"] == ("temporal_quality",)
     assert study.models == ("gen2", "gen2", "zeroscope", "zeroscope")
 
 

@@ -70,7 +70,7 @@ def test_preferences_between_clips_with_scores() -> None:
     assert (found.left.tolist(), found.right.tolist(), found.outcome.tolist()) == ([0, 1], [2, 3], [1, 0])
     assert found.raters == ("x", "y")
     assert study.prompts == ("one", "two", "one", "two")
-    assert study.facing == {"mss": ("preference",)}
+    assert study.pairing == {"mss": ("preference",)}
     assert study.ratings == {}
     assert "1 preferences name a clip without scores and were left out" in study.matching.notes
 
@@ -89,7 +89,7 @@ def test_bookkeeping_that_is_asked_for_is_read() -> None:
     ratings = {**RATINGS, "lead_time": [5, 4, 3, 2, 1]}
     assert set(read_study(SCORES, ratings).ratings) == {"smoothness"}
     assert set(read_study(SCORES, ratings, dimensions=["lead_time"]).ratings) == {"lead_time"}
-    assert read_study(SCORES, ratings, facing={"mss": "lead_time"}).facing == {"mss": ("lead_time",)}
+    assert read_study(SCORES, ratings, pairing={"mss": "lead_time"}).pairing == {"mss": ("lead_time",)}
 
 
 def test_ratings_of_clips_against_scores_of_models() -> None:
@@ -142,8 +142,8 @@ def test_columns_in_other_scripts_are_told_apart() -> None:
     scores = {"clip": ["1", "2", "3"], "mss": [0.9, 0.4, 0.1]}
     ratings = {"clip": ["1", "2", "3"], "质量": [5, 2, 1], "流畅": [1, 2, 5]}
     study = read_study(scores, ratings, dimensions=["质量"])
-    assert study.facing["mss"] == ("质量",)
-    assert set(read_study(scores, ratings, facing={"mss": ["流畅"]}).facing["mss"]) == {"流畅"}
+    assert study.pairing["mss"] == ("质量",)
+    assert set(read_study(scores, ratings, pairing={"mss": ["流畅"]}).pairing["mss"]) == {"流畅"}
 
 
 def test_a_column_of_scores_may_be_called_confidence() -> None:

@@ -49,9 +49,9 @@ def flow_magnitude(scene: Scene, flow: FlowOf = attrgetter("flow")) -> float:
 
 def warping_error(scene: Scene, flow: FlowOf = attrgetter("flow")) -> float | str:
     """Warping error, in colour, at the resolution of the flow."""
-    found = flow(scene)
-    frames = resized_frames(scene, found.images.shape[2], found.images.shape[1])
-    error = formulas.warping_error(frames, found.forward, found.forward_valid)
+    flow_fields = flow(scene)
+    frames = resized_frames(scene, flow_fields.images.shape[2], flow_fields.images.shape[1])
+    error = formulas.warping_error(frames, flow_fields.forward, flow_fields.forward_valid)
     return "no two frames have a place that the flow can follow" if error is None else error
 
 
@@ -111,20 +111,20 @@ def _frame_moments(scene: Scene) -> list[list[FloatArray]]:
     """Statistics of every frame; a repeated frame has those of the one before."""
 
     def moments() -> list[list[FloatArray]]:
-        found: list[list[FloatArray]] = []
+        by_frame: list[list[FloatArray]] = []
         frames = grey_frames(scene)
         for t, frame in enumerate(frames):
             repeated = t and np.array_equal(frame, frames[t - 1])
-            found.append(found[-1] if repeated else natural_scenes.scene_moments(frame))
-        return found
+            by_frame.append(by_frame[-1] if repeated else natural_scenes.scene_moments(frame))
+        return by_frame
 
     return scene.once("baselines:moments", moments)
 
 
 def _mean(values: Iterable[float | None]) -> float | str:
     """The mean of the frames that have a value."""
-    known = [value for value in values if value is not None]
-    return float(np.mean(known)) if known else "no frame has texture enough for statistics of natural scenes"
+    defined = [value for value in values if value is not None]
+    return float(np.mean(defined)) if defined else "no frame has texture enough for statistics of natural scenes"
 
 
 BaselineMeasure = Callable[[Scene], float | str]
@@ -202,12 +202,12 @@ BASELINES: Mapping[str, Baseline] = {b.name: b for b in CPU} | {
 """All of them by name."""
 
 
-def chosen(names: Sequence[str] | None, given: Sequence[str] = ()) -> tuple[str, ...]:
+def chosen(names: Sequence[str] | None, configured: Sequence[str] = ()) -> tuple[str, ...]:
     """The baselines that names stand for, in the order of the catalogue.
 
     Args:
         names: Baselines and families; None stands for all that need no download.
-        given: Families that the user handed something over for, which None stands for besides.
+        configured: Families that the user handed something over for, which None stands for besides.
 
     Raises:
         ValueError: No such baseline or family.
@@ -215,11 +215,11 @@ def chosen(names: Sequence[str] | None, given: Sequence[str] = ()) -> tuple[str,
     >>> chosen(["niqe", "ssim"])
     ('ssim', 'niqe')
     """
-    wanted = {b.name for b in CPU} if names is None else set()
-    for name in given if names is None else names:
+    selected = {b.name for b in CPU} if names is None else set()
+    for name in configured if names is None else names:
         matching = {b.name for b in BASELINES.values() if name in (b.name, b.family)}
         if not matching:
-            known = ", ".join([*(b.name for b in CPU), *FAMILIES])
-            raise ValueError(f"Expected baselines among {known} but got {name!r}")
-        wanted |= matching
-    return tuple(name for name in BASELINES if name in wanted)
+            available = ", ".join([*(b.name for b in CPU), *FAMILIES])
+            raise ValueError(f"Expected baselines among {available} but got {name!r}")
+        selected |= matching
+    return tuple(name for name in BASELINES if name in selected)

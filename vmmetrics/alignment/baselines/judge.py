@@ -93,13 +93,13 @@ def read_answer(text: str) -> JudgeAnswer:
     >>> read_answer('{"cas": 4}').missing
     "the judge's answer was unusable: a dimension is missing"
     """
-    if (found := next(objects_in(text), None)) is None:
+    if (record := next(objects_in(text), None)) is None:
         return REFUSED if refuses(text) else _unusable("no JSON object" if text.strip() else "it was empty")
     levels: dict[str, int | None] = {}
     for key in DIMENSIONS:
-        if key not in found:
+        if key not in record:
             return _unusable("a dimension is missing")
-        level = found[key]
+        level = record[key]
         if isinstance(level, float) and level.is_integer():
             level = int(level)
         if level is not None and (isinstance(level, bool) or not isinstance(level, int)):
@@ -122,17 +122,17 @@ def show(clip: Clip, count: int, side: int) -> tuple[tuple[float, ...], tuple[by
         count: How many, at equal distances in time from the first to the last; fewer where the clip has fewer.
         side: Longer side in pixels; larger frames are made smaller.
     """
-    wanted = np.linspace(0, clip.timestamps[-1], count)
-    places = np.unique(np.abs(clip.timestamps[:, None] - wanted).argmin(axis=0))
+    times = np.linspace(0, clip.timestamps[-1], count)
+    indices = np.unique(np.abs(clip.timestamps[:, None] - times).argmin(axis=0))
     factor = min(1.0, side / max(clip.width, clip.height))
     size = max(1, round(clip.width * factor)), max(1, round(clip.height * factor))
     pictures = []
-    for place in places:
-        small = cv2.resize(clip.frames[place], size, interpolation=cv2.INTER_AREA)
+    for index in indices:
+        small = cv2.resize(clip.frames[index], size, interpolation=cv2.INTER_AREA)
         written, data = cv2.imencode(".jpg", cv2.cvtColor(small, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, 92])
         assert written  # noqa: S101  (an uint8 picture can always be written)
         pictures.append(data.tobytes())
-    return tuple(clip.timestamps[places].tolist()), tuple(pictures)
+    return tuple(clip.timestamps[indices].tolist()), tuple(pictures)
 
 
 KEY_VARIABLE = "VMMETRICS_JUDGE_KEY"
@@ -300,23 +300,23 @@ class LocalJudge:
         return Reply(text, cut=len(answer) >= self._tokens)
 
 
-def load(given: JudgeSettings | None, threads: int | None) -> Loaded:
+def load(settings: JudgeSettings | None, threads: int | None) -> Loaded:
     """Make the judge ready.
 
     Raises:
         SetupError: None was named, or the local one cannot be loaded.
     """
-    if given is None:
+    if settings is None:
         raise SetupError(
             "vlm_judge needs a model: --judge MODEL --judge-url http://.../v1 for an endpoint, "
             "or --judge FOLDER for one of transformers"
         )
-    panel = Panel(LocalJudge(given, threads) if given.url is None else EndpointJudge(given), given)
+    panel = Panel(LocalJudge(settings, threads) if settings.url is None else EndpointJudge(settings), settings)
 
     def measure(key: str, scene: Scene) -> float | str:
         answer = scene.once("baselines:judge", lambda: panel.rate(scene.clip))
         level = answer.levels.get(key)
         return answer.missing or "the judge found nothing to rate" if level is None else float(level)
 
-    part = given.part() | dict(panel.judge.identity)
+    part = settings.part() | dict(panel.judge.identity)
     return {f"judge_{key}": partial(measure, key) for key in DIMENSIONS}, part

@@ -103,15 +103,15 @@ def fit(moments: FloatArray) -> Law:
         Laws of shape (...); NaN where there are no negative or no positive values.
     """
     count, negative, positive, below, above, absolute = moments
-    known = (negative > 0) & (positive > 0)
+    valid = (negative > 0) & (positive > 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         left, right = np.sqrt(below / negative), np.sqrt(above / positive)
         skew = left / right
         ratio = (absolute / count) ** 2 / ((below + above) / count)
         ratio = ratio * (skew**3 + 1) * (skew + 1) / (skew**2 + 1) ** 2
-    place = np.clip(np.searchsorted(_RATIOS, ratio), 1, len(_ALPHAS) - 1)
-    nearer = place - (np.abs(_RATIOS[place - 1] - ratio) < np.abs(_RATIOS[place] - ratio))
-    return Law(*(np.where(known, value, np.nan) for value in (_ALPHAS[nearer], left, right)))
+    index = np.clip(np.searchsorted(_RATIOS, ratio), 1, len(_ALPHAS) - 1)
+    nearer = index - (np.abs(_RATIOS[index - 1] - ratio) < np.abs(_RATIOS[index] - ratio))
+    return Law(*(np.where(valid, value, np.nan) for value in (_ALPHAS[nearer], left, right)))
 
 
 def _blurred(picture: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -47,7 +47,7 @@ CLIP_STD = (0.26862954, 0.26130258, 0.27577711)
 """Of the pictures CLIP was trained on (its release)."""
 
 
-def load_clip(given: str | os.PathLike[str] | None, threads: int | None) -> Loaded:
+def load_clip(location: str | os.PathLike[str] | None, threads: int | None) -> Loaded:
     """Load CLIP; VBench's is ``openai/clip-vit-base-patch32``.
 
     Raises:
@@ -57,7 +57,7 @@ def load_clip(given: str | os.PathLike[str] | None, threads: int | None) -> Load
     from transformers import CLIPVisionModelWithProjection
 
     what = "a folder with a CLIP model of transformers, such as openai/clip-vit-base-patch32"
-    path = find("clip_consistency", given, "clip-vit-base-patch32", what)
+    path = find("clip_consistency", location, "clip-vit-base-patch32", what)
     network = model_from_folder(CLIPVisionModelWithProjection, path, ("clip", "clip_vision_model"))
 
     def encode(levels: Any) -> Any:
@@ -66,7 +66,7 @@ def load_clip(given: str | os.PathLike[str] | None, threads: int | None) -> Load
     return _consistency("clip_consistency", path, network, encode, threads)
 
 
-def load_dino(given: str | os.PathLike[str] | None, threads: int | None) -> Loaded:
+def load_dino(location: str | os.PathLike[str] | None, threads: int | None) -> Loaded:
     """Load DINO; VBench's is ``facebook/dino-vitb16``.
 
     Raises:
@@ -76,7 +76,7 @@ def load_dino(given: str | os.PathLike[str] | None, threads: int | None) -> Load
     from transformers import ViTModel
 
     what = "a folder with a DINO model of transformers, such as facebook/dino-vitb16"
-    path = find("dino_consistency", given, "dino-vitb16", what)
+    path = find("dino_consistency", location, "dino-vitb16", what)
     network = model_from_folder(ViTModel, path, ("vit",), add_pooling_layer=False)
 
     def encode(levels: Any) -> Any:
@@ -129,7 +129,7 @@ FILM_MULTIPLE = 64
 """FILM's pyramid halves pictures that often; its release pads to this."""
 
 
-def load_film(given: str | os.PathLike[str] | None, threads: int | None) -> Loaded:
+def load_film(location: str | os.PathLike[str] | None, threads: int | None) -> Loaded:
     """Load the interpolator.
 
     Raises:
@@ -138,7 +138,7 @@ def load_film(given: str | os.PathLike[str] | None, threads: int | None) -> Load
     require("torch")
     import torch
 
-    path = find("film_smoothness", given, "film_net_fp32.pt", "FILM as TorchScript (film_net_fp32.pt)")
+    path = find("film_smoothness", location, "film_net_fp32.pt", "FILM as TorchScript (film_net_fp32.pt)")
     device = prepare_device(threads)
     with reading(f"{path}: not readable as TorchScript"):
         network = torch.jit.load(str(path), map_location=device).eval().float()  # half precision is none for a CPU
@@ -174,18 +174,18 @@ PAIRS_AT_ONCE = 4
 """Pairs at a time: about 1 GB at the working size."""
 
 
-def load_raft(given: str | os.PathLike[str] | None, threads: int | None) -> Loaded:
+def load_raft(location: str | os.PathLike[str] | None, threads: int | None) -> Loaded:
     """Load RAFT from the user's file.
 
     Args:
-        given: Weights of torchvision's ``raft_large`` or ``raft_small``; None looks in the folder of weights.
+        location: Weights of torchvision's ``raft_large`` or ``raft_small``; None looks in the folder of weights.
         threads: For torch on the CPU.
 
     Raises:
         SetupError: torchvision is missing, or the file is, or holds other weights.
     """
     require("torch", "torchvision")
-    path = find("raft", given, "raft.pth", "the weights of torchvision's raft_large or raft_small (.pth)")
+    path = find("raft", location, "raft.pth", "the weights of torchvision's raft_large or raft_small (.pth)")
     network = _raft(read_state(path), path)
     device = prepare_device(threads)
     network.to(device)
@@ -217,17 +217,17 @@ def _flow(network: Any, device: Any, scene: Scene) -> Flow:
     import torch
 
     clip = scene.clip
-    wanted = working_size(clip.width, clip.height)
-    width, height = (max(LEAST, round(side / RAFT_MULTIPLE) * RAFT_MULTIPLE) for side in wanted)
+    size = working_size(clip.width, clip.height)
+    width, height = (max(LEAST, round(side / RAFT_MULTIPLE) * RAFT_MULTIPLE) for side in size)
     frames = resized_frames(scene, width, height)
 
     def estimated(first: NDArray[np.uint8], second: NDArray[np.uint8]) -> FloatArray:
-        found = []
+        flows = []
         with torch.inference_mode():
             for start in range(0, len(first), PAIRS_AT_ONCE):
                 pair = [_tensor(f[start : start + PAIRS_AT_ONCE], device) / 127.5 - 1 for f in (first, second)]
-                found.append(network(*pair)[-1].permute(0, 2, 3, 1).float().cpu().numpy())
-        return np.ascontiguousarray(np.concatenate(found), np.float32)
+                flows.append(network(*pair)[-1].permute(0, 2, 3, 1).float().cpu().numpy())
+        return np.ascontiguousarray(np.concatenate(flows), np.float32)
 
     forward, backward = estimated(frames[:-1], frames[1:]), estimated(frames[1:], frames[:-1])
     grid = pixel_grid(width, height)
@@ -304,11 +304,11 @@ _NETWORK = {  # its dover.yml, without the branch for aesthetics, whose backbone
 }
 
 
-def load_dover(given: str | os.PathLike[str] | None, threads: int | None) -> Loaded:
+def load_dover(location: str | os.PathLike[str] | None, threads: int | None) -> Loaded:
     """Load DOVER.
 
     Args:
-        given: The published ``DOVER.pth``; None looks in the folder of weights.
+        location: The published ``DOVER.pth``; None looks in the folder of weights.
         threads: For torch on the CPU.
 
     Raises:
@@ -326,7 +326,7 @@ def load_dover(given: str | os.PathLike[str] | None, threads: int | None) -> Loa
         raise SetupError(
             f"dover needs the package of that name, which cannot be loaded ({error}): {DOVER_INSTALL}"
         ) from error
-    path = find("dover", given, "DOVER.pth", "the published weights DOVER.pth")
+    path = find("dover", location, "DOVER.pth", "the published weights DOVER.pth")
     technical = {key: value for key, value in read_state(path).items() if key.startswith(f"{BRANCH}_")}
     with reading(f"{path}: these are not the weights of DOVER's technical branch"):
         network.load_state_dict(technical)
@@ -343,6 +343,6 @@ def load_dover(given: str | os.PathLike[str] | None, threads: int | None) -> Loa
     def measure(scene: Scene) -> float | str:
         if len(scene.clip) < 2:
             return "one frame: the network looks at stretches of time"
-        return float(np.mean([score(scene.clip.frames[places]) for places in stretches(len(scene.clip))]))
+        return float(np.mean([score(scene.clip.frames[indices]) for indices in stretches(len(scene.clip))]))
 
     return {"dover": measure}, identity(path, "torch", "timm", "dover")

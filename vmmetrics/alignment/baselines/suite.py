@@ -51,10 +51,10 @@ class BaselineSuite(Suite):
     """
 
     def __init__(
-        self, names: Sequence[str] | None = None, given: Mapping[str, Any] | None = None, *, threads: int | None = None
+        self, names: Sequence[str] | None = None, resources: Mapping[str, Any] | None = None, *, threads: int | None = None
     ) -> None:
-        given = given or {}
-        self.metrics = chosen(names, tuple(given))
+        resources = resources or {}
+        self.metrics = chosen(names, tuple(resources))
         self._preset = Preset(embedded_models(threads), {"flow": EMBEDDED_FLOW}, {}, published_models=False)
         self._measures: dict[str, BaselineMeasure] = {}
         self.parts: dict[str, dict[str, Any]] = {}
@@ -67,10 +67,10 @@ class BaselineSuite(Suite):
             part = {field: getattr(baseline, field) for field in ("unit", "lower_is_better", "source")}
             hashes = {file: load_manifest()[file].sha256 for file in baseline.weights}
             self.parts[name] = {**part, "weights": hashes} if hashes else part
-        for family in dict.fromkeys(found for name in self.metrics if (found := BASELINES[name].family) is not None):
+        for family in dict.fromkeys(family_name for name in self.metrics if (family_name := BASELINES[name].family) is not None):
             module, _, function = FAMILIES[family].partition(":")
             load = getattr(import_module(f"vmmetrics.alignment.baselines.{module}"), function)
-            loaded: Loaded = load(given.get(family), threads)
+            loaded: Loaded = load(resources.get(family), threads)
             for name in (name for name in self.metrics if BASELINES[name].family == family):
                 self._measures[name] = loaded[0][name]
                 self.parts[name] |= loaded[1]
@@ -150,7 +150,7 @@ def measure(
     clips: Any,
     *,
     only: Sequence[str] | None = None,
-    given: Mapping[str, Any] | None = None,
+    resources: Mapping[str, Any] | None = None,
     prompts: str | os.PathLike[str] | None = None,
     out: str | os.PathLike[str] | None = None,
     jobs: int = 0,
@@ -166,8 +166,8 @@ def measure(
 
     Args:
         clips: A file, a folder, an array or tensor, a :class:`~vmmetrics.clip.Clip`, or a list of one kind.
-        only: Names of baselines and families; None takes all that need no download, and those in ``given``.
-        given: What families need from the user, by name of the family (docs/baselines.md).
+        only: Names of baselines and families; None takes all that need no download, and those in ``resources``.
+        resources: What families need from the user, by name of the family (docs/baselines.md).
         prompts: Prompt list for clips on disk; None looks beside them.
         out: Run directory to keep everything in and to resume from; None keeps nothing.
         jobs: Worker processes; 0 measures in this process.
@@ -186,7 +186,7 @@ def measure(
     """
     reading = reading_options(assume_fps, max_memory)
     settings = BaselineSettings(
-        metrics=chosen(only, tuple(given or ())), reading=tuple(reading.items()), given=tuple((given or {}).items())
+        metrics=chosen(only, tuple(resources or ())), reading=tuple(reading.items()), given=tuple((resources or {}).items())
     )
     tasks = tasks_of(clips, settings, prompts, fps=fps, layout=layout, follow_links=follow_links)
     part, directory = None if shard[1] == 1 else shard, None if out is None else Path(out)

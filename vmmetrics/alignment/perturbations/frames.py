@@ -25,7 +25,7 @@ Frames = NDArray[np.uint8]
 
 # What a strength in (0, 1] means: a table of amounts, a quarter of the scale apart, and what lies between them.
 
-RUNGS = 4
+SEVERITY_LEVELS = 4
 """Steps of the ladder that the tables come from: rung r, of which 1 is just visible in play and 4 glaring, is strength
 r / RUNGS."""
 
@@ -41,8 +41,8 @@ def graded(strength: float, amounts: Sequence[float], none: float = 0.0) -> floa
     >>> graded(0.5, (1.0, 3.0)), graded(1.0, (0.5,)), graded(0.25, (1.0, 3.0))
     (1.0, 0.5, 0.5)
     """
-    places = np.arange(len(amounts) + 1) / len(amounts)
-    return float(np.interp(strength, places, (none, *amounts)))
+    strengths = np.arange(len(amounts) + 1) / len(amounts)
+    return float(np.interp(strength, strengths, (none, *amounts)))
 
 
 def events(strength: float, counts: Sequence[int]) -> int:
@@ -71,25 +71,25 @@ def moments(rng: Rng, count: int, number: int, gap: int) -> list[int]:
 def reversal(count: int, strength: float, fps: float, rng: Rng) -> Order:
     """Time turns round: once, twice, three, five times."""
     turns = set(moments(rng, count, 5, gap=round(0.2 * fps))[: events(strength, (1, 2, 3, 5))])
-    place, step, order = 0, 1, []
+    position, step, order = 0, 1, []
     for t in range(count):
-        order.append(place)
+        order.append(position)
         step = -step if t in turns else step
-        if not 0 <= place + step < count:
+        if not 0 <= position + step < count:
             step = -step
-        place += step
+        position += step
     return np.array(order)
 
 
 def loop(count: int, strength: float, fps: float, rng: Rng) -> Order:
     """The clip jumps back by half a second and shows the same again, once to four times."""
     back = round(0.5 * fps)
-    jumps = moments(rng, count, RUNGS, gap=round(0.25 * fps))[: events(strength, (1, 2, 3, 4))]
-    order, place = [], 0
+    jumps = moments(rng, count, SEVERITY_LEVELS, gap=round(0.25 * fps))[: events(strength, (1, 2, 3, 4))]
+    order, position = [], 0
     for t in range(count):
-        place = max(0, place - back) if t in jumps else place
-        order.append(min(place, count - 1))
-        place += 1
+        position = max(0, position - back) if t in jumps else position
+        order.append(min(position, count - 1))
+        position += 1
     return np.array(order)
 
 
@@ -271,10 +271,10 @@ def at_rate(clip: Clip, fps: float) -> Clip:
     beat = np.arange(0, clip.timestamps[-1] + 0.5 / clip.fps, 1 / fps)
     after = np.searchsorted(clip.timestamps, beat).clip(1, max(1, len(clip) - 1))
     late = np.abs(clip.timestamps[after % len(clip)] - beat) < np.abs(clip.timestamps[after - 1] - beat)
-    kept = np.unique(np.where(late, after % len(clip), after - 1))
-    times = clip.timestamps[kept] - clip.timestamps[kept[0]]
-    rate = (len(kept) - 1) / float(times[-1]) if len(kept) > 1 else fps
-    return replace(clip, frames=np.ascontiguousarray(clip.frames[kept]), timestamps=times, fps=rate)
+    selected = np.unique(np.where(late, after % len(clip), after - 1))
+    times = clip.timestamps[selected] - clip.timestamps[selected[0]]
+    rate = (len(selected) - 1) / float(times[-1]) if len(selected) > 1 else fps
+    return replace(clip, frames=np.ascontiguousarray(clip.frames[selected]), timestamps=times, fps=rate)
 
 
 def _shown(clip: Clip, frames: Frames) -> Clip:

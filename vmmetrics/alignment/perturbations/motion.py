@@ -16,7 +16,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from vmmetrics.alignment.perturbations.frames import RUNGS, Frames, Rng, events, graded, moments
+from vmmetrics.alignment.perturbations.frames import SEVERITY_LEVELS, Frames, Rng, events, graded, moments
 from vmmetrics.types import FloatArray
 
 # Moving pixels about: the smooth displacements that the defects of the ladder are made of.
@@ -72,9 +72,9 @@ def smooth_walk(rng: np.random.Generator, count: int, knot: float) -> FloatArray
     """Return (count,) values about 0, of unit order, that turn about every ``knot`` frames; 0 at the first frame."""
     knot = max(knot, LEAST_KNOT)
     knots = rng.normal(size=int(np.ceil(count / knot)) + 3)
-    places = np.arange(len(knots)) * knot
+    positions = np.arange(len(knots)) * knot
     phase = rng.uniform(0, knot)
-    dense = np.interp(np.arange(count) + phase, places, knots)
+    dense = np.interp(np.arange(count) + phase, positions, knots)
     width = max(1, round(knot / 2))
     kernel = np.ones(width) / width
     smooth = np.convolve(np.pad(dense, width, mode="edge"), kernel, mode="same")[width:-width]
@@ -102,15 +102,15 @@ def follow(frames: Frames, centre: FloatArray, radius: float) -> FloatArray:
 def liveliest(rng: np.random.Generator, frames: Frames) -> FloatArray:
     """Return (2,) x, y of a place where much changes in the course of ``frames``: most likely on what moves."""
     step = max(1, len(frames) // 8)
-    kept = frames[::step].astype(np.float32).mean(-1)
-    change = np.abs(np.diff(kept, axis=0)).mean(0) if len(kept) > 1 else np.ones(frames.shape[1:3], np.float32)
+    sampled = frames[::step].astype(np.float32).mean(-1)
+    change = np.abs(np.diff(sampled, axis=0)).mean(0) if len(sampled) > 1 else np.ones(frames.shape[1:3], np.float32)
     energy = cv2.GaussianBlur(change, (0, 0), _ENERGY_BLUR * short_side(frames))
     height, width = energy.shape
     inside = np.zeros_like(energy)
     inside[height // 8 : height - height // 8, width // 8 : width - width // 8] = 1
     chance = (energy * inside).ravel().astype(np.float64) ** 3 + 1e-9
-    place = int(rng.choice(chance.size, p=chance / chance.sum()))
-    return np.array([place % width, place // width], np.float64)
+    index = int(rng.choice(chance.size, p=chance / chance.sum()))
+    return np.array([index % width, index // width], np.float64)
 
 
 def _subject(frames: Frames, rng: Rng, size: tuple[float, float] = (0.16, 0.28)) -> tuple[FloatArray, float]:
@@ -126,7 +126,7 @@ def _displaced(frames: Frames, field: Callable[[int], FloatArray]) -> Frames:
 def _overlaid(frames: Frames, apart: FloatArray, share: FloatArray, path: FloatArray, radius: float) -> Frames:
     """Return the clip with what lies ``apart`` shown around ``path`` (T, 2), by a share (T,) of each frame."""
     others = [displace(frame, np.broadcast_to(apart, (*frame.shape[:2], 2))) for frame in frames]
-    weights = [share[t] * bump(frames, place, radius) for t, place in enumerate(path)]
+    weights = [share[t] * bump(frames, centre, radius) for t, centre in enumerate(path)]
     return np.stack(list(map(_blend, frames, others, weights)))
 
 
@@ -164,14 +164,14 @@ def object_warp(frames: Frames, strength: float, fps: float, rng: Rng) -> Frames
 def teleport(frames: Frames, strength: float, fps: float, rng: Rng) -> Frames:
     """A thing is somewhere else from one frame to the next, more often and farther with strength."""
     path, radius = _subject(frames, rng)
-    jumps = moments(rng, len(frames), RUNGS, gap=round(0.2 * fps))[: events(strength, (1, 2, 3, 4))]
-    angles = rng.uniform(0, 2 * np.pi, RUNGS)
+    jumps = moments(rng, len(frames), SEVERITY_LEVELS, gap=round(0.2 * fps))[: events(strength, (1, 2, 3, 4))]
+    angles = rng.uniform(0, 2 * np.pi, SEVERITY_LEVELS)
     size = graded(strength, (0.10, 0.14, 0.18, 0.22)) * short_side(frames)
 
     def field(t: int) -> FloatArray:
         done = sum(t >= jump for jump in jumps)
-        place = angles[done - 1] if done else 0.0
-        shift = size * (done > 0) * np.array([np.cos(place), np.sin(place)])
+        angle = angles[done - 1] if done else 0.0
+        shift = size * (done > 0) * np.array([np.cos(angle), np.sin(angle)])
         return np.asarray(bump(frames, path[t] - shift / 2, 1.3 * radius)[..., None] * shift, np.float32)
 
     return _displaced(frames, field)
@@ -235,7 +235,7 @@ def upside_down(frames: Frames, strength: float, fps: float, rng: Rng) -> Frames
     path, radius = _subject(frames, rng, (0.25, 0.4))
     length = max(1, round(0.2 * fps))
     turned = frames.copy()
-    for moment in moments(rng, len(frames) - length, RUNGS, gap=length)[: events(strength, (1, 2, 3, 4))]:
+    for moment in moments(rng, len(frames) - length, SEVERITY_LEVELS, gap=length)[: events(strength, (1, 2, 3, 4))]:
         for t in range(moment, moment + length):
             _, y = grid(frames)
             field = np.zeros((*frames.shape[1:3], 2), np.float32)

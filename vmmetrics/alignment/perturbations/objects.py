@@ -140,9 +140,9 @@ def intruder(frames: Frames, strength: float, _fps: float, rng: Rng) -> Frames:
     x, y = grid(frames)
     for t in range(first, count):
         gone = travel * (t - first) / max(count - 1 - first, 1)
-        place = start + gone
+        centre = start + gone
         worn = displace(coat, np.broadcast_to(-gone, (height, width, 2)).astype(np.float32))
-        inside = (np.hypot(x - place[0], y - place[1]) < radius * outline).astype(np.float32)
+        inside = (np.hypot(x - centre[0], y - centre[1]) < radius * outline).astype(np.float32)
         soft = cv2.GaussianBlur(inside, (0, 0), 0.7)[..., None]
         shown[t] = frames[t] * (1 - soft) + worn * soft + 0.5
     return shown

@@ -238,18 +238,18 @@ def _effects(report: ProbeReport) -> DisplayTable:
     names = [m.name for m in report.metrics]
     columns = heads("defect", "owner", *map(label, names), "owner first", texts=2)
     table = DisplayTable("effects", title, caption, columns)
-    for found in report.specificity:
-        effects = [f"{found.effects[n]:+.1f}{'*' * (n == found.owner)}" if n in found.effects else NONE for n in names]
-        first = {True: "yes", False: "no", None: NONE}[found.owner_first]
-        table.add(found.defect, label(found.owner or NONE), *effects, first)
+    for effect in report.specificity:
+        effects = [f"{effect.effects[n]:+.1f}{'*' * (n == effect.owner)}" if n in effect.effects else NONE for n in names]
+        first = {True: "yes", False: "no", None: NONE}[effect.owner_first]
+        table.add(effect.defect, label(effect.owner or NONE), *effects, first)
     return table
 
 
 def _noticed(report: ProbeReport) -> DisplayTable:
-    def cell(found: Curve) -> str:
-        if found.noticed is not None:
-            return f"{found.noticed:g}{'~' if found.monotone is False else ''}"
-        return "no" if any(p.change is not None and p.change.low is not None for p in found.points) else "?"
+    def cell(curve: Curve) -> str:
+        if curve.noticed is not None:
+            return f"{curve.noticed:g}{'~' if curve.monotone is False else ''}"
+        return "no" if any(p.change is not None and p.change.low is not None for p in curve.points) else "?"
 
     caption = (
         "the smallest strength probed at which the 95 % interval of the mean change excludes 0 and the mean change "
@@ -265,10 +265,10 @@ def _noticed(report: ProbeReport) -> DisplayTable:
 
 def _harmless(report: ProbeReport) -> DisplayTable:
     cases: dict[tuple[str, float], dict[str, str]] = {}
-    for found in sorted(report.invariances, key=lambda i: (list(INVARIANCES).index(i.change), i.strength)):
-        mean, largest = ("0" if size < _ROUNDING else f"{size:.2g}" for size in (found.mean, found.largest))
-        cell = f"{mean}, {largest}{'' if found.within else ' !'}"
-        cases.setdefault((found.change, found.strength), {})[found.metric] = cell
+    for change in sorted(report.invariances, key=lambda i: (list(INVARIANCES).index(i.change), i.strength)):
+        mean, largest = ("0" if size < _ROUNDING else f"{size:.2g}" for size in (change.mean, change.largest))
+        cell = f"{mean}, {largest}{'' if change.within else ' !'}"
+        cases.setdefault((change.change, change.strength), {})[change.metric] = cell
     t = report.tolerance
     caption = f"!: beyond the tolerance of {t.mean:g} in the mean or {t.single:g} for one clip, of the metric's scale"
     columns = heads("change", *(label(m.name) for m in report.metrics))
@@ -286,11 +286,11 @@ def _rates(report: ProbeReport) -> DisplayTable:
     columns = heads("metric", "clips", "lowest", "median", "highest", "below their own rate", "open below")
     table = DisplayTable("minfps", "minFPS", caption, columns)
     for metric in report.metrics:
-        if found := [r for r in report.rates if r.metric == metric.name]:
-            lowest = [r.lowest for r in found]
+        if limits := [r for r in report.rates if r.metric == metric.name]:
+            lowest = [r.lowest for r in limits]
             rates = (f"{fps:.3g}" for fps in (min(lowest), statistics.median(lowest), max(lowest)))
-            counts = (sum(r.lowest < r.native for r in found), sum(not r.bounded for r in found))
-            table.add(label(metric.name), str(len(found)), *rates, *map(str, counts))
+            counts = (sum(r.lowest < r.native for r in limits), sum(not r.bounded for r in limits))
+            table.add(label(metric.name), str(len(limits)), *rates, *map(str, counts))
     return table
 
 
@@ -309,15 +309,15 @@ def curves_csv(report: ProbeReport) -> str:
              "gone", "monotone", "noticed_from")  # fmt: skip
     rows: list[Sequence[object]] = []
     noise = {m.name: m.noise for m in report.metrics}
-    for found in report.curves:
-        fitted = iter(found.fitted)
-        unit = noise[found.metric]
-        for point in found.points:
+    for curve in report.curves:
+        fitted = iter(curve.fitted)
+        unit = noise[curve.metric]
+        for point in curve.points:
             numbers: list[float | None] = [None] * 6
             if (m := point.change) is not None:
                 numbers = [m.clips, m.mean, m.low, m.high, m.mean / unit if unit else None, next(fitted)]
-            case = (found.metric, found.defect, DEFECTS[found.defect].owner, point.strength)
-            rows.append((*case, *numbers, point.gone, found.monotone, found.noticed))
+            case = (curve.metric, curve.defect, DEFECTS[curve.defect].owner, point.strength)
+            rows.append((*case, *numbers, point.gone, curve.monotone, curve.noticed))
     return csv_text([names, *rows])
 
 

@@ -197,24 +197,24 @@ def probe(
         _Folder.check(Path(out))
     sources = sources_of(metric, preset, [os.path.abspath(path) for path in plugins])  # noqa: PTH100
     tasks = _tasks_of(clips, prompts, subject, fps, layout)
-    wanted, broken = _work_on(tasks[:limit], plan)
+    cases_, broken = _work_on(tasks[:limit], plan)
     settings = {**plan.configuration([cases.describe(source) for source in sources]), "versions": decisive_versions()}
     with nullcontext() if out is None else _Folder(Path(out), settings) as folder:
         # Errors are tried again: a full disk or too little memory may be mended by now.
-        kept = {key_of(line): line for line in folder.lines if "error" not in line} if folder else {}
-        places = {key_of(work.head): number for number, work in enumerate(wanted)}
-        lines = [line for key, line in kept.items() if key in places]
-        todo = [work for work in wanted if key_of(work.head) not in kept]
+        done = {key_of(line): line for line in folder.lines if "error" not in line} if folder else {}
+        positions = {key_of(work.head): number for number, work in enumerate(cases_)}
+        lines = [line for key, line in done.items() if key in positions]
+        todo = [work for work in cases_ if key_of(work.head) not in done]
         if listener is not None:
-            listener.warn(_too_few(len({work.task.key for work in wanted})))
-            listener.begin(len(wanted), len(lines))
+            listener.warn(_too_few(len({work.task.key for work in cases_})))
+            listener.begin(len(cases_), len(lines))
         for line in _answers(todo, sources, plan, jobs, bound):
             lines.append(line)
             if folder:
                 folder.journal.append([line])
             if listener is not None:
                 listener.advance(line)
-    lines.sort(key=lambda line: places[key_of(line)])
+    lines.sort(key=lambda line: positions[key_of(line)])
     return analyse([*broken, *lines], tolerance or Tolerance(), settings)
 
 
@@ -238,17 +238,17 @@ def sources_of(
     Raises:
         ValueError: An unknown name.
     """
-    given = [metric] if isinstance(metric, str) or callable(metric) else list(metric)
-    names = [item for item in given if isinstance(item, str) and ":" not in item]
+    items = [metric] if isinstance(metric, str) or callable(metric) else list(metric)
+    names = [item for item in items if isinstance(item, str) and ":" not in item]
     load_plugins(plugins)
-    known = in_order(registered())
-    ours = tuple(name for name in known if name in names)
-    others = [name for name in names if name not in known and name != ALL_BASELINES]
+    ours_ = in_order(registered())
+    ours = tuple(name for name in ours_ if name in names)
+    others = [name for name in names if name not in ours_ and name != ALL_BASELINES]
     try:
         baselines = chosen([*others, *(chosen(None) if ALL_BASELINES in names else ())])
     except ValueError as error:
-        raise ValueError(f"No metric of ours ({', '.join(known)}) and: {error}") from error
+        raise ValueError(f"No metric of ours ({', '.join(ours_)}) and: {error}") from error
     sources: list[Source] = [Settings(preset, metrics=ours, plugins=tuple(plugins))] if ours else []
     if baselines:
         sources.append(BaselineSettings(metrics=baselines))
-    return [*sources, *(cases.FunctionSource(item) for item in given if not isinstance(item, str) or ":" in item)]
+    return [*sources, *(cases.FunctionSource(item) for item in items if not isinstance(item, str) or ":" in item)]

@@ -93,10 +93,10 @@ def is_remark(name: str) -> bool:
 
 def first_column(columns: Iterable[str], names: Collection[str]) -> str | None:
     """The column that bears the first of ``names`` that any bears, or None."""
-    known: dict[str, str] = {}
+    by_name: dict[str, str] = {}
     for column in columns:
-        known.setdefault(_joined(column), column)
-    return next((known[_joined(name)] for name in names if _joined(name) in known), None)
+        by_name.setdefault(_joined(column), column)
+    return next((by_name[_joined(name)] for name in names if _joined(name) in by_name), None)
 
 
 def metrics_called(name: str, metrics: Iterable[str]) -> list[str]:
@@ -147,31 +147,31 @@ OTHER_THINGS = (
 )  # fmt: skip
 """Words in the names of dimensions that are not about how things move."""
 
-Facing = Mapping[str, Sequence[str] | str]
+Pairing = Mapping[str, Sequence[str] | str]
 
 
 def faces(
-    metrics: Sequence[str], dimensions: Sequence[str], given: Facing | None = None, asked: Sequence[str] = ()
+    metrics: Sequence[str], dimensions: Sequence[str], pairing: Pairing | None = None, asked: Sequence[str] = ()
 ) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
     """Decide which metric is held against which dimensions.
 
     Args:
         metrics: Names of the metrics.
         dimensions: Names of the dimensions.
-        given: Metric to one dimension or several; metrics that are not named are guessed.
+        pairing: Metric to one dimension or several; metrics that are not named are guessed.
         asked: Dimensions that were asked for by name; they count as being about motion.
 
     Returns:
         Metric to dimensions, and what was guessed, in words.
 
     Raises:
-        SetupError: ``given`` names an unknown metric or dimension, or nothing faces anything.
+        SetupError: ``pairing`` names an unknown metric or dimension, or nothing faces anything.
     """
-    stated = _stated(metrics, dimensions, given or {})
-    wanted = set(map(normalised, asked))
-    about = {d: None if normalised(d) in wanted else aspects_of(d) for d in dimensions}
-    facing = {m: stated.get(m) or _guess(m, about) for m in metrics}
-    if not any(facing.values()):
+    stated = _stated(metrics, dimensions, pairing or {})
+    requested = set(map(normalised, asked))
+    about = {d: None if normalised(d) in requested else aspects_of(d) for d in dimensions}
+    paired = {m: stated.get(m) or _guess(m, about) for m in metrics}
+    if not any(paired.values()):
         raise SetupError(
             f"No score is compared with any of the dimensions {', '.join(dimensions)}, which are about other "
             "things than motion; say with --pair METRIC=DIMENSION or --dimension which to compare them with"
@@ -179,18 +179,18 @@ def faces(
     by_dimensions: dict[tuple[str, ...], list[str]] = {}
     for metric in metrics:
         if metric not in stated:
-            by_dimensions.setdefault(facing[metric], []).append(metric)
+            by_dimensions.setdefault(paired[metric], []).append(metric)
     notes = [
         f"Guessed from names: {', '.join(alike)} compared with {', '.join(faced) or 'nothing'}"
         for faced, alike in by_dimensions.items()
     ]
-    left = [d for d in dimensions if not any(d in faced for faced in facing.values())]
+    left = [d for d in dimensions if not any(d in faced for faced in paired.values())]
     others = [d for d in left if about[d] == frozenset()]
     if others:
         notes.append(f"Not about motion by its name, and so compared with no score: {', '.join(others)}")
     if unmeasured := [d for d in left if d not in others]:
         notes.append(f"No score measures {', '.join(unmeasured)}: not compared (--pair METRIC=DIMENSION compares one)")
-    return {m: faced for m, faced in facing.items() if faced}, tuple(notes)
+    return {m: faced for m, faced in paired.items() if faced}, tuple(notes)
 
 
 def aspects_of(dimension: str) -> frozenset[str] | None:
@@ -200,10 +200,10 @@ def aspects_of(dimension: str) -> frozenset[str] | None:
     (['mss'], frozenset(), None)
     """
     name = normalised(dimension)
-    known = registered().items()
-    found = frozenset(key for key, metric in known if any(_has(name, part) for part in metric.aspects))
-    if found and not (_is_amount(found) and _has(name, "camera")):
-        return found
+    metrics = registered().items()
+    matches = frozenset(key for key, metric in metrics if any(_has(name, part) for part in metric.aspects))
+    if matches and not (_is_amount(matches) and _has(name, "camera")):
+        return matches
     return frozenset() if any(_has(name, word) for word in OTHER_THINGS) else None
 
 
@@ -227,12 +227,12 @@ def _has(name: str, part: str) -> bool:
     return f"_{part}{'_' if len(part) <= 3 else ''}" in f"_{name}_"
 
 
-def _stated(metrics: Sequence[str], dimensions: Sequence[str], given: Facing) -> dict[str, tuple[str, ...]]:
+def _stated(metrics: Sequence[str], dimensions: Sequence[str], pairing: Pairing) -> dict[str, tuple[str, ...]]:
     by_name = {normalised(d): d for d in dimensions}
-    found: dict[str, tuple[str, ...]] = {}
-    for metric, wanted in given.items():
+    stated: dict[str, tuple[str, ...]] = {}
+    for metric, value in pairing.items():
         named = metrics_called(metric, metrics)
-        names = [wanted] if isinstance(wanted, str) else list(wanted)
+        names = [value] if isinstance(value, str) else list(value)
         unknown = [name for name in names if normalised(name) not in by_name]
         if not named:
             raise SetupError(
@@ -241,8 +241,8 @@ def _stated(metrics: Sequence[str], dimensions: Sequence[str], given: Facing) ->
         if unknown:
             raise SetupError(f"No dimension {unknown[0]!r} for {metric}; the ratings have {', '.join(dimensions)}")
         for name in named:
-            found[name] = tuple(dict.fromkeys((*found.get(name, ()), *(by_name[normalised(d)] for d in names))))
-    return found
+            stated[name] = tuple(dict.fromkeys((*stated.get(name, ()), *(by_name[normalised(d)] for d in names))))
+    return stated
 
 
 def _guess(metric: str, about: Mapping[str, frozenset[str] | None]) -> tuple[str, ...]:

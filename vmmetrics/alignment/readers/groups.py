@@ -55,29 +55,29 @@ def read_groups(study: Study, sources: Sequence[Any], column: str, clip_column: 
 
 def _values(study: Study, table: SourceTable, column: str, clip_column: str | None) -> tuple[str, ...]:
     clips = clips_of(table, clip_column if clip_column in table.columns else None).clips
-    found: dict[str, str] = {}
+    by_clip: dict[str, str] = {}
     for clip, value in zip(clips, texts(table, column), strict=True):
         if clip is None or value is None:
             continue
-        if found.setdefault(clip, value) != value:
+        if by_clip.setdefault(clip, value) != value:
             raise SetupError(
-                f"{table.source}: {column} of {clip} is {found[clip]!r} in one row and {value!r} in another"
+                f"{table.source}: {column} of {clip} is {by_clip[clip]!r} in one row and {value!r} in another"
             )
-    names = list(found)
+    names = list(by_clip)
     values = [""] * len(study.clips)
     for mine, theirs in match_names(study.clips, names, sides=("study", table.source)).pairs:
-        values[mine] = found[names[theirs]]
+        values[mine] = by_clip[names[theirs]]
     return tuple(values)
 
 
-def chosen_clips(study: Study, sources: Sequence[Any], wanted: Sequence[str], clip_column: str | None = None) -> Study:
+def chosen_clips(study: Study, sources: Sequence[Any], conditions: Sequence[str], clip_column: str | None = None) -> Study:
     """The study's clips of which each ``COLUMN=VALUE`` holds; of several values of a column one is enough.
 
     Raises:
         SetupError: Not of that form, no such column, or no clip is left.
     """
     values: dict[str, set[str]] = {}
-    for text in wanted:
+    for text in conditions:
         column, equals, value = text.partition("=")
         if not equals or not column.strip():
             raise SetupError(f"Expected COLUMN=VALUE but got {text!r}")
@@ -86,7 +86,7 @@ def chosen_clips(study: Study, sources: Sequence[Any], wanted: Sequence[str], cl
         groups = read_groups(study, sources, column, clip_column)
         keep = np.array([group in those for group in groups], bool)
         if not keep.any():
-            raise SetupError(f"No clip has {column} {' or '.join(sorted(those))}; there are {known_values(groups)}")
+            raise SetupError(f"No clip has {column} {' or '.join(sorted(those))}; there are {listed_values(groups)}")
         study = study.keep(keep, f"only {column} {' or '.join(sorted(those))}: {int(keep.sum())} of {len(keep)} clips")
     return study
 
@@ -103,6 +103,6 @@ def by_group(study: Study, groups: Sequence[str], column: str) -> dict[str, Stud
     return {name: study.keep(np.array([group == name for group in groups]), f"{column} {name}") for name in names}
 
 
-def known_values(groups: Sequence[str]) -> str:
+def listed_values(groups: Sequence[str]) -> str:
     """The values of a column, for messages."""
     return listed(sorted(set(groups) - {""}), MOST_GROUPS) or "none"

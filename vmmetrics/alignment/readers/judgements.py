@@ -110,20 +110,20 @@ def gathered(
     for entry in rated:
         index = clips.setdefault(entry.clip, len(clips))
         other_names[entry.clip] = entry.other_names
-        for known, text in ((prompts, entry.prompt), (models, entry.model)):
+        for texts, text in ((prompts, entry.prompt), (models, entry.model)):
             if text:
-                known.setdefault(entry.clip, text)
+                texts.setdefault(entry.clip, text)
         for dimension, value, rater in entry.ratings:
             of_dimension = numbers.setdefault(dimension, {})
             number = of_dimension.setdefault(rater, len(of_dimension))
             if value == value:
                 cells_of[dimension].extend((index, number, value))
-    told, names = list(notes), tuple(clips)
+    notes_, names = list(notes), tuple(clips)
     ratings, raters = {}, {}
     for dimension, people in numbers.items():
         cells = np.array(cells_of[dimension]).reshape(-1, 3)
         if not len(cells):
-            told.append(f"{dimension}: left out, it holds no rating")
+            notes_.append(f"{dimension}: left out, it holds no rating")
             continue
         low, high = scale or (-np.inf, np.inf)
         for clip, _, value in cells[(cells[:, 2] < low) | (cells[:, 2] > high)]:
@@ -134,36 +134,36 @@ def gathered(
         raters[dimension] = () if list(people) == [AVERAGED] else tuple(people)
         if repeats:
             how = f", {differing} of them not with the same rating: their mean is taken" if differing else ""
-            told.append(f"{dimension}: {repeats} times a rater rated the same clip again{how}")
-    shown, made_by = (tuple(map(known.get, names)) for known in (prompts, models))
+            notes_.append(f"{dimension}: {repeats} times a rater rated the same clip again{how}")
+    shown, made_by = (tuple(map(texts.get, names)) for texts in (prompts, models))
     others = tuple(zip(*other_names.values(), strict=False))  # a list of names in which a clip has none is none
-    return Judgements(names, shown, made_by, ratings, raters, {}, tuple(told), others, of_models, columns, by_prompt)
+    return Judgements(names, shown, made_by, ratings, raters, {}, tuple(notes_), others, of_models, columns, by_prompt)
 
 
 def _matrix(cells: FloatArray, clips: int, raters: int) -> tuple[FloatArray, int, int]:
     """(N, R) mean ratings, how many were repeats, and in how many places these differed."""
-    place, values = (cells[:, 0] * raters + cells[:, 1]).astype(np.int64), cells[:, 2]
-    counts = np.bincount(place, minlength=clips * raters)
-    sums = np.bincount(place, values, minlength=clips * raters)
+    cell, values = (cells[:, 0] * raters + cells[:, 1]).astype(np.int64), cells[:, 2]
+    counts = np.bincount(cell, minlength=clips * raters)
+    sums = np.bincount(cell, values, minlength=clips * raters)
     low, high = np.full(len(counts), np.inf), np.full(len(counts), -np.inf)
-    np.minimum.at(low, place, values)
-    np.maximum.at(high, place, values)
+    np.minimum.at(low, cell, values)
+    np.maximum.at(high, cell, values)
     means = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan).reshape(clips, raters)
     return means, len(values) - int((counts > 0).sum()), int((high - low > _TOLERANCE).sum())
 
 
-def judgements_of_dimensions(judgements: Judgements, wanted: Sequence[str]) -> Judgements:
+def judgements_of_dimensions(judgements: Judgements, selected: Sequence[str]) -> Judgements:
     """The same with some of the dimensions only.
 
     Raises:
         SetupError: One is not there.
     """
     there = judgements.dimensions
-    known = {normalised(name): name for name in there} | {name: name for name in there}
-    wanted = [name if name in known else normalised(name) for name in wanted]
-    if unknown := [name for name in wanted if name not in known]:
+    names = {normalised(name): name for name in there} | {name: name for name in there}
+    selected = [name if name in names else normalised(name) for name in selected]
+    if unknown := [name for name in selected if name not in names]:
         raise SetupError(f"No dimension {', '.join(unknown)} in the ratings; they have {', '.join(there)}")
-    others = set(there) - {known[name] for name in wanted}
+    others = set(there) - {names[name] for name in selected}
     return replace(
         judgements,
         ratings={name: values for name, values in judgements.ratings.items() if name not in others},
@@ -178,14 +178,14 @@ def battles_of_models(judgements: Judgements) -> Judgements:
         SetupError: No preference is between two models.
     """
     models = tuple(dict.fromkeys(model for model in judgements.models if model))
-    place = np.array([models.index(model) if model else -1 for model in judgements.models], np.int64)
+    model_index = np.array([models.index(model) if model else -1 for model in judgements.models], np.int64)
     pairs = {}
-    for dimension, told in judgements.pairs.items():
-        left, right = place[told.left], place[told.right]
-        kept = (left != right) & (left >= 0) & (right >= 0)
-        raters = tuple(compress(told.raters, kept))
-        pairs[dimension] = Preferences(left[kept], right[kept], told.outcome[kept], raters)
-    if not any(told.outcome.size for told in pairs.values()):
+    for dimension, votes in judgements.pairs.items():
+        left, right = model_index[votes.left], model_index[votes.right]
+        mask = (left != right) & (left >= 0) & (right >= 0)
+        raters = tuple(compress(votes.raters, mask))
+        pairs[dimension] = Preferences(left[mask], right[mask], votes.outcome[mask], raters)
+    if not any(votes.outcome.size for votes in pairs.values()):
         raise SetupError("No preference is between two models")
     note = "No scored clip is known to be one of these: they are taken as preferences between models"
     return Judgements(

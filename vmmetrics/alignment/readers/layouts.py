@@ -28,8 +28,8 @@ def rearranged(table: SourceTable, clips: Collection[str] = ()) -> SourceTable:
         clips: Clips that are known, whose names may stand in its header.
     """
     for layout in LAYOUTS:
-        if (found := layout(table, clips)) is not None:
-            return found
+        if (matched := layout(table, clips)) is not None:
+            return matched
     return table
 
 
@@ -84,11 +84,11 @@ def _index(table: SourceTable, named: Mapping[str, Mapping[int, Sequence[str]]])
 
     Numbers from 0 on that are not all those of clips count the rows, as data frames do, and are none.
     """
-    known = {number for of in named.values() for number in of}
+    numbers_ = {number for of in named.values() for number in of}
     for column in filter(None, (first_column(table.columns, [name]) for name in _INDEX)):
-        found = [number for number in map(_number, texts(table, column)) if number is not None]
-        if len(set(found)) == len(table) and (set(found) <= known or found != list(range(len(table)))):
-            return column, found
+        indices = [number for number in map(_number, texts(table, column)) if number is not None]
+        if len(set(indices)) == len(table) and (set(indices) <= numbers_ or indices != list(range(len(table)))):
+            return column, indices
     return None
 
 

@@ -117,11 +117,11 @@ def _keys(side: SourceScores | Judgements, *, by_name: bool = False) -> dict[_Ke
         by_prompt, by_model, _ = groups_from_names(side.clips)
         prompts = [prompt or other for prompt, other in zip(prompts, by_prompt, strict=True)]
         models = [model or other for model, other in zip(models, by_model, strict=True)]
-    found: defaultdict[_Key, list[int]] = defaultdict(list)
+    rows: defaultdict[_Key, list[int]] = defaultdict(list)
     for row, (prompt, model) in enumerate(zip(prompts, models, strict=True)):
         if prompt and model:
-            found[_plain(model), _plain(stem(prompt)).lstrip("0") or "0"].append(row)
-    return found
+            rows[_plain(model), _plain(stem(prompt)).lstrip("0") or "0"].append(row)
+    return rows
 
 
 def _plain(text: str) -> str:

@@ -57,22 +57,22 @@ def _is_rejected(table: SourceTable, row: int) -> bool:
 
 def _answers(table: SourceTable, rows: Sequence[int]) -> tuple[dict[str, list[Any]], dict[str, str]]:
     """Question to its answers, and to the column they were in; boxes of one question are one answer."""
-    found: dict[str, list[Any]] = {}
+    answers_: dict[str, list[Any]] = {}
     sources: dict[str, str] = {}
     boxes: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for name in map(str, table.columns):
         if not name.startswith(_ANSWER) or name == _JSON:
             continue
         question, _, choice = name[len(_ANSWER) :].rpartition(".")
-        said = {str(cell).strip().casefold() for cell in table.columns[name] if not is_blank(cell)}
-        if question and said <= _OF_CHOICES:
+        cells = {str(cell).strip().casefold() for cell in table.columns[name] if not is_blank(cell)}
+        if question and cells <= _OF_CHOICES:
             boxes[question][choice] = name
         else:
             sources[name[len(_ANSWER) :]] = name
-            found[name[len(_ANSWER) :]] = [table.columns[name][row] for row in rows]
+            answers_[name[len(_ANSWER) :]] = [table.columns[name][row] for row in rows]
     for question, choices in boxes.items():
         sources[question] = next(iter(choices.values()))
-        found[question] = [
+        answers_[question] = [
             _chosen(
                 {choice: str(table.columns[name][row]).strip().casefold() == "true" for choice, name in choices.items()}
             )
@@ -81,9 +81,9 @@ def _answers(table: SourceTable, rows: Sequence[int]) -> tuple[dict[str, list[An
     if _JSON in table.columns:
         parsed = [_of_json(table.columns[_JSON][row]) for row in rows]
         for question in dict.fromkeys(name for answers in parsed for name in answers):
-            found[question] = [answers.get(question) for answers in parsed]
+            answers_[question] = [answers.get(question) for answers in parsed]
             sources.setdefault(question, _JSON)
-    return found, sources
+    return answers_, sources
 
 
 def _of_json(cell: Any) -> dict[str, Any]:

@@ -64,7 +64,7 @@ def match_names(
     clashes: list[str] = []
     least = 1 if by_file else min(2, deepest)
     for depth in dict.fromkeys((deepest, *range(min(depths), least - 1, -1))):
-        told_by_folder = False
+        needs_folder = False
         for words, change in _WAYS if of_models else _WAYS[:-1]:
             keys = [_by_key(side, depth, change) for side in left_over]
             for key in keys[0].keys() & keys[1].keys():
@@ -78,7 +78,7 @@ def match_names(
                     continue
                 pairs += same
                 how[(_where(depth, deepest) if alone else _INSIDE) + words] += len(same)
-                told_by_folder |= len(key) > 1 or not alone
+                needs_folder |= len(key) > 1 or not alone
                 for ours_at, theirs_at in same:
                     del left_over[0][ours_at], left_over[1][theirs_at]
             if clashes:
@@ -89,7 +89,7 @@ def match_names(
                     *(f"  {line}" for line in shown),
                     "name clips by their paths on both sides",
                 )
-        if told_by_folder:
+        if needs_folder:
             break
     return NameMatch(tuple(sorted(pairs)), tuple(how.most_common()))
 
@@ -119,13 +119,13 @@ def _parts(name: str) -> Parts:
 
 
 def _by_key(side: dict[int, Parts], depth: int, change: Callable[[str], str]) -> dict[Parts, list[int]]:
-    found: defaultdict[Parts, list[int]] = defaultdict(list)
+    by_key: defaultdict[Parts, list[int]] = defaultdict(list)
     for index, parts in side.items():
         *folders, name = parts[-depth:]
         if change is not str:  # folders have no suffix to lose
             folders = [folder if change is stem else folder.casefold() for folder in folders]
-        found[(*folders, change(name))].append(index)
-    return found
+        by_key[(*folders, change(name))].append(index)
+    return by_key
 
 
 def stem(name: str) -> str:
@@ -185,9 +185,9 @@ def groups_from_names(clips: Sequence[str]) -> tuple[list[str | None], list[str 
     """
     names = [stem(str(PurePosixPath(name.replace("\\", "/")))) for name in clips]
     for pattern, words in _PATTERNS:
-        told = [(match["prompt"], match["model"]) for match in map(pattern.match, names) if match]
-        if len(told) == len(clips) and _is_crossed(told):
-            return [prompt for prompt, _ in told], [model for _, model in told], words
+        cells = [(match["prompt"], match["model"]) for match in map(pattern.match, names) if match]
+        if len(cells) == len(clips) and _is_crossed(cells):
+            return [prompt for prompt, _ in cells], [model for _, model in cells], words
     return [None] * len(clips), [None] * len(clips), None
 
 

@@ -60,33 +60,33 @@ def read_ratings(
     if form == "cells" or (form is None and dimension is not None and rating is not None):
         if dimension is None or rating is None:
             raise SetupError(f"{table.source}: expected columns dimension and rating but got {table.heading}")
-        found = _of_cells(table, rating)
+        columns_ = _of_cells(table, rating)
     else:
-        dimension, found = None, _of_rows(table, rows, rater, form, dimensions)
+        dimension, columns_ = None, _of_rows(table, rows, rater, form, dimensions)
     people, of_rows = texts(table, rater), texts(table, dimension)
-    kept = [
+    cells = [
         (row, clip, of)
         for row, (clip, of) in enumerate(zip(rows.clips, of_rows, strict=True))
         if clip is not None and (of is not None or dimension is None)
     ]
-    anonymous = rater is None and len({(clip, of) for _, clip, of in kept}) < len(kept)
+    anonymous = rater is None and len({(clip, of) for _, clip, of in cells}) < len(cells)
     rated_clips, seen = list[RatedClip](), Counter[tuple[str, str | None]]()
-    for row, clip, of in kept:
+    for row, clip, of in cells:
         seen[clip, of] += 1
-        said = people[row] or "?" if rater is not None else str(seen[clip, of]) if anonymous else AVERAGED
-        ratings = [(of or column, float(found.values[column][row]), said) for column in found.single]
-        for name, raters in found.grid.items():
-            ratings += [(name, float(found.values[column][row]), person) for person, column in raters.items()]
+        name_ = people[row] or "?" if rater is not None else str(seen[clip, of]) if anonymous else AVERAGED
+        ratings = [(of or column, float(columns_.values[column][row]), name_) for column in columns_.single]
+        for name, raters in columns_.grid.items():
+            ratings += [(name, float(columns_.values[column][row]), person) for person, column in raters.items()]
         rated_clips.append(RatedClip(clip, ratings, rows.prompts[row], rows.models[row]))
-    told = [*table.notes, f"Ratings: {_form(found, rows, rater, dimension, anonymous=anonymous)}"]
-    told += [*(f"{table.source}: {how}" for how in found.hows), *rows.notes]
-    told += [f"Left out: {', '.join(found.summaries)} (taken from the ratings themselves)"] if found.summaries else []
-    told += [f"{table.source}: {reason}" for reason in found.ignored]
-    nameless = len(table) - len(kept)
-    told += [f"{nameless} rows of ratings say nothing in {rows.column} and were left out"] if nameless else []
-    columns = table.roles(_roles(table, found, rows, rater, dimension))
+    notes = [*table.notes, f"Ratings: {_form(columns_, rows, rater, dimension, anonymous=anonymous)}"]
+    notes += [*(f"{table.source}: {how}" for how in columns_.hows), *rows.notes]
+    notes += [f"Left out: {', '.join(columns_.summaries)} (taken from the ratings themselves)"] if columns_.summaries else []
+    notes += [f"{table.source}: {reason}" for reason in columns_.ignored]
+    nameless = len(table) - len(cells)
+    notes += [f"{nameless} rows of ratings say nothing in {rows.column} and were left out"] if nameless else []
+    columns = table.roles(_roles(table, columns_, rows, rater, dimension))
     return judgements.gathered(
-        rated_clips, told, scale=scale, of_models=rows.of_models, columns=columns, by_prompt=rows.by_prompt
+        rated_clips, notes, scale=scale, of_models=rows.of_models, columns=columns, by_prompt=rows.by_prompt
     )
 
 
@@ -107,26 +107,26 @@ def _of_rows(
         SetupError: It is not of the form asked for, or no column holds ratings.
     """
     grid = form == "wide" or (form is None and rater is None)
-    found = rating_columns(table, {*rows.used, rater}, asked, grid=grid, named=form == "wide")
-    if (form == "long" and rater is None) or (form == "wide" and not found.grid):
-        wanted = "a column rater" if form == "long" else "a column per rater (smoothness_1, smoothness_2)"
-        raise SetupError(f"{table.source}: expected {wanted} but got {table.heading}{table.first_row}")
-    if found.are_blank:
+    columns = rating_columns(table, {*rows.used, rater}, asked, grid=grid, named=form == "wide")
+    if (form == "long" and rater is None) or (form == "wide" and not columns.grid):
+        expected = "a column rater" if form == "long" else "a column per rater (smoothness_1, smoothness_2)"
+        raise SetupError(f"{table.source}: expected {expected} but got {table.heading}{table.first_row}")
+    if columns.are_blank:
         none = f"{table.source}: no column holds ratings; it has {table.heading}{table.first_row}"
-        words = [f"{name} holds {', '.join(map(repr, said))}, ..." for name, said in found.words.items()]
+        words = [f"{name} holds {', '.join(map(repr, said))}, ..." for name, said in columns.words.items()]
         more = [f"words that are on no known scale must be written as numbers: {'; '.join(words)}"] if words else []
-        raise SetupError("; ".join((none, *found.ignored, *more)))
-    return found
+        raise SetupError("; ".join((none, *columns.ignored, *more)))
+    return columns
 
 
-def _form(found: RatingColumns, rows: TableClips, rater: str | None, dimension: str | None, *, anonymous: bool) -> str:
+def _form(columns: RatingColumns, rows: TableClips, rater: str | None, dimension: str | None, *, anonymous: bool) -> str:
     """How a table was read, in words."""
-    single = ", ".join(found.single)
+    single = ", ".join(columns.single)
     clip = f"{rows.model} and {rows.prompt}" if rows.by_prompt else rows.column
     if dimension is not None:
         by = f"rater {rater}" if rater else "unnamed raters" if anonymous else "averaged"
         return f"one row per rating (clip {clip}, {by}, dimension {dimension}, rating {single})"
-    parts = [f"{name} by {len(raters)} raters" for name, raters in found.grid.items()]
+    parts = [f"{name} by {len(raters)} raters" for name, raters in columns.grid.items()]
     if rater is not None:
         parts = [f"one row per clip and {rater}: {single}"]
     elif anonymous:
@@ -137,15 +137,15 @@ def _form(found: RatingColumns, rows: TableClips, rater: str | None, dimension: 
 
 
 def _roles(
-    table: SourceTable, found: RatingColumns, rows: TableClips, rater: str | None, dimension: str | None
+    table: SourceTable, columns: RatingColumns, rows: TableClips, rater: str | None, dimension: str | None
 ) -> Mapping[str, str]:
     """Column to how it was read."""
-    roles = dict.fromkeys(table.columns, "not read") | dict(found.unread)
-    roles |= {column: "rating" if dimension is not None else f"rating of {column}" for column in found.single}
+    roles = dict.fromkeys(table.columns, "not read") | dict(columns.unread)
+    roles |= {column: "rating" if dimension is not None else f"rating of {column}" for column in columns.single}
     roles |= {
-        column: f"rating of {name} by {of}" for name, raters in found.grid.items() for of, column in raters.items()
+        column: f"rating of {name} by {of}" for name, raters in columns.grid.items() for of, column in raters.items()
     }
-    roles |= dict.fromkeys(found.summaries, "mean of ratings, not read")
+    roles |= dict.fromkeys(columns.summaries, "mean of ratings, not read")
     roles |= {} if rows.by_prompt else {rows.column: "model" if rows.of_models else "clip"}
     also = {"prompt": rows.prompt, "model": rows.model, "rater": rater, "dimension": dimension}
     return roles | {name: what for what, name in also.items() if name is not None}

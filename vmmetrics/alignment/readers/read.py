@@ -67,7 +67,7 @@ def read_study(
         ...     {"clip": ["1.mp4", "2.mp4"], "mss": [0.9, 0.4]},
         ...     {"clip": ["1", "2"], "smoothness": [5, 2]},
         ... )
-        >>> study.clips, study.facing["mss"]
+        >>> study.clips, study.pairing["mss"]
         (('1.mp4', '2.mp4'), ('smoothness',))
     """
     found, judged = read_sides(

@@ -48,10 +48,10 @@ def study_parts(study: Study) -> list[Part]:
     faced = DisplayTable(
         "facing", "Compared", "", heads("metric", "dimension", "clips with both", "raters", texts=2)
     )  # pairs have no clips of their own
-    for metric, dimensions in study.facing.items():
+    for metric, dimensions in study.pairing.items():
         for dimension in dimensions:
             faced.add(metric, dimension, *_sizes(study, metric, dimension))
-    unfaced = [metric for metric in study.scores if metric not in study.facing]
+    unfaced = [metric for metric in study.scores if metric not in study.pairing]
     faced.notes += [f"Compared with nothing: {', '.join(unfaced)} (--pair METRIC=DIMENSION)"] if unfaced else []
     return [*parts, faced]
 

@@ -48,7 +48,7 @@ def study_of(study: Study, report: StudyReport) -> Study:
         report: What it returned.
     """
     left_out = set(report.settings.get("left out", ())) & set(study.models)
-    return with_averages(replace(without_models(study, left_out), facing=report.facing))[0]
+    return with_averages(replace(without_models(study, left_out), pairing=report.facing))[0]
 
 
 def flat_settings(report: StudyReport) -> Iterator[tuple[str, Any]]:

@@ -18,7 +18,7 @@ from itertools import combinations, compress
 import numpy as np
 
 from vmmetrics.alignment import power
-from vmmetrics.alignment.results import Ceiling, Power
+from vmmetrics.alignment.results import HumanAgreement, Power
 from vmmetrics.alignment.study import Study
 from vmmetrics.types import BoolArray, FloatArray, IntArray
 from vmmetrics.utils.statistics import bootstrap, correlation
@@ -30,7 +30,7 @@ MAX_SPLITS = 126
 """All distinct splits of ten raters; of more raters as many random ones. Splits share raters: more would add little."""
 
 
-def measure_ceiling(study: Study, dimension: str, resamples: int = RESAMPLES, seed: int = SEED) -> Ceiling:
+def measure_human_agreement(study: Study, dimension: str, resamples: int = RESAMPLES, seed: int = SEED) -> HumanAgreement:
     """What people reach on a dimension; intervals over prompts.
 
     Ratings may be missing: each comparison uses the clips that both of its sides rated. Where the columns of a released
@@ -51,7 +51,7 @@ def measure_ceiling(study: Study, dimension: str, resamples: int = RESAMPLES, se
     names = study.rater_names(dimension)
     if not twice.any():
         none = Estimate(None, note="no clip was rated by two people: there is no one to hold a rater against")
-        return Ceiling(dimension, {}, none, none, none, none, none, none, none)
+        return HumanAgreement(dimension, {}, none, none, none, none, none, none, none)
     ratings, halves = ratings[twice], splits(len(names), seed)
     prompts, models = tuple(compress(study.prompts, twice)), tuple(compress(study.models, twice))
     sides = [(ratings[:, rater], mean_of_defined(np.delete(ratings, rater, axis=1))) for rater in range(len(names))]
@@ -70,23 +70,23 @@ def measure_ceiling(study: Study, dimension: str, resamples: int = RESAMPLES, se
         each = [np.column_stack([of_weights(weights) for of_weights in level]) for level in levels]
         return np.column_stack([each[0], *map(mean_of_defined, each)])
 
-    found, samples = bootstrap.sampled(statistic, prompts, resamples, seed)
+    estimates, samples = bootstrap.sampled(statistic, prompts, resamples, seed)
 
-    def figure(place: int, undefined: str = _UNDEFINED, n: int | None = None) -> Estimate:
-        return correlation.estimate_of(found[place], samples[:, place], prompts, undefined, n)
+    def figure(index: int, undefined: str = _UNDEFINED, n: int | None = None) -> Estimate:
+        return correlation.estimate_of(estimates[index], samples[:, index], prompts, undefined, n)
 
     sizes = _sizes(~np.isnan(ratings), halves)
 
-    def reliability(place: int, undefined: str, n: int | None = None) -> Estimate:
+    def reliability(index: int, undefined: str, n: int | None = None) -> Estimate:
         """The halves' correlation stepped up to all raters."""
-        stepped = (step_up(values[..., place], *sizes) for values in (found, samples))
+        stepped = (step_up(values[..., index], *sizes) for values in (estimates, samples))
         full = bootstrap.estimate(float(next(stepped)), next(stepped), prompts, undefined, n)
-        return replace(full, p=None, note="the halves do not agree at all") if found[place] <= 0 else full
+        return replace(full, p=None, note="the halves do not agree at all") if estimates[index] <= 0 else full
 
     clips = [int((~np.isnan(own - others)).sum()) for own, others in sides]
     raters = {name: figure(r, n=clips[r]) for r, name in enumerate(names)}
     of_models = (_NO_GROUP.format("model"), correlation.group_count(models))
-    return Ceiling(
+    return HumanAgreement(
         dimension=dimension,
         raters=raters,
         overall=figure(-6),
@@ -187,20 +187,20 @@ def measure_power(study: Study, dimension: str, metrics: Sequence[str], seed: in
     clustered = sum(count**2 for count in each) / max(1, rated.size)
     design = power.design_effect(clustered, _shared_variance(mean[rated], scores, prompts)) if rated.size else 1.0
     needed = power.clips_needed(FIRST, SECOND, between, design)
-    whole = measure_ceiling(study, dimension, resamples=0, seed=seed).split_half_full.value
-    said = [
+    whole = measure_human_agreement(study, dimension, resamples=0, seed=seed).split_half_full.value
+    notes = [
         f"{rated.size} clips of {len(each)} prompts, design effect {design:.2f}",
         f"two metrics that correlate at {between:.2f} ({how})",
         f"two-sided test at {power.LEVEL:.0%}, {power.POWER:.0%} power for the clips needed",
     ]
     by_raters: dict[int, int] = {}
     if whole is None or whole <= 0:
-        said.append("what more raters would bring is not known: it takes two ratings of a clip that agree")
+        notes.append("what more raters would bring is not known: it takes two ratings of a clip that agree")
     else:
         counts = (~np.isnan(ratings)).sum(axis=1)
         raters, there = float(counts[counts >= 2].mean()), float(counts[rated].mean())
         single = whole / (raters - (raters - 1) * whole)
-        said.append(f"reliability of one rating {single:.2f}, {there:.3g} ratings a clip")
+        notes.append(f"reliability of one rating {single:.2f}, {there:.3g} ratings a clip")
         by_raters = _by_raters(between, design, single, there)
     inside, named = _less_model_means(mean[rated], scores, models)
     share = _shared_variance(inside[0], inside[1:], prompts) if rated.size else 0.0
@@ -216,7 +216,7 @@ def measure_power(study: Study, dimension: str, metrics: Sequence[str], seed: in
         prompts=prompts_needed,
         raters=by_raters,
         smallest=smallest,
-        note="; ".join(said),
+        note="; ".join(notes),
     )
 
 
@@ -230,19 +230,19 @@ def prompt_share(values: FloatArray, prompts: Sequence[str]) -> float | None:
     Returns:
         0 to 1 (0 where prompts differ by less than chance); None where no prompt has two clips or nothing varies.
     """
-    known = np.flatnonzero(~np.isnan(values))
-    if not known.size:
+    finite = np.flatnonzero(~np.isnan(values))
+    if not finite.size:
         return None
-    prompt = np.unique(np.asarray(prompts, dtype=object)[known].astype(str), return_inverse=True)[1]
+    prompt = np.unique(np.asarray(prompts, dtype=object)[finite].astype(str), return_inverse=True)[1]
     sizes = np.bincount(prompt)
-    spare = known.size - sizes.size
+    spare = finite.size - sizes.size
     if spare < 1 or sizes.size < 2:
         return None
-    centred = values[known] - values[known].mean()
+    centred = values[finite] - values[finite].mean()
     means = np.bincount(prompt, weights=centred) / sizes
     between = (sizes * means**2).sum() / (sizes.size - 1)
     within = ((centred - means[prompt]) ** 2).sum() / spare
-    size = (known.size - (sizes**2).sum() / known.size) / (sizes.size - 1)
+    size = (finite.size - (sizes**2).sum() / finite.size) / (sizes.size - 1)
     whole = between + (size - 1) * within
     return float(min(max((between - within) / whole, 0.0), 1.0)) if whole > 0 else None
 
@@ -263,15 +263,15 @@ def _follows(scores: FloatArray, ratings: FloatArray) -> bool:
 def _between(scores: Sequence[FloatArray]) -> tuple[float, str]:
     """Correlation of two metrics with each other, and where it is from."""
     once = np.ones((1, len(scores[0]))) if scores else np.ones((1, 0))
-    found = [float(spearman_statistic(one, other)(once)[0, 0]) for one, other in combinations(scores, 2)]
-    found = [value for value in found if not np.isnan(value)]
-    if not found:
+    correlations = [float(spearman_statistic(one, other)(once)[0, 0]) for one, other in combinations(scores, 2)]
+    correlations = [value for value in correlations if not np.isnan(value)]
+    if not correlations:
         return FIRST * SECOND, "assumed: nothing in common but what people see"
-    mean = float(np.mean(found))
+    mean = float(np.mean(correlations))
     possible = power.feasible(mean, FIRST, SECOND)
     how = (
-        f"the mean over {len(found)} pairs of metrics that rise with the ratings"
-        if len(found) > 1
+        f"the mean over {len(correlations)} pairs of metrics that rise with the ratings"
+        if len(correlations) > 1
         else "as the two metrics do"
     )
     return possible, how if possible == mean else f"{how}, moved to where such correlations are possible"
@@ -279,14 +279,14 @@ def _between(scores: Sequence[FloatArray]) -> tuple[float, str]:
 
 def _by_raters(between: float, design: float, single: float, there: float) -> dict[int, int]:
     """Clips needed by number of raters; numbers that would lift a correlation to 1 are left out."""
-    found, of_those_there = {}, power.mean_reliability(single, there)
+    clips, of_those_there = {}, power.mean_reliability(single, there)
     for raters in sorted({*RATERS, round(there)}):
         # the number there is on average stands for itself, so that it gives the clips needed
         gain = 1.0 if raters == round(there) else math.sqrt(power.mean_reliability(single, raters) / of_those_there)
         one, other = FIRST * gain, SECOND * gain
         if max(abs(one), abs(other)) < 1:
-            found[raters] = power.clips_needed(one, other, power.feasible(between, one, other), design)
-    return found
+            clips[raters] = power.clips_needed(one, other, power.feasible(between, one, other), design)
+    return clips
 
 
 def _less_model_means(
@@ -296,8 +296,8 @@ def _less_model_means(
     names, model = np.unique(np.asarray(models, dtype=object).astype(str), return_inverse=True)
     centred = []
     for values in (ratings, *scores):
-        known = np.isfinite(values)
-        counts = np.bincount(model[known], minlength=names.size)
-        means = np.bincount(model[known], weights=values[known], minlength=names.size) / np.maximum(counts, 1)
-        centred.append(np.where(known & (names[model] != ""), values - means[model], np.nan))
+        finite = np.isfinite(values)
+        counts = np.bincount(model[finite], minlength=names.size)
+        means = np.bincount(model[finite], weights=values[finite], minlength=names.size) / np.maximum(counts, 1)
+        centred.append(np.where(finite & (names[model] != ""), values - means[model], np.nan))
     return centred, Counter(name for name in models if name)
