@@ -9,8 +9,8 @@ from tests.alignment.made_study import crossed_study
 from vmmetrics.alignment.claims import (
     above,
     below,
-    human_agreement_claim,
     difference_claims,
+    human_agreement_claim,
     metric_claim,
     model_claim,
     power_claim,
@@ -18,8 +18,8 @@ from vmmetrics.alignment.claims import (
     widest_claims,
 )
 from vmmetrics.alignment.results import (
-    HumanAgreement,
     Grouped,
+    HumanAgreement,
     MetricDifference,
     NameBaseline,
     PairAlignment,

@@ -84,7 +84,9 @@ def widest_claims(report: results.StudyReport, brief: bool = False) -> tuple[str
 def _most_telling(pairs: Sequence[results.PairAlignment]) -> list[results.PairAlignment]:
     """The first of the ranked metrics, and the one that says most with model and prompt taken out."""
     first = list(pairs[:BRIEF_METRICS])
-    candidates = [(p.without_both.value, p) for p in pairs if p.without_both.value is not None and above(p.without_both)]
+    candidates = [
+        (p.without_both.value, p) for p in pairs if p.without_both.value is not None and above(p.without_both)
+    ]
     best = max(candidates, key=itemgetter(0))[1] if candidates else None
     return first if best is None or best in first else [*first, best]
 
@@ -110,25 +112,25 @@ def metric_claim(pair: results.PairAlignment, metrics: int = 1) -> str:
             f"{pair.rarest} other than the commonest, and it takes {LEAST_OFF_MODE}."
         )
     if pooled.low is None:
-        return f"{about}: {_with_interval(pooled)} over these {pooled.n} clips, and no claim beyond them: {pooled.note}."
+        return f"{about}: {_figure(pooled)} over these {pooled.n} clips, and no claim beyond them: {pooled.note}."
     if above(inside):
         raised = None if inside.p is None else min(1.0, inside.p * metrics)
         weak = raised is not None and raised >= LEVEL
-        uncorrected = f", not shown once corrected for {metrics} metrics (p {p_value(raised)})" if weak else ""
+        caveat = f", not shown once corrected for {metrics} metrics (p {p_value(raised)})" if weak else ""
         return (
-            f"{about} {'shows some agreement' if weak else 'agrees'} with people among clips of the same model{uncorrected}: "
-            f"mean {_with_interval(inside)} over {inside.n} model{'s' * (inside.n != 1)}; {_with_interval(pooled)} over all "
+            f"{about} {'shows some agreement' if weak else 'agrees'} with people among clips of the same model{caveat}: mean "
+            f"{_figure(inside)} over {inside.n} model{'s' * (inside.n != 1)}; {_figure(pooled)} over all "
             f"clips{_beyond_both(pair)}{_rests_on_one(pair)}."
         )
     narrow = _not_inside(inside, pair.smallest)
     if below(pooled):
         how = ": more of it goes with lower ratings" if measures_amount(pair.metric) else " runs against people"
-        return f"{about}{how}: {_with_interval(pooled)} over {pooled.n} clips{_shuffled(pair)}; {narrow}."
+        return f"{about}{how}: {_figure(pooled)} over {pooled.n} clips{_shuffled(pair)}; {narrow}."
     if not above(pooled):
-        return f"{about}: no agreement with people is shown: {_with_interval(pooled)} over {pooled.n} clips; {narrow}."
+        return f"{about}: no agreement with people is shown: {_figure(pooled)} over {pooled.n} clips; {narrow}."
     if inside.value is None:
         return (
-            f"{about} agrees with people over all clips ({_with_interval(pooled)}); how much of that is telling models apart "
+            f"{about} agrees with people over all clips ({_figure(pooled)}); how much of that is telling models apart "
             f"cannot be said: {inside.note}."
         )
     return f"{about} {_beside_models(pair)}; {narrow}{_rests_on_one(pair)}."
@@ -137,7 +139,7 @@ def metric_claim(pair: results.PairAlignment, metrics: int = 1) -> str:
 def _beyond_both(pair: results.PairAlignment) -> str:
     """What is left with model and prompt taken out, where that is known."""
     left = pair.without_both
-    return "" if left.value is None else f"; {_with_interval(left)} with model and prompt taken out"
+    return "" if left.value is None else f"; {_figure(left)} with model and prompt taken out"
 
 
 def above(figure: Estimate) -> bool:
@@ -152,7 +154,7 @@ def below(figure: Estimate) -> bool:
 
 def _beside_models(pair: results.PairAlignment) -> str:
     """A pooled correlation above 0 against what it is worth to tell the models apart."""
-    pooled, null = _with_interval(pair.spearman), pair.shuffled
+    pooled, null = _figure(pair.spearman), pair.shuffled
     if null.high is None or pair.spearman.value is None:
         return f"agrees with people over all clips ({pooled})"
     beside = "agrees with people over all clips no more than differences between models explain"
@@ -175,9 +177,9 @@ def _not_inside(inside: Estimate, smallest: float | None) -> str:
     if inside.value is None:
         return f"among clips of the same model nothing can be said ({inside.note})"
     if below(inside):
-        return f"among clips of the same model it runs against people (mean {_with_interval(inside)})"
+        return f"among clips of the same model it runs against people (mean {_figure(inside)})"
     seen = "" if smallest is None else f"; below about {number(smallest)} it could not be significant at this size"
-    return f"agreement among clips of the same model is not shown (mean {_with_interval(inside)}{seen})"
+    return f"agreement among clips of the same model is not shown (mean {_figure(inside)}{seen})"
 
 
 def _rests_on_one(pair: results.PairAlignment) -> str:
@@ -192,7 +194,7 @@ def _rests_on_one(pair: results.PairAlignment) -> str:
     if not fallen:
         return ""
     _, name, rest = min(fallen, key=itemgetter(0))
-    return f"; over all clips it rests on {name}, without which {_with_interval(rest)}"
+    return f"; over all clips it rests on {name}, without which {_figure(rest)}"
 
 
 def name_claim(base: results.NameBaseline, pairs: Sequence[results.PairAlignment]) -> Iterator[str]:
@@ -202,7 +204,7 @@ def name_claim(base: results.NameBaseline, pairs: Sequence[results.PairAlignment
         return
     better = [p.metric for p in pairs if p.spearman.value is not None and p.spearman.value > overall]
     yield (
-        f"On {base.dimension} the name of the model alone, without a look at the clip, reaches {_with_interval(base.overall)} "
+        f"On {base.dimension} the name of the model alone, without a look at the clip, reaches {_figure(base.overall)} "
         f"over all clips, {'less than ' + ', '.join(better) if better else 'and no metric here reaches more'}."
     )
 
@@ -210,7 +212,9 @@ def name_claim(base: results.NameBaseline, pairs: Sequence[results.PairAlignment
 def preference_baseline_claim(entries: Sequence[results.PreferenceAccuracy]) -> str:
     """How the best metric's share of pairs stands beside the model's name and one rater; empty without either."""
     accuracies = [(e.accuracy.value, e) for e in entries if e.accuracy.value is not None]
-    metrics = [(value, e) for value, e in accuracies if not e.baseline and not e.combination and e.accuracy.low is not None]
+    metrics = [
+        (value, e) for value, e in accuracies if not e.baseline and not e.combination and e.accuracy.low is not None
+    ]
     beside = [f"{e.name} in {_interval(e.accuracy)} of {e.pairs}{_of_decided(e)}" for _, e in accuracies if e.baseline]
     if not metrics or not beside:
         return ""
@@ -237,9 +241,9 @@ def human_agreement_claim(top: results.HumanAgreement) -> Iterator[str]:
     if top.overall.value is None:
         return
     inside = top.within_model
-    among = f" and {_with_interval(inside)} on clips of one model" if inside.value is not None else ""
+    among = f" and {_figure(inside)} on clips of one model" if inside.value is not None else ""
     yield (
-        f"To read these by: on {top.dimension} one person agrees with the mean of the others at {_with_interval(top.overall)} "
+        f"To read these by: on {top.dimension} one person agrees with the mean of the others at {_figure(top.overall)} "
         f"over all clips{among}."
     )
     full = top.split_half_full.value
@@ -328,7 +332,7 @@ def power_claim(power: results.Power, clips: int) -> Iterator[str]:
     )
 
 
-def _with_interval(figure: Estimate) -> str:
+def _figure(figure: Estimate) -> str:
     p = "" if figure.p is None or figure.low is None else f", p {p_value(figure.p)}"
     return f"ρ {_interval(figure)}{p}"
 

@@ -30,7 +30,9 @@ MAX_SPLITS = 126
 """All distinct splits of ten raters; of more raters as many random ones. Splits share raters: more would add little."""
 
 
-def measure_human_agreement(study: Study, dimension: str, resamples: int = RESAMPLES, seed: int = SEED) -> HumanAgreement:
+def measure_human_agreement(
+    study: Study, dimension: str, resamples: int = RESAMPLES, seed: int = SEED
+) -> HumanAgreement:
     """What people reach on a dimension; intervals over prompts.
 
     Ratings may be missing: each comparison uses the clips that both of its sides rated. Where the columns of a released

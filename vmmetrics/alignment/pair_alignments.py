@@ -61,7 +61,9 @@ def model_level(sample: Sample, resamples: int, seed: int) -> list[Estimate]:
             continue
         value, p = map(float, stats.spearmanr(scores[0], ratings[0]))
         p = permutation_p(scores[0], ratings[0]) if len(names) <= EXACT_MODELS else p
-        estimates.append(bootstrapped(value, _row_spearman(scores[1:], ratings[1:]), n=len(names), prompts=prompts, p=p))
+        estimates.append(
+            bootstrapped(value, _row_spearman(scores[1:], ratings[1:]), n=len(names), prompts=prompts, p=p)
+        )
     return estimates
 
 
@@ -219,7 +221,9 @@ def measure_differences(
         names = dict.fromkeys(itertools.chain.from_iterable(pairs))
         sample = sample_of(study, dimension, names, np.frombuffer(clips, bool))
         differences.update(zip(pairs, _differences(sample, pairs, resamples, seed), strict=True))
-    in_order = [differences[pair] for pair in sorted(differences, key=lambda pair: [metrics.index(name) for name in pair])]
+    in_order = [
+        differences[pair] for pair in sorted(differences, key=lambda pair: [metrics.index(name) for name in pair])
+    ]
     for level in ("pooled", "within_model"):
         at = [k for k, difference in enumerate(in_order) if getattr(difference, level).p is not None]
         p = [getattr(in_order[k], level).p for k in at]

@@ -372,7 +372,7 @@ class StudyReport:
         Metrics that score under half of the clips come after the others: the best of a handful is no best.
         """
 
-        def place(pair: PairAlignment) -> tuple[Any, ...]:
+        def rank(pair: PairAlignment) -> tuple[Any, ...]:
             figures = (pair.within_model.mean.descending, pair.spearman.descending)
             return pair.missing > pair.spearman.n, *figures, pair.metric
 

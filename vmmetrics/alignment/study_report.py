@@ -13,8 +13,8 @@ import scipy
 
 from vmmetrics.alignment import results
 from vmmetrics.alignment.agreement import measure_agreement
-from vmmetrics.alignment.human_agreement import measure_human_agreement, measure_power
 from vmmetrics.alignment.claims import LEAST_OFF_MODE, widest_claims
+from vmmetrics.alignment.human_agreement import measure_human_agreement, measure_power
 from vmmetrics.alignment.levels import correlation_matrix, name_baseline, repeats_of
 from vmmetrics.alignment.model_figures import measure_models
 from vmmetrics.alignment.of_models import LEAST_MODELS

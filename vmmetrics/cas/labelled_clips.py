@@ -94,10 +94,10 @@ def read_labelled_clips(clips: Iterable[Path], labels: Path) -> LabelledClips:
         group = optional_text(fields, "group") or source.model
         return LabelledClip(name, source.path, level, required_text(fields, "prompt"), group)
 
-    found = [clip for clip in read_lines([labels], labelled) if clip is not None]
-    if not found:
+    matches = [clip for clip in read_lines([labels], labelled) if clip is not None]
+    if not matches:
         raise SetupError(f"{labels}: no clip in it has a level")
-    return LabelledClips(tuple(sorted(found, key=lambda c: c.clip)), tuple(without), sha256_of(labels))
+    return LabelledClips(tuple(sorted(matches, key=lambda c: c.clip)), tuple(without), sha256_of(labels))
 
 
 def _keys(name: str) -> tuple[str, str, str]:
@@ -140,7 +140,7 @@ def split_by_prompt(clips: Sequence[LabelledClip], share: float, seed: int) -> S
     if len(prompts) < 2:
         raise SetupError("Expected clips of two prompts at least, one to train on and one to hold out, but got one")
     first, *others, last = (of_prompt[prompts[n]] for n in np.random.default_rng(seed).permutation(len(prompts)))
-    held, trained = list(first), list(last)
+    validation, trained = list(first), list(last)
     for group in others:
-        (held if len(held) + len(group) / 2 <= share * len(clips) else trained).extend(group)
-    return Split(sorted(trained, key=lambda c: c.clip), sorted(held, key=lambda c: c.clip))
+        (validation if len(validation) + len(group) / 2 <= share * len(clips) else trained).extend(group)
+    return Split(sorted(trained, key=lambda c: c.clip), sorted(validation, key=lambda c: c.clip))

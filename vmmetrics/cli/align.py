@@ -109,7 +109,7 @@ def align(
     from vmmetrics.alignment.readers.groups import chosen_clips
     from vmmetrics.alignment.readers.read import columns_read, matched_study, read_sides
     from vmmetrics.alignment.report.reading import column_tables
-    from vmmetrics.alignment.study_report import align as hold_against
+    from vmmetrics.alignment.study_report import align as compute
     from vmmetrics.alignment.study_report import too_small, without_models
     from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED
     from vmmetrics.utils.storage.atomic import write_text
@@ -118,14 +118,14 @@ def align(
     if len(sources) < 2:
         raise typer.BadParameter("expected scores and then ratings: vmmetrics align SCORES... RATINGS")
     output, messages = open_consoles()
-    facing = _facing(pair or [])
+    pairing = _pairing(pair or [])
     scores, judged = read_sides(
-        sources[:-1], sources[-1], facing=facing, format=ratings_format, metrics=_names(metrics),
+        sources[:-1], sources[-1], pairing=pairing, format=ratings_format, metrics=_names(metrics),
         dimensions=dimension or (), lower=lower_is_better or (), clip_column=clip_column, scale=scale,
     )  # fmt: skip
 
     def matched() -> Study:
-        return chosen_clips(matched_study(scores, judged, facing, dimension or ()), sources, where or (), clip_column)
+        return chosen_clips(matched_study(scores, judged, pairing, dimension or ()), sources, where or (), clip_column)
 
     if dry_run:
         columns = list(column_tables(columns_read(scores, judged)))
@@ -137,7 +137,7 @@ def align(
         prepare(out, _MATCHING, (), "report")  # before the figures: a folder that cannot be written costs no waiting
     warn(messages, too_small(study))
     ask = partial(
-        hold_against, resamples=resamples or RESAMPLES, seed=SEED if seed is None else seed, against=reference,
+        compute, resamples=resamples or RESAMPLES, seed=SEED if seed is None else seed, against=reference,
         directed=(*(higher_is_better or ()), *(lower_is_better or ())), ties=ties, mos=mos,
     )  # fmt: skip
     report = ask(study, exclude_models=exclude_model or ())
@@ -152,8 +152,8 @@ def align(
         messages.print("--out DIR writes all tables, claims and pictures", style="dim")
     matching = study.matching
     if max(len(matching.scores_only), len(matching.ratings_only)) > _NAMED:
-        place = f"--out DIR writes them to {_MATCHING}" if out is None else f"{out}/{_MATCHING}"
-        messages.print(f"all clips that only one side knows: {place}", soft_wrap=True)
+        destination = f"--out DIR writes them to {_MATCHING}" if out is None else f"{out}/{_MATCHING}"
+        messages.print(f"all clips that only one side knows: {destination}", soft_wrap=True)
 
 
 def _show_reading(columns: Sequence[Part], matched: Callable[[], Study], form: str, output: Console) -> None:
@@ -193,8 +193,8 @@ def _groups(
 
     if column is None:
         return {}
-    kept = without_models(study, left_out)
-    return by_group(kept, read_groups(kept, sources, column, clip_column), column)
+    selected = without_models(study, left_out)
+    return by_group(selected, read_groups(selected, sources, column, clip_column), column)
 
 
 def _groups_csv(reports: dict[str, StudyReport], column: str) -> str:
@@ -209,15 +209,15 @@ def _names(texts: list[str] | None) -> list[str]:
     return [name.strip() for text in texts or () for name in text.split(",") if name.strip()]
 
 
-def _facing(faces: list[str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+def _pairing(faces: list[str]) -> dict[str, list[str]]:
+    pairing: dict[str, list[str]] = {}
     for text in faces:
         metric, equals, dimensions = text.partition("=")
         names = [name.strip() for name in dimensions.split(",") if name.strip()]
         if not equals or not metric.strip() or not names:
             raise typer.BadParameter(f"expected METRIC=DIMENSION but got {text!r}", param_hint="--pair")
-        found.setdefault(metric.strip(), []).extend(names)
-    return found
+        pairing.setdefault(metric.strip(), []).extend(names)
+    return pairing
 
 
 def _write(out: Path, study: Study, report: StudyReport) -> None:
@@ -284,10 +284,10 @@ def plan(
         "raters", "clips", "prompts", "ratings", "first ρ seen", "second", "smallest within-model ρ", texts=0
     )
     table = DisplayTable("plan", title, caption, columns)
-    for found in plans:
-        counts = (found.raters, found.clips, found.prompts, found.ratings)
+    for row in plans:
+        counts = (row.raters, row.clips, row.prompts, row.ratings)
         table.add(
-            *(figure(value, str(value)) for value in counts), figure(found.first), figure(found.second),
-            figure(found.smallest_within_model, why=found.note),
+            *(figure(value, str(value)) for value in counts), figure(row.first), figure(row.second),
+            figure(row.smallest_within_model, why=row.note),
         )  # fmt: skip
     print_result(form, [table], output)

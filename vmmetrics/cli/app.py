@@ -72,8 +72,8 @@ app = group(
 )
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(value: bool) -> None:
+    if value:
         from vmmetrics.utils.version import __version__
 
         typer.echo(f"vmmetrics {__version__}")

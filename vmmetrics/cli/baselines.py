@@ -91,16 +91,16 @@ def baselines(
     if device is not None and device != "cpu" and not weights and judge is None:
         raise typer.BadParameter("what needs no weights runs on the CPU; --device is for --weights and --judge")
     asked = {"url": judge_url, "frames": judge_frames, "per_minute": judge_per_minute, "key_variable": judge_key_env}
-    given = _given(weights or [], judge, {name: value for name, value in asked.items() if value is not None})
+    resources = _resources(weights or [], judge, {name: value for name, value in asked.items() if value is not None})
     names = None if metrics is None else parse_names(",".join(metrics))
     reading = reading_of(assume_fps, max_memory)
     with usage():
-        wanted = chosen(names, tuple(given))
-        idle = [family for family in given if not set(chosen([family])) & set(wanted)]
+        selected = chosen(names, tuple(resources))
+        idle = [family for family in resources if not set(chosen([family])) & set(selected)]
         if idle:
             raise typer.BadParameter(f"--metrics leaves out {', '.join(idle)}, which something was given for")
         settings = BaselineSettings(
-            metrics=wanted, reading=reading, given=tuple(given.items()), scratch=parse_scratch(scratch)
+            metrics=selected, reading=reading, resources=tuple(resources.items()), scratch=parse_scratch(scratch)
         )
     table, output, messages, mirrored = run_clips(
         ClipOptions(clips, prompts, follow_links=follow_links, relist=relist),
@@ -115,26 +115,26 @@ def baselines(
         raise typer.Exit(EXIT_FAILURES)
 
 
-def _given(weights: list[str], judge: str | None, asked: Mapping[str, Any]) -> dict[str, Any]:
+def _resources(weights: list[str], judge: str | None, asked: Mapping[str, Any]) -> dict[str, Any]:
     """What families are given: paths of weights, and the judge."""
     from vmmetrics.alignment.baselines.catalogue import FAMILIES
     from vmmetrics.alignment.baselines.judge import JudgeSettings
 
-    given: dict[str, Any] = {}
-    known = [family for family in FAMILIES if family != "vlm_judge"]
+    resources: dict[str, Any] = {}
+    families = [family for family in FAMILIES if family != "vlm_judge"]
     for item in weights:
         name, _, path = item.partition("=")
-        if name not in known or not path:
+        if name not in families or not path:
             raise typer.BadParameter(
-                f"expected --weights NAME=PATH with NAME among {', '.join(known)} but got {item!r}"
+                f"expected --weights NAME=PATH with NAME among {', '.join(families)} but got {item!r}"
             )
-        given[name] = str(Path(path).absolute())
+        resources[name] = str(Path(path).absolute())
     if judge is None:
         if asked:
             raise typer.BadParameter("the judge's options need --judge MODEL")
-        return given
+        return resources
     with usage():
-        return given | {"vlm_judge": JudgeSettings(judge, **asked)}
+        return resources | {"vlm_judge": JudgeSettings(judge, **asked)}
 
 
 def _print(table: Table, form: str, output: Console, messages: Console) -> None:
@@ -157,7 +157,7 @@ def _print(table: Table, form: str, output: Console, messages: Console) -> None:
             interval = "-" if ends is None else f"{ends[0]:.4g} .. {ends[1]:.4g}"
             shown = DisplayCell(f"{mean.mean:.4g}", value=mean.mean, interval=ends)
             cells = [figure(mean.clips, str(mean.clips)), shown, DisplayCell(interval)]
-        by_model = [found[name].mean if name in found else None for found in models.values()]
+        by_model = [scores[name].mean if name in scores else None for scores in models.values()]
         cells += [figure(value, "-" if value is None else f"{value:.4g}") for value in by_model]
         grid.add(name, baseline.unit, "lower" if baseline.lower_is_better else "higher", *cells)
     print_result(form, [grid], output, data=lambda: results_data(table), csv=table.to_csv)

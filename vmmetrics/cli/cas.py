@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from vmmetrics.cli.options import PromptsFound, argument, check_device, option, out_option, seed_option
+from vmmetrics.cli.options import PromptsBeside, argument, check_device, option, out_option, seed_option
 from vmmetrics.cli.terminal import EXIT_FAILURES, count, error, open_consoles
 from vmmetrics.utils.storage.atomic import write_atomically
 from vmmetrics.utils.storage.journal import encode
@@ -22,7 +22,7 @@ def reward(
     instruction: Annotated[
         Path | None, option("VideoAlign's prompt_template.py. Default: looked for in and above --model.")
     ] = None,
-    prompts: PromptsFound = None,
+    prompts: PromptsBeside = None,
     rewards: Annotated[
         Path | None, option("Rewards (JSONL); resumes what is there. Default: OUT.rewards.jsonl.")
     ] = None,
@@ -49,17 +49,17 @@ def reward(
     sources = discover(clips)
     if not sources:
         raise typer.BadParameter(no_clips(clips))
-    known = Prompts(prompts, next((source.root for source in sources if source.root is not None), None))
+    prompt_list = Prompts(prompts, next((source.root for source in sources if source.root is not None), None))
     check_folder(out.parent, holds="comparisons")
     scorer = VideoReward.load(model, base, instruction=instruction, device=device, dtype=dtype)
     steps: list[RewardStep] = []
     file = out.with_suffix(".rewards.jsonl") if rewards is None else rewards
     text = hashlib.sha256(scorer.text.encode()).hexdigest()[:12]
     identity = f"VideoReward {weights_hash(model)} {dtype} text {text}"
-    for step in reward_clips(sources, known, scorer, identity, file):
+    for step in reward_clips(sources, prompt_list, scorer, identity, file):
         steps.append(step)
-        said = f"failed: {step.error}" if step.error else f"{step.reward:+.3f}{' (known)' if step.known else ''}"
-        line = f"[{len(steps)}/{len(sources)}] {step.clip}  {said}"
+        outcome = f"failed: {step.error}" if step.error else f"{step.reward:+.3f}{' (cached)' if step.cached else ''}"
+        line = f"[{len(steps)}/{len(sources)}] {step.clip}  {outcome}"
         if step.error:
             error(messages, line)
         else:

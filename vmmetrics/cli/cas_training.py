@@ -49,7 +49,7 @@ def evaluate(
     ] = None,
 ) -> None:
     """Print accuracy, error in levels, rank correlation and calibration error, for all clips and by group."""
-    from vmmetrics.cas.evaluate.evaluation import hold_against, load_judge
+    from vmmetrics.cas.evaluate.evaluation import evaluate_classifier, load_judge
     from vmmetrics.cas.evaluate.model_card import agreement_table
     from vmmetrics.cas.labelled_clips import read_labelled_clips
     from vmmetrics.cli.formats import print_result
@@ -59,15 +59,15 @@ def evaluate(
     with Bar(messages) as bar:
         judge = load_judge(classifier, device, precision)
         progress = _TrainingProgress(messages, bar).judging
-        found = hold_against(judge, data, include_seen=include_seen, progress=progress)
-    for clip, reason in found.failed:
+        evaluated = evaluate_classifier(judge, data, include_seen=include_seen, progress=progress)
+    for clip, reason in evaluated.failed:
         messages.print(f"left out: {clip}: {reason}", soft_wrap=True)
-    if found.seen:
-        prompts = f"{count(len(found.seen), 'clip')} of prompts that were trained on"
+    if evaluated.seen:
+        prompts = f"{count(len(evaluated.seen), 'clip')} of prompts that were trained on"
         messages.print(f"left out: {prompts}; --include-seen takes them in", soft_wrap=True)
-    print_result(form, [agreement_table(found.report)], output, data=found.to_json)
+    print_result(form, [agreement_table(evaluated.report)], output, data=evaluated.to_json)
     if out is not None:
-        write_json(out, found.to_json())
+        write_json(out, evaluated.to_json())
 
 
 def _print_report(report: EvaluationReport, output: Console) -> None:
@@ -116,7 +116,7 @@ def train(
     with figures and plots, and last.pt to go on from. On several GPUs: torchrun --nproc-per-node N -m vmmetrics cas
     train ...
     """
-    given: dict[str, Any] = {
+    chosen: dict[str, Any] = {
         "epochs": epochs, "batch": batch_size, "lr": lr, "layer_decay": layer_decay, "weight_decay": weight_decay,
         "warmup": warmup, "mixup": mixup, "smoothing": smoothing, "balance": balance, "drop_path": drop_path,
         "held_out": held_out, "patience": patience, "rate": stride, "checkpointing": checkpointing,
@@ -129,12 +129,12 @@ def train(
     from vmmetrics.cas.train.settings import TrainSettings
 
     with usage():
-        settings = TrainSettings(**{name: value for name, value in given.items() if value is not None})
+        settings = TrainSettings(**{name: value for name, value in chosen.items() if value is not None})
     output, messages = open_consoles()
     data = read_labelled_clips([clips], labels)
     origin = start or model_size or "small"
-    kept = f"stopped; the same command goes on with what was saved in {out}"
-    with until_stopped(messages, kept), Bar(messages) as bar:
+    message = f"stopped; the same command goes on with what was saved in {out}"
+    with until_stopped(messages, message), Bar(messages) as bar:
         progress = _TrainingProgress(messages, bar)
         trained = train_classifier(data, out, settings, origin, device=device, workers=jobs, watcher=progress)
     if trained is not None:

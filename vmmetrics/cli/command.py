@@ -154,8 +154,8 @@ class OnDemand(UserDict[str, Any]):
         if isinstance(command, str):
             module, _, function = command.partition(":")
             command = typer.Typer(add_completion=False, rich_markup_mode=None)
-            found = getattr(import_module(f"vmmetrics.cli.{module}"), function)
-            command.command(cls=Command, context_settings=SETTINGS)(with_common_options(found))
+            loaded = getattr(import_module(f"vmmetrics.cli.{module}"), function)
+            command.command(cls=Command, context_settings=SETTINGS)(with_common_options(loaded))
         if isinstance(command, typer.Typer):
             self[name] = command = typer.main.get_command(command)
             command.name = name
@@ -166,10 +166,10 @@ def with_common_options(function: Callable[..., None]) -> Callable[..., None]:
     """Return a command's function with the options that every command has."""
 
     @wraps(function)
-    def command(**given: Any) -> None:
-        given.pop("_config")
-        with terminal.quietly(given.pop("_quiet")):
-            function(**given)
+    def command(**arguments: Any) -> None:
+        arguments.pop("_config")
+        with terminal.quietly(arguments.pop("_quiet")):
+            function(**arguments)
 
     hints = {**get_type_hints(function, include_extras=True), "_config": Config, "_quiet": Quiet}
     own = [p.replace(annotation=hints[p.name]) for p in inspect.signature(function).parameters.values()]

@@ -34,15 +34,15 @@ def diff(
     from vmmetrics.scoring.leaderboard import INDEX
 
     output, messages = open_consoles()
-    found = compare(before, after, across_versions=across_versions)
-    print_result(form, diff_parts(found), output)
+    difference = compare(before, after, across_versions=across_versions)
+    print_result(form, diff_parts(difference), output)
     if fail_if_worse is None:
         return
     metric = fail_if_worse.strip().lower()
     with usage("--fail-if-worse"):
-        passed, said = verdict(found, INDEX if metric == "index" else metric)
+        passed, text = verdict(difference, INDEX if metric == "index" else metric)
     if passed:
-        messages.print(said, soft_wrap=True)
+        messages.print(text, soft_wrap=True)
     else:
-        error(messages, said, "bold red")
+        error(messages, text, "bold red")
         raise typer.Exit(EXIT_WORSE)

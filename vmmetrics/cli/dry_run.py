@@ -44,7 +44,7 @@ def show_run(
     except SetupError as error:
         lacking = True
         lines += ["this cannot run yet:", *map(str, error.args)]
-        place = out
+        directory = out
     else:
         lines.append(setup.label)
         unused = getattr(setup.scorer.suite(settings.metrics), "unused", ())  # baselines load what they need alone
@@ -52,9 +52,9 @@ def show_run(
             for name, shown in setup.configuration.get(part, {}).items():
                 if name not in unused:
                     table.add(str(name), str(shown))
-        place = default_directory(setup, clips) if out is None else out
-    if place is not None:
-        lines.append(f"results: {place}, {_there(place, tasks)}")
+        directory = default_directory(setup, clips) if out is None else out
+    if directory is not None:
+        lines.append(f"results: {directory}, {_there(directory, tasks)}")
     parts: list[Part] = [Lines("plan", "Would be run", tuple(filter(None, lines))), clip_table(tasks, form)]
     parts += [table for table in (models, weights) if table.rows]
     print_result(form, parts, output)
@@ -73,11 +73,11 @@ def clip_table(tasks: Sequence[Task], form: str) -> DisplayTable:
     return table
 
 
-def _there(place: Path, tasks: Sequence[Task]) -> str:
+def _there(directory: Path, tasks: Sequence[Task]) -> str:
     from vmmetrics.scoring.records import records_by_name
 
-    if not (place / "run.json").exists():
+    if not (directory / "run.json").exists():
         return "new"
     keys = {task.key for task in tasks}
-    done = sum(record.key in keys and not record.failed for record in records_by_name(place))
+    done = sum(record.key in keys and not record.failed for record in records_by_name(directory))
     return f"which has {done} of these clips"

@@ -94,8 +94,8 @@ def generate_clips(
             table.add(job.clip, str(job.seed), job.entry.prompt, there)
         print_result(form, [table], output)
         return
-    kept = f"stopped; what was made is in {out}, the same command goes on"
-    with until_stopped(messages, kept), _ClipProgress(messages) as progress:
+    message = f"stopped; what was made is in {out}, the same command goes on"
+    with until_stopped(messages, message), _ClipProgress(messages) as progress:
         outcome = generate(out, plan, maker, progress)
     messages.print(f"{count(len(outcome.made), 'clip')} in {out}; next: vmmetrics score {out}", soft_wrap=True)
     if outcome.failed:
@@ -104,12 +104,12 @@ def generate_clips(
 
 
 def _maker(pipeline: str | None, command: str | None, options: dict[str, Any], timeout: float | None) -> Maker:
-    given = [f"--{name}" for name, value in options.items() if value is not None]
+    flags = [f"--{name}" for name, value in options.items() if value is not None]
     if (pipeline is None) == (command is None):
         raise typer.BadParameter("give --pipeline or --command")
     if command is not None:
-        if given:
-            raise typer.BadParameter(f"{given[0]} goes with --pipeline; write what the program needs into --command")
+        if flags:
+            raise typer.BadParameter(f"{flags[0]} goes with --pipeline; write what the program needs into --command")
         from vmmetrics.prompts.clips.makers import CommandMaker
 
         return CommandMaker(command, timeout)
@@ -133,16 +133,16 @@ def _size(text: str) -> tuple[int, int]:
 
 def _options(texts: Sequence[str]) -> dict[str, Any]:
     """Values as JSON where they are JSON, else as text."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name.strip().isidentifier():
             raise typer.BadParameter(f"expected NAME=VALUE but got {text!r}", param_hint="--set")
         try:
-            found[name.strip()] = json.loads(value)
+            values[name.strip()] = json.loads(value)
         except ValueError:
-            found[name.strip()] = value
-    return found
+            values[name.strip()] = value
+    return values
 
 
 class _ClipProgress(Bar):

@@ -28,10 +28,10 @@ def leaderboard(
 
     output, messages = open_consoles()
     boards = make_boards(runs, sort_by and {"index": INDEX}.get(sort_by.lower(), sort_by.lower()))
-    known = published_rows() if published else []
-    parts = [part for board in boards for part in board_parts(board, known)]
+    rows = published_rows() if published else []
+    parts = [part for board in boards for part in board_parts(board, rows)]
     remarks = [line for part in parts if isinstance(part, Lines) for line in part.lines]
-    data = {"models": board_records(boards, known), "remarks": remarks}
-    print_result(form, parts, output, data=lambda: data, csv=lambda: to_csv(boards, known))
+    data = {"models": board_records(boards, rows), "remarks": remarks}
+    print_result(form, parts, output, data=lambda: data, csv=lambda: to_csv(boards, rows))
     if len(boards) > 1:
         messages.print("Several tables: their numbers are not comparable with one another", style="bold")

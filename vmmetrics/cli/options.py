@@ -198,7 +198,6 @@ FollowLinks = Annotated[
     bool, option("Follow symlinks that point outside the given folders; without it such a clip fails.")
 ]
 AllowFailures = Annotated[bool, option("Exit with 0 even if clips failed.")]
-PromptsFound = Annotated[Path | None, option("Prompt list. Default: looked for beside the clips.")]
 ClipFolder = Annotated[Path, argument("Folder of the clips.")]
 DEVICE_VARIABLE = "VMMETRICS_DEVICE"
 """As :data:`vmmetrics.utils.tensors.DEVICE_VARIABLE`, which stands in a room that torch users import."""
@@ -211,9 +210,9 @@ def check_device(text: str | None) -> str | None:
     from vmmetrics.utils.tensors import devices
 
     with usage("--device"):
-        known = devices()
-        if text not in known and text != "auto":
-            raise ValueError(f"no device is called {text!r} here; there is {', '.join(known)}")
+        available = devices()
+        if text not in available and text != "auto":
+            raise ValueError(f"no device is called {text!r} here; there is {', '.join(available)}")
     if text != "auto":
         os.environ[DEVICE_VARIABLE] = text
     return text
@@ -266,9 +265,9 @@ def open_client(
         if prices is not None or max_cost is not None:
             raise typer.BadParameter("prices and a bound on the cost need --url and --model")
         return None
-    given, answered = prices or (None, None)
+    input_price, output_price = prices or (None, None)
     with usage():
-        settings = EndpointSettings(url, model, input_price=given, output_price=answered, **asking)
+        settings = EndpointSettings(url, model, input_price=input_price, output_price=output_price, **asking)
     return Client(settings, replies, max_cost)
 
 

@@ -67,7 +67,7 @@ def probe(
     max_fps: MaxFps = None,
     tolerance: Changes = (0.03, 0.10),
     preset: Annotated[str, option("Which models.")] = "embedded",
-    prompts: options.PromptsFound = None,
+    prompts: options.PromptsBeside = None,
     subject: Annotated[str | None, option("What every clip is about.")] = None,
     seed: options.Seed = 0,
     jobs: Annotated[int, jobs_option("Worker processes. Scores do not depend on it.")] = 1,
@@ -89,27 +89,27 @@ def probe(
     from vmmetrics.alignment.probe.results import Tolerance
     from vmmetrics.alignment.probe.session import probe as run_probe
 
-    given = {} if harmless_strengths is None else {"harmless_strengths": _numbers(harmless_strengths)}
+    harmless = {} if harmless_strengths is None else {"harmless_strengths": _numbers(harmless_strengths)}
     with usage():
         plan = Plan(
-            **given,
+            **harmless,
             defects=_names(defects), strengths=_numbers(strengths), invariances=_names(invariances), rates=rates,
             seconds=seconds, short_side=short_side, most_fps=max_fps, seed=seed,
         )  # fmt: skip
     output, messages = open_consoles()
     plugins = [str(path.absolute()) for path in plugin or ()]
-    wanted = [*(_names(metrics) or ()), *load_plugins(plugins), *(function or ())]
-    if not wanted:
+    selected = [*(_names(metrics) or ()), *load_plugins(plugins), *(function or ())]
+    if not selected:
         raise typer.BadParameter("no metric is wanted")
     if device is not None and device != "cpu" and preset == "embedded":
         raise typer.BadParameter("preset embedded runs on the CPU; --device is for --preset vmbench")
     if dry_run:
-        _show_plan(clips, prompts, subject, limit, plan, wanted, out, form, output)
+        _show_plan(clips, prompts, subject, limit, plan, selected, out, form, output)
         return
-    kept = f"stopped; what was done is in {out}, the same command goes on"
-    with until_stopped(messages, kept), usage(), _CaseProgress(messages) as progress:
+    message = f"stopped; what was done is in {out}, the same command goes on"
+    with until_stopped(messages, message), usage(), _CaseProgress(messages) as progress:
         report = run_probe(
-            list(clips), wanted, plan=plan, preset=preset, tolerance=Tolerance(*tolerance), out=out, jobs=jobs,
+            list(clips), selected, plan=plan, preset=preset, tolerance=Tolerance(*tolerance), out=out, jobs=jobs,
             timeout=timeout, prompts=prompts, subject=subject, plugins=plugins, listener=progress, limit=limit,
         )  # fmt: skip
     if not report.clips:
@@ -123,7 +123,7 @@ def probe(
 
 
 def _show_plan(
-    clips: list[Path], prompts: Path | None, subject: str | None, limit: int | None, plan: Plan, wanted: list[str],
+    clips: list[Path], prompts: Path | None, subject: str | None, limit: int | None, plan: Plan, metrics: list[str],
     out: Path, form: str, output: Console,
 ) -> None:  # fmt: skip
     from vmmetrics.cli.dry_run import clip_table
@@ -137,7 +137,7 @@ def _show_plan(
     defects, harmless = (", ".join(names) if names is not None else "all" for names in (plan.defects, plan.invariances))
     changes = [f"defects: {defects}, at {', '.join(map(str, plan.strengths))}", f"harmless changes: {harmless}"]
     lines = (
-        f"{count(len(tasks), 'clip')}; metrics: {', '.join(wanted)}",
+        f"{count(len(tasks), 'clip')}; metrics: {', '.join(metrics)}",
         prompts_found(tasks),
         *changes,
         f"results: {out}",

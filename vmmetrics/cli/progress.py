@@ -47,13 +47,13 @@ def finding(console: Console, paths: Iterable[str]) -> Iterator[Callable[[int], 
     shown = 0.0
     with console.status(text) as status:
 
-        def found(clips: int) -> None:
+        def update(clips: int) -> None:
             nonlocal shown
             if time.monotonic() - shown >= _COUNT_SECONDS:
                 shown = time.monotonic()
                 status.update(f"{text} {clips:,}")
 
-        yield found
+        yield update
 
 
 class LiveProgress(Bar):

@@ -60,19 +60,19 @@ def extract(
     )  # fmt: skip
     output, messages = open_consoles()
     with until_stopped(messages, "stopped; nothing was written"), _Reading(messages) as reading:
-        found = extraction.extract(corpus, out, settings, metadata, reading.advance, jobs)
-    _print(found, output)
-    _explain(found.record, settings, messages)
+        result = extraction.extract(corpus, out, settings, metadata, reading.advance, jobs)
+    _print(result, output)
+    _explain(result.record, settings, messages)
     messages.print(f"written: {out}", soft_wrap=True)
 
 
-def _print(found: Extraction, output: Console) -> None:
+def _print(result: Extraction, output: Console) -> None:
     def show(what: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         columns = (Column(head, justify="right" if head == "count" else "left", overflow="fold") for head in heads)
         if rows:
             output.print(table(*columns, rows=rows[:SHOWN], title=f"{len(rows)} {what}"))
 
-    data = found.metadata
+    data = result.metadata
     subjects = [
         (s.noun, str(s.count), s.subject_class or "-", s.source.split(":")[0] or "-", ", ".join(s.modifiers[:4]))
         for s in data.subjects
@@ -91,19 +91,19 @@ def _explain(record: dict[str, Any], settings: ExtractSettings, messages: Consol
     """Say what was dropped, what is not known, and what would help."""
     from vmmetrics.prompts.extract.captions import DROPPED
 
-    captions, found = record["captions"], record["found"]
+    captions, counts = record["captions"], record["found"]
     dropped = captions["dropped"]
     lines = [f"{count(captions['read'], 'caption')} read, {captions['parsed']} parsed, {sum(dropped.values())} dropped"]
     lines += [f"  {number} {reason}: {DROPPED[reason]}" for reason, number in dropped.items()]
     for name in ("subjects", "places", "actions"):
-        here = found[name]
+        here = counts[name]
         if here["all"]:
             lines.append(
                 f"{name}: {here['known']} known by the lexicon, {here['inferred']} inferred, {here['unknown']} unknown"
             )
         if here["counts_may_lack"]:
             lines.append(f"  too many to count at once: counts of {name} may lack {here['counts_may_lack']}")
-    if settings.infer and record["embedding"] is None and found["subjects"]["unknown"]:
+    if settings.infer and record["embedding"] is None and counts["subjects"]["unknown"]:
         from vmmetrics.utils.text.embedding import INSTALL
 
         lines.append(f"unknown nouns can be judged by the nearest known ones: {INSTALL}")
@@ -120,7 +120,7 @@ class _Reading(Bar):
         super().__init__(console)
         described = TextColumn("{task.description}")
         self.start(1, 0, BarColumn(), TaskProgressColumn(), TimeRemainingColumn(), described)
-        self._said = self._start
+        self._last_line = self._start
 
     def advance(self, captions: int, share: float) -> None:
         """Note that so many captions were read, which are this share of the corpus."""
@@ -128,7 +128,7 @@ class _Reading(Bar):
         if self._bar is not None:
             if captions % 100 == 0:
                 self.show(completed=share, description=f"{captions} captions")
-        elif now - self._said >= _SECONDS_BETWEEN_LINES:
-            self._said = now
+        elif now - self._last_line >= _SECONDS_BETWEEN_LINES:
+            self._last_line = now
             left = (now - self._start) * (1 - share) / share if share > 0 else 0.0
             self._console.print(f"{captions} captions, {share:.0%}, {left / 60:.0f} min left")

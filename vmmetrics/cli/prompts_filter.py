@@ -90,32 +90,32 @@ def filter_prompts(
     check_outputs([prompts, *(against or ())], [out, path])
     output, messages = open_consoles()
     least: dict[str, Any] = {"least_cosine": cosine, "least_overlap": overlap, "least_ease": ease}
-    given = {name: value for name, value in least.items() if value is not None}
+    thresholds = {name: value for name, value in least.items() if value is not None}
     with usage():
-        settings = FilterSettings(most_openings=openings, without=frozenset(without or ()), **given)
+        settings = FilterSettings(most_openings=openings, without=frozenset(without or ()), **thresholds)
     entries = read_entries(prompts)
     others = [(source, entry) for source in against or () for entry in read_entries(source)]
     embed, identity = _embedding(embedding, embedding_folder, messages)
-    kept = "nothing was written" if client is None else "replies are kept, the same command goes on"
-    with until_stopped(messages, f"stopped; {kept}"), _Verdicts(messages, yes) as progress:
+    message = "nothing was written" if client is None else "replies are kept, the same command goes on"
+    with until_stopped(messages, f"stopped; {message}"), _Verdicts(messages, yes) as progress:
         judge = None if client is None else VerdictJudge(client, progress, threads)
-        found = filter_entries(entries, settings, against=others, embed=embed, judge=judge)
-    pairs = list(zip(entries, found, strict=True))
+        filtered = filter_entries(entries, settings, against=others, embed=embed, judge=judge)
+    pairs = list(zip(entries, filtered, strict=True))
     about: dict[str, Any] = {"list": prompts, "against": against or [], "embedding": identity}
     about["settings"] = plain(settings) | {"without": sorted(settings.without)}
     about["model"] = None if client is None else client.settings.part() | {"cost": client.ledger.cost}
     counts = _write(pairs, out, path)
-    dropped = Counter(check for d in found if d.outcome == "dropped" for check in {r.check for r in d.reasons})
+    dropped = Counter(check for d in filtered if d.outcome == "dropped" for check in {r.check for r in d.reasons})
     data = {**about, **counts, "dropped_for": dict(dropped.most_common())}
-    said = f"{len(pairs):,} prompts: " + ", ".join(f"{number:,} {outcome}" for outcome, number in counts.items())
-    print_result(form, _reasons(pairs, said), output, data=lambda: data)
+    text = f"{len(pairs):,} prompts: " + ", ".join(f"{number:,} {outcome}" for outcome, number in counts.items())
+    print_result(form, _reasons(pairs, text), output, data=lambda: data)
     if client is not None:
         messages.print(f"this time: {client.ledger}")
     messages.print(f"written: {out}, {path}", soft_wrap=True)
     if counts["undecided"]:
-        again = sum(decision.again for decision in found)
-        said = f"{counts['undecided']} undecided and not kept, see {path}"
-        error(messages, f"{said}; the same command asks again about {again} of them")
+        again = sum(decision.again for decision in filtered)
+        text = f"{counts['undecided']} undecided and not kept, see {path}"
+        error(messages, f"{text}; the same command asks again about {again} of them")
         raise typer.Exit(EXIT_FAILURES)
 
 
@@ -127,35 +127,35 @@ def _write(pairs: _Decided, out: Path, path: Path) -> dict[str, int]:
     write_entries(out, [entry for entry, decision in pairs if decision.outcome == "kept"])
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, b"".join(encode(decision_line(entry, decision)) for entry, decision in pairs))
-    found = [decision for _, decision in pairs]
-    return {outcome: sum(d.outcome == outcome for d in found) for outcome in ("kept", "dropped", "undecided")}
+    outcomes = [decision for _, decision in pairs]
+    return {outcome: sum(d.outcome == outcome for d in outcomes) for outcome in ("kept", "dropped", "undecided")}
 
 
-def _embedding(wanted: bool, folder: Path | None, messages: Console) -> tuple[Embed | None, Any]:
+def _embedding(enabled: bool, folder: Path | None, messages: Console) -> tuple[Embed | None, Any]:
     """The embedding and which it is; None where there is none, which is said."""
     from vmmetrics.utils.text.embedding import INSTALL, embed, embedding_identity, embedding_installed
 
-    if not wanted:
+    if not enabled:
         return None, None
     if folder is None and not embedding_installed():
         messages.print(f"near-duplicates by n-grams alone; in other words too with: {INSTALL}", style="yellow")
         return None, None
 
-    def said(texts: Sequence[str]) -> NDArray[np.float32]:
+    def embed_texts(texts: Sequence[str]) -> NDArray[np.float32]:
         messages.print(f"embeddings of {len(texts):,} prompts ...")
         with Bar(messages, len(texts)) as bar:
             return embed(texts, folder=folder, advance=bar.step)
 
-    return said, plain(embedding_identity(folder=folder))
+    return embed_texts, plain(embedding_identity(folder=folder))
 
 
-def _reasons(pairs: _Decided, said: str) -> list[Part]:
+def _reasons(pairs: _Decided, summary: str) -> list[Part]:
     """What was dropped for what, with an example of each."""
     from vmmetrics.prompts.filter.filtering import NAMES
     from vmmetrics.utils.display.tables import DisplayColumn, DisplayTable, heads
 
     columns = heads("check", "dropped", "noted", DisplayColumn("example", number=False))
-    shown = DisplayTable("checks", "What the checks found", said, columns)
+    shown = DisplayTable("checks", "What the checks found", summary, columns)
     for check in NAMES:
         dropped = [(e, r) for e, d in pairs if d.outcome == "dropped" for r in d.reasons if r.check == check]
         noted = [(e, r) for e, d in pairs if d.outcome == "kept" for r in d.notes if r.check == check]

@@ -60,15 +60,15 @@ def generate(
     patterns = tuple(name.lower().replace("-", " ") for name in pattern) if pattern else PATTERNS
     with usage():
         settings = GenerationSettings(count, candidates, seed, patterns, camera_share, temperature)
-    known = read_metadata(metadata)
-    plan = GenerationPlan.draw(known, settings)
-    with Candidates(out, settings.configuration(known, client)) as kept:
-        warn(messages, kept.warnings)
-        _begin(plan, kept, client, yes, messages)
+    library = read_metadata(metadata)
+    plan = GenerationPlan.draw(library, settings)
+    with Candidates(out, settings.configuration(library, client)) as store:
+        warn(messages, store.warnings)
+        _begin(plan, store, client, yes, messages)
         unreached = 0
-        stopped = f"stopped; what was done is in {kept.path}, the same command goes on"
-        with until_stopped(messages, stopped), Bar(messages, len(plan.remaining(kept))) as bar:
-            for outcome in plan.run(kept, client, threads):
+        stopped = f"stopped; what was done is in {store.path}, the same command goes on"
+        with until_stopped(messages, stopped), Bar(messages, len(plan.remaining(store))) as bar:
+            for outcome in plan.run(store, client, threads):
                 unreached += outcome.status == "unreachable"
                 if outcome.status not in ("written", "implausible"):
                     about = f"{outcome.combination.noun_phrase}, {outcome.combination.action.lemma}"
@@ -77,7 +77,7 @@ def generate(
         heads = ("combinations", "implausible", "no use", "candidates", "rejected", "categories")
         shown = table("pattern", *map(number, heads))
         for name in plan.settings.patterns:
-            shown.add_row(name, *map(str, _row([line for line in kept.lines if line.get("pattern") == name])))
+            shown.add_row(name, *map(str, _row([line for line in store.lines if line.get("pattern") == name])))
         output.print(shown)
         if client is not None:
             output.print(f"this time: {client.ledger}")
@@ -87,17 +87,17 @@ def generate(
         raise typer.Exit(EXIT_FAILURES)
 
 
-def _begin(plan: GenerationPlan, kept: Candidates, client: Client | None, yes: bool, messages: Console) -> None:
+def _begin(plan: GenerationPlan, candidates: Candidates, client: Client | None, yes: bool, messages: Console) -> None:
     """Say what is to be done and what it may cost, and go on only where that is fine."""
-    wanted, todo = len(plan.combinations), len(plan.remaining(kept))
-    if wanted < plan.settings.count:
-        messages.print(f"the metadata allow {count(wanted, 'combination')}, fewer than asked for")
-    if wanted > todo:
-        messages.print(f"{wanted - todo} of {count(wanted, 'combination')} were done before")
+    total, todo = len(plan.combinations), len(plan.remaining(candidates))
+    if total < plan.settings.count:
+        messages.print(f"the metadata allow {count(total, 'combination')}, fewer than asked for")
+    if total > todo:
+        messages.print(f"{total - todo} of {count(total, 'combination')} were done before")
     if client is None:
         messages.print("no endpoint (--url, --model): sentences are made by grammar, and need editing")
     elif todo:
-        messages.print(f"{client.settings.model}: {plan.estimate(client, kept)}")
+        messages.print(f"{client.settings.model}: {plan.estimate(client, candidates)}")
         agree(messages, yes)
 
 

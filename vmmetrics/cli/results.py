@@ -80,8 +80,8 @@ def results_parts(table: Table) -> list[Part]:
         )
     means = DisplayTable("means", "Means", "95 % bootstrap intervals", heads("model", *(c.name for c in heads_of[1:])))
     models = table.by_model() if len(table.by_model()) > 1 else {}
-    for model, found in (*models.items(), ("all", table.mean())):
-        shown = [found.get(metric) for metric in columns]
+    for model, averages in (*models.items(), ("all", table.mean())):
+        shown = [averages.get(metric) for metric in columns]
         means.add(model, *(_mean_cell(mean) for mean in shown))
     return [clips, means] if len(table) > 1 else [clips]
 

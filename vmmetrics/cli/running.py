@@ -90,7 +90,7 @@ class ClipOptions:
 
 
 def run_clips(
-    given: ClipOptions,
+    sources: ClipOptions,
     settings: Settings,
     start: Start,
     out: Path | None,
@@ -100,7 +100,7 @@ def run_clips(
     """Score clips into a directory, with progress; Ctrl-C, SIGTERM and SIGHUP stop it, and what was scored is kept.
 
     Args:
-        given: The clips.
+        sources: The clips.
         settings: With what; its models are loaded before the first clip.
         start: By how many workers, where, and which part.
         out: Run directory; None for one of its own.
@@ -125,30 +125,30 @@ def run_clips(
         check_cluster(cluster)
     if out is not None:
         check_directory(out)
-    if dry_run is None and any(address_of(clip) is not None for clip in given.clips):  # its directory will list them
+    if dry_run is None and any(address_of(clip) is not None for clip in sources.clips):  # the directory lists them
         with usage():
             setup = prepare(settings)
-        directory = out or default_directory(setup, given.clips)
+        directory = out or default_directory(setup, sources.clips)
         check_directory(directory, setup.configuration, setup.parts)
-    tasks = _tasks(given, settings, start, directory, messages, dry_run is not None)
+    tasks = _tasks(sources, settings, start, directory, messages, dry_run is not None)
     if dry_run is not None:
         from vmmetrics.cli.dry_run import show_run
 
         with usage():
-            show_run(tasks, settings, given.clips, out, dry_run, output)
+            show_run(tasks, settings, sources.clips, out, dry_run, output)
     if out is None:
         check_folder(Path(RUNS_FOLDER), holds="scores")
     with usage():
         setup = setup or prepare(settings)
-    directory = default_directory(setup, given.clips) if out is None else out
+    directory = default_directory(setup, sources.clips) if out is None else out
     messages.print(f"{count(len(tasks), 'clip')}, {setup.label}")
     if from_where := prompts_found(tasks):
         messages.print(from_where, soft_wrap=True)
     if cluster is not None:
         messages.print(f"{'starting a' if cluster.address is None else 'connecting to the'} Ray cluster ...")
-    kept = f"stopped; what was scored is in {directory}, the same command goes on"
+    message = f"stopped; what was scored is in {directory}, the same command goes on"
     with (
-        until_stopped(messages, kept),
+        until_stopped(messages, message),
         LiveProgress(messages, settings.metrics, start.jobs) as progress,
         Mirror(directory, mirror, lambda text: progress.warn([text])) as copy,
     ):
@@ -161,7 +161,7 @@ def run_clips(
 
 
 def _tasks(
-    given: ClipOptions, settings: Settings, start: Start, directory: Path | None, messages: Console, dry_run: bool
+    sources: ClipOptions, settings: Settings, start: Start, directory: Path | None, messages: Console, dry_run: bool
 ) -> list[Task]:
     """Find the clips of a command, and say what is to be said about them.
 
@@ -173,12 +173,12 @@ def _tasks(
     from vmmetrics.utils.storage.addresses import address_of
 
     remarks: list[str] = []
-    with finding(messages, given.clips) as found:
+    with finding(messages, sources.clips) as update:
         tasks, unmatched = tasks_of_paths(
-            given.clips, settings.metrics, given.prompts, given.subject, given.follow_links, remarks, found,
-            start.limit, dry_run, directory, given.relist,
+            sources.clips, settings.metrics, sources.prompts, sources.subject, sources.follow_links, remarks, update,
+            start.limit, dry_run, directory, sources.relist,
         )  # fmt: skip
-    here = [Path(clip) for clip in given.clips if address_of(clip) is None]
+    here = [Path(clip) for clip in sources.clips if address_of(clip) is None]
     for remark in _remarks(here, tasks, remarks):
         messages.print(remark, soft_wrap=True)
     if unmatched:
@@ -225,14 +225,14 @@ def cluster_of(options: ClusterOptions) -> Cluster | None:
     """Return the Ray cluster that the options of a command describe; None for this machine."""
     from vmmetrics.engines.connection import Cluster, check_installed
 
-    given = {name: value for name, value in options._asdict().items() if name != "engine" and value is not None}
+    values = {name: value for name, value in options._asdict().items() if name != "engine" and value is not None}
     if options.engine == "local":
-        if given:
+        if values:
             raise typer.BadParameter("--address, --cpus-per-job, --gpus-per-job and --retries are for --engine ray")
         return None
     check_installed()
     with usage():
-        return Cluster(**given)
+        return Cluster(**values)
 
 
 def start_of(

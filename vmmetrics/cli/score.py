@@ -176,19 +176,21 @@ def show(
     from vmmetrics.scoring.show.sheet import draw_sheet
     from vmmetrics.utils.storage.atomic import temporary_of
 
-    found = recall(run, clip)
+    recalled = recall(run, clip)
     output, messages = open_consoles()
-    for warning in found.warnings:
+    for warning in recalled.warnings:
         messages.print(f"warning: {warning}", soft_wrap=True)
-    findings = Findings(found.record.clip, found.label, found.results, found.record.errors, found.record.prompt)
+    findings = Findings(
+        recalled.record.clip, recalled.label, recalled.results, recalled.record.errors, recalled.record.prompt
+    )
     building = temporary_of(out)
     try:
         building.mkdir()
         partial = building / out.name
         if out.suffix.lower() == ".mp4":
-            write_film(partial, found.clip, findings, found.perceived)
+            write_film(partial, recalled.clip, findings, recalled.perceived)
         else:
-            draw_sheet(found.clip, findings, found.perceived).save(partial)
+            draw_sheet(recalled.clip, findings, recalled.perceived).save(partial)
         partial.replace(out)
     finally:
         shutil.rmtree(building, ignore_errors=True)

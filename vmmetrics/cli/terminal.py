@@ -146,13 +146,13 @@ def usage(option: str | None = None) -> Iterator[None]:
 
 
 @contextmanager
-def until_stopped(messages: Console, said: str) -> Iterator[None]:
+def until_stopped(messages: Console, message: str) -> Iterator[None]:
     """End the command on Ctrl-C, SIGTERM and SIGHUP, and say what is kept."""
     with stoppable():
         try:
             yield
         except KeyboardInterrupt:
-            messages.print(said)
+            messages.print(message)
             raise typer.Exit(EXIT_INTERRUPTED) from None
 
 

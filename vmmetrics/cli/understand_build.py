@@ -92,9 +92,9 @@ def _begin(opened: Opened, folder: BuildFolder, yes: bool, messages: Console) ->
     """Say what is to be done and what it may cost, and go on only where that is fine."""
     for problem, number in opened.problems.items():
         messages.print(f"{number:,} {problem}")
-    todo, wanted = folder.remaining, len(opened.recipe.places)
-    before = f", {wanted - len(todo):,} of them done before" if wanted > len(todo) else ""
-    what = count(wanted, "question" if opened.recipe.name == "fpsbench" else "video")
+    todo, total = folder.remaining, len(opened.recipe.places)
+    before = f", {total - len(todo):,} of them done before" if total > len(todo) else ""
+    what = count(total, "question" if opened.recipe.name == "fpsbench" else "video")
     messages.print(f"{what}{before}")
     if opened.unfiltered:
         passed = "nobody answers blind" if opened.recipe.name == "fpsbench" else "what one frame tells is not taken out"

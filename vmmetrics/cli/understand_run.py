@@ -196,13 +196,13 @@ def run(
     ) as of:
         loaded = replace(loaded, problems={**loaded.problems, **getattr(of, "problems", {})})
         asking = Asking(benchmark, loaded, of, policy, words, max_size, limit, own_policies=own)
-        places = {"data": str(data.absolute()), "videos": videos and str(videos.absolute())}
-        start = {"model": model, "batch_size": batch_size, **places}
+        folders = {"data": str(data.absolute()), "videos": videos and str(videos.absolute())}
+        start = {"model": model, "batch_size": batch_size, **folders}
         failed = _ask(asking, folder, start, retry_errors, yes, messages)
     _score(asking, folder, output, messages, form)
     if failed:
-        again_said = "the same command asks again where none came, --retry-errors also where there was an error"
-        error(messages, f"{count(failed, 'question')} got no answer; {again_said}")
+        advice = "the same command asks again where none came, --retry-errors also where there was an error"
+        error(messages, f"{count(failed, 'question')} got no answer; {advice}")
         raise typer.Exit(EXIT_FAILURES)
 
 
@@ -272,14 +272,14 @@ def _ask(asking: Asking, path: Path, start: dict[str, Any], again: bool, yes: bo
     from vmmetrics.understanding.harness.running import RunFolder, usage_of
     from vmmetrics.utils.storage.provenance import invocation, machine, recorded_versions
 
-    found = len(asking.loaded.questions)
+    questions = len(asking.loaded.questions)
     if not asking.covered() and not (path / "answers.jsonl").exists():
-        raise SetupError(f"The videos of all {found:,} questions are missing; --videos says where they are")
+        raise SetupError(f"The videos of all {questions:,} questions are missing; --videos says where they are")
     session = {
         **start,
         **invocation(),
         "limit": asking.limit,
-        "found": found,
+        "found": questions,
         "versions": recorded_versions(),
         "machine": machine(),
     }
@@ -309,11 +309,11 @@ def _begin(asking: Asking, folder: RunFolder, model: str, again: bool, yes: bool
     from vmmetrics.models.endpoint import EndpointModel
     from vmmetrics.understanding.harness.statistics import too_few_videos
 
-    todo, wanted = asking.remaining(folder, again), len(asking.covered(folder.answers))
+    todo, total = asking.remaining(folder, again), len(asking.covered(folder.answers))
     for problem, times in asking.loaded.problems.items():
         messages.print(f"{times:,} {problem}")
-    before = f", {wanted - len(todo):,} of them answered before" if wanted > len(todo) else ""
-    messages.print(f"{count(wanted, 'question')} to {asking.model.name}{before}")
+    before = f", {total - len(todo):,} of them answered before" if total > len(todo) else ""
+    messages.print(f"{count(total, 'question')} to {asking.model.name}{before}")
     warn(messages, too_few_videos(asking.covered(folder.answers)))
     if isinstance(asking.model, EndpointModel) and todo:
         expected = _LETTER_TOKENS if todo[0].options else _WORDS_TOKENS

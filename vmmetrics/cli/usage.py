@@ -57,7 +57,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
 """Names that other tools have, with dashes, and what ours are: the first that the command has."""
 
 
-def no_such_option(name: str, known: list[str]) -> str:
+def no_such_option(name: str, available: list[str]) -> str:
     """Return what to say about an option that a command does not have.
 
     >>> no_such_option("--only", ["--out", "--metrics"])
@@ -69,13 +69,13 @@ def no_such_option(name: str, known: list[str]) -> str:
     >>> no_such_option("--output_dir", ["--out", "--metrics"])
     'No such option: --output_dir; did you mean --out?'
     """
-    said = f"No such option: {name}"
-    now = [new for new in RENAMED.get(name, ()) if new.split()[0] in known]
+    text = f"No such option: {name}"
+    now = [new for new in RENAMED.get(name, ()) if new.split()[0] in available]
     if now:
-        return f"{said}; it is {now[0]} now."
-    close = [ours for ours in ELSEWHERE.get(name.replace("_", "-"), ()) if ours in known][:1]
-    close = close or get_close_matches(name.replace("_", "-"), known, cutoff=0.75)
-    return f"{said}; did you mean {' or '.join(close)}?" if close else f"{said}."
+        return f"{text}; it is {now[0]} now."
+    close = [ours for ours in ELSEWHERE.get(name.replace("_", "-"), ()) if ours in available][:1]
+    close = close or get_close_matches(name.replace("_", "-"), available, cutoff=0.75)
+    return f"{text}; did you mean {' or '.join(close)}?" if close else f"{text}."
 
 
 def report(error: Any) -> str:
@@ -96,8 +96,10 @@ def message_of(error: Any) -> str:
     """Return the message of a usage error: the option or argument at fault, and what is wrong with it."""
     context, name = getattr(error, "ctx", None), getattr(error, "option_name", None)
     if context is not None and name is not None and hasattr(error, "possibilities"):
-        known = [text for parameter in context.command.params for text in (*parameter.opts, *parameter.secondary_opts)]
-        return no_such_option(name, known)
+        available = [
+            text for parameter in context.command.params for text in (*parameter.opts, *parameter.secondary_opts)
+        ]
+        return no_such_option(name, available)
     message, parameter = str(error.message).removeprefix("Value error, "), getattr(error, "param", None)
     hint = getattr(error, "param_hint", None)
     if hint is None and parameter is not None:

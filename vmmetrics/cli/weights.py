@@ -84,11 +84,11 @@ def list_weights(
     columns = (*heads("name", "set", "for", "licence", "source", texts=5), *heads("size", "here", texts=0))
     grid = DisplayTable("weights", "Published weights", f"weights folder: {home}", columns)
     for entry in select(names or None):
-        found = inspect(entry, home, "sizes")
-        if found.faults:
+        inspected = inspect(entry, home, "sizes")
+        if inspected.faults:
             state = "damaged"
-        elif found.missing:
-            state = "partly" if found.files else "no"
+        elif inspected.missing:
+            state = "partly" if inspected.files else "no"
         else:
             state = "yes"
         exact = all(file.bytes is not None for file in entry.files if file.about is not None or file.bytes is not None)
@@ -118,8 +118,8 @@ def fetch(
     output, messages = open_consoles()
     with _Bars(messages) as bars:
         listener = bars.listener(accept_licence)
-        found = fetching.fetch(names, listener, mirror=mirror, copies=copies, offline=offline)
-    for one in found:
+        fetched = fetching.fetch(names, listener, mirror=mirror, copies=copies, offline=offline)
+    for one in fetched:
         output.print(f"{one.entry.name}: {one.path}", soft_wrap=True)
 
 
@@ -137,10 +137,10 @@ def verify(
         output.print(f"no published weights in {home}", soft_wrap=True)
     wrong = 0
     for entry in entries:
-        found = inspect(entry, home, "all")
-        wrong += not found.whole
-        said = "ok" if found.whole else found.complaint
-        output.print(f"{entry.name}: {said}", style="" if found.whole else "red", soft_wrap=True)
+        state = inspect(entry, home, "all")
+        wrong += not state.whole
+        text = "ok" if state.whole else state.complaint
+        output.print(f"{entry.name}: {text}", style="" if state.whole else "red", soft_wrap=True)
     if wrong:
         raise typer.Exit(EXIT_DAMAGED)
 
@@ -149,12 +149,12 @@ def path(name: Annotated[str | None, argument("Checkpoint. Default: the weights 
     """Print where a checkpoint lies, checked, or where the weights folder is."""
     from vmmetrics.utils.weights.folder import resolve, weights_home
 
-    place = weights_home() if name is None else resolve(name)
+    location = weights_home() if name is None else resolve(name)
     output, _ = open_consoles()
     if output.is_terminal:
-        output.print(str(place), soft_wrap=True)
+        output.print(str(location), soft_wrap=True)
     else:  # a script that reads it needs the very bytes
-        typer.echo(os.fsencode(place))
+        typer.echo(os.fsencode(location))
 
 
 class _Bars:
@@ -194,10 +194,10 @@ class _Bars:
     def _bar(self, name: str, file: str) -> Told:
         task = self._bars.add_task(f"{name}/{file}", total=None)
 
-        def told(done: int, total: int | None) -> None:
+        def update(done: int, total: int | None) -> None:
             self._bars.update(task, completed=done, total=total, visible=done != total)
 
-        return told
+        return update
 
     def _say(self, text: str) -> None:
         self._console.print(text, soft_wrap=True)

@@ -161,4 +161,4 @@ def test_numbers() -> None:
         numbers(table, "y")
     assert numbers(table, "z") is None
     with pytest.raises(SetupError, match="row 1: expected a number in z"):
-        numbers(table, "z", wanted=True)
+        numbers(table, "z", required=True)

@@ -10,11 +10,11 @@ from scipy import stats
 from vmmetrics.alignment.results import (
     Ablation,
     Agreement,
-    HumanAgreement,
     CombinationFigure,
     DisputedClip,
     Estimate,
     Grouped,
+    HumanAgreement,
     Matrix,
     MetricDifference,
     NameBaseline,

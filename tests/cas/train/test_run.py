@@ -15,7 +15,7 @@ from PIL import Image
 
 torch = pytest.importorskip("torch")
 
-from vmmetrics.cas.evaluate.evaluation import hold_against, load_judge  # noqa: E402
+from vmmetrics.cas.evaluate.evaluation import evaluate_classifier, load_judge  # noqa: E402
 from vmmetrics.cas.labelled_clips import read_labelled_clips  # noqa: E402
 from vmmetrics.cas.train.run import Trained, train  # noqa: E402
 from vmmetrics.cas.train.settings import Augmentation, Epoch, Nobody, TrainSettings  # noqa: E402
@@ -90,7 +90,7 @@ def test_the_card_says_what_happened(learnt: Trained):
 
 def test_evaluation_leaves_out_what_was_trained_on(learnt: Trained, material):
     data = read_labelled_clips([material.clips], material.labels)
-    found = hold_against(load_judge(str(learnt.checkpoint), "cpu"), data)
+    found = evaluate_classifier(load_judge(str(learnt.checkpoint), "cpu"), data)
     assert {row["clip"] for row in found.clips} == {clip.clip for clip in learnt.split.held_out}
     assert len(found.seen) == len(learnt.split.trained)
     assert found.report.overall == learnt.report.overall

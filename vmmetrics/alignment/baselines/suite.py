@@ -35,8 +35,8 @@ class BaselineSuite(Suite):
 
     Args:
         names: Baselines and families (see :mod:`vmmetrics.alignment.baselines.catalogue`); None takes all that
-            need no download, and those in ``given``.
-        given: What families need from the user, by name of the family.
+            need no download, and those in ``resources``.
+        resources: What families need from the user, by name of the family.
         threads: Threads for the neural models; None leaves it to them.
 
     Raises:
@@ -51,7 +51,11 @@ class BaselineSuite(Suite):
     """
 
     def __init__(
-        self, names: Sequence[str] | None = None, resources: Mapping[str, Any] | None = None, *, threads: int | None = None
+        self,
+        names: Sequence[str] | None = None,
+        resources: Mapping[str, Any] | None = None,
+        *,
+        threads: int | None = None,
     ) -> None:
         resources = resources or {}
         self.metrics = chosen(names, tuple(resources))
@@ -67,7 +71,7 @@ class BaselineSuite(Suite):
             part = {field: getattr(baseline, field) for field in ("unit", "lower_is_better", "source")}
             hashes = {file: load_manifest()[file].sha256 for file in baseline.weights}
             self.parts[name] = {**part, "weights": hashes} if hashes else part
-        for family in dict.fromkeys(family_name for name in self.metrics if (family_name := BASELINES[name].family) is not None):
+        for family in dict.fromkeys(filter(None, (BASELINES[name].family for name in self.metrics))):
             module, _, function = FAMILIES[family].partition(":")
             load = getattr(import_module(f"vmmetrics.alignment.baselines.{module}"), function)
             loaded: Loaded = load(resources.get(family), threads)
@@ -111,12 +115,12 @@ class BaselineSettings(Settings):
     Attributes:
         preset: Always ``"baselines"``.
         metrics: Names of baselines, as :func:`vmmetrics.alignment.baselines.catalogue.chosen` gives them.
-        given: What families need from the user, by name of the family.
+        resources: What families need from the user, by name of the family.
     """
 
     preset: str = PRESET
     metrics: tuple[str, ...] = tuple(BASELINES)
-    given: tuple[tuple[str, Any], ...] = ()
+    resources: tuple[tuple[str, Any], ...] = ()
 
     def known(self) -> tuple[str, ...]:
         """Return the baselines there are."""
@@ -128,7 +132,7 @@ class BaselineSettings(Settings):
         Raises:
             SetupError: A package or file is missing.
         """
-        return BaselineSuite(self.metrics if metrics is None else metrics, dict(self.given), threads=self.threads)
+        return BaselineSuite(self.metrics if metrics is None else metrics, dict(self.resources), threads=self.threads)
 
     def configuration(self, suite: Scoring) -> dict[str, Any]:
         """Everything every value depends on besides the clip."""
@@ -186,7 +190,9 @@ def measure(
     """
     reading = reading_options(assume_fps, max_memory)
     settings = BaselineSettings(
-        metrics=chosen(only, tuple(resources or ())), reading=tuple(reading.items()), given=tuple((resources or {}).items())
+        metrics=chosen(only, tuple(resources or ())),
+        reading=tuple(reading.items()),
+        resources=tuple((resources or {}).items()),
     )
     tasks = tasks_of(clips, settings, prompts, fps=fps, layout=layout, follow_links=follow_links)
     part, directory = None if shard[1] == 1 else shard, None if out is None else Path(out)

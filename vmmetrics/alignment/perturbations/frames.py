@@ -26,8 +26,7 @@ Frames = NDArray[np.uint8]
 # What a strength in (0, 1] means: a table of amounts, a quarter of the scale apart, and what lies between them.
 
 SEVERITY_LEVELS = 4
-"""Steps of the ladder that the tables come from: rung r, of which 1 is just visible in play and 4 glaring, is strength
-r / RUNGS."""
+"""Severity levels in the tables of amounts: level r, from 1 (just visible in play) to 4 (glaring), is strength r / 4."""
 
 
 def graded(strength: float, amounts: Sequence[float], none: float = 0.0) -> float:

@@ -153,7 +153,7 @@ def _unharmed(name: str, clip: Clip, strength: float, rng: Rng) -> Clip:
     return harmless.relit(clip, factor, contrast=name == "contrast")
 
 
-_ON_CAS_SCALE = "as on the top rung of the commonsense ladder; 0.25, 0.5 and 0.75 are its other rungs"
+_AS_CAS = "as at severity 4 of 4 of the CAS training clips; strengths 0.25, 0.5 and 0.75 are severities 1 to 3"
 
 _DEFECTS = (
     Perturbation("blur", "mss", "two frames a second are blurred", "σ = 4 pixels at 480 lines"),
@@ -164,8 +164,8 @@ _DEFECTS = (
     Perturbation("warp", "mss", "part of two frames a second melts", "waves of 10 pixels at 480 lines"),
     Perturbation("stutter", "mss", "frames are shown twice, each for the next", "every third frame"),
     Perturbation("drop", "mss", "the clip jumps ahead, twice", "half a second is missing each time"),
-    Perturbation("freeze_jump", "mss", "the clip stands still and then jumps", f"twice for 1 s, {_ON_CAS_SCALE}"),
-    Perturbation("interleave", "mss", "mirrored frames of elsewhere lie between", f"45 % of frames, {_ON_CAS_SCALE}"),
+    Perturbation("freeze_jump", "mss", "the clip stands still and then jumps", f"twice for 1 s, {_AS_CAS}"),
+    Perturbation("interleave", "mss", "mirrored frames of elsewhere lie between", f"45 % of frames, {_AS_CAS}"),
     Perturbation("limb_stretch", "ois", "a forearm or calf is longer for half a second", "twice as long"),
     Perturbation("limb_snap", "ois", "a forearm or calf is turned at its joint for half a second", "by 100°"),
     Perturbation("standstill", "pas", "all motion ends before the clip does", "nine tenths of the clip stand still"),
@@ -173,21 +173,21 @@ _DEFECTS = (
     Perturbation("appear", "tcs", "the largest thing is not there up to the middle", "nothing of it shows"),
     Perturbation("intruder", "tcs", "a foreign thing is there from one frame to the next, and stays",
                  "44 % of the short side across"),
-    Perturbation("double", "tcs", "a copy of a thing comes and goes beside it", f"opaque, {_ON_CAS_SCALE}"),
-    Perturbation("limb_bend", "cas", "a long part bends like rubber", f"by 12 % of the short side, {_ON_CAS_SCALE}"),
-    Perturbation("object_warp", "cas", "a moving thing changes its shape", f"by 5 % of the short side, {_ON_CAS_SCALE}"),
-    Perturbation("teleport", "cas", "a thing is elsewhere from one frame to the next", f"four times, {_ON_CAS_SCALE}"),
-    Perturbation("melt", "cas", "a thing runs down the picture", f"by 36 % of the short side, {_ON_CAS_SCALE}"),
-    Perturbation("fall_up", "cas", "a thing comes loose and falls upwards", f"by 55 % of the short side, {_ON_CAS_SCALE}"),
-    Perturbation("upside_down", "cas", "part of the picture stands on its head for moments", f"four times, {_ON_CAS_SCALE}"),
-    Perturbation("flicker", "cas", "light and dark patches change from frame to frame", f"by 20 %, {_ON_CAS_SCALE}"),
-    Perturbation("boil", "cas", "everything trembles in small patches", f"by 1.6 % of the short side, {_ON_CAS_SCALE}"),
-    Perturbation("wobble", "cas", "the picture sways like jelly", f"by 2.5 % of the short side, {_ON_CAS_SCALE}"),
-    Perturbation("merge", "cas", "two things run into one", f"wholly, {_ON_CAS_SCALE}"),
-    Perturbation("morph", "cas", "a thing turns into what lies elsewhere, and back", f"wholly, {_ON_CAS_SCALE}"),
-    Perturbation("reversal", "cas", "time turns round", f"five times, {_ON_CAS_SCALE}"),
-    Perturbation("loop", "cas", "the clip jumps back by half a second", f"four times, {_ON_CAS_SCALE}"),
-    Perturbation("shuffle", "cas", "frames stand out of their order", f"by half a second, {_ON_CAS_SCALE}"),
+    Perturbation("double", "tcs", "a copy of a thing comes and goes beside it", f"opaque, {_AS_CAS}"),
+    Perturbation("limb_bend", "cas", "a long part bends like rubber", f"by 12 % of the short side, {_AS_CAS}"),
+    Perturbation("object_warp", "cas", "a moving thing changes its shape", f"by 5 % of the short side, {_AS_CAS}"),
+    Perturbation("teleport", "cas", "a thing is elsewhere from one frame to the next", f"four times, {_AS_CAS}"),
+    Perturbation("melt", "cas", "a thing runs down the picture", f"by 36 % of the short side, {_AS_CAS}"),
+    Perturbation("fall_up", "cas", "a thing comes loose and falls upwards", f"by 55 % of the short side, {_AS_CAS}"),
+    Perturbation("upside_down", "cas", "part of the picture stands on its head for moments", f"four times, {_AS_CAS}"),
+    Perturbation("flicker", "cas", "light and dark patches change from frame to frame", f"by 20 %, {_AS_CAS}"),
+    Perturbation("boil", "cas", "everything trembles in small patches", f"by 1.6 % of the short side, {_AS_CAS}"),
+    Perturbation("wobble", "cas", "the picture sways like jelly", f"by 2.5 % of the short side, {_AS_CAS}"),
+    Perturbation("merge", "cas", "two things run into one", f"wholly, {_AS_CAS}"),
+    Perturbation("morph", "cas", "a thing turns into what lies elsewhere, and back", f"wholly, {_AS_CAS}"),
+    Perturbation("reversal", "cas", "time turns round", f"five times, {_AS_CAS}"),
+    Perturbation("loop", "cas", "the clip jumps back by half a second", f"four times, {_AS_CAS}"),
+    Perturbation("shuffle", "cas", "frames stand out of their order", f"by half a second, {_AS_CAS}"),
 )  # fmt: skip
 
 _INVARIANCES = (

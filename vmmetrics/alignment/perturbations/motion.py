@@ -1,7 +1,7 @@
 """Defects of what moves: things bend, melt, double and run into one another; pictures tremble and flicker.
 
-Every defect takes frames (T, H, W, 3) uint8, a strength in (0, 1] (a quarter is one rung of the commonsense ladder: at
-0.25 just visible in play, at 1 glaring), frames per second and a generator, and returns new frames of the same shape.
+Every defect takes frames (T, H, W, 3) uint8, a strength in (0, 1] (0.25 is just visible in play, 1 is
+glaring), frames per second and a generator, and returns new frames of the same shape.
 Lengths are shares of the short side and times are seconds, so that a strength means the same at every size and frame
 rate. The same generator state gives the same places and moments at every strength.
 """

@@ -225,7 +225,9 @@ def rate_limit(
     """Return the lowest of the rates down to which nothing changes by more than the tolerance for one clip."""
     bound = tolerance.single * facts.scale
     within = list(takewhile(lambda case: case[1] is not None and abs(case[1]) <= bound, tried))
-    return results.RateLimit(facts.name, clip, native, within[-1][0] if within else native, len(within) < len(tried), tried)
+    return results.RateLimit(
+        facts.name, clip, native, within[-1][0] if within else native, len(within) < len(tried), tried
+    )
 
 
 def _failures(lines: Sequence[CaseLine]) -> Iterable[tuple[str, str, str | None, str]]:

@@ -43,8 +43,8 @@ class FunctionSource:
     @property
     def label(self) -> str:
         """What its scores are called; where it gives several, they keep their names."""
-        given = self.function
-        name = given.rpartition(":")[2] if isinstance(given, str) else getattr(given, "__name__", "metric")
+        function = self.function
+        name = function.rpartition(":")[2] if isinstance(function, str) else getattr(function, "__name__", "metric")
         return "metric" if name == "<lambda>" else name
 
     def load(self) -> Function:
@@ -57,12 +57,12 @@ class FunctionSource:
             return self.function
         module, _, name = self.function.partition(":")
         try:
-            found = getattr(import_module(module), name)
+            function = getattr(import_module(module), name)
         except (ImportError, AttributeError, ValueError) as error:
             raise SetupError(f"No function {self.function!r} (expected module:name): {error}") from error
-        if not callable(found):
-            raise SetupError(f"{self.function} is no function but a {type(found).__name__}")
-        return cast("Function", found)
+        if not callable(function):
+            raise SetupError(f"{self.function} is no function but a {type(function).__name__}")
+        return cast("Function", function)
 
 
 Source = Settings | FunctionSource
@@ -75,8 +75,8 @@ def describe(source: Source) -> dict[str, Any]:
         SetupError: Something it needs is missing here.
     """
     if isinstance(source, FunctionSource):
-        found, named = source.load(), source.function
-        function = named if isinstance(named, str) else getattr(found, "__qualname__", source.label)
+        loaded, named = source.load(), source.function
+        function = named if isinstance(named, str) else getattr(loaded, "__qualname__", source.label)
         return {"function": function, "label": source.label}
     suite = _suite(source)
     return {**source.configuration(suite), "metrics": list(source.metrics), "parts": dict(source.parts(suite))}
@@ -96,7 +96,7 @@ def load(source: Source) -> None:
 
 def score(sources: Iterable[Source], clip: Clip) -> dict[str, dict[str, Any]]:
     """Return ``scores``, ``missing`` and ``errors`` by metric; what one source does wrong is its error alone."""
-    found: dict[str, dict[str, Any]] = {"scores": {}, "missing": {}, "errors": {}}
+    outcome: dict[str, dict[str, Any]] = {"scores": {}, "missing": {}, "errors": {}}
     for source in sources:
         try:
             part = _by_function(source, clip) if isinstance(source, FunctionSource) else _by_suite(source, clip)
@@ -106,8 +106,8 @@ def score(sources: Iterable[Source], clip: Clip) -> dict[str, dict[str, Any]]:
             names = (source.label,) if isinstance(source, FunctionSource) else source.metrics
             part = {"errors": dict.fromkeys(names, explain(error))}
         for name, values in part.items():
-            found[name].update(values)
-    return found
+            outcome[name].update(values)
+    return outcome
 
 
 @cache  # models are loaded once in each process
@@ -116,14 +116,14 @@ def _suite(source: Settings) -> Scoring:
 
 
 def _by_suite(source: Settings, clip: Clip) -> dict[str, Mapping[str, Any]]:
-    found = _suite(source).score_clip(clip)
-    scores = {name: float(value) for name, value in found.scores.items()}
-    return {"scores": scores, "missing": found.missing, "errors": found.errors}
+    result = _suite(source).score_clip(clip)
+    scores = {name: float(value) for name, value in result.scores.items()}
+    return {"scores": scores, "missing": result.missing, "errors": result.errors}
 
 
 def _by_function(source: FunctionSource, clip: Clip) -> dict[str, Mapping[str, Any]]:
-    given = source.load()(clip)
-    named = given if isinstance(given, Mapping) else {source.label: given}
+    returned = source.load()(clip)
+    named = returned if isinstance(returned, Mapping) else {source.label: returned}
     values = {str(name): None if value is None else float(value) for name, value in named.items()}
     scores = {name: value for name, value in values.items() if value is not None and math.isfinite(value)}
     lost = {name: value for name, value in values.items() if name not in scores}
@@ -181,14 +181,14 @@ class Plan:
         object.__setattr__(self, "defects", names(self.defects, DEFECTS))
         object.__setattr__(self, "invariances", names(self.invariances, INVARIANCES))
         for which in ("strengths", "harmless_strengths"):
-            given = tuple(sorted({float(s) for s in getattr(self, which)}))
-            if not given or not all(0 < s <= 1 for s in given):
-                raise ValueError(f"Expected strengths in (0, 1] but got {list(given)}")
-            object.__setattr__(self, which, given)
+            value = tuple(sorted({float(s) for s in getattr(self, which)}))
+            if not value or not all(0 < s <= 1 for s in value):
+                raise ValueError(f"Expected strengths in (0, 1] but got {list(value)}")
+            object.__setattr__(self, which, value)
         for which in ("seconds", "most_fps"):
-            given = getattr(self, which)
-            if given is not None and not given > 0:
-                raise ValueError(f"Expected {which} above 0 but got {given}")
+            value = getattr(self, which)
+            if value is not None and not value > 0:
+                raise ValueError(f"Expected {which} above 0 but got {value}")
         if self.short_side is not None and self.short_side < 32:
             raise ValueError(f"Expected a short side of 32 pixels or more but got {self.short_side}")
 
@@ -219,9 +219,9 @@ def window(clip: Clip, plan: Plan) -> Clip:
     if plan.seconds is not None and len(clip) > 1:
         middle = float(clip.timestamps[-1]) / 2
         first, last = np.searchsorted(clip.timestamps, (middle - plan.seconds / 2, middle + plan.seconds / 2))
-        kept = slice(int(first), max(int(last), int(first) + 1))
-        times = clip.timestamps[kept] - clip.timestamps[kept.start]
-        clip = replace(clip, frames=clip.frames[kept], timestamps=times)
+        selected = slice(int(first), max(int(last), int(first) + 1))
+        times = clip.timestamps[selected] - clip.timestamps[selected.start]
+        clip = replace(clip, frames=clip.frames[selected], timestamps=times)
     if plan.most_fps is not None and clip.fps > plan.most_fps:
         clip = at_rate(clip, clip.fps / math.ceil(clip.fps / plan.most_fps))
     if plan.short_side is not None and min(clip.width, clip.height) > plan.short_side:

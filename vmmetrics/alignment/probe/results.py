@@ -239,7 +239,9 @@ def _effects(report: ProbeReport) -> DisplayTable:
     columns = heads("defect", "owner", *map(label, names), "owner first", texts=2)
     table = DisplayTable("effects", title, caption, columns)
     for effect in report.specificity:
-        effects = [f"{effect.effects[n]:+.1f}{'*' * (n == effect.owner)}" if n in effect.effects else NONE for n in names]
+        effects = [
+            f"{effect.effects[n]:+.1f}{'*' * (n == effect.owner)}" if n in effect.effects else NONE for n in names
+        ]
         first = {True: "yes", False: "no", None: NONE}[effect.owner_first]
         table.add(effect.defect, label(effect.owner or NONE), *effects, first)
     return table

@@ -197,17 +197,17 @@ def probe(
         _Folder.check(Path(out))
     sources = sources_of(metric, preset, [os.path.abspath(path) for path in plugins])  # noqa: PTH100
     tasks = _tasks_of(clips, prompts, subject, fps, layout)
-    cases_, broken = _work_on(tasks[:limit], plan)
+    planned, broken = _work_on(tasks[:limit], plan)
     settings = {**plan.configuration([cases.describe(source) for source in sources]), "versions": decisive_versions()}
     with nullcontext() if out is None else _Folder(Path(out), settings) as folder:
         # Errors are tried again: a full disk or too little memory may be mended by now.
         done = {key_of(line): line for line in folder.lines if "error" not in line} if folder else {}
-        positions = {key_of(work.head): number for number, work in enumerate(cases_)}
+        positions = {key_of(work.head): number for number, work in enumerate(planned)}
         lines = [line for key, line in done.items() if key in positions]
-        todo = [work for work in cases_ if key_of(work.head) not in done]
+        todo = [work for work in planned if key_of(work.head) not in done]
         if listener is not None:
-            listener.warn(_too_few(len({work.task.key for work in cases_})))
-            listener.begin(len(cases_), len(lines))
+            listener.warn(_too_few(len({work.task.key for work in planned})))
+            listener.begin(len(planned), len(lines))
         for line in _answers(todo, sources, plan, jobs, bound):
             lines.append(line)
             if folder:
@@ -241,13 +241,13 @@ def sources_of(
     items = [metric] if isinstance(metric, str) or callable(metric) else list(metric)
     names = [item for item in items if isinstance(item, str) and ":" not in item]
     load_plugins(plugins)
-    ours_ = in_order(registered())
-    ours = tuple(name for name in ours_ if name in names)
-    others = [name for name in names if name not in ours_ and name != ALL_BASELINES]
+    metrics = in_order(registered())
+    ours = tuple(name for name in metrics if name in names)
+    others = [name for name in names if name not in metrics and name != ALL_BASELINES]
     try:
         baselines = chosen([*others, *(chosen(None) if ALL_BASELINES in names else ())])
     except ValueError as error:
-        raise ValueError(f"No metric of ours ({', '.join(ours_)}) and: {error}") from error
+        raise ValueError(f"No metric of ours ({', '.join(metrics)}) and: {error}") from error
     sources: list[Source] = [Settings(preset, metrics=ours, plugins=tuple(plugins))] if ours else []
     if baselines:
         sources.append(BaselineSettings(metrics=baselines))

@@ -28,8 +28,8 @@ def rows_of(content: Any, source: str) -> Rows | None:
         SetupError: It has one, and what is in it cannot be read.
     """
     for layout in LAYOUTS:
-        if (found := layout(content, source)) is not None:
-            return found
+        if (rows := layout(content, source)) is not None:
+            return rows
     return None
 
 
@@ -108,7 +108,7 @@ def _ratings_inside(content: Any, _: str) -> Rows | None:
     for row in content:
         shared = {name: value for name, value in row.items() if name != key}
         listed = row.get(key)
-        rows += [{**shared, **said} for said in (listed if _is_rows(listed) else ())]
+        rows += [{**shared, **rating} for rating in (listed if _is_rows(listed) else ())]
     return rows, f"{key}: a row for each of what is listed there"
 
 
@@ -127,8 +127,8 @@ def _by_model(content: Any, _: str) -> Rows | None:
     for model, values in content.items():
         for name, value in values.items():
             clip = str(name) if str(name).startswith(f"{model}/") else f"{model}/{name}"
-            said = value if isinstance(value, Mapping) else {"score": value}
-            rows.append({"clip": clip, "model": str(model), **said})
+            fields = value if isinstance(value, Mapping) else {"score": value}
+            rows.append({"clip": clip, "model": str(model), **fields})
     return rows, f"Clips by model: {', '.join(map(str, list(content)[:8]))}"
 
 

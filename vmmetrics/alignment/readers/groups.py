@@ -70,7 +70,9 @@ def _values(study: Study, table: SourceTable, column: str, clip_column: str | No
     return tuple(values)
 
 
-def chosen_clips(study: Study, sources: Sequence[Any], conditions: Sequence[str], clip_column: str | None = None) -> Study:
+def chosen_clips(
+    study: Study, sources: Sequence[Any], conditions: Sequence[str], clip_column: str | None = None
+) -> Study:
     """The study's clips of which each ``COLUMN=VALUE`` holds; of several values of a column one is enough.
 
     Raises:

@@ -110,20 +110,20 @@ def gathered(
     for entry in rated:
         index = clips.setdefault(entry.clip, len(clips))
         other_names[entry.clip] = entry.other_names
-        for texts, text in ((prompts, entry.prompt), (models, entry.model)):
+        for by_clip, text in ((prompts, entry.prompt), (models, entry.model)):
             if text:
-                texts.setdefault(entry.clip, text)
+                by_clip.setdefault(entry.clip, text)
         for dimension, value, rater in entry.ratings:
             of_dimension = numbers.setdefault(dimension, {})
             number = of_dimension.setdefault(rater, len(of_dimension))
             if value == value:
                 cells_of[dimension].extend((index, number, value))
-    notes_, names = list(notes), tuple(clips)
+    all_notes, names = list(notes), tuple(clips)
     ratings, raters = {}, {}
     for dimension, people in numbers.items():
         cells = np.array(cells_of[dimension]).reshape(-1, 3)
         if not len(cells):
-            notes_.append(f"{dimension}: left out, it holds no rating")
+            all_notes.append(f"{dimension}: left out, it holds no rating")
             continue
         low, high = scale or (-np.inf, np.inf)
         for clip, _, value in cells[(cells[:, 2] < low) | (cells[:, 2] > high)]:
@@ -134,10 +134,12 @@ def gathered(
         raters[dimension] = () if list(people) == [AVERAGED] else tuple(people)
         if repeats:
             how = f", {differing} of them not with the same rating: their mean is taken" if differing else ""
-            notes_.append(f"{dimension}: {repeats} times a rater rated the same clip again{how}")
-    shown, made_by = (tuple(map(texts.get, names)) for texts in (prompts, models))
+            all_notes.append(f"{dimension}: {repeats} times a rater rated the same clip again{how}")
+    shown, made_by = (tuple(map(by_clip.get, names)) for by_clip in (prompts, models))
     others = tuple(zip(*other_names.values(), strict=False))  # a list of names in which a clip has none is none
-    return Judgements(names, shown, made_by, ratings, raters, {}, tuple(notes_), others, of_models, columns, by_prompt)
+    return Judgements(
+        names, shown, made_by, ratings, raters, {}, tuple(all_notes), others, of_models, columns, by_prompt
+    )
 
 
 def _matrix(cells: FloatArray, clips: int, raters: int) -> tuple[FloatArray, int, int]:

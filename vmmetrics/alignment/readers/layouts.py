@@ -84,10 +84,10 @@ def _index(table: SourceTable, named: Mapping[str, Mapping[int, Sequence[str]]])
 
     Numbers from 0 on that are not all those of clips count the rows, as data frames do, and are none.
     """
-    numbers_ = {number for of in named.values() for number in of}
+    clip_numbers = {number for of in named.values() for number in of}
     for column in filter(None, (first_column(table.columns, [name]) for name in _INDEX)):
         indices = [number for number in map(_number, texts(table, column)) if number is not None]
-        if len(set(indices)) == len(table) and (set(indices) <= numbers_ or indices != list(range(len(table)))):
+        if len(set(indices)) == len(table) and (set(indices) <= clip_numbers or indices != list(range(len(table)))):
             return column, indices
     return None
 

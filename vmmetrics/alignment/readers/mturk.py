@@ -57,7 +57,7 @@ def _is_rejected(table: SourceTable, row: int) -> bool:
 
 def _answers(table: SourceTable, rows: Sequence[int]) -> tuple[dict[str, list[Any]], dict[str, str]]:
     """Question to its answers, and to the column they were in; boxes of one question are one answer."""
-    answers_: dict[str, list[Any]] = {}
+    by_question: dict[str, list[Any]] = {}
     sources: dict[str, str] = {}
     boxes: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for name in map(str, table.columns):
@@ -69,10 +69,10 @@ def _answers(table: SourceTable, rows: Sequence[int]) -> tuple[dict[str, list[An
             boxes[question][choice] = name
         else:
             sources[name[len(_ANSWER) :]] = name
-            answers_[name[len(_ANSWER) :]] = [table.columns[name][row] for row in rows]
+            by_question[name[len(_ANSWER) :]] = [table.columns[name][row] for row in rows]
     for question, choices in boxes.items():
         sources[question] = next(iter(choices.values()))
-        answers_[question] = [
+        by_question[question] = [
             _chosen(
                 {choice: str(table.columns[name][row]).strip().casefold() == "true" for choice, name in choices.items()}
             )
@@ -81,9 +81,9 @@ def _answers(table: SourceTable, rows: Sequence[int]) -> tuple[dict[str, list[An
     if _JSON in table.columns:
         parsed = [_of_json(table.columns[_JSON][row]) for row in rows]
         for question in dict.fromkeys(name for answers in parsed for name in answers):
-            answers_[question] = [answers.get(question) for answers in parsed]
+            by_question[question] = [answers.get(question) for answers in parsed]
             sources.setdefault(question, _JSON)
-    return answers_, sources
+    return by_question, sources
 
 
 def _of_json(cell: Any) -> dict[str, Any]:

@@ -98,9 +98,9 @@ def read_pairs(table: SourceTable, asked: Sequence[str] = (), scale: RatingScale
     models = None if sides.of_models else _pair(table, _OF_MODEL)
     of_models = (texts(table, models[0]), texts(table, models[1])) if models else (texts(table, None),) * 2
     named = {what: first_column(table.columns, names) for what, names in _ALSO.items()}
-    known = {*sides[:2], *(models or ()), *named.values()}
+    used = {*sides[:2], *(models or ()), *named.values()}
     left, right = texts(table, sides.left), texts(table, sides.right)
-    compared = _outcomes(table, sides, (left, right), of_models, known, asked, scale)
+    compared = _outcomes(table, sides, (left, right), of_models, used, asked, scale)
     outcomes = compared.of_rows
     dimensions, raters, prompts = (texts(table, named[what]) for what in _ALSO)
     by_prompt = sides.of_models and any(prompts)
@@ -131,30 +131,30 @@ def read_pairs(table: SourceTable, asked: Sequence[str] = (), scale: RatingScale
             if outcome is None:
                 blank += 1
             else:
-                said = dimensions[row] or name if len(outcomes) == 1 else name
-                judged[said].append((a, b, outcome, raters[row] or ""))
+                label = dimensions[row] or name if len(outcomes) == 1 else name
+                judged[label].append((a, b, outcome, raters[row] or ""))
     what = "model" if sides.of_models else "clip"
     notes += [f"{selves} rows compare a {what} with itself and were left out"] if selves else []
     notes += [f"{blank} preferences are blank and were left out"] if blank else []
-    found = gathered(
+    judgements = gathered(
         rated,
         notes,
         of_models=sides.of_models and not by_prompt,
         columns=_roles(table, sides, models, named, compared),
         by_prompt=by_prompt,
     )
-    place, pairs = {clip: index for index, clip in enumerate(found.clips)}, {}
-    for dimension, told in judged.items():
-        one, other, preferred = np.array([(place[a], place[b], side) for a, b, side, _ in told], np.int64).T
-        pairs[dimension] = Preferences(one, other, preferred, tuple(rater for *_, rater in told))
-    return replace(found, pairs=pairs)
+    position, pairs = {clip: index for index, clip in enumerate(judgements.clips)}, {}
+    for dimension, votes_cast in judged.items():
+        one, other, preferred = np.array([(position[a], position[b], side) for a, b, side, _ in votes_cast], np.int64).T
+        pairs[dimension] = Preferences(one, other, preferred, tuple(rater for *_, rater in votes_cast))
+    return replace(judgements, pairs=pairs)
 
 
 def _repeat(clips: Sequence[Sequence[str | None]], models: Sequence[Sequence[str | None]]) -> bool:
     """Whether clips of several models have one name."""
     owners = {(clip, model) for side in zip(clips, models, strict=True) for clip, model in zip(*side, strict=True)}
-    known = [clip for clip, model in owners if clip and model]
-    return len(set(known)) < len(known)
+    names = [clip for clip, model in owners if clip and model]
+    return len(set(names)) < len(names)
 
 
 def _under_models(clips: Sequence[str | None], models: Sequence[str | None]) -> list[str | None]:
@@ -224,7 +224,7 @@ def _outcomes(
     sides: Sides,
     clips: tuple[Sequence[str | None], Sequence[str | None]],
     models: tuple[Sequence[str | None], Sequence[str | None]],
-    known: set[str | None],
+    used: set[str | None],
     asked: Sequence[str],
     scale: RatingScale,
 ) -> PairOutcomes:
@@ -236,47 +236,47 @@ def _outcomes(
     if sides.is_result:
         marked = first_column(table.columns, _TIE_MARKS) is not None
         return PairOutcomes({DIMENSION: _ties(table)}, {}, f"{sides.left} first" + (", ties marked" if marked else ""))
-    others = [name for name in table.columns if name not in known]
+    others = [name for name in table.columns if name not in used]
     trouble: SetupError | None = None
     for column in (name for name in map(partial(first_column, others), ([name] for name in OUTCOME)) if name):
         try:
             name = normalised(column)
             graded = name in _GRADES or (None if name in _UNCLEAR else False)
-            found, how = _parse(table, column, (clips, models), scale, graded, strict=True)
+            result, how = _parse(table, column, (clips, models), scale, graded, strict=True)
         except SetupError as error:
             trouble = trouble or error
             continue
         source = f"outcome from {column}" + (how and f": {how}")
-        return PairOutcomes({DIMENSION: found or [None] * len(table)}, {DIMENSION: column}, source)
-    wanted = {normalised(name) for name in asked}
+        return PairOutcomes({DIMENSION: result or [None] * len(table)}, {DIMENSION: column}, source)
+    requested = {normalised(name) for name in asked}
     # one reading for all: the same person wrote them
-    said = [{cell for cell in texts(table, name) if cell} for name in others if normalised(name) in wanted]
-    graded = any(map(votes.are_grades, said)) or None
-    outcomes, told = {}, {}
+    cells = [{cell for cell in texts(table, name) if cell} for name in others if normalised(name) in requested]
+    graded = any(map(votes.are_grades, cells)) or None
+    outcomes, notes = {}, {}
     for name in others:
-        if normalised(name) in wanted or not called.is_bookkeeping(name):
-            parsed, how = _parse(table, name, (clips, models), scale, graded, strict=normalised(name) in wanted)
+        if normalised(name) in requested or not called.is_bookkeeping(name):
+            parsed, how = _parse(table, name, (clips, models), scale, graded, strict=normalised(name) in requested)
             if parsed is not None:
-                outcomes[name], told[name] = parsed, how
+                outcomes[name], notes[name] = parsed, how
     if not outcomes:
         raise trouble or SetupError(
             f"{table.source}: expected a column outcome (left, right or tie) but got {table.heading}{table.first_row}; "
             "--dimension names a column of votes, --ratings-format another form"
         )
-    hows = "; ".join(f"{name}: {how}" for name, how in told.items() if how)
+    hows = "; ".join(f"{name}: {how}" for name, how in notes.items() if how)
     source = f"outcome from {', '.join(outcomes)}" + (hows and f" ({hows})")
     return PairOutcomes(outcomes, {name: name for name in outcomes}, source)
 
 
 def _ties(table: SourceTable) -> Outcomes:
     column = first_column(table.columns, _TIE_MARKS)
-    found: Outcomes = []
+    outcomes: Outcomes = []
     for row, cell in enumerate(texts(table, column)):
-        said = (cell or "0").casefold()
-        if said not in _YES | _NO:
+        answer = (cell or "0").casefold()
+        if answer not in _YES | _NO:
             raise SetupError(f"{table.source}, row {row + 1}: expected true or false in {column} but got {cell!r}")
-        found.append(votes.TIE if said in _YES else votes.LEFT)
-    return found
+        outcomes.append(votes.TIE if answer in _YES else votes.LEFT)
+    return outcomes
 
 
 def _parse(
@@ -296,15 +296,15 @@ def _parse(
         SetupError: A cell of a wanted column is no outcome, or its numbers can mean two things.
     """
     cells = texts(table, column)
-    said = {cell for cell in cells if cell is not None}
-    if not said or (all(map(votes.is_number, said)) and not (strict or scale)):
+    values = {cell for cell in cells if cell is not None}
+    if not values or (all(map(votes.is_number, values)) and not (strict or scale)):
         return None, ""
-    reading = votes.reading_of(said, scale, graded=graded)
+    reading = votes.reading_of(values, scale, graded=graded)
     if isinstance(reading, str):
         if not strict:
             return None, ""
-        raise SetupError(f"{table.source}: {column} holds {', '.join(sorted(said)[:_SHOWN])}: {reading}")
-    found: Outcomes = []
+        raise SetupError(f"{table.source}: {column} holds {', '.join(sorted(values)[:_SHOWN])}: {reading}")
+    outcomes: Outcomes = []
     for row, cell in enumerate(cells):
         outcome = None if cell is None else _of_name(cell, row, named[0])
         if cell is not None and outcome is None:
@@ -318,8 +318,8 @@ def _parse(
                 f"{table.source}, row {row + 1}: expected left, right, tie or the name of one of the clips in "
                 f"{column} but got {cell[:_CELL]!r}"
             )
-        found.append(outcome)
-    return found, reading.how
+        outcomes.append(outcome)
+    return outcomes, reading.how
 
 
 _CELL = 40  # letters of a cell in a message

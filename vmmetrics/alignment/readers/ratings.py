@@ -60,9 +60,9 @@ def read_ratings(
     if form == "cells" or (form is None and dimension is not None and rating is not None):
         if dimension is None or rating is None:
             raise SetupError(f"{table.source}: expected columns dimension and rating but got {table.heading}")
-        columns_ = _of_cells(table, rating)
+        read = _of_cells(table, rating)
     else:
-        dimension, columns_ = None, _of_rows(table, rows, rater, form, dimensions)
+        dimension, read = None, _of_rows(table, rows, rater, form, dimensions)
     people, of_rows = texts(table, rater), texts(table, dimension)
     cells = [
         (row, clip, of)
@@ -73,18 +73,18 @@ def read_ratings(
     rated_clips, seen = list[RatedClip](), Counter[tuple[str, str | None]]()
     for row, clip, of in cells:
         seen[clip, of] += 1
-        name_ = people[row] or "?" if rater is not None else str(seen[clip, of]) if anonymous else AVERAGED
-        ratings = [(of or column, float(columns_.values[column][row]), name_) for column in columns_.single]
-        for name, raters in columns_.grid.items():
-            ratings += [(name, float(columns_.values[column][row]), person) for person, column in raters.items()]
+        rater_name = people[row] or "?" if rater is not None else str(seen[clip, of]) if anonymous else AVERAGED
+        ratings = [(of or column, float(read.values[column][row]), rater_name) for column in read.single]
+        for name, raters in read.grid.items():
+            ratings += [(name, float(read.values[column][row]), person) for person, column in raters.items()]
         rated_clips.append(RatedClip(clip, ratings, rows.prompts[row], rows.models[row]))
-    notes = [*table.notes, f"Ratings: {_form(columns_, rows, rater, dimension, anonymous=anonymous)}"]
-    notes += [*(f"{table.source}: {how}" for how in columns_.hows), *rows.notes]
-    notes += [f"Left out: {', '.join(columns_.summaries)} (taken from the ratings themselves)"] if columns_.summaries else []
-    notes += [f"{table.source}: {reason}" for reason in columns_.ignored]
+    notes = [*table.notes, f"Ratings: {_form(read, rows, rater, dimension, anonymous=anonymous)}"]
+    notes += [*(f"{table.source}: {how}" for how in read.hows), *rows.notes]
+    notes += [f"Left out: {', '.join(read.summaries)} (taken from the ratings themselves)"] if read.summaries else []
+    notes += [f"{table.source}: {reason}" for reason in read.ignored]
     nameless = len(table) - len(cells)
     notes += [f"{nameless} rows of ratings say nothing in {rows.column} and were left out"] if nameless else []
-    columns = table.roles(_roles(table, columns_, rows, rater, dimension))
+    columns = table.roles(_roles(table, read, rows, rater, dimension))
     return judgements.gathered(
         rated_clips, notes, scale=scale, of_models=rows.of_models, columns=columns, by_prompt=rows.by_prompt
     )
@@ -94,7 +94,7 @@ def _of_cells(table: SourceTable, rating: str) -> RatingColumns:
     """The column of ratings of a table with a row per rating."""
     words = word_ratings(table, [rating]) if called.is_text(table.columns[rating]) else {}
     hows = [f"{rating}: {column.how}" for column in words.values()]
-    values = words[rating].values if words else numbers(table, rating, wanted=True)
+    values = words[rating].values if words else numbers(table, rating, required=True)
     return RatingColumns({} if values is None else {rating: values}, [rating], {}, (), {}, hows, {})
 
 
@@ -119,7 +119,9 @@ def _of_rows(
     return columns
 
 
-def _form(columns: RatingColumns, rows: TableClips, rater: str | None, dimension: str | None, *, anonymous: bool) -> str:
+def _form(
+    columns: RatingColumns, rows: TableClips, rater: str | None, dimension: str | None, *, anonymous: bool
+) -> str:
     """How a table was read, in words."""
     single = ", ".join(columns.single)
     clip = f"{rows.model} and {rows.prompt}" if rows.by_prompt else rows.column

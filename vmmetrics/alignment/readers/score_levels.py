@@ -67,10 +67,10 @@ class NestedScores(NamedTuple):
 
 
 @cache
-def is_known_metric(name: str) -> bool:
+def is_registered_metric(name: str) -> bool:
     """Return whether a metric has this name: one of ours, a baseline or a dimension of VBench.
 
-    >>> is_known_metric("mss"), is_known_metric("Warping Error"), is_known_metric("quality")
+    >>> is_registered_metric("mss"), is_registered_metric("Warping Error"), is_registered_metric("quality")
     (True, True, False)
     """
     from vmmetrics.alignment.baselines.catalogue import BASELINES
@@ -87,7 +87,7 @@ def is_metric_name(name: str) -> bool:
     """
     words = normalised(name).split("_")
     worded = any(word in _METRIC_WORDS or word.endswith("score") for word in words)
-    return is_known_metric(name) or (worded and not _is_clip_name(name))
+    return is_registered_metric(name) or (worded and not _is_clip_name(name))
 
 
 def nested_scores(content: Any) -> NestedScores | None:
@@ -134,12 +134,12 @@ def _order(names: Sequence[Sequence[str]]) -> tuple[str, ...] | None:
     most = max(len(level) for level in names)
 
     def fit(order: tuple[str, ...]) -> float:
-        found = 0.0
+        total = 0.0
         for role, level in zip(order, names, strict=True):
             likely = sum(map(is_metric_name, level)) / len(level)
             clips = sum(map(_is_clip_name, level)) / len(level)
-            found += {"clip": clips + 0.5 * (len(level) == most) - likely, "metric": likely, "model": -likely}[role]
-        return found
+            total += {"clip": clips + 0.5 * (len(level) == most) - likely, "metric": likely, "model": -likely}[role]
+        return total
 
     # of those that fit as well, the first: the layouts that people use most
     usual = [("clip", "metric"), ("model", "clip"), ("metric", "clip")]

@@ -55,19 +55,19 @@ def read_scores(
         SetupError: A source cannot be read, holds no scores, or names a clip twice with different scores.
     """
     asked = _Asked(metrics, clip_column, besides)
-    given = as_sources(sources)
-    paths = [Path(source) for source in given if isinstance(source, str | Path)]
-    if len(paths) == len(given) and (together := read_score_files(paths)) is not None:
-        found = [_of_files(together, f"{len(paths)} files", together.form.partition(", ")[2], metrics)]
+    items = as_sources(sources)
+    paths = [Path(source) for source in items if isinstance(source, str | Path)]
+    if len(paths) == len(items) and (together := read_score_files(paths)) is not None:
+        parts = [_of_files(together, f"{len(paths)} files", together.form.partition(", ")[2], metrics)]
     else:
-        found = [_read(source, f"scores {n}", asked) for n, source in enumerate(given, 1)]
-    joined, *others = _told_apart(found)
+        parts = [_read(source, f"scores {n}", asked) for n, source in enumerate(items, 1)]
+    joined, *others = _prefixed_where_alike(parts)
     how = Counter[str]()
     for other in others:
         joined = _joined(joined, other, how)
     if metrics:
-        kept = _named(joined, metrics, "in the scores; they have")
-        joined = replace(joined, values={metric: joined.values[metric] for metric in kept})
+        selected = _named(joined, metrics, "in the scores; they have")
+        joined = replace(joined, values={metric: joined.values[metric] for metric in selected})
     if not joined.values:
         read = (f"{column} ({role})" for roles in joined.columns.values() for column, role in roles.items())
         raise SetupError(
@@ -75,7 +75,7 @@ def read_scores(
             "--metrics NAME reads a column all the same"
         )
     if len(others) > _SHOWN:
-        note = f"{len(found)} sources were put together: {', '.join(f'{count} {name}' for name, count in how.items())}"
+        note = f"{len(parts)} sources were put together: {', '.join(f'{count} {name}' for name, count in how.items())}"
         joined = replace(joined, notes=(*(n for n in joined.notes if not n.startswith(_PUT)), note))
     return _turned(joined, lower)
 
@@ -186,7 +186,7 @@ def _record_columns(records: Sequence[Any]) -> dict[str, list[Any]]:
     return columns | ({"motion_index": index} if any(i is not None for i in index) else {})
 
 
-def _told_apart(sources: Sequence[SourceScores]) -> list[SourceScores]:
+def _prefixed_where_alike(sources: Sequence[SourceScores]) -> list[SourceScores]:
     """The sources with their name before metrics that another source gives for the same clips."""
     shared: list[set[str]] = [set() for _ in sources]
     for (m, one), (n, other) in combinations(enumerate(sources), 2):
@@ -195,15 +195,15 @@ def _told_apart(sources: Sequence[SourceScores]) -> list[SourceScores]:
             shared[m] |= both
             shared[n] |= both
     repeats = Counter(source.name for source in sources)
-    found = []
+    renamed = []
     for number, (source, metrics) in enumerate(zip(sources, shared, strict=True), 1):
         name = f"{source.name} {number}" if repeats[source.name] > 1 else source.name
         called_now = {m: f"{name}:{m}" if m in metrics else m for m in source.values}
         values = {called_now[m]: column for m, column in source.values.items()}
         lower = frozenset(called_now[m] for m in source.lower)
         columns = {name: next(iter(source.columns.values()), {})}
-        found.append(replace(source, values=values, lower=lower, columns=columns))
-    return found
+        renamed.append(replace(source, values=values, lower=lower, columns=columns))
+    return renamed
 
 
 def _match(one: SourceScores, other: SourceScores) -> NameMatch:
@@ -219,8 +219,8 @@ def _match(one: SourceScores, other: SourceScores) -> NameMatch:
             shared = set(plain[0]) | set(plain[1])
         sides = [[row for row in rows if models[row] in shared] for rows, models in zip(sides, plain, strict=True)]
     names = ([scores.clips[row] for row in rows] for scores, rows in zip((one, other), sides, strict=True))
-    found = match_names(*names, of_models=one.of_models, sides=(one.name, other.name))
-    return NameMatch(tuple((sides[0][a], sides[1][b]) for a, b in found.pairs), found.how)
+    match = match_names(*names, of_models=one.of_models, sides=(one.name, other.name))
+    return NameMatch(tuple((sides[0][a], sides[1][b]) for a, b in match.pairs), match.how)
 
 
 def _joined(first: SourceScores, second: SourceScores, how: Counter[str]) -> SourceScores:
@@ -233,12 +233,12 @@ def _joined(first: SourceScores, second: SourceScores, how: Counter[str]) -> Sou
     index = {b: a for a, b in match.pairs}
     added = [number for number in range(len(second.clips)) if number not in index]
     index |= {number: position for position, number in enumerate(added, len(first.clips))}
-    place, none = [index[number] for number in range(len(second.clips))], [None] * len(added)
+    positions, none = [index[number] for number in range(len(second.clips))], [None] * len(added)
     prompts, models = [*first.prompts, *none], [*first.models, *none]
-    for position, prompt, model in zip(place, second.prompts, second.models, strict=True):
+    for position, prompt, model in zip(positions, second.prompts, second.models, strict=True):
         prompts[position], models[position] = prompts[position] or prompt, models[position] or model
     values: dict[str, FloatArray] = {}
-    for scores, rows in ((first, list(range(len(first.clips)))), (second, place)):
+    for scores, rows in ((first, list(range(len(first.clips)))), (second, positions)):
         for metric, column in scores.values.items():
             values.setdefault(metric, np.full(len(prompts), np.nan))[rows] = column
     put = "side by side" if match.pairs else "one below the other"
@@ -271,7 +271,7 @@ def _turned(scores: SourceScores, lower: Sequence[str]) -> SourceScores:
 
 def _named(scores: SourceScores, names: Sequence[str], what: str) -> list[str]:
     """The metrics of these names, in their order; a name without its source's prefix takes all that bear it."""
-    found = {name: called.metrics_called(name, scores.values) for name in names}
-    if unknown := [name for name, metrics in found.items() if not metrics]:
+    by_name = {name: called.metrics_called(name, scores.values) for name in names}
+    if unknown := [name for name, metrics in by_name.items() if not metrics]:
         raise SetupError(f"No metric {', '.join(unknown)} {what} {', '.join(scores.values)}")
-    return list(dict.fromkeys(chain.from_iterable(found.values())))
+    return list(dict.fromkeys(chain.from_iterable(by_name.values())))

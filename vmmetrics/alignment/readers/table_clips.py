@@ -82,8 +82,8 @@ def _by_prompt(table: SourceTable, model: str, prompt: str) -> TableClips:
 
 
 def _repeats(names: list[str | None]) -> bool:
-    known = [name for name in names if name is not None]
-    return len(set(known)) < len(known)
+    present = [name for name in names if name is not None]
+    return len(set(present)) < len(present)
 
 
 def _clip_column(table: SourceTable, asked: str | None) -> tuple[str, bool]:
@@ -96,11 +96,11 @@ def _clip_column(table: SourceTable, asked: str | None) -> tuple[str, bool]:
     if "annotation_id" in map(normalised, table.columns):  # then "id" is the number of a task
         named = [column for column in named if normalised(column) != "id"]
     files = [column for column, cells in table.columns.items() if cells and all(map(called.is_clip_file, cells))]
-    found = first_column([c for c in named if called.is_text(table.columns[c])], called.CLIP)
+    match = first_column([c for c in named if called.is_text(table.columns[c])], called.CLIP)
     model = first_column(table.columns, (*called.MODEL, "models"))
-    found = found or first_column(named, called.CLIP) or (files[0] if len(files) == 1 else None)
-    if found is not None:
-        return found, False
+    match = match or first_column(named, called.CLIP) or (files[0] if len(files) == 1 else None)
+    if match is not None:
+        return match, False
     if model is not None:
         return model, True
     raise SetupError(

@@ -75,10 +75,10 @@ class SourceTable:
         cells = [f"{name} {str(column[0])[:_CELL]!r}" for name, column in self.columns.items() if len(column)]
         return f"; its first row: {listed(cells, _SHOWN)}" if cells else ""
 
-    def roles(self, found: Mapping[str, str]) -> dict[str, str]:
+    def roles(self, by_column: Mapping[str, str]) -> dict[str, str]:
         """How the file's own columns were read, from how this table's were."""
         named: dict[str, list[str]] = {}
-        for column, role in found.items():
+        for column, role in by_column.items():
             named.setdefault(self.origins.get(column, column), []).append(role)
         read = {name: [role for role in roles if not role.endswith("not read")] for name, roles in named.items()}
         return {**self.used, **{name: ", ".join(read[name]) or roles[0] for name, roles in named.items() if name}}
@@ -144,13 +144,13 @@ def is_blank(cell: Any) -> bool:
     return value is not None and math.isnan(value)
 
 
-def numbers(table: SourceTable, column: str, *, wanted: bool = False) -> FloatArray | None:
+def numbers(table: SourceTable, column: str, *, required: bool = False) -> FloatArray | None:
     """A column of numbers, or None where it is none.
 
     Args:
         table: The table.
         column: One of its columns.
-        wanted: Whether the column must be one of numbers; one that is empty or mostly text is none otherwise.
+        required: Whether the column must be one of numbers; one that is empty or mostly text is none otherwise.
 
     Returns:
         (N,) float64, NaN for empty cells and for what is not finite.
@@ -168,14 +168,14 @@ def numbers(table: SourceTable, column: str, *, wanted: bool = False) -> FloatAr
         values = [to_number(cell) for cell in cells]
     bad = [row for row, value in enumerate(values) if value is None]
     good = sum(value is not None and not math.isnan(value) for value in values)
-    if bad and (wanted or good > len(bad)):
+    if bad and (required or good > len(bad)):
         shown = str(cells[bad[0]])[:40]
         raise SetupError(f"{table.source}, row {bad[0] + 1}: expected a number in {column} but got {shown!r}")
-    if bad or (good == 0 and not wanted):
+    if bad or (good == 0 and not required):
         return None
-    found = np.array(values, np.float64)
-    found[~np.isfinite(found)] = np.nan
-    return found
+    array = np.array(values, np.float64)
+    array[~np.isfinite(array)] = np.nan
+    return array
 
 
 def texts(table: SourceTable, column: str | None) -> list[str | None]:
@@ -236,8 +236,8 @@ def _of_parquet(path: Path) -> list[Any]:
 
 def _has_decimal_commas(cells: Sequence[str]) -> bool:
     """Whether a column holds numbers as "3,5" and nothing else, as tables with semicolons do."""
-    said = [cell.strip() for cell in cells if not is_blank(cell)]
-    return any("," in cell for cell in said) and all(_DECIMAL_COMMA.fullmatch(cell) for cell in said)
+    filled = [cell.strip() for cell in cells if not is_blank(cell)]
+    return any("," in cell for cell in filled) and all(_DECIMAL_COMMA.fullmatch(cell) for cell in filled)
 
 
 def _text(path: Path) -> tuple[str, tuple[str, ...]]:
@@ -325,8 +325,8 @@ def _of_python(source: Any, name: str) -> SourceTable:
 
 def _of_content(content: Any, name: str, notes: tuple[str, ...] = ()) -> SourceTable:
     """A table from rows, from columns, from clip → values, or from one of the layouts of other tools."""
-    if (found := rows_of(content, name)) is not None:
-        content, note = found
+    if (converted := rows_of(content, name)) is not None:
+        content, note = converted
         notes = (*notes, note) if note else notes
     if isinstance(content, Mapping):
         values = list(content.values())
@@ -353,9 +353,9 @@ def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in row.items():
         if isinstance(value, Mapping) and normalised(name) in _NESTED:
             for inner, cell in value.items():
-                plain |= _by_place(str(inner), cell) if inner not in row or inner == name else {}
-        elif normalised(name) in _BY_PLACE:
-            plain |= _by_place(str(name), answer(value))
+                plain |= _one_column_each(str(inner), cell) if inner not in row or inner == name else {}
+        elif normalised(name) in _RATER_LISTS:
+            plain |= _one_column_each(str(name), answer(value))
         elif not isinstance(cell := answer(_path_of(value)), Mapping):
             plain[str(name)] = cell
     return plain
@@ -368,12 +368,12 @@ def _path_of(value: Any) -> Any:
     return value
 
 
-def _by_place(name: str, value: Any) -> dict[str, Any]:
+def _one_column_each(name: str, value: Any) -> dict[str, Any]:
     """A list of numbers as a column per place, ``ratings_1``, ``ratings_2``, for raters told by it; else as it is."""
     if isinstance(value, list) and value and all(isinstance(to_number(cell), float) for cell in value):
-        return {f"{name}_{place}": cell for place, cell in enumerate(value, 1)}
+        return {f"{name}_{position}": cell for position, cell in enumerate(value, 1)}
     return {name: value}
 
 
-_BY_PLACE = frozenset({"ratings", "rating", "annotations", "annotation", "human_ratings", "human_scores"})
+_RATER_LISTS = frozenset({"ratings", "rating", "annotations", "annotation", "human_ratings", "human_scores"})
 _NESTED = frozenset({"scores", "metrics", "ratings", "rating", "results", "annotation", "annotations"})

@@ -79,55 +79,55 @@ def word_ratings(table: SourceTable, columns: Iterable[str]) -> dict[str, WordRa
     Raises:
         SetupError: Most cells of a column are words of a scale, but not all.
     """
-    found: dict[str, WordRatings] = {}
+    ratings: dict[str, WordRatings] = {}
     words: dict[str, list[str]] = {}
     labelled: dict[str, _Labelled] = {}
     for column in columns:
         cells = table.columns[column]
         if (plain := _out_of(cells)) is not None:
-            found[column] = plain
+            ratings[column] = plain
         elif (labels := _labelled(cells)) is not None:
             labelled[column] = labels
         elif all(isinstance(cell, str) or is_blank(cell) for cell in cells):
             words[column] = ["" if is_blank(cell) else _plain(cell) for cell in cells]
     shared = _shared_labels(labelled.values())
     for column, read in labelled.items():
-        found[column] = _of_labels(read.values, shared if shared and _scale(set(read.numbers)) else read.numbers)
-    understood = {column: said for column, said in words.items() if _scale(set(said)) is not None}
-    all_words = {word for said in understood.values() for word in said}
+        ratings[column] = _of_labels(read.values, shared if shared and _scale(set(read.numbers)) else read.numbers)
+    understood = {column: texts for column, texts in words.items() if _scale(set(texts)) is not None}
+    all_words = {word for texts in understood.values() for word in texts}
     together = _scale(all_words)
-    for column, said in words.items():
-        name = together if column in understood and together else _scale(set(said))
+    for column, texts in words.items():
+        name = together if column in understood and together else _scale(set(texts))
         if name is None:
-            _refuse_mixed(table, column, said)
+            _refuse_mixed(table, column, texts)
             continue
         levels = _levels(name)
-        values = np.array([levels.get(word, math.nan) for word in said])
-        occurring = all_words if name == together else set(said)
+        values = np.array([levels.get(word, math.nan) for word in texts])
+        occurring = all_words if name == together else set(texts)
         shown = ", ".join(
             f"{'/'.join(word for word in level if word in occurring) or level[0]} {number}"
             for number, level in enumerate(SCALES[name], 1)
         )
         way = "; higher counts as better: write numbers where it is not" if name == "height" else ""
-        found[column] = WordRatings(values, f"words read as {shown}{way}")
-    return found
+        ratings[column] = WordRatings(values, f"words read as {shown}{way}")
+    return ratings
 
 
 def _levels(scale: str) -> dict[str, int]:
     return {word: number for number, level in enumerate(SCALES[scale], 1) for word in level}
 
 
-def _scale(said: set[str]) -> str | None:
+def _scale(labels: set[str]) -> str | None:
     """The first scale that has all of these words, blanks aside."""
-    said = said - {""}
-    return next((name for name in SCALES if said and said <= _levels(name).keys()), None)
+    labels = labels - {""}
+    return next((name for name in SCALES if labels and labels <= _levels(name).keys()), None)
 
 
-def _refuse_mixed(table: SourceTable, column: str, said: Sequence[str]) -> None:
+def _refuse_mixed(table: SourceTable, column: str, labels: Sequence[str]) -> None:
     """Refuse a column of which most cells are words of one scale: the others would be dropped in silence."""
-    rows = [row for row, word in enumerate(said) if word]
-    name = max(SCALES, key=lambda scale: sum(said[row] in _levels(scale) for row in rows))
-    odd = [row for row in rows if said[row] not in _levels(name)]
+    rows = [row for row, word in enumerate(labels) if word]
+    name = max(SCALES, key=lambda scale: sum(labels[row] in _levels(scale) for row in rows))
+    odd = [row for row in rows if labels[row] not in _levels(name)]
     if rows and 2 * len(odd) < len(rows):
         words = sorted({str(table.columns[column][row])[:40] for row in odd})
         raise SetupError(

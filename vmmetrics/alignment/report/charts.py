@@ -32,7 +32,7 @@ _NOTE_LENGTH = 34
 _LEADER = {"arrowstyle": "-", "linewidth": 0.6, "shrinkA": 0, "shrinkB": 0}
 
 
-_TOLD = {"single rater": "single rater against the others", "model's name": "model's name alone"}
+_REFERENCE_LABELS = {"single rater": "single rater against the others", "model's name": "model's name alone"}
 _Mark = tuple[Estimate, str, str, Literal["-", "--"]]
 """A vertical line to read the rows against: where, its name, colour and dashes."""
 
@@ -45,8 +45,8 @@ def intervals_chart(report: StudyReport, dimension: str) -> Figure:
         dimension: What people judged.
     """
     pairs = [pair for pair in report.ranked(dimension) if not hardly_varies(pair)]
-    people = next((ceiling for ceiling in report.ceilings if ceiling.dimension == dimension), None)
-    baseline = next((known for known in report.baselines if known.dimension == dimension), None)
+    people = next((agreement for agreement in report.ceilings if agreement.dimension == dimension), None)
+    baseline = next((candidate for candidate in report.baselines if candidate.dimension == dimension), None)
     shuffled = [pair.shuffled for pair in pairs]
     marks_left: list[_Mark] = [(people.overall, "single rater", canvas.PEOPLE, "-")] if people else []
     marks_left += [(baseline.overall, "model's name", canvas.NAME, "--")] if baseline else []
@@ -73,7 +73,7 @@ def intervals_chart(report: StudyReport, dimension: str) -> Figure:
         handles.append(Line2D([], [], color=canvas.NULL, linewidth=7, label="ratings shuffled inside models"))
     for estimate, name, colour, dashes in marks_left:
         if estimate.value is not None:
-            handles.append(Line2D([], [], color=colour, linewidth=1.5, linestyle=dashes, label=_TOLD[name]))
+            handles.append(Line2D([], [], color=colour, linewidth=1.5, linestyle=dashes, label=_REFERENCE_LABELS[name]))
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
     return figure
 
@@ -202,7 +202,7 @@ def models_chart(study: Study, report: StudyReport, dimension: str) -> Figure:
     columns = [rating, *(study.scores[pair.metric] for pair in pairs)]
     models = np.array(study.models)
     means = {
-        model: float(rating[known].mean()) if (known := (models == model) & np.isfinite(rating)).any() else -np.inf
+        model: float(rating[rated].mean()) if (rated := (models == model) & np.isfinite(rating)).any() else -np.inf
         for model in sorted({model for model in study.models if model})
     }
     order = sorted(means, key=lambda model: -means[model])  # those without last
@@ -215,9 +215,9 @@ def models_chart(study: Study, report: StudyReport, dimension: str) -> Figure:
         boxes = [values[(models == model) & np.isfinite(values)] for model in order]
         if not any(box.size for box in boxes):
             canvas.nothing_to_draw(axes, "no values")
-        for place, (model, box) in enumerate(zip(order, boxes, strict=True)):
+        for row, (model, box) in enumerate(zip(order, boxes, strict=True)):
             if box.size:
-                _box(axes, place, box, looks[model][0])
+                _box(axes, row, box, looks[model][0])
         axes.set_yticks(range(len(order)), [label(model, _SQUARES_NAME) for model in order])
         axes.set_ylim(len(order) - 0.4, -0.6)
         axes.tick_params(axis="y", length=0)
@@ -226,12 +226,12 @@ def models_chart(study: Study, report: StudyReport, dimension: str) -> Figure:
 
 def _box(axes: Axes, row: int, values: FloatArray, colour: str) -> None:
     """Quartiles, whiskers to the last value within 1.5 times their distance (Tukey), and what lies beyond."""
-    found = boxplot_stats(values)[0]
-    axes.barh(row, found["q3"] - found["q1"], 0.6, found["q1"], color=colour, alpha=0.55)
-    axes.plot([found["med"]] * 2, [row - 0.3, row + 0.3], color=INK, linewidth=1.5)
-    for box_end, whisker in ((found["q1"], found["whislo"]), (found["q3"], found["whishi"])):
+    stats = boxplot_stats(values)[0]
+    axes.barh(row, stats["q3"] - stats["q1"], 0.6, stats["q1"], color=colour, alpha=0.55)
+    axes.plot([stats["med"]] * 2, [row - 0.3, row + 0.3], color=INK, linewidth=1.5)
+    for box_end, whisker in ((stats["q1"], stats["whislo"]), (stats["q3"], stats["whishi"])):
         axes.plot([box_end, whisker], [row, row], color=colour, linewidth=1.2)
-    beyond = found["fliers"]
+    beyond = stats["fliers"]
     axes.plot(beyond, [row] * len(beyond), ".", color=colour, markersize=4, rasterized=len(beyond) > canvas.MANY_POINTS)
 
 

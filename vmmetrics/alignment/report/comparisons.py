@@ -87,10 +87,10 @@ def _models(figures: ModelFigures) -> tuple[DisplayTable, DisplayTable]:
     )
     columns = heads("metric", "soft pairwise", "ρ of win ratios", "r of win ratios", "p, PERM-BOTH")
     ranking = DisplayTable(f"ranking-{figures.dimension}", f"Ranking of models: {about}", caption, columns)
-    for found in figures.wins.agreements:
-        soft = ranking.estimate(figures.soft_pairwise.get(found.metric, Estimate(None)))
-        ratios = (ranking.estimate(e, interval=False) for e in (found.spearman, found.pearson))
-        ranking.add(found.metric, soft, *ratios, p_value(figures.permuted.get(found.metric)))
+    for agreement in figures.wins.agreements:
+        soft = ranking.estimate(figures.soft_pairwise.get(agreement.metric, Estimate(None)))
+        ratios = (ranking.estimate(e, interval=False) for e in (agreement.spearman, agreement.pearson))
+        ranking.add(agreement.metric, soft, *ratios, p_value(figures.permuted.get(agreement.metric)))
     return models, ranking
 
 
@@ -111,8 +111,8 @@ def _ablation(ablation: results.Ablation) -> DisplayTable:
     add("all", ablation.full)
     for metric, figure in ablation.left_out.items():
         add(f"without {metric}", figure, ablation.weights.get(metric))
-    for place, (metric, figure) in enumerate(ablation.added):
-        add(f"+ {metric}" if place else metric, figure)
+    for step, (metric, figure) in enumerate(ablation.added):
+        add(f"+ {metric}" if step else metric, figure)
     return table
 
 
@@ -160,8 +160,8 @@ def _power(powers: Sequence[results.Power]) -> DisplayTable:
     for power in powers:
         raters = ", ".join(f"{raters}: {clips:,}" for raters, clips in power.raters.items()) or tables.NONE
         now = DisplayCell(number(power.power), "", table.mark(power.note))
-        told = f"{number(power.first)} from {number(power.second)}"
-        table.add(power.dimension, told, now, count(power.clips), count(power.prompts), raters)
+        compared = f"{number(power.first)} from {number(power.second)}"
+        table.add(power.dimension, compared, now, count(power.clips), count(power.prompts), raters)
     return table
 
 
@@ -181,8 +181,8 @@ class PartedClip(NamedTuple):
         model: Its model, "" where none is known.
         score: What the metric says.
         rating: Mean rating.
-        score_place: Share of the model's clips with a lower score, equal ones half: 0 worst, 1 best.
-        rating_place: The same by rating.
+        score_rank: Share of the model's clips with a lower score, equal ones half: 0 worst, 1 best.
+        rating_rank: The same by rating.
         apart: How much better the metric finds it than people do, in places.
     """
 
@@ -190,8 +190,8 @@ class PartedClip(NamedTuple):
     model: str
     score: float
     rating: float
-    score_place: float
-    rating_place: float
+    score_rank: float
+    rating_rank: float
     apart: float
 
 
@@ -210,11 +210,11 @@ def parted_clips(study: Study, metric: str, dimension: str, most: int = SHOWN) -
         The overrated first, worst first; then the underrated, worst last.
     """
     score, rating = study.scores[metric], study.mean_rating(dimension)
-    known = np.isfinite(score) & np.isfinite(rating)
+    both = np.isfinite(score) & np.isfinite(rating)
     models = np.array(study.models)
     by_score, by_rating = np.full((2, len(score)), np.nan)
     for model in set(study.models):
-        rows = np.flatnonzero(known & (models == model))
+        rows = np.flatnonzero(both & (models == model))
         if rows.size >= _LEAST_CLIPS:
             by_score[rows], by_rating[rows] = ((rankdata(v[rows]) - 0.5) / rows.size for v in (score, rating))
     apart = by_score - by_rating
@@ -239,6 +239,6 @@ def parted_table(study: Study, report: results.StudyReport, dimension: str) -> D
     table = DisplayTable(f"parted-{dimension}", title, caption, columns)
     for pair in report.ranked(dimension):
         for clip in parted_clips(study, pair.metric, dimension):
-            places = map(number, (clip.score_place, clip.rating_place, clip.apart))
-            table.add(pair.metric, clip.clip, clip.model, f"{clip.score:.4g}", f"{clip.rating:.3g}", *places)
+            ranks = map(number, (clip.score_rank, clip.rating_rank, clip.apart))
+            table.add(pair.metric, clip.clip, clip.model, f"{clip.score:.4g}", f"{clip.rating:.3g}", *ranks)
     return table if table.rows else None

@@ -76,25 +76,25 @@ for (const button of document.querySelectorAll("th button")) button.onclick = ()
 """
 
 
-def chart(figure: Figure, key: str, told: str) -> str:
+def chart(figure: Figure, key: str, caption: str) -> str:
     """A chart in the page's own colours.
 
     Args:
         figure: The chart.
         key: Short name, unique on the page: its ids begin with it.
-        told: What it shows, for those who do not see it.
+        caption: What it shows, for those who do not see it.
     """
     svg = to_svg(figure)
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], count=1, flags=re.DOTALL)
     svg = re.sub(r"<[^>]+>", lambda tag: _tag(tag.group(), key), svg)
-    opening = f'<svg role="img" aria-label="{text(told)}" '
-    return f"<figure>{svg.replace('<svg ', opening, 1)}<figcaption>{text(told)}</figcaption></figure>"
+    opening = f'<svg role="img" aria-label="{text(caption)}" '
+    return f"<figure>{svg.replace('<svg ', opening, 1)}<figcaption>{text(caption)}</figcaption></figure>"
 
 
 def _tag(tag: str, key: str) -> str:
     """A tag of a chart with ids of its own and colours of the page, and no names of schemata."""
     tag = re.sub(r'\bid="', f'id="{key}-', tag)
-    tag = re.sub(r'href="#|url\(#', lambda found: f"{found.group()}{key}-", tag)
+    tag = re.sub(r'href="#|url\(#', lambda match: f"{match.group()}{key}-", tag)
     tag = re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", tag)
     for colour, name in _THEMED.items():
         tag = tag.replace(colour, f"var(--{name})")
@@ -164,7 +164,7 @@ def _opening(report: StudyReport) -> Iterator[str]:
 
 
 def _dimensions(study: Study, report: StudyReport, charts: dict[str, Figure]) -> Iterator[str]:
-    groups = {found.key: found for found in parts.group_tables(report)}
+    groups = {table.key: table for table in parts.group_tables(report)}
     for dimension in parts.dimensions_of(report):
         yield f"<section>\n<h2>Against {text(dimension)}</h2>"
         yield _drawn(
@@ -178,11 +178,11 @@ def _dimensions(study: Study, report: StudyReport, charts: dict[str, Figure]) ->
             ("calibration", "Mean rating along the score: a trustworthy score rises, and does not turn."),
             ("models", "Each model's clips, by people and by score: quartiles, and what lies beyond."),
         )
-        for name, told in looks:
-            yield _drawn(charts, f"{name}-{dimension}", told)
+        for name, caption in looks:
+            yield _drawn(charts, f"{name}-{dimension}", caption)
         for name in ("within", "without"):
-            if (found := groups.get(f"{name}-{dimension}")) is not None:
-                yield _folded(found, tables.to_html(found))
+            if (table := groups.get(f"{name}-{dimension}")) is not None:
+                yield _folded(table, tables.to_html(table))
         if dimension in study.ratings and (parted := parted_table(study, report, dimension)) is not None:
             yield _titled(parted)
         yield "</section>"
@@ -226,8 +226,8 @@ def _closing(study: Study, report: StudyReport) -> Iterator[str]:
     yield f"<p>Everything above, in full precision: {link}</p></section>"
 
 
-def _drawn(charts: dict[str, Figure], key: str, told: str) -> str:
-    return chart(charts[key], f"c{list(charts).index(key)}", told) if key in charts else ""
+def _drawn(charts: dict[str, Figure], key: str, caption: str) -> str:
+    return chart(charts[key], f"c{list(charts).index(key)}", caption) if key in charts else ""
 
 
 def _titled(part: Part) -> str:

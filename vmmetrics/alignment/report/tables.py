@@ -69,8 +69,8 @@ _BRIEF_METRICS = 12
 def brief_parts(report: StudyReport) -> list[display.Part]:
     """What a terminal shows: what the data support, then one table of a line per metric for each dimension."""
     matched = matching_lines(report)
-    told = (line for line in matched.lines if _WORDS_READ in line)
-    shown = tuple(dict.fromkeys([*matched.lines[:_MATCHING_SHOWN], *told]))
+    words_lines = (line for line in matched.lines if _WORDS_READ in line)
+    shown = tuple(dict.fromkeys([*matched.lines[:_MATCHING_SHOWN], *words_lines]))
     if more := len(matched.lines) - len(shown):
         shown += (f"and {_of(more, 'more line')} in the written report",)
     parts: list[display.Part] = [replace(matched, lines=shown)]
@@ -131,10 +131,10 @@ def report_parts(report: StudyReport) -> list[display.Part]:
 
 def dimensions_of(report: StudyReport) -> list[str]:
     """Dimensions in the order in which metrics face them, then those that only people speak of."""
-    found: dict[str, None] = {}
+    dimensions: dict[str, None] = {}
     for group in (report.alignments, report.baselines, report.ceilings):
-        found |= dict.fromkeys(part.dimension for part in group)
-    return list(found)
+        dimensions |= dict.fromkeys(part.dimension for part in group)
+    return list(dimensions)
 
 
 def matching_lines(report: StudyReport) -> display.Lines:
@@ -177,9 +177,9 @@ def main_table(report: StudyReport, dimension: str) -> DisplayTable:
             *map(number, (pair.fitted_pearson, pair.rmse)),
             table.estimate(pair.shuffled),  # with its spread: the mean alone would hide how far chance reaches
         )
-    for ceiling in report.ceilings:
-        if ceiling.dimension == dimension:
-            figures = (ceiling.overall, ceiling.within_model, ceiling.without_both, ceiling.within_prompt)
+    for agreement in report.ceilings:
+        if agreement.dimension == dimension:
+            figures = (agreement.overall, agreement.within_model, agreement.without_both, agreement.within_prompt)
             levels = map(table.estimate, figures)
             table.add(HUMAN, "", *levels, reference=True)
     for baseline in report.baselines:
@@ -208,19 +208,19 @@ def _over_models(inside: Estimate, models: int) -> Estimate:
 
 
 def _lowest(without: Mapping[str, Estimate], table: DisplayTable) -> DisplayCell:
-    known = {model: e.value for model, e in without.items() if e.value is not None}
-    if not known:
+    values = {model: e.value for model, e in without.items() if e.value is not None}
+    if not values:
         reasons = [e.note for e in without.values() if e.note]
         return DisplayCell(display.NONE, "", table.mark(reasons[0] if reasons else "no models are known"))
-    model = min(known, key=lambda m: known[m])
-    return DisplayCell(number(known[model]), f"({shortened(clean(model), _MODEL_LENGTH)})")
+    model = min(values, key=lambda m: values[m])
+    return DisplayCell(number(values[model]), f"({shortened(clean(model), _MODEL_LENGTH)})")
 
 
 def people_parts(report: StudyReport) -> list[display.Part]:
     """How far raters agree, who parts from the others, and on which clips."""
     if not report.agreements:
         return []
-    ceilings = {ceiling.dimension: ceiling for ceiling in report.ceilings}
+    by_dimension = {human.dimension: human for human in report.ceilings}
     caption = (
         "Krippendorff's α, intraclass correlation of one rater (2,1) and of the mean of all (2,k), Cohen's κ (mean "
         "over pairs; weighted: quadratic), Fleiss' κ; split half: ρ of the means of two halves of the raters, and "
@@ -231,15 +231,15 @@ def people_parts(report: StudyReport) -> list[display.Part]:
         *("κ Fleiss", "split half", "mean's reliability"),
     )
     table = DisplayTable("agreement", "Agreement between raters", caption, columns)
-    for found in report.agreements:
-        ceiling, none = ceilings.get(found.dimension), Estimate(None)
-        halves = (ceiling.split_half, ceiling.split_half_full) if ceiling is not None else (none, none)
+    for each in report.agreements:
+        human, none = by_dimension.get(each.dimension), Estimate(None)
+        halves = (human.split_half, human.split_half_full) if human is not None else (none, none)
         figures = (
-            *(found.alpha_nominal, found.alpha_ordinal, found.alpha_interval, found.icc_single, found.icc_mean),
-            *(found.cohen, found.cohen_weighted, found.fleiss, *halves),
+            *(each.alpha_nominal, each.alpha_ordinal, each.alpha_interval, each.icc_single, each.icc_mean),
+            *(each.cohen, each.cohen_weighted, each.fleiss, *halves),
         )
-        shown = (table.estimate(e, interval=place in _WITH_INTERVAL) for place, e in enumerate(figures))
-        table.add(found.dimension, *shown)
+        shown = (table.estimate(e, interval=column in _WITH_INTERVAL) for column, e in enumerate(figures))
+        table.add(each.dimension, *shown)
     lines = [line for agreement in report.agreements for line in _people_lines(agreement)]
     return [table, display.Lines("people", "Raters and clips apart", tuple(lines))] if lines else [table]
 
@@ -247,8 +247,8 @@ def people_parts(report: StudyReport) -> list[display.Part]:
 def _people_lines(agreement: Agreement) -> Iterable[str]:
     dimension = clean(agreement.dimension)
     for rater in agreement.outlying:
-        told = f"ρ {number(rater.correlation)} with their mean, {number(rater.bias)} from it"
-        yield f"{dimension}: {clean(rater.rater)} parts from the other raters ({told}): {clean(rater.reason)}"
+        figures = f"ρ {number(rater.correlation)} with their mean, {number(rater.bias)} from it"
+        yield f"{dimension}: {clean(rater.rater)} parts from the other raters ({figures}): {clean(rater.reason)}"
     shown = [
         f"{clean(clip.clip)} ({', '.join(f'{rating:g}' for rating in clip.ratings)})"
         for clip in agreement.disputed[:_DISPUTED_SHOWN]
@@ -270,15 +270,15 @@ def group_tables(report: StudyReport) -> list[DisplayTable]:
             columns = heads("metric", *map(clean, models))
             table = DisplayTable(f"{key}-{dimension}", f"{title}: {clean(dimension)}", "", columns)
             for pair in pairs:
-                found = pair.within_model.groups if key == "within" else pair.without_model
-                table.add(pair.metric, *(table.estimate(found.get(model, Estimate(None))) for model in models))
+                by_model = pair.within_model.groups if key == "within" else pair.without_model
+                table.add(pair.metric, *(table.estimate(by_model.get(model, Estimate(None))) for model in models))
             tables.append(table)
     return tables
 
 
 def group_tables_of(reports: Mapping[str, StudyReport], column: str) -> list[DisplayTable]:
     """ρ over all clips of each value of a column, a table per dimension."""
-    found = []
+    per_dimension = []
     for dimension in dict.fromkeys(name for report in reports.values() for name in dimensions_of(report)):
         names = (f"{group} ({report.clips})" for group, report in reports.items())
         table = DisplayTable(
@@ -290,8 +290,8 @@ def group_tables_of(reports: Mapping[str, StudyReport], column: str) -> list[Dis
         by_metric = [{p.metric: p.spearman for p in r.alignments if p.dimension == dimension} for r in reports.values()]
         for metric in dict.fromkeys(name for of_group in by_metric for name in of_group):
             table.add(metric, *(table.estimate(of_group.get(metric, Estimate(None))) for of_group in by_metric))
-        found.append(table)
-    return found
+        per_dimension.append(table)
+    return per_dimension
 
 
 def _of(number_of: int, thing: str) -> str:

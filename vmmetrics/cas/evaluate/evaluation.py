@@ -156,10 +156,10 @@ def calibration_bins(probabilities: FloatArray, levels: Level) -> tuple[Bin, ...
     """Bin clips by the probability of their likeliest level."""
     confidence = probabilities.max(axis=1)
     right = probabilities.argmax(axis=1) == levels
-    place = np.minimum((confidence * CALIBRATION_BINS).astype(int), CALIBRATION_BINS - 1)
+    bin_index = np.minimum((confidence * CALIBRATION_BINS).astype(int), CALIBRATION_BINS - 1)
     return tuple(
-        Bin(int((place == b).sum()), float(confidence[place == b].mean()), float(right[place == b].mean()))
-        for b in np.unique(place)
+        Bin(int((bin_index == b).sum()), float(confidence[bin_index == b].mean()), float(right[bin_index == b].mean()))
+        for b in np.unique(bin_index)
     )
 
 
@@ -205,8 +205,8 @@ class Evaluated:
 
     def to_json(self) -> dict[str, Any]:
         """All of it as plain values."""
-        told = {"clips": list(self.clips), "seen_in_training": list(self.seen), "failed": dict(self.failed)}
-        return asdict(self.report) | told
+        clip_fields = {"clips": list(self.clips), "seen_in_training": list(self.seen), "failed": dict(self.failed)}
+        return asdict(self.report) | clip_fields
 
 
 def load_judge(name: str, device: str | None = None, precision: str | None = None) -> LoadedClassifier:
@@ -243,7 +243,7 @@ def load_judge(name: str, device: str | None = None, precision: str | None = Non
     return LoadedClassifier(lambda clip: model.probabilities(clip.frames), seen)
 
 
-def hold_against(
+def evaluate_classifier(
     judge: LoadedClassifier,
     data: LabelledClips,
     *,
@@ -261,18 +261,18 @@ def hold_against(
     Raises:
         SetupError: No clip is left.
     """
-    wanted = [clip for clip in data.clips if include_seen or clip.prompt_key not in judge.trained_prompts]
-    names = {clip.clip for clip in wanted}
+    selected = [clip for clip in data.clips if include_seen or clip.prompt_key not in judge.trained_prompts]
+    names = {clip.clip for clip in selected}
     seen = tuple(clip.clip for clip in data.clips if clip.clip not in names)
     rows, judged, failed = [], [], []
-    for done, clip in enumerate(wanted, 1):
+    for done, clip in enumerate(selected, 1):
         try:
             rows.append(judge.classify(read_clip(clip.path, prompt=clip.prompt)).mean(axis=0))
             judged.append(clip)
         except ClipError as error:
             failed.append((clip.clip, str(error)))
         if progress is not None:
-            progress(done, len(wanted))
+            progress(done, len(selected))
     if not judged:
         raise SetupError(
             f"No clip is left to evaluate: {len(seen)} of {len(data.clips)} are of prompts that the classifier was "

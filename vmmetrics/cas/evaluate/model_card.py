@@ -25,7 +25,7 @@ from vmmetrics.utils.display.tables import DisplayCell, DisplayTable
 from vmmetrics.utils.storage.provenance import now, version_of
 
 
-def training_chart(history: Sequence[Epoch], kept: int) -> Figure:
+def training_chart(history: Sequence[Epoch], best: int) -> Figure:
     """Draw loss and accuracy over epochs, and mark the epoch that is kept."""
     panels = {
         "loss": {
@@ -38,12 +38,12 @@ def training_chart(history: Sequence[Epoch], kept: int) -> Figure:
         figure, rows = grid_of(len(panels), 1, 2.6, share_y=False)
         for axes, (title, curves) in zip(rows, panels.items(), strict=True):
             axes.set_title(title)
-            axes.axvline(kept, color=hexadecimal(FAULT), linewidth=1)
+            axes.axvline(best, color=hexadecimal(FAULT), linewidth=1)
             for (name, values), colour in zip(curves.items(), MODEL_COLOURS, strict=False):
                 axes.plot(range(1, len(values) + 1), values, "o-", color=colour, markersize=3, label=name)
             axes.set_ylim(bottom=0)
             axes.legend(fontsize=8)
-        rows[-1].set_xlabel(f"epoch; the line marks epoch {kept}, which is kept", color=FAINT, loc="left", fontsize=8)
+        rows[-1].set_xlabel(f"epoch; the line marks epoch {best}, which is kept", color=FAINT, loc="left", fontsize=8)
     return figure
 
 
@@ -176,12 +176,12 @@ def _markdown(content: Mapping[str, Any], report: EvaluationReport) -> str:
 
 
 def agreement_table(report: EvaluationReport) -> DisplayTable:
-    """Return a row for all clips and one per group, and what the figures are to be held against."""
+    """Return a row for all clips and one per group, with the chance level and the mean within groups as caption."""
     within, majority = report.spearman_within_groups, report.accuracy_of_the_commonest_level
-    told = "none can be given" if within is None else f"{within:.3f}"
+    mean = "not defined, as no group has several levels" if within is None else f"{within:.3f}"
     caption = (
-        f"Always naming the commonest level is right in {majority:.3f} of the clips. Mean Spearman within groups: "
-        f"{told}; only that cannot be won by recognising the generator. Brackets: 95 % bootstrap intervals over clips."
+        f"Accuracy of always predicting the commonest level: {majority:.3f}. Mean Spearman within groups: {mean}; it does "
+        "not reward telling generators apart. Brackets: 95 % bootstrap intervals over clips."
     )
     title = "Agreement with the labels"
     table = DisplayTable("agreement", title, caption, tables.heads("group", "clips", *FIGURES.values()))

@@ -44,15 +44,15 @@ def settle_repeats(rows: Sequence[Comparison], policy: Repeats) -> tuple[tuple[C
     Returns:
         The comparisons, as many and in the same order, with the weights to fit; and how many repeat.
     """
-    said: dict[tuple[str, tuple[str, str]], list[Comparison]] = defaultdict(list)
+    judgements: dict[tuple[str, tuple[str, str]], list[Comparison]] = defaultdict(list)
     for row in rows:
         if row.rater is not None:
-            said[row.rater, row.pair].append(row)
-    repeated = sum(len(group) - 1 for group in said.values())
-    contradicted = sum(len({row.better for row in group}) > 1 for group in said.values())
+            judgements[row.rater, row.pair].append(row)
+    repeated = sum(len(group) - 1 for group in judgements.values())
+    contradicted = sum(len({row.better for row in group}) > 1 for group in judgements.values())
     if policy == "share":
         rows = [
-            row if row.rater is None else replace(row, weight=row.weight / len(said[row.rater, row.pair]))
+            row if row.rater is None else replace(row, weight=row.weight / len(judgements[row.rater, row.pair]))
             for row in rows
         ]
     return tuple(rows), RepeatCounts(repeated, contradicted)
@@ -99,7 +99,7 @@ def rate_raters(rows: Sequence[Comparison], fit: Strengths) -> list[RaterSummary
             again[row.pair].append(row.better)
         lead = [strength[row.a] - strength[row.b] for row in own]
         decided = [(d > 0) == (row.outcome == "a") for d, row in zip(lead, own, strict=True) if row.outcome != "tie"]
-        steady = _share([len(set(said)) == 1 for said in again.values() if len(said) > 1])
+        steady = _share([len(set(outcomes)) == 1 for outcomes in again.values() if len(outcomes) > 1])
         repeated = len(own) - len(again)
         summaries.append(RaterSummary(rater, len(own), len(same), _share(same), repeated, steady, _share(decided)))
     return summaries

@@ -72,9 +72,9 @@ def choose_pairs(
     """
     rng = np.random.default_rng(seed)
     cap = math.ceil(2 * number / max(len(clips), 1)) + SPARE
-    known = _Known(len(clips), fit)
+    estimate = _Estimate(len(clips), fit)
     group = np.unique([repr(key) for key in groups], return_inverse=True)[1]
-    pools = [_Pool(members, group[members], known, cap, rng) for members in _pools(group, known.component)]
+    pools = [_Pool(members, group[members], estimate, cap, rng) for members in _pools(group, estimate.component)]
     links = sorted(((size, at, pair) for at, pool in enumerate(pools) for size, pair in pool.links()), reverse=True)
     chosen = [pools[at].take(pair, "connect") for _, at, pair in links[:number]]
     while len(chosen) < number:
@@ -89,7 +89,7 @@ def choose_pairs(
     return questions
 
 
-class _Known:
+class _Estimate:
     """What the fit says of every clip; before there is one, nothing: equal strengths, no ties."""
 
     def __init__(self, size: int, fit: Strengths | None) -> None:
@@ -126,18 +126,18 @@ class _Pool:
         best: The largest gain in summed variance, and its pair; gain 0 where no pair is left.
     """
 
-    def __init__(self, members: Ints, group: Ints, known: _Known, cap: int, rng: np.random.Generator) -> None:
+    def __init__(self, members: Ints, group: Ints, estimate: _Estimate, cap: int, rng: np.random.Generator) -> None:
         if len(members) > MAX_POOL:
             raise SetupError(f"{len(members)} clips may be compared with each other, at most {MAX_POOL} can be handled")
         self.members, self.group, self.cap = members, group, cap
-        self.component, self.times = known.component[members], known.times[members].copy()
+        self.component, self.times = estimate.component[members], estimate.times[members].copy()
         self.asked = np.zeros(len(members), np.int64)
-        laplacian = known.laplacian[members][:, members].toarray()
-        self.covariance = centred_inverse(laplacian, known.prior_sd**-2)
+        laplacian = estimate.laplacian[members][:, members].toarray()
+        self.covariance = centred_inverse(laplacian, estimate.prior_sd**-2)
         self.square = self.covariance @ self.covariance
         self.start = max(float(np.trace(self.covariance)), np.finfo(float).tiny)
-        strength = known.strength[members]
-        self.information = information(known.model, strength[:, None] - strength, known.tau)
+        strength = estimate.strength[members]
+        self.information = information(estimate.model, strength[:, None] - strength, estimate.tau)
         self.open = np.triu(group[:, None] == group, 1)
         # among equals (at the start all are) chance decides, not the alphabet
         self.jitter = 1 + 1e-9 * rng.random(self.open.shape)

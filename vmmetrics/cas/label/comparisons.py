@@ -278,13 +278,13 @@ def collect_clips(rows: Iterable[Comparison], listed: Iterable[ListedClip] | Non
     Raises:
         SetupError: A clip has two prompts, or is compared and not listed.
     """
-    known = {entry.clip: entry for entry in listed or ()}
-    prompts = {name: entry.prompt for name, entry in known.items()}
+    entries = {entry.clip: entry for entry in listed or ()}
+    prompts = {name: entry.prompt for name, entry in entries.items()}
     source = dict.fromkeys(prompts, "the list of clips")
     problems = []
     for row in rows:
         for clip, prompt in ((row.a, row.prompt_a), (row.b, row.prompt_b)):
-            if listed is not None and clip not in known:
+            if listed is not None and clip not in entries:
                 problems.append(f"{row.where}: {clip} is not in the list of clips")
             elif prompts.get(clip) is None:
                 prompts[clip], source[clip] = prompt, row.where
@@ -293,7 +293,7 @@ def collect_clips(rows: Iterable[Comparison], listed: Iterable[ListedClip] | Non
     raise_problems(problems)
     collected = []
     for clip in sorted(prompts):
-        given, folder = known.get(clip), clip.partition("/")[0] if "/" in clip else ""
-        group = folder if given is None or given.group is None else given.group
+        record, folder = entries.get(clip), clip.partition("/")[0] if "/" in clip else ""
+        group = folder if record is None or record.group is None else record.group
         collected.append(ListedClip(clip, prompts[clip], group or None))
     return collected

@@ -104,12 +104,12 @@ class Labelling:
         # without a level all probabilities are NaN, and no comparison with them holds
         certainty = np.take_along_axis(self.levels.probabilities, self.levels.level[:, None], axis=1)[:, 0]
         doubtful = np.flatnonzero(certainty < UNCERTAIN)
-        found: list[int] = doubtful[np.argsort(certainty[doubtful], kind="stable")].tolist()
-        return found
+        numbers: list[int] = doubtful[np.argsort(certainty[doubtful], kind="stable")].tolist()
+        return numbers
 
     def meta(self) -> dict[str, Any]:
         """What is recorded beside the labels: the fit, the cuts, the components, the raters."""
-        fit, given = self.fit, self.levels.level[self.levels.level >= 0]
+        fit, levels = self.fit, self.levels.level[self.levels.level >= 0]
         model = {"name": fit.model.name, "parameter": fit.model.parameter, "value": fit.tau, "se": fit.tau_error}
         return {
             "tie_model": model if fit.has_ties else dict.fromkeys(model),
@@ -119,7 +119,7 @@ class Labelling:
             "components": self.components(),
             "scope": self.scope,
             "cuts": self._cuts(),
-            "level_shares": {name: float(np.mean(given == k)) for k, name in enumerate(LEVELS)},
+            "level_shares": {name: float(np.mean(levels == k)) for k, name in enumerate(LEVELS)},
             "uncertain_clips": len(self.uncertain()),
             "repeats": asdict(self.repeats),
             "raters": [asdict(rater) for rater in self.raters],
@@ -138,10 +138,10 @@ class Labelling:
 
     def _cuts(self) -> list[dict[str, Any]]:
         cuts = []
-        for pool, places in self.levels.cuts.items():
+        for pool, bounds in self.levels.cuts.items():
             inside = np.flatnonzero(self.pool == pool)
             name = self.clips[inside[0]].prompt if self.scope == "prompt" else None
-            shown = [place if math.isfinite(place) else None for place in places]
+            shown = [bound if math.isfinite(bound) else None for bound in bounds]
             cuts.append({"pool": pool, "prompt": name, "clips": len(inside), "strengths": shown})
         return cuts
 

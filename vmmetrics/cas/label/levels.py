@@ -87,9 +87,9 @@ def cut_levels(
             level[inside] = np.floor(share * len(LEVELS) + 1e-9)
             cuts[int(number)] = _between(values, level[inside])
         else:
-            places = fixed if fixed is not None else values.mean() + values.std() * np.array(NORMAL_CUTS)
-            level[inside] = np.searchsorted(np.asarray(places), values, side="right")
-            cuts[int(number)] = tuple(float(place) for place in places)
+            bounds = fixed if fixed is not None else values.mean() + values.std() * np.array(NORMAL_CUTS)
+            level[inside] = np.searchsorted(np.asarray(bounds), values, side="right")
+            cuts[int(number)] = tuple(float(bound) for bound in bounds)
         probabilities[inside] = _probabilities(strength[inside], error[inside], cuts[int(number)])
     return Levels(level, probabilities, cuts)
 

@@ -157,9 +157,9 @@ def _check_lora(sides: dict[str, dict[str, Any]], settings: RewardSettings, fold
         raise SetupError(f"The checkpoint in {folder} has no LoRA weights")
     layers = {name.split(".")[2] for name in sides}
     kinds = {".".join(name.split(".")[3:]) for name in sides}
-    wanted = [f"language_model.layers.{n}.{kind}" for n in sorted(layers) for kind in sorted(kinds)]
+    expected = [f"language_model.layers.{n}.{kind}" for n in sorted(layers) for kind in sorted(kinds)]
     missing = sorted(name for name, pair in sides.items() if len(pair) < 2)
-    missing += [name for name in wanted if name not in sides]
+    missing += [name for name in expected if name not in sides]
     if missing:
         raise SetupError(f"The LoRA in {folder} is incomplete, it lacks {', '.join(missing[:5])}")
     ranks = {int(pair["A"].shape[0]) for pair in sides.values()}
@@ -167,7 +167,7 @@ def _check_lora(sides: dict[str, dict[str, Any]], settings: RewardSettings, fold
         raise SetupError(f"The LoRA in {folder} has rank {sorted(ranks)}, model_config.json says {settings.rank}")
 
 
-def find_instruction(folder: Path, given: Path | None) -> str:
+def find_instruction(folder: Path, file: Path | None) -> str:
     """The instruction the model was trained with, its prompt left out.
 
     It belongs to the authors and is not part of this package: it is read, as data, from their ``prompt_template.py``
@@ -175,16 +175,16 @@ def find_instruction(folder: Path, given: Path | None) -> str:
 
     Args:
         folder: Checkpoint folder; the file is looked for in it and above it, where VideoAlign's checkout has it.
-        given: The file, or None to look for it.
+        file: The file, or None to look for it.
 
     Raises:
         SetupError: There is no such file, or no such text in it.
     """
-    places = [given] if given else [folder / "prompt_template.py", folder.resolve().parent / "prompt_template.py"]
-    path = next((place for place in places if place.is_file()), None)
+    candidates = [file] if file else [folder / "prompt_template.py", folder.resolve().parent / "prompt_template.py"]
+    path = next((candidate for candidate in candidates if candidate.is_file()), None)
     if path is None:
         raise SetupError(
-            f"VideoReward's instruction is not in {', '.join(map(str, places))}. Get prompt_template.py from the "
+            f"VideoReward's instruction is not in {', '.join(map(str, candidates))}. Get prompt_template.py from the "
             "repository KwaiVGI/VideoAlign and name it (--instruction)"
         )
     texts = [path.read_text("utf-8-sig")]
@@ -194,9 +194,9 @@ def find_instruction(folder: Path, given: Path | None) -> str:
         except SyntaxError as error:
             raise SetupError(f"Cannot read {path} as Python: {error}") from error
         texts = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
-    found = [t for t in texts if all(t.count(token) == 1 for token in REWARD_TOKENS)]
-    if len(found) != 1:
+    matches = [t for t in texts if all(t.count(token) == 1 for token in REWARD_TOKENS)]
+    if len(matches) != 1:
         raise SetupError(
-            f"Expected one text with each of {', '.join(REWARD_TOKENS)} once in {path}, found {len(found)}"
+            f"Expected one text with each of {', '.join(REWARD_TOKENS)} once in {path}, found {len(matches)}"
         )
-    return found[0].replace(_PROMPT_FIELD, "")
+    return matches[0].replace(_PROMPT_FIELD, "")

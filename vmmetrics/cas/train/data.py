@@ -146,10 +146,12 @@ class Order:
         The processes share out one global batch, so that it is the same for any number of them.
         """
         whole = self.batch * self.processes
-        places = np.random.default_rng([self.seed, _ORDER, epoch]).permutation(self.clips)
-        places = np.resize(places, self.steps * whole)
+        permutation = np.random.default_rng([self.seed, _ORDER, epoch]).permutation(self.clips)
+        permutation = np.resize(permutation, self.steps * whole)
         for step in range(first, self.steps):
-            yield [(epoch, int(place)) for place in places[step * whole : (step + 1) * whole][rank :: self.processes]]
+            yield [
+                (epoch, int(clip)) for clip in permutation[step * whole : (step + 1) * whole][rank :: self.processes]
+            ]
 
 
 class TrainingViews(Dataset):  # type: ignore[misc]
@@ -158,9 +160,9 @@ class TrainingViews(Dataset):  # type: ignore[misc]
     def __init__(self, clips: Sequence[LabelledClip], plan: ViewPlan, settings: TrainSettings) -> None:
         self._clips, self._plan, self._settings = clips, plan, settings
 
-    def __getitem__(self, place: tuple[int, int]) -> tuple[torch.Tensor, int]:
+    def __getitem__(self, index: tuple[int, int]) -> tuple[torch.Tensor, int]:
         """(3, T, size, size) float32 and the level."""
-        clip = self._clips[place[1]]
-        draw = np.random.default_rng([self._settings.seed, _VIEW, *place])
+        clip = self._clips[index[1]]
+        draw = np.random.default_rng([self._settings.seed, _VIEW, *index])
         view = training_view(read_clip(clip.path).frames, self._plan, self._settings.augmentation, draw)
         return torch.from_numpy(view), clip.level

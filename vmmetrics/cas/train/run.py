@@ -84,8 +84,8 @@ def train(
         if not team.leads:
             return None
         levels = np.array([clip.level for clip in split.held_out])
-        found = report(probabilities, levels, [clip.group for clip in split.held_out])
-        trained = Trained(out / BEST, best, tuple(trainer.state.history), found, split)
+        agreement = report(probabilities, levels, [clip.group for clip in split.held_out])
+        trained = Trained(out / BEST, best, tuple(trainer.state.history), agreement, split)
         write_card(out, {**run, "weights": sum(map(torch.numel, model.parameters()))}, trained, data, failed)
         return trained
 

@@ -66,12 +66,12 @@ def join(device: str | None) -> Iterator[Team]:
     kind = device or default_device()
     if kind == "cuda":
         kind = f"cuda:{os.environ.get('LOCAL_RANK', '0')}"
-    place = torch.device(kind)
-    if place.type == "cuda":
-        torch.cuda.set_device(place)
+    chosen = torch.device(kind)
+    if chosen.type == "cuda":
+        torch.cuda.set_device(chosen)
     if size > 1:
-        distributed.init_process_group("nccl" if place.type == "cuda" else "gloo")
-    team = Team(rank, size, place)
+        distributed.init_process_group("nccl" if chosen.type == "cuda" else "gloo")
+    team = Team(rank, size, chosen)
     try:
         yield team
         team.wait()  # one that left while another still writes would pull the connection from under it

@@ -179,11 +179,13 @@ class Trainer:
                 self.watcher.step(self.state.step, self.steps, loss)
 
     def _train_step(self, clips: Tensor, levels: Tensor) -> float:
-        settings, place = self.settings, (self.state.step, self.team.rank)
-        depth_seed = np.random.SeedSequence((settings.seed, _DEPTH, *place)).generate_state(1, np.uint64)[0]
+        settings, step_and_rank = self.settings, (self.state.step, self.team.rank)
+        depth_seed = np.random.SeedSequence((settings.seed, _DEPTH, *step_and_rank)).generate_state(1, np.uint64)[0]
         torch.manual_seed(int(depth_seed >> 1))  # for stochastic depth, inside the model
         targets = soft_labels(levels, settings.smoothing)
-        clips, targets = mix(clips, targets, settings.mixup, np.random.default_rng([settings.seed, _MIXUP, *place]))
+        clips, targets = mix(
+            clips, targets, settings.mixup, np.random.default_rng([settings.seed, _MIXUP, *step_and_rank])
+        )
         half = settings.precision != "fp32"
         with torch.autocast(self.team.device.type, dtype=DTYPES[settings.precision], enabled=half):
             logits = self._parallel(clips)
