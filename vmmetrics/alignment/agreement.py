@@ -1,4 +1,4 @@
-"""How far raters agree with one another: Krippendorff's α, ICC, κ, odd raters and disputed clips."""
+"""Inter-rater agreement: Krippendorff's α, ICC, κ, outlying raters and disputed clips."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _RISK = 0.05  # of calling any rater of a faultless panel outlying, shared among
 def outlying_raters(
     ratings: FloatArray, raters: Sequence[str], prompts: Sequence[str], resamples: int, seed: int
 ) -> tuple[OutlyingRater, ...]:
-    """The raters who part from the others: in what they prefer, in level, or by saying one thing throughout.
+    """Return the outlying raters: by what they prefer, by level, or by giving nearly constant ratings.
 
     Of three raters or more, one is outlying whose correlation with the mean of the others is at least 0.2 below the
     median rater's, or whose mean difference from the panel is at least half a standard deviation of the ratings from
@@ -68,7 +68,7 @@ def outlying_raters(
 
 
 def _rater_statistic(ratings: FloatArray, others: list[FloatArray], judged: list[int]) -> Statistic:
-    """(B, N) weights to (B, 2 J): correlation of each judged rater with the others' mean, then difference from all."""
+    """Return (B, 2 J) from (B, N) weights: each rater's correlation with, then difference from, the others' mean."""
     correlations = [spearman_statistic(ratings[:, number], others[number]) for number in judged]
     counts = np.maximum((~np.isnan(ratings)).sum(axis=1), 1)
     # from the mean of all, the rater's own included, differences are as large as those between raters
@@ -85,7 +85,7 @@ def _rater_statistic(ratings: FloatArray, others: list[FloatArray], judged: list
 
 
 def _reasons(index: int, values: FloatArray, samples: FloatArray, spread: float) -> list[str]:
-    """Why the rater at this place among the judged is outlying; empty where not."""
+    """Return the reasons why the judged rater ``index`` is outlying; empty if it is not."""
     half = values.size // 2
     reasons = []
     gap, _, gap_high = _from_median(index, values[:half], samples[:, :half])
@@ -101,14 +101,14 @@ def _reasons(index: int, values: FloatArray, samples: FloatArray, spread: float)
 
 
 def _from_median(index: int, values: FloatArray, samples: FloatArray) -> tuple[float, float, float]:
-    """How far one value is from the median of all, and its interval; 0 at both ends where that is not known."""
+    """Return the distance of one value from the median of all and its interval; (0, 0) where that is undefined."""
     gaps = samples[:, index] - np.median(samples, axis=1)
     low, high = bootstrap.percentile_interval(gaps, _RISK / values.size / 2)
     return float(values[index] - np.median(values)), low or 0.0, high or 0.0
 
 
 def disputed_clips(ratings: FloatArray, clips: Sequence[str]) -> tuple[DisputedClip, ...]:
-    """The ten clips whose ratings spread most, worst first, those of equal spread by name; none that all agree on.
+    """Return the ten clips whose ratings spread most, worst first, ties by name; without clips on which all agree.
 
     Args:
         ratings: (N, R), NaN where a rater said nothing.
@@ -130,7 +130,7 @@ _NO_VARIANCE = "clips and raters cannot be told apart: the ratings are all the s
 
 
 def measure_agreement(study: Study, dimension: str, resamples: int = RESAMPLES, seed: int = SEED) -> Agreement:
-    """Agreement between the raters of a dimension; intervals over prompts.
+    """Measure the agreement between the raters of a dimension; intervals over prompts.
 
     Ratings may be missing. α and both ICC then use every clip rated twice or more (ICC(2,k) with k the harmonic mean
     number of ratings of a clip), Cohen's κ the clips each pair of raters shares, and Fleiss' κ, which wants the same

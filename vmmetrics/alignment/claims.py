@@ -1,4 +1,4 @@
-"""The widest claims that a study supports, in plain sentences, each with the number it rests on.
+"""Claims that a study supports, in plain sentences, each with the numbers it rests on.
 
 A claim is made where the 95 % interval leaves out what would refute it, and the p value, where there is one, agrees.
 From wide to narrow: a metric agrees with people among clips of the same model; it says more than which model made the
@@ -36,7 +36,7 @@ BRIEF_METRICS = 2
 
 
 def widest_claims(report: results.StudyReport, brief: bool = False) -> tuple[str, ...]:
-    """What the data support, and what they do not.
+    """Return sentences on what the data support and what they do not.
 
     Args:
         report: Everything that was found.
@@ -82,7 +82,7 @@ def widest_claims(report: results.StudyReport, brief: bool = False) -> tuple[str
 
 
 def _most_telling(pairs: Sequence[results.PairAlignment]) -> list[results.PairAlignment]:
-    """The first of the ranked metrics, and the one that says most with model and prompt taken out."""
+    """Return the first of the ranked metrics, and the best with model and prompt both taken out."""
     first = list(pairs[:BRIEF_METRICS])
     candidates = [
         (p.without_both.value, p) for p in pairs if p.without_both.value is not None and above(p.without_both)
@@ -97,7 +97,7 @@ def hardly_varies(pair: results.PairAlignment) -> bool:
 
 
 def metric_claim(pair: results.PairAlignment, metrics: int = 1) -> str:
-    """The widest claim for one metric on one dimension.
+    """Return the widest claim for one metric on one dimension.
 
     Args:
         pair: What was found.
@@ -118,8 +118,8 @@ def metric_claim(pair: results.PairAlignment, metrics: int = 1) -> str:
         weak = raised is not None and raised >= LEVEL
         caveat = f", not shown once corrected for {metrics} metrics (p {p_value(raised)})" if weak else ""
         return (
-            f"{about} {'shows some agreement' if weak else 'agrees'} with people among clips of the same model{caveat}: mean "
-            f"{_figure(inside)} over {inside.n} model{'s' * (inside.n != 1)}; {_figure(pooled)} over all "
+            f"{about} {'shows some agreement' if weak else 'agrees'} with people among clips of the same model"
+            f"{caveat}: mean {_figure(inside)} over {inside.n} model{'s' * (inside.n != 1)}; {_figure(pooled)} over all "
             f"clips{_beyond_both(pair)}{_rests_on_one(pair)}."
         )
     narrow = _not_inside(inside, pair.smallest)
@@ -137,23 +137,23 @@ def metric_claim(pair: results.PairAlignment, metrics: int = 1) -> str:
 
 
 def _beyond_both(pair: results.PairAlignment) -> str:
-    """What is left with model and prompt taken out, where that is known."""
+    """Return the correlation with model and prompt taken out as text, where it is defined."""
     left = pair.without_both
     return "" if left.value is None else f"; {_figure(left)} with model and prompt taken out"
 
 
 def above(figure: Estimate) -> bool:
-    """Whether a correlation is shown to be above 0."""
+    """Return True if the interval of a correlation lies above 0."""
     return figure.low is not None and figure.low > 0 and (figure.p is None or figure.p < LEVEL)
 
 
 def below(figure: Estimate) -> bool:
-    """Whether a correlation is shown to be below 0."""
+    """Return True if the interval of a correlation lies below 0."""
     return figure.high is not None and figure.high < 0 and (figure.p is None or figure.p < LEVEL)
 
 
 def _beside_models(pair: results.PairAlignment) -> str:
-    """A pooled correlation above 0 against what it is worth to tell the models apart."""
+    """Compare a pooled correlation above 0 with what telling the models apart gives."""
     pooled, null = _figure(pair.spearman), pair.shuffled
     if null.high is None or pair.spearman.value is None:
         return f"agrees with people over all clips ({pooled})"
@@ -164,7 +164,7 @@ def _beside_models(pair: results.PairAlignment) -> str:
 
 
 def _shuffled(pair: results.PairAlignment) -> str:
-    """What is left of a pooled correlation when ratings are shuffled inside each model."""
+    """Return as text the pooled correlation when ratings are shuffled inside each model."""
     null = pair.shuffled
     if null.value is None or null.low is None:
         return ""
@@ -173,7 +173,7 @@ def _shuffled(pair: results.PairAlignment) -> str:
 
 
 def _not_inside(inside: Estimate, smallest: float | None) -> str:
-    """That nothing is shown inside models, and what would have been."""
+    """Return a sentence saying that no agreement within models is shown, and the smallest one that would have been."""
     if inside.value is None:
         return f"among clips of the same model nothing can be said ({inside.note})"
     if below(inside):
@@ -183,7 +183,7 @@ def _not_inside(inside: Estimate, smallest: float | None) -> str:
 
 
 def _rests_on_one(pair: results.PairAlignment) -> str:
-    """Which single model a pooled correlation above 0 rests on, if one."""
+    """Return as text the single model on which a pooled correlation above 0 rests, if there is one."""
     if not above(pair.spearman):
         return ""
     fallen = [
@@ -198,7 +198,7 @@ def _rests_on_one(pair: results.PairAlignment) -> str:
 
 
 def name_claim(base: results.NameBaseline, pairs: Sequence[results.PairAlignment]) -> Iterator[str]:
-    """What the name of the model is worth over all clips, beside the metrics."""
+    """Yield sentences that compare the metrics with a prediction from the model's name alone."""
     overall = base.overall.value
     if overall is None:
         return
@@ -210,7 +210,7 @@ def name_claim(base: results.NameBaseline, pairs: Sequence[results.PairAlignment
 
 
 def preference_baseline_claim(entries: Sequence[results.PreferenceAccuracy]) -> str:
-    """How the best metric's share of pairs stands beside the model's name and one rater; empty without either."""
+    """Return a sentence comparing the best metric's pairs with the model's name and one rater; empty without either."""
     accuracies = [(e.accuracy.value, e) for e in entries if e.accuracy.value is not None]
     metrics = [
         (value, e) for value, e in accuracies if not e.baseline and not e.combination and e.accuracy.low is not None
@@ -229,7 +229,7 @@ def preference_baseline_claim(entries: Sequence[results.PreferenceAccuracy]) -> 
 
 
 def _of_decided(entry: results.PreferenceAccuracy) -> str:
-    """The share of the pairs that are no ties of the judge, where it has ties."""
+    """Return the share of the pairs that are no ties of the judge, where it has ties."""
     decided = entry.decided
     if not entry.metric_ties or decided is None:
         return ""
@@ -237,7 +237,7 @@ def _of_decided(entry: results.PreferenceAccuracy) -> str:
 
 
 def human_agreement_claim(top: results.HumanAgreement) -> Iterator[str]:
-    """What people reach, as a reading aid."""
+    """Yield sentences on human agreement, as a reading aid."""
     if top.overall.value is None:
         return
     inside = top.within_model
@@ -260,7 +260,7 @@ def _within_model_agreement(top: results.HumanAgreement) -> str:
 
 
 def difference_claims(differences: Sequence[results.MetricDifference], report: results.StudyReport) -> list[str]:
-    """Which metrics are told apart at p < 0.05 after Holm, and how near two may be without being so."""
+    """Return sentences on which metrics differ at p < 0.05 after Holm, and how close two may be without doing so."""
     claims = []
     for words, level in (("over all clips", "pooled"), ("on clips of one model", "within_model")):
         estimates: list[tuple[results.MetricDifference, Estimate]] = [(d, getattr(d, level)) for d in differences]
@@ -286,7 +286,7 @@ def difference_claims(differences: Sequence[results.MetricDifference], report: r
 
 
 def _ordered(difference: results.MetricDifference, figure: Estimate) -> str:
-    """Which of two metrics is ahead, by how much."""
+    """Return a sentence on which of two metrics is ahead and by how much."""
     first, second = difference.first, difference.second
     if (figure.value or 0.0) < 0:
         first, second = second, first
@@ -296,7 +296,7 @@ def _ordered(difference: results.MetricDifference, figure: Estimate) -> str:
 
 
 def preference_claim(entry: results.PreferenceAccuracy) -> str:
-    """For dimensions that people judged by pairs alone."""
+    """Return the claim for a dimension that people judged by pairs alone."""
     about, share = f"{entry.name} on {entry.dimension}", entry.accuracy
     if share.value is None:
         return f"{about}: nothing can be said: {share.note}."
@@ -311,7 +311,7 @@ def preference_claim(entry: results.PreferenceAccuracy) -> str:
 
 
 def model_claim(models: int) -> str:
-    """Whether so many models can establish an order of models at all."""
+    """Return a sentence on whether there are enough models to establish an order of models."""
     orders = math.factorial(models) if models <= 12 else math.inf  # far below any level by then
     p = 2 / orders
     if p >= LEVEL:
@@ -323,7 +323,7 @@ def model_claim(models: int) -> str:
 
 
 def power_claim(power: results.Power, clips: int) -> Iterator[str]:
-    """What the number of clips allows."""
+    """Return a sentence on what the number of clips allows."""
     needed = "" if power.clips is None else f"; for 80 % it takes {power.clips} clips"
     prompts = "" if power.prompts is None or not needed else f" of {power.prompts} prompts"
     yield (

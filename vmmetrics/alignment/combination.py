@@ -1,4 +1,4 @@
-"""Several metrics as one score: by equal weights, or by weights fitted to preferences it is then not held against.
+"""Combinations of metrics: by equal weights, or by weights cross-fitted to preferences.
 
 Every metric is standardised over the clips that have it; a clip without it stands at its mean, 0. Standardising looks
 at no judgement, so it is done once. Weights are fitted by logistic regression on differences of two clips (Bradley and
@@ -29,7 +29,7 @@ _CELLS = 4_000_000  # weights of pairs held at a time, 32 MB
 
 
 def pairs_of(study: Study, dimension: str, seed: int) -> tuple[Preferences, str]:
-    """The pairs that people judged on a dimension; where there are none, all pairs of rated clips of one prompt.
+    """Return the pairs that people judged on a dimension; where there are none, all pairs of rated clips of one prompt.
 
     Args:
         study: The study.
@@ -63,7 +63,7 @@ def pairs_of(study: Study, dimension: str, seed: int) -> tuple[Preferences, str]
 
 
 def share_statistic(pairs: Preferences, credits_: FloatArray, prompts: Sequence[str]) -> tuple[Statistic, list[str]]:
-    """Mean credit of pairs as a statistic of weighted prompts.
+    """Return the mean credit of pairs as a statistic of weighted prompts.
 
     A pair of one prompt has the weight of its prompt, a pair of two prompts the product of theirs.
 
@@ -115,7 +115,7 @@ _SMALL = 1e-10  # of a step
 
 
 def standardised(scores: Sequence[FloatArray]) -> FloatArray:
-    """(N, K) scores less their mean over their standard deviation; 0 where missing, NaN where a clip has none at all.
+    """Return (N, K) scores less their mean over their standard deviation; 0 where missing, NaN for clips without any.
 
     Args:
         scores: K metrics, (N,) each, NaN where missing.
@@ -132,14 +132,14 @@ def standardised(scores: Sequence[FloatArray]) -> FloatArray:
 
 
 def folds_of(groups: Sequence[str], count: int, seed: int) -> IntArray:
-    """(N,) fold of each clip: its group's, groups dealt out at random to ``count`` folds of equal size."""
+    """Return (N,) fold of each clip: its group's, groups dealt out at random to ``count`` folds of equal size."""
     names, group = np.unique(np.asarray(groups, dtype=object).astype(str), return_inverse=True)
     dealt = np.random.default_rng(seed).permutation(names.size) % min(count, max(1, names.size))
     return dealt.astype(np.int64)[group]
 
 
 def fit_weights(differences: FloatArray, outcome: IntArray) -> FloatArray:
-    """Weights under which people's preferences are likeliest, with the ridge.
+    """Return the weights under which people's preferences are likeliest, with the ridge.
 
     Args:
         differences: (M, K) left clip's standardised scores less the right one's.
@@ -187,7 +187,7 @@ class FittedCombination:
         self._fitted: dict[tuple[frozenset[int], frozenset[int]], FloatArray | None] = {}
 
     def weights(self, clips: IntArray) -> FloatArray | None:
-        """(K,) weights that saw no prompt and no model of these clips; None where too few pairs are left to fit on."""
+        """Return (K,) weights fitted without the prompts and models of these clips; None with too few pairs to fit."""
         # where models may be seen all are in fold −1, which none is left out for
         prompts = frozenset(self._prompt_folds[clips].tolist())
         models = frozenset(self._model_folds[clips].tolist()) - {-1}
@@ -202,15 +202,15 @@ class FittedCombination:
         return self._fitted[key]
 
     def margins(self, pairs: Preferences) -> FloatArray:
-        """(M,) score of the left clip less the right one's; NaN where one has no score or nothing could be fitted."""
+        """Return (M,) score of the left clip less the right one's; NaN where a score or the fit is missing."""
         return self._by_fold(np.stack([pairs.left, pairs.right]), self._z[pairs.left] - self._z[pairs.right])
 
     def scores(self) -> FloatArray:
-        """(N,) score of each clip by weights that saw nothing of its prompt (nor model), NaN where there is none."""
+        """Return (N,) scores by weights fitted without the clip's prompt (and model), NaN where undefined."""
         return self._by_fold(np.arange(len(self._z))[None], self._z)
 
     def _by_fold(self, clips: IntArray, z: FloatArray) -> FloatArray:
-        """(M,) sums of the (M, K) values by the weights that saw nothing of the (C, M) clips of each row."""
+        """Return (M,) sums of (M, K) values by weights fitted without the (C, M) clips of each row."""
         sums = np.full(len(z), np.nan)
         keys = np.concatenate([np.sort(fold[clips], axis=0) for fold in (self._prompt_folds, self._model_folds)])
         _, first, kind = np.unique(keys, axis=1, return_index=True, return_inverse=True)
@@ -221,7 +221,7 @@ class FittedCombination:
         return sums
 
     def mean_weights(self) -> FloatArray:
-        """(K,) mean over the folds of prompts, NaN where nothing could be fitted."""
+        """Return (K,) mean over the folds of prompts, NaN where nothing could be fitted."""
         each = [self.weights(np.array([example])) for example in np.unique(self._prompt_folds, return_index=True)[1]]
         fitted = [weights for weights in each if weights is not None]
         return np.mean(fitted, axis=0) if fitted else np.full(self._z.shape[1], np.nan)

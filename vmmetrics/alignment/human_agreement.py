@@ -1,4 +1,4 @@
-"""What a person reaches against other people: the scale that a metric's correlation is read against.
+"""Human agreement: how well one rater, or half of them, predicts the others; the scale to read correlations on.
 
 Leave-one-rater-out: each rater's Spearman with the mean of the others, which is what a metric would have to reach to be
 as good as one more rater. Split-half: the means of two halves of the raters against each other, stepped up to the
@@ -33,7 +33,7 @@ MAX_SPLITS = 126
 def measure_human_agreement(
     study: Study, dimension: str, resamples: int = RESAMPLES, seed: int = SEED
 ) -> HumanAgreement:
-    """What people reach on a dimension; intervals over prompts.
+    """Measure human agreement on a dimension; intervals over prompts.
 
     Ratings may be missing: each comparison uses the clips that both of its sides rated. Where the columns of a released
     set are "first, second, third rating" rather than people, each figure is that of a mixed person: raters who use the
@@ -68,7 +68,7 @@ def measure_human_agreement(
     ]
 
     def statistic(weights: FloatArray) -> FloatArray:
-        """Each rater's own correlation, then the means of the levels."""
+        """Return each rater's own correlation, then the means of the levels."""
         each = [np.column_stack([of_weights(weights) for of_weights in level]) for level in levels]
         return np.column_stack([each[0], *map(mean_of_defined, each)])
 
@@ -80,7 +80,7 @@ def measure_human_agreement(
     sizes = _sizes(~np.isnan(ratings), halves)
 
     def reliability(index: int, undefined: str, n: int | None = None) -> Estimate:
-        """The halves' correlation stepped up to all raters."""
+        """Return the halves' correlation stepped up to all raters."""
         stepped = (step_up(values[..., index], *sizes) for values in (estimates, samples))
         full = bootstrap.estimate(float(next(stepped)), next(stepped), prompts, undefined, n)
         return replace(full, p=None, note="the halves do not agree at all") if estimates[index] <= 0 else full
@@ -106,7 +106,7 @@ _NO_GROUP = "no {} has three clips on which both sides vary"
 
 
 def splits(raters: int, seed: int) -> list[tuple[IntArray, IntArray]]:
-    """Splits of raters into halves, the smaller first: every distinct one for ten raters or fewer, else random ones.
+    """Return splits of raters into halves, the smaller first: all distinct ones for up to ten raters, else random ones.
 
     >>> [(one.tolist(), other.tolist()) for one, other in splits(3, seed=0)]
     [([0], [1, 2]), ([1], [0, 2]), ([2], [0, 1])]
@@ -123,7 +123,7 @@ def splits(raters: int, seed: int) -> list[tuple[IntArray, IntArray]]:
 
 
 def step_up(between: FloatArray, smaller: float, larger: float, full: float) -> FloatArray:
-    """Reliability of the mean of ``full`` ratings from the correlation of means of ``smaller`` and ``larger`` ones.
+    """Return the reliability of ``full`` ratings from the correlation of the means of ``smaller`` and ``larger``.
 
     With r the reliability of one rating, a mean of m has m r / (1 + (m − 1) r), and two means correlate at the root of
     the product of theirs: a quadratic equation in r. For halves of equal size this is 2ρ / (1 + ρ).
@@ -147,7 +147,7 @@ def step_up(between: FloatArray, smaller: float, larger: float, full: float) -> 
 
 
 def _sizes(there: BoolArray, halves: Sequence[tuple[IntArray, IntArray]]) -> tuple[float, float, float]:
-    """Mean number of ratings of a clip in the smaller half, in the larger, and in all."""
+    """Return the mean number of ratings of a clip in the smaller half, in the larger, and in all."""
     in_halves = []
     for both in halves:
         counts = np.stack([there[:, half].sum(axis=1) for half in both])
@@ -167,7 +167,7 @@ RATERS = (1, 2, 3, 5, 10)
 
 
 def measure_power(study: Study, dimension: str, metrics: Sequence[str], seed: int = SEED) -> Power:
-    """What a study of this size can tell apart, and what size it would need.
+    """Return which differences a study of this size detects, and the size it would need.
 
     The two correlations are meant with the mean of the raters there are; with other numbers of raters both grow or
     shrink with the reliability of the mean. The variance between prompts is estimated from ratings and scores, the
@@ -223,7 +223,7 @@ def measure_power(study: Study, dimension: str, metrics: Sequence[str], seed: in
 
 
 def prompt_share(values: FloatArray, prompts: Sequence[str]) -> float | None:
-    """Share of variance between prompts: ICC(1) of Shrout and Fleiss, for unequal numbers by Donner's mean size.
+    """Return the share of variance between prompts: ICC(1) of Shrout and Fleiss, with Donner's mean size.
 
     Args:
         values: (N,), NaN where missing.
@@ -250,20 +250,20 @@ def prompt_share(values: FloatArray, prompts: Sequence[str]) -> float | None:
 
 
 def _shared_variance(ratings: FloatArray, scores: Sequence[FloatArray], prompts: Sequence[str]) -> float:
-    """Share between prompts of the ratings, times that of the scores on average; squared where there is no score."""
+    """Return the between-prompt share of the ratings times the mean share of the scores; squared without a score."""
     of_ratings = prompt_share(ratings, prompts) or 0.0
     of_scores = [share for share in (prompt_share(score, prompts) for score in scores) if share is not None]
     return of_ratings * (float(np.mean(of_scores)) if of_scores else of_ratings)
 
 
 def _follows(scores: FloatArray, ratings: FloatArray) -> bool:
-    """Whether scores rise with the ratings: only such metrics are rivals of one another."""
+    """Return True if scores rise with the ratings; only such metrics are compared with one another."""
     once = np.ones((1, len(ratings)))
     return bool(spearman_statistic(scores, ratings)(once)[0, 0] > 0)
 
 
 def _between(scores: Sequence[FloatArray]) -> tuple[float, str]:
-    """Correlation of two metrics with each other, and where it is from."""
+    """Return the correlation of two metrics with each other, and its source as text."""
     once = np.ones((1, len(scores[0]))) if scores else np.ones((1, 0))
     correlations = [float(spearman_statistic(one, other)(once)[0, 0]) for one, other in combinations(scores, 2)]
     correlations = [value for value in correlations if not np.isnan(value)]
@@ -280,7 +280,7 @@ def _between(scores: Sequence[FloatArray]) -> tuple[float, str]:
 
 
 def _by_raters(between: float, design: float, single: float, there: float) -> dict[int, int]:
-    """Clips needed by number of raters; numbers that would lift a correlation to 1 are left out."""
+    """Return clips needed by number of raters; numbers that would lift a correlation to 1 are left out."""
     clips, of_those_there = {}, power.mean_reliability(single, there)
     for raters in sorted({*RATERS, round(there)}):
         # the number there is on average stands for itself, so that it gives the clips needed
@@ -294,7 +294,7 @@ def _by_raters(between: float, design: float, single: float, there: float) -> di
 def _less_model_means(
     ratings: FloatArray, scores: Sequence[FloatArray], models: Sequence[str]
 ) -> tuple[list[FloatArray], Counter[str]]:
-    """Ratings and each score less their mean over the model, NaN for clips of no known model; and clips per model."""
+    """Return ratings and scores less their mean over the model, NaN for clips without a model; and clips per model."""
     names, model = np.unique(np.asarray(models, dtype=object).astype(str), return_inverse=True)
     centred = []
     for values in (ratings, *scores):

@@ -36,12 +36,12 @@ Correlation = Callable[[FloatArray, FloatArray], float]
 
 
 def overall_spearman(sample: Sample, resamples: int, seed: int) -> list[Estimate]:
-    """Spearman over all clips, one per metric."""
+    """Return Spearman over all clips, one per metric."""
     return _overall(sample, spearman, resampled_spearman, resamples, seed)
 
 
 def overall_pearson(sample: Sample, resamples: int, seed: int) -> list[Estimate]:
-    """Pearson over all clips, one per metric."""
+    """Return Pearson over all clips, one per metric."""
     return _overall(sample, correlation.pearson, correlation.resampled_pearson, resamples, seed)
 
 
@@ -55,7 +55,7 @@ def _overall(
 
 
 def without_model(sample: Sample, resamples: int, seed: int) -> list[dict[str, Estimate]]:
-    """Spearman over the clips of all models but one, by the model left out; per metric. Empty for under two models."""
+    """Return Spearman without each model, by the model left out, per metric; empty for under two models."""
     names, models = sorted({model for model in sample.models if model}), np.array(sample.models)
     left_out = names if len(names) > 1 else ()
     by_model = {name: overall_spearman(sample.keep(models != name), resamples, seed) for name in left_out}
@@ -63,7 +63,7 @@ def without_model(sample: Sample, resamples: int, seed: int) -> list[dict[str, E
 
 
 def within_prompt(sample: Sample, resamples: int, seed: int) -> list[Grouped]:
-    """Spearman among the clips of one prompt and its mean over prompts, per metric.
+    """Return Spearman among the clips of one prompt and its mean over prompts, per metric.
 
     A prompt counts where it has three clips at least and both sides vary. The few clips of one prompt carry neither an
     interval nor a p value of their own.
@@ -90,7 +90,7 @@ def within_prompt(sample: Sample, resamples: int, seed: int) -> list[Grouped]:
 
 
 def within_model(sample: Sample, resamples: int, seed: int) -> list[Grouped]:
-    """Spearman among the clips of one model and its mean over models, per metric.
+    """Return Spearman among the clips of one model and its mean over models, per metric.
 
     A model counts where it has three clips at least and both sides vary; in a bootstrap sample, where they do there.
     """
@@ -119,7 +119,7 @@ def within_model(sample: Sample, resamples: int, seed: int) -> list[Grouped]:
 
 
 def resampled_within_model(sample: Sample, resamples: int, seed: int) -> FloatArray:
-    """(K, R, S) Spearman within each of the S models, in the order of their names, in bootstrap samples of prompts."""
+    """Return (K, R, S) Spearman within each of the S models, sorted by name, in bootstrap samples of prompts."""
     codes, names = sample.model_codes()
     at_once = max(1, _CELLS // (resamples * len(names))) if resamples else len(sample.scores)
     parts = [
@@ -132,7 +132,7 @@ def resampled_within_model(sample: Sample, resamples: int, seed: int) -> FloatAr
 
 
 def without_both(sample: Sample, resamples: int, seed: int) -> list[Estimate]:
-    """Correlation of ranks with model and prompt both taken out, one per metric.
+    """Return the correlation of ranks with model and prompt both taken out, one per metric.
 
     What is left when it is known which model made each clip and from which prompt: neither good models nor easy prompts
     can win it.
@@ -162,7 +162,7 @@ def _estimate(scores: FloatArray, sample: Sample, point: Correlation, values: Fl
 
 
 def correlation_matrix(study: Study, metrics: Sequence[str], dimensions: Sequence[str]) -> Matrix:
-    """Spearman of metrics and mean ratings with each other.
+    """Return Spearman of metrics and mean ratings with each other.
 
     Args:
         study: The study.
@@ -192,7 +192,7 @@ LEAST_SHARED = 10
 
 
 def repeats_of(matrix: Matrix) -> dict[str, str]:
-    """Metrics that repeat an earlier one (|ρ| of 0.98 or more) or are made of several others, and which, in words."""
+    """Return metrics that repeat an earlier one (|ρ| of 0.98 or more) or are mixtures of others, with the reason."""
     repeats: dict[str, str] = {}
     names = matrix.names[: matrix.metrics]
     for i, name in enumerate(names):
@@ -220,7 +220,7 @@ _NAME = "name of the model"
 
 
 def name_baseline(study: Study, dimension: str, resamples: int, seed: int) -> NameBaseline:
-    """What the name of the model is worth on one dimension; the intervals hold the predictions fixed."""
+    """Measure how well the model's name predicts ratings on one dimension; the intervals hold the predictions fixed."""
     ratings = study.mean_rating(dimension)
     if len(models := {model for model in study.models if model}) < 2:
         none = Estimate(None, note="there is a single model" if models else "the models of the clips are not known")
@@ -233,7 +233,7 @@ def name_baseline(study: Study, dimension: str, resamples: int, seed: int) -> Na
 
 
 def other_prompts(ratings: FloatArray, prompts: Sequence[str], models: Sequence[str]) -> FloatArray:
-    """Mean rating of the clips of the same model and other prompts.
+    """Return the mean rating of the clips of the same model and other prompts.
 
     Args:
         ratings: (N,) mean ratings, NaN where there is none.
@@ -255,7 +255,7 @@ def other_prompts(ratings: FloatArray, prompts: Sequence[str], models: Sequence[
 
 
 def other_half(ratings: FloatArray, half: IntArray, model: IntArray) -> FloatArray:
-    """Mean rating of the clips of the same model in the other half; of all clips there where it has none.
+    """Return the mean rating of the clips of the same model in the other half; of all clips there where it has none.
 
     Args:
         ratings: (N,) mean ratings without NaN.

@@ -22,7 +22,7 @@ PERMUTED = 4
 def measure_models(
     study: Study, dimension: str, metrics: Sequence[str], against: str | None, resamples: int, seed: int
 ) -> ModelFigures | None:
-    """Figures of models on a dimension; None where under two models have a pair.
+    """Return figures of models on a dimension; None where under two models have a pair.
 
     Args:
         study: The study.

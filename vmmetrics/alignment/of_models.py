@@ -1,4 +1,4 @@
-"""Models instead of clips: win ratios by people and by metrics, and strengths from people's pairs.
+"""Model-level results: win ratios by people and by metrics, and strengths from people's pairs.
 
 Win ratio (VBench, CVPR 2024): of the pairs that a model's clips are in, the share they win, ties half; by people, and
 on the same pairs by a metric, then correlated over models. Strengths: Bradley-Terry with ties on people's pairs.
@@ -44,7 +44,7 @@ _NO_PAIR = "no pair of two models was judged"
 def win_ratios(
     study: Study, dimension: str, metrics: Sequence[str], resamples: int = RESAMPLES, seed: int = SEED
 ) -> WinRatios:
-    """Win ratios of models by people and by metrics, and their correlation over models.
+    """Return win ratios of models by people and by metrics, and their correlation over models.
 
     Pairs are those that people judged; where there are none, all pairs of clips of one prompt, preferred by mean
     rating. Pairs of clips of one model, or of an unknown one, are left out.
@@ -78,7 +78,7 @@ def win_ratios(
 
 
 def _model_pairs(study: Study, dimension: str, seed: int) -> tuple[list[str], Preferences, IntArray, str]:
-    """Models with a pair, the pairs of two of them, (2, M) numbers of both sides' models, and the pairs' source."""
+    """Return models with a pair, the pairs of two of them, (2, M) model numbers of both sides, and their source."""
     pairs, source = pairs_of(study, dimension, seed)
     models = np.asarray(study.models, dtype=object).astype(str)
     left, right = models[pairs.left], models[pairs.right]
@@ -97,7 +97,7 @@ def _compared(
     resamples: int,
     seed: int,
 ) -> tuple[list[Estimate], list[Estimate]]:
-    """Win ratios by each judge, one judge after the other, and Spearman and Pearson between the first and the last.
+    """Return win ratios by each judge in turn, and Spearman and Pearson between the first judge and the last.
 
     Args:
         study: The study.
@@ -153,7 +153,7 @@ def _holding_its_value(figure: Estimate) -> Estimate:
 
 
 def _correlation(first: FloatArray, second: FloatArray) -> FloatArray:
-    """(B,) Pearson's r of the rows of two (B, M); NaN where one has a NaN or does not vary."""
+    """Return (B,) Pearson's r of the rows of two (B, M); NaN where one has a NaN or does not vary."""
     first = first - first.mean(axis=1, keepdims=True)
     second = second - second.mean(axis=1, keepdims=True)
     scale = np.sqrt((first**2).sum(axis=1) * (second**2).sum(axis=1))
@@ -161,7 +161,7 @@ def _correlation(first: FloatArray, second: FloatArray) -> FloatArray:
 
 
 def model_strengths(study: Study, dimension: str, resamples: int = RESAMPLES, seed: int = SEED) -> ModelStrengths:
-    """Bradley-Terry strengths of models from people's pairs, ties by Davidson's model.
+    """Return Bradley-Terry strengths of models from people's pairs, ties by Davidson's model.
 
     Where some model always won or lost, here or in more bootstrap samples than lie beyond an end of the interval, the
     likelihood has no maximum; then a normal prior holds all strengths, those of the samples too. Samples that lack a
@@ -217,7 +217,7 @@ def model_strengths(study: Study, dimension: str, resamples: int = RESAMPLES, se
 
 
 def _strengths(comparisons: list[PairJudgement], names: Sequence[str], fit: Strengths) -> FloatArray:
-    """(M,) strengths of a bootstrap sample fitted like the whole: infinite without a maximum, NaN where undefined."""
+    """Return (M,) strengths of a bootstrap sample: infinite without a maximum, NaN where undefined."""
     try:
         sample = fit_strengths(comparisons, names, prior_sd=fit.prior_sd)
     except SetupError:
@@ -228,7 +228,7 @@ def _strengths(comparisons: list[PairJudgement], names: Sequence[str], fit: Stre
 
 
 def cells_of(study: Study, values: FloatArray) -> tuple[FloatArray, tuple[str, ...], tuple[str, ...]]:
-    """Mean of (N,) values per model and prompt, as soft pairwise accuracy takes them.
+    """Return the mean of (N,) values per model and prompt, as soft pairwise accuracy takes them.
 
     Returns:
         (M, P) means of the clips that have a value, NaN without one; the models and the prompts, in order of name.

@@ -1,4 +1,4 @@
-"""Every metric against every dimension it faces, at every level."""
+"""Alignment of every metric with every dimension it is paired with, at every level."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _UNKNOWN = "the models of the clips are not known"
 
 
 def model_level(sample: Sample, resamples: int, seed: int) -> list[Estimate]:
-    """Spearman of the models' mean scores with their mean ratings, per metric.
+    """Return Spearman of the models' mean scores with their mean ratings, per metric.
 
     The interval draws prompts and holds the models fixed; p tries every order of up to eight models (scipy's t above),
     so it speaks of models. With three or four models it cannot fall below 0.33 or 0.08.
@@ -68,7 +68,7 @@ def model_level(sample: Sample, resamples: int, seed: int) -> list[Estimate]:
 
 
 def permutation_p(scores: FloatArray, ratings: FloatArray) -> float:
-    """Share of the orders of (M,) ratings, M ≤ 8, in which Spearman is as far from 0 as in the one found.
+    """Return the share of the orders of (M,) ratings, M ≤ 8, in which Spearman is as far from 0 as in the one found.
 
     >>> permutation_p(np.array([1.0, 2.0, 3.0]), np.array([2.0, 4.0, 9.0]))  # 2 of 6
     0.3333333333333333
@@ -80,7 +80,7 @@ def permutation_p(scores: FloatArray, ratings: FloatArray) -> float:
 
 
 def shuffled(sample: Sample, seed: int) -> list[Estimate]:
-    """Pooled Spearman of each metric with ratings shuffled inside each model: what the models alone bring.
+    """Return pooled Spearman of each metric with ratings shuffled inside each model: what the models alone bring.
 
     A shuffle orders the prompts anew, for all models alike: what a prompt does to the clips of every model then stays
     together, as it is in the data, and chance reaches as far as it does among clustered clips. ``value`` is the mean
@@ -115,7 +115,7 @@ def shuffled(sample: Sample, seed: int) -> list[Estimate]:
 
 
 def _model_means(values: FloatArray, codes: IntArray, prompts: Sequence[str], resamples: int, seed: int) -> FloatArray:
-    """(1 + R, M) mean per model, of the sample and of its bootstrap samples; NaN where one lacks the model."""
+    """Return (1 + R, M) mean per model, of the sample and of its bootstrap samples; NaN where one lacks the model."""
     prompt, count = bootstrap.prompt_codes(prompts)
     models = int(codes.max()) + 1
     cell = prompt * models + codes
@@ -127,14 +127,14 @@ def _model_means(values: FloatArray, codes: IntArray, prompts: Sequence[str], re
 
 
 def _row_spearman(x: FloatArray, y: FloatArray) -> FloatArray:
-    """(R,) Spearman of the rows of two (R, M); NaN where one does not vary or has a NaN."""
+    """Return (R,) Spearman of the rows of two (R, M); NaN where one does not vary or has a NaN."""
     correlations: FloatArray = (_unit_ranks(x) * _unit_ranks(y)).sum(axis=1)
     varied = (np.ptp(x, axis=1) > 0) & (np.ptp(y, axis=1) > 0)  # neither is where a value is NaN
     return np.where(varied, np.clip(correlations, -1, 1), np.nan)
 
 
 def _unit_ranks(values: FloatArray) -> FloatArray:
-    """(R, N) ranks of each row, less their mean and with length 1: their products sum to Spearman. Constant: 0."""
+    """Return (R, N) centred ranks of each row with norm 1 (their products sum to Spearman); 0 for a constant row."""
     ranks = stats.rankdata(values, axis=1, nan_policy="omit") - (values.shape[1] + 1) / 2
     length = np.sqrt((ranks**2).sum(axis=1, keepdims=True))
     unit: FloatArray = np.divide(ranks, length, out=np.zeros_like(ranks), where=length > 0)
@@ -150,7 +150,7 @@ _WITHIN_MODEL = 2
 
 
 def measure_alignments(study: Study, dimensions: Sequence[str], resamples: int, seed: int) -> Iterator[PairAlignment]:
-    """In the order of the study's metrics, for each in the order of the rated dimensions it faces."""
+    """Yield alignments in the order of the metrics and, for each, of the rated dimensions it is paired with."""
     alignments: dict[MetricPair, PairAlignment] = {}
     drawn = (resamples, seed)
     for dimension in dimensions:
@@ -174,19 +174,19 @@ def measure_alignments(study: Study, dimensions: Sequence[str], resamples: int, 
 
 
 def _smallest(inside: Estimate) -> float | None:
-    """The correlation whose interval would just leave out 0, from the width that this one's has on Fisher's scale."""
+    """Return the smallest correlation whose interval leaves out 0, from the width of this one on Fisher's scale."""
     if inside.low is None or inside.high is None or max(-inside.low, inside.high) >= 1:
         return None
     return float(np.tanh((np.arctanh(inside.high) - np.arctanh(inside.low)) / 2))
 
 
 def _rarest(scores: FloatArray, ratings: FloatArray) -> tuple[int, str]:
-    """The fewer of the clips off the commonest score and of those off the commonest rating, and which it is."""
+    """Return the smaller count of clips off the commonest score or rating, and which of the two it is."""
     return min((_off_mode(scores), "score"), (_off_mode(ratings), "rating"), key=itemgetter(0))
 
 
 def _off_mode(values: FloatArray) -> int:
-    """How many of (N,) are not the commonest value."""
+    """Return how many of (N,) values differ from the commonest one."""
     return len(values) - int(np.unique(values, return_counts=True)[1].max(initial=0))
 
 
@@ -234,7 +234,7 @@ def measure_differences(
 
 
 def compared(study: Study, dimension: str, metrics: Sequence[str], against: str | None) -> list[MetricPair]:
-    """Which metrics are compared: all pairs of up to 12, else each with the best (pooled Spearman) and ``against``."""
+    """Return the pairs of metrics to compare: all of up to 12, else each with the best (pooled ρ) and ``against``."""
     if len(metrics) <= ALL_PAIRS:
         return list(itertools.combinations(metrics, 2))
     rating, strength = study.mean_rating(dimension), {}
@@ -279,7 +279,7 @@ def _differences(sample: Sample, pairs: Sequence[MetricPair], resamples: int, se
 
 
 def _within(sample: Sample, resamples: int, seed: int) -> FloatArray:
-    """(K, 1 + R, S) Spearman within each model, of the sample first; NaN where it has none there."""
+    """Return (K, 1 + R, S) Spearman within each model, of the sample first; NaN where it has none there."""
     codes, names = sample.model_codes()
     parts = [sample.keep(codes == number) for number in range(len(names))]
     point = np.array([[_spearman_or(np.nan, row, part.ratings) for row in part.scores] for part in parts]).T

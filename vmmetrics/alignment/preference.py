@@ -1,4 +1,4 @@
-"""How often a metric, or several together, prefers the clip that people prefer."""
+"""Preference accuracy of metrics and of combinations: how often they prefer the clip that people prefer."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def measure_preferences(
     ties: Ties = "half",
     combined: Sequence[str] | None = None,
 ) -> tuple[PreferenceAccuracy, ...]:
-    """Preference accuracy of each metric, and of several together.
+    """Measure the preference accuracy of each metric and of combinations of them.
 
     Pairs are those that people judged; where there are none, all pairs of clips of one prompt, preferred by mean
     rating. The combinations are equal weights on standardised scores, weights fitted on other prompts, and, for three
@@ -83,7 +83,7 @@ def measure_preferences(
     def judged(
         name: str, margins: FloatArray, lacking: str, note: str = "", combination: bool = False
     ) -> PreferenceAccuracy:
-        """Accuracy of (M,) margins; ``lacking`` says why a pair may have none."""
+        """Return the accuracy of (M,) margins; ``lacking`` says why a pair may have none."""
         if ties == "half":
             thresholds, rule = np.where(np.isnan(margins), np.nan, _EQUAL), [source, HALF_RULE, note]
             credits_ = half_credits(margins, pairs.outcome)
@@ -123,25 +123,25 @@ def measure_preferences(
 
 
 def half_credits(margins: FloatArray, outcome: IntArray) -> FloatArray:
-    """(M,) 1 where the margin prefers what people prefer, ½ where it is 0; NaN without a margin or a preference."""
+    """Return (M,) 1 where the margin prefers what people prefer, ½ where it is 0; NaN without margin or preference."""
     sides = np.where(np.abs(margins) <= _EQUAL, 0, np.sign(margins))
     return np.where(np.isnan(margins) | (outcome == 0), np.nan, (1 + sides * outcome) / 2)
 
 
 def decided_share(credits_: FloatArray) -> float | None:
-    """Share of the pairs that a judge decides, of (M,) half credits; None where it decides none."""
+    """Return the share of the pairs that a judge decides, of (M,) half credits; None where it decides none."""
     decided = credits_[~np.isnan(credits_) & (credits_ != _TIED)]
     return float(decided.mean()) if decided.size else None
 
 
 def tie_credits(margins: FloatArray, outcome: IntArray, thresholds: FloatArray) -> FloatArray:
-    """(M,) 1 where the margin, a tie up to its (M,) threshold, agrees with people, else 0; NaN without a margin."""
+    """Return (M,) 1 where the margin (a tie up to its threshold) agrees with people, else 0; NaN without a margin."""
     called = np.where(np.abs(margins) <= thresholds, 0, np.sign(margins))
     return np.where(np.isnan(margins), np.nan, called == outcome)
 
 
 def calibrated_thresholds(margins: FloatArray, outcome: IntArray, folds: IntArray) -> FloatArray:
-    """(M,) threshold of |margin| up to which each pair is a tie, chosen on other prompts; NaN without a margin.
+    """Return (M,) thresholds of |margin| up to which pairs are ties, fitted on other prompts; NaN without a margin.
 
     Args:
         margins: (M,) score of the left clip less the right one's.
@@ -159,7 +159,7 @@ def calibrated_thresholds(margins: FloatArray, outcome: IntArray, folds: IntArra
 
 
 def best_threshold(margins: FloatArray, outcome: IntArray) -> float:
-    """The smallest threshold on |margin| that, called ties up to it, agrees with people most often.
+    """Return the smallest threshold on |margin| that, called ties up to it, agrees with people most often.
 
     >>> best_threshold(np.array([0.1, -0.2, 0.5, -0.9]), np.array([0, 0, 1, -1]))
     0.2
@@ -172,7 +172,7 @@ def best_threshold(margins: FloatArray, outcome: IntArray) -> float:
 
 
 def threshold_range(thresholds: FloatArray) -> str:
-    """The thresholds of (M,) pairs as text, NaN left out; "" for none.
+    """Return the thresholds of (M,) pairs as text, NaN left out; "" for none.
 
     >>> threshold_range(np.array([0.25, np.nan, 0.125]))
     'thresholds 0.125 to 0.25'
@@ -187,7 +187,7 @@ def threshold_range(thresholds: FloatArray) -> str:
 def accuracy_estimates(
     credits_: FloatArray, pairs: Preferences, prompts: Sequence[str], resamples: int, seed: int, undefined: str
 ) -> list[Estimate]:
-    """Mean of each column of (M, S) credits with its interval over prompts; p against ½, which a toss gets."""
+    """Return the mean of each column of (M, S) credits with its interval over prompts; p against ½ (chance)."""
     estimates = [Estimate(None, note=undefined)] * credits_.shape[1]
     for columns in bootstrap.alike(credits_):
         counted = int((~np.isnan(credits_[:, columns[0]])).sum())
@@ -206,7 +206,7 @@ def accuracy_estimates(
 
 
 def differences(scores: FloatArray, pairs: Preferences) -> FloatArray:
-    """(M,) score of the left clip less the right one's, from (N,) scores."""
+    """Return (M,) score of the left clip less the right one's, from (N,) scores."""
     return np.asarray(scores[pairs.left] - scores[pairs.right])
 
 
@@ -243,7 +243,7 @@ Combine = Callable[[Sequence[int]], Combined]
 def measure_ablations(
     study: Study, dimension: str, metrics: Sequence[str], resamples: int = RESAMPLES, seed: int = SEED
 ) -> tuple[Ablation, ...]:
-    """Ablations of the combination by equal weights and of the fitted one.
+    """Measure ablations of the combination by equal weights and of the fitted one.
 
     Metrics are added in the order in which each next one gains most preference accuracy (without pairs, pooled
     Spearman). That order is chosen on the clips it is then reported on, so the figures of the first few flatter; their
@@ -286,7 +286,7 @@ def measure_ablations(
 
 @dataclass(frozen=True, slots=True)
 class _Bench:
-    """What every combination is held against."""
+    """Judgements that every combination is evaluated on."""
 
     study: Study
     pairs: Preferences
@@ -295,7 +295,7 @@ class _Bench:
     seed: int
 
     def figures(self, combinations: Sequence[Combined]) -> list[CombinationFigure]:
-        """How each combination does; those that score the same clips share their bootstrap samples."""
+        """Return the figures of each combination; those that score the same clips share bootstrap samples."""
         credits_ = np.column_stack([half_credits(each.margins, self.pairs.outcome) for each in combinations])
         undefined = f"no pair counts: {NOT_FITTED}" if self.pairs.outcome.any() else NO_PAIRS
         accuracies = accuracy_estimates(credits_, self.pairs, self.study.prompts, self.resamples, self.seed, undefined)
@@ -307,7 +307,7 @@ class _Bench:
         return figures
 
     def _correlations(self, scores: FloatArray) -> tuple[list[Estimate], list[Estimate]]:
-        """Pooled Spearman and mean within-model Spearman of the columns of (N, K), NaN in the same rows."""
+        """Return pooled Spearman and mean within-model Spearman of the columns of (N, K), NaN in the same rows."""
         both = np.flatnonzero(~np.isnan(scores[:, 0]) & ~np.isnan(self.judgements))
         scores, judgements = scores[both], self.judgements[both]
         if np.isnan(self.judgements).all():
@@ -329,7 +329,7 @@ class _Bench:
         return pooled, inside
 
     def gain(self, combined: Combined) -> float:
-        """What the order of metrics goes by: accuracy, else pooled Spearman, −∞ where there is neither."""
+        """Return the value that metrics are ordered by: accuracy, else pooled Spearman, −∞ where both are undefined."""
         credits_ = half_credits(combined.margins, self.pairs.outcome)
         if not np.isnan(credits_).all():
             return float(np.nanmean(credits_))

@@ -1,4 +1,4 @@
-"""What the preference accuracy of a metric is read against: the name of the model, and one person."""
+"""Reference values for preference accuracy: the model's name alone, and a single rater."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _RATER_RULE = "each rater's own ratings against the mean of the others, counted 
 def measure_preference_baselines(
     study: Study, dimension: str, resamples: int, seed: int
 ) -> tuple[PreferenceAccuracy, ...]:
-    """How often the name of the model alone, and one person, prefer the clip that people (the others) prefer.
+    """Measure the preference accuracy of the model's name alone and of a single rater against the others.
 
     Pairs of one prompt are of two models, so what a metric's share exceeds the name's by is all that it says of clips.
 
@@ -66,7 +66,7 @@ def _judged(
     resamples: int,
     seed: int,
 ) -> PreferenceAccuracy:
-    """Accuracy of (N,) values on pairs, over all sides together."""
+    """Return the accuracy of (N,) values on pairs, over all sides together."""
     left, right, outcome = (
         np.concatenate([getattr(pairs, field) for pairs, _ in sides]) for field in ("left", "right", "outcome")
     )
@@ -89,7 +89,7 @@ def _judged(
 
 
 def _shares_of_other_prompts(study: Study, pairs: Preferences) -> FloatArray:
-    """(N,) share of its model's pairs of other prompts that people decide for it, ties half; NaN without such pairs."""
+    """Return (N,) share of the model's pairs on other prompts that people decide for it, ties half; NaN without any."""
     model, models = prompt_codes(study.models)
     prompt, count = prompt_codes(study.prompts)
     wins, seen = np.zeros((models, count)), np.zeros((models, count))

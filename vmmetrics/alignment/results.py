@@ -1,4 +1,4 @@
-"""What a study finds: plain figures with intervals, and in words what could not be computed."""
+"""Results of a study: plain figures with intervals, and reasons where one could not be computed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Grouped:
 
 @dataclass(frozen=True, slots=True)
 class PairAlignment:
-    """One metric held against one dimension.
+    """One metric compared with one dimension.
 
     Attributes:
         metric: Name of the metric (or combination).
@@ -76,7 +76,7 @@ class PairAlignment:
 
 @dataclass(frozen=True, slots=True)
 class NameBaseline:
-    """What knowing only the name of the model is worth: a clip is given a mean rating of its model's other clips.
+    """Baseline by the model's name: a clip's prediction is the mean rating of its model's other clips.
 
     Attributes:
         dimension: The dimension.
@@ -92,7 +92,7 @@ class NameBaseline:
 
 @dataclass(frozen=True, slots=True)
 class MetricDifference:
-    """Two metrics held against the same dimension, on the clips that both have.
+    """Two metrics compared on one dimension, on the clips that both have.
 
     Attributes:
         first: Metric.
@@ -119,7 +119,7 @@ class MetricDifference:
 
 @dataclass(frozen=True, slots=True)
 class HumanAgreement:
-    """What a person reaches: the scale that a metric's correlation is read against.
+    """Human agreement: the scale that a metric's correlation is read on.
 
     Attributes:
         dimension: The dimension.
@@ -146,7 +146,7 @@ class HumanAgreement:
 
 @dataclass(frozen=True, slots=True)
 class OutlyingRater:
-    """A rater who parts from the others.
+    """A rater who disagrees with the others.
 
     Attributes:
         rater: Name.
@@ -178,7 +178,7 @@ class DisputedClip:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How far raters agree with one another on one dimension.
+    """Inter-rater agreement on one dimension.
 
     Attributes:
         dimension: The dimension.
@@ -209,7 +209,7 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True)
 class PreferenceAccuracy:
-    """How often a metric (or combination) prefers the clip that people prefer.
+    """Preference accuracy: how often a metric (or combination) prefers the clip that people prefer.
 
     Attributes:
         name: Metric or combination.
@@ -238,7 +238,7 @@ class PreferenceAccuracy:
 
 @dataclass(frozen=True, slots=True)
 class Ablation:
-    """What each metric adds to the combination of all.
+    """Ablation of a combination: what each metric adds.
 
     Attributes:
         dimension: The dimension.
@@ -259,7 +259,7 @@ class Ablation:
 
 @dataclass(frozen=True, slots=True)
 class CombinationFigure:
-    """How a combination does.
+    """Accuracy and correlations of a combination.
 
     Attributes:
         accuracy: Preference accuracy.
@@ -291,7 +291,7 @@ class Matrix:
 
 @dataclass(frozen=True, slots=True)
 class Power:
-    """What a study of this kind can tell apart.
+    """Power of a study of this kind.
 
     Attributes:
         dimension: The dimension whose raters and clusters it was worked out from.
@@ -318,7 +318,7 @@ class Power:
 
 @dataclass(frozen=True, slots=True)
 class StudyReport:
-    """Everything a study says.
+    """All results of a study.
 
     Attributes:
         clips: Clips with a score and a judgement.
@@ -363,11 +363,11 @@ class StudyReport:
     settings: Mapping[str, Any]
 
     def to_json(self) -> dict[str, Any]:
-        """All of it as plain values; NaN as None."""
+        """Return all of it as plain values; NaN as None."""
         return dict(plain(self))
 
     def ranked(self, dimension: str) -> list[PairAlignment]:
-        """The metrics that face a dimension: best within model first, then best over all clips, those without last.
+        """Return the metrics on a dimension: best within model first, then best over all clips, undefined ones last.
 
         Metrics that score under half of the clips come after the others: the best of a handful is no best.
         """

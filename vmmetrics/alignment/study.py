@@ -33,7 +33,7 @@ class Preferences:
     raters: tuple[str, ...] = ()
 
     def moved(self, index: IntArray) -> Preferences:
-        """Those between clips that are left, by the (N,) new index of each clip, −1 where it is left out."""
+        """Return the preferences between remaining clips, by the (N,) new index of each clip, −1 if left out."""
         left, right = index[self.left], index[self.right]
         mask = (left >= 0) & (right >= 0)
         return Preferences(left[mask], right[mask], self.outcome[mask], tuple(compress(self.raters, mask)))
@@ -41,7 +41,7 @@ class Preferences:
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """What happened to clips that only one side knows.
+    """Clips matched, and clips that only one side has.
 
     Attributes:
         matched: Clips with a score and a judgement.
@@ -87,7 +87,7 @@ class Study:
     recovered: Mapping[str, FloatArray] = field(default_factory=lambda: MappingProxyType({}))
 
     def keep(self, clips: BoolArray, note: str) -> Study:
-        """The part in which (N,) ``clips`` is true, without pairs that other clips are in; the matching says why."""
+        """Return the clips where (N,) ``clips`` is true, without pairs that involve others; ``why`` is noted."""
         index = np.where(clips, np.cumsum(clips) - 1, -1)
         names, prompts, models = (tuple(compress(of, clips)) for of in (self.clips, self.prompts, self.models))
         return replace(
@@ -103,23 +103,23 @@ class Study:
         )
 
     def metrics_for(self, dimension: str) -> list[str]:
-        """Metrics that face a dimension."""
+        """Return the metrics paired with a dimension."""
         return [metric for metric, faced in self.pairing.items() if dimension in faced]
 
     def rater_names(self, dimension: str) -> tuple[str, ...]:
-        """The raters of a dimension; those without a name are numbered."""
+        """Return the raters of a dimension; those without a name are numbered."""
         columns = range(self.ratings[dimension].shape[1])
         return self.raters.get(dimension) or tuple(f"rater {number + 1}" for number in columns)
 
     def mean_rating(self, dimension: str) -> FloatArray:
-        """(N,) mean over the raters who rated a clip, or the quality recovered from them; NaN where none did."""
+        """Return (N,) mean over the raters who rated a clip, or the quality recovered from them; NaN where none did."""
         if dimension in self.recovered:
             return self.recovered[dimension]
         return mean_of_defined(self.ratings[dimension])
 
 
 def with_recovered_quality(study: Study) -> Study:
-    """The study with the quality that MOS recovery finds in place of mean ratings, where several people rated.
+    """Return the study with quality from MOS recovery in place of mean ratings, where several people rated.
 
     The matching says each rater's bias and inconsistency (:func:`vmmetrics.utils.statistics.mos_recovery.recover_mos`).
     """
@@ -142,7 +142,7 @@ def with_recovered_quality(study: Study) -> Study:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Metrics and a dimension on the clips that have all of them.
+    """Scores of metrics and ratings of a dimension, on the clips that have all of them.
 
     Attributes:
         dimension: The dimension.
@@ -161,27 +161,27 @@ class Sample:
     models: tuple[str, ...]
 
     def keep(self, clips: BoolArray) -> Sample:
-        """The part in which (N,) ``clips`` is true."""
+        """Return the clips where (N,) ``clips`` is true."""
         prompts, models = (tuple(compress(of_clips, clips)) for of_clips in (self.prompts, self.models))
         return Sample(self.dimension, self.metrics, self.scores[:, clips], self.ratings[clips], prompts, models)
 
     def with_named_models(self) -> Sample:
-        """The clips whose model is known."""
+        """Return the clips whose model is known."""
         return self.keep(np.array([model != "" for model in self.models], bool))
 
     def model_codes(self) -> tuple[IntArray, list[str]]:
-        """(N,) number of each clip's model, and the models in the order of their names."""
+        """Return (N,) number of each clip's model, and the models in the order of their names."""
         return prompt_codes(self.models)[0], sorted(set(self.models))
 
 
 def clips_with_both(study: Study, metric: str, dimension: str) -> BoolArray:
-    """(N,) whether a clip has this score and this judgement."""
+    """Return (N,) bool: clips with both this score and this judgement."""
     mask: BoolArray = np.isfinite(study.scores[metric]) & np.isfinite(study.mean_rating(dimension))
     return mask
 
 
 def sample_of(study: Study, dimension: str, metrics: Iterable[str], clips: BoolArray) -> Sample:
-    """These metrics against this dimension on the clips for which (N,) ``clips`` is true; all must be known there."""
+    """Return these metrics and this dimension on the clips where (N,) ``clips`` is true; all must be finite there."""
     names = tuple(metrics)
     scores = np.stack([np.asarray(study.scores[name], np.float64) for name in names])
     whole = Sample(dimension, names, scores, study.mean_rating(dimension), study.prompts, study.models)
@@ -189,7 +189,7 @@ def sample_of(study: Study, dimension: str, metrics: Iterable[str], clips: BoolA
 
 
 def samples_of(study: Study, dimension: str, metrics: Iterable[str]) -> list[Sample]:
-    """One sample per set of clips: metrics known on the same clips share theirs, and with it the bootstrap samples."""
+    """Return one sample per set of clips: metrics with scores on the same clips share it and its bootstrap samples."""
     alike: defaultdict[bytes, list[str]] = defaultdict(list)
     for metric in metrics:
         alike[clips_with_both(study, metric, dimension).tobytes()].append(metric)
@@ -197,7 +197,7 @@ def samples_of(study: Study, dimension: str, metrics: Iterable[str]) -> list[Sam
 
 
 def snapped(means: FloatArray) -> FloatArray:
-    """Means rounded to 12 digits of the largest: what is equal but for the order of its sums has equal ranks.
+    """Round means to 12 digits of the largest, so that sums in another order rank equally.
 
     >>> snapped(np.array([13 / 3 + 11 / 3, 7 / 3 + 17 / 3, np.nan]) / 2)
     array([ 4.,  4., nan])
@@ -216,7 +216,7 @@ AVERAGE = "average"
 
 
 def with_averages(study: Study) -> tuple[Study, tuple[str, ...]]:
-    """Add the average of the dimensions that metrics face, and of the metrics that face them, where there are several.
+    """Add the average of the paired dimensions, and of the metrics paired with them, where there are several.
 
     - The average judgement of a clip is the mean over dimensions of its mean ratings, of clips that have all. Where the
       same people rated the same clips on every dimension, each one's average is kept, so that they too can be compared.
@@ -251,7 +251,7 @@ def with_averages(study: Study) -> tuple[Study, tuple[str, ...]]:
 
 
 def _average_judgement(study: Study, dimensions: Sequence[str]) -> tuple[FloatArray, tuple[str, ...]]:
-    """(N, R) per rater where the same ones rated the same clips throughout, else (N, 1); and the raters' names."""
+    """Return (N, R) ratings where the same raters rated the same clips throughout, else (N, 1) means; and names."""
     raters = study.raters.get(dimensions[0], ())
     first = np.isfinite(study.ratings[dimensions[0]])
     alike = all(
@@ -263,7 +263,7 @@ def _average_judgement(study: Study, dimensions: Sequence[str]) -> tuple[FloatAr
 
 
 def _average_score(scores: Mapping[str, FloatArray], metrics: Sequence[str]) -> tuple[FloatArray, str]:
-    """(N,) average, NaN where a metric is missing, and of what it is one."""
+    """Return (N,) average, NaN where a metric is missing, and of what it is one."""
     table = np.stack([np.asarray(scores[metric], np.float64) for metric in metrics])
     there = np.isfinite(table).all(axis=0)
     complete, average = table[:, there], np.full(table.shape[1], np.nan)

@@ -1,4 +1,4 @@
-"""Everything a study says, in one call."""
+"""Alignment report of a study, in one call."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _NAMED = 4  # subjects of one line; the others are counted
 
 
 def problems_of(report: results.StudyReport) -> tuple[str, ...]:
-    """One line for what lacks the same statistics for the same reason, in the order of the report.
+    """Return one line for all that lacks the same statistics for the same reason, in the order of the report.
 
     Of a metric that has no correlation over all clips nothing else is listed, since the reason is the same; of a group
     (a prompt, a model) neither, since its mean speaks for it.
@@ -90,7 +90,7 @@ def problems_of(report: results.StudyReport) -> tuple[str, ...]:
 
 
 def _missing(part: Any) -> Iterator[tuple[str, str]]:
-    """The statistics without a value inside a part, by the names of their fields, and why."""
+    """Yield the statistics without a value inside a part, by the names of their fields, and why."""
     if isinstance(part, results.PairAlignment) and part.spearman.value is None:
         yield "", part.spearman.note or ""
         return
@@ -137,7 +137,7 @@ def align(
     ties: Ties = "half",
     mos: Literal["mean", "recovered"] = "mean",
 ) -> results.StudyReport:
-    """Hold every metric against the judgements it faces.
+    """Compare every metric with the judgements it is paired with.
 
     Args:
         study: Scores and judgements, matched. Where it does not say which metric faces which dimension, each faces all.
@@ -238,7 +238,7 @@ def _comparable(
     repeats: Mapping[str, str],
     stated: Collection[str | None],
 ) -> list[str]:
-    """Metrics with a direction, on half of the clips or more that differ, each order of clips once; the best first."""
+    """Return metrics with a direction and scores on half of the clips, without repeats; the best first."""
     varied = [p.metric for p in alignments if p.dimension == dimension and not _is_thin(p)]
     return [
         metric
@@ -269,7 +269,7 @@ def _combinable(
     repeats: Mapping[str, str],
     stated: Collection[str | None],
 ) -> list[str]:
-    """Metrics with a direction and, of those that were rated, enough scores that differ; no repeats and mixtures."""
+    """Return metrics with a direction and enough distinct scores on rated clips; without repeats and mixtures."""
     thin = {p.metric for p in alignments if p.dimension == dimension and _is_thin(p)}
     return [m for m in metrics if m not in thin and m not in repeats and _has_direction(m, dimension, stated)]
 
@@ -290,7 +290,7 @@ def _has_direction(metric: str, dimension: str, stated: Collection[str | None] =
 
 
 def _with_pairing(study: Study) -> tuple[Study, list[str]]:
-    """The study with what faces what among what there is (each metric all where it does not say), and what is not."""
+    """Return the study with its pairing restricted to existing names (by default all with all), and unknown names."""
     judged = dict.fromkeys([*study.ratings, *study.preferences])
     pairing = study.pairing or {metric: tuple(judged) for metric in study.scores}
     sides = {"scores": study.scores, "judgements": judged}
@@ -307,7 +307,7 @@ def _with_pairing(study: Study) -> tuple[Study, list[str]]:
 
 
 def _judged_clips(study: Study, dimensions: Sequence[str]) -> BoolArray:
-    """(N,) whether a clip has a score and, on a dimension which that metric faces, a rating or a pair."""
+    """Return (N,) bool: clips with a score and, on a dimension paired with that metric, a rating or a pair."""
     mask = np.zeros(len(study.clips), bool)
     for dimension in dimensions:
         judged = np.zeros(len(mask), bool)

@@ -1,4 +1,4 @@
-"""Clips with their levels: the labels that ``vmmetrics cas label`` writes, joined with the files they speak of."""
+"""Labelled clips: the labels of ``vmmetrics cas label``, joined with the files they name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from vmmetrics.video import Source, discover
 
 @dataclass(frozen=True, slots=True)
 class LabelledClip:
-    """One clip to learn from or to be held against.
+    """One clip to train or evaluate on.
 
     Attributes:
         clip: Its name in the labels.
@@ -39,14 +39,14 @@ class LabelledClip:
 
     @property
     def prompt_key(self) -> str:
-        """What clips of the same prompt share, however it is written."""
+        """Return the key of its prompt: case, spaces and punctuation do not matter."""
         text = " ".join(re.findall(r"\w+", self.prompt.casefold())) or self.prompt
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
 class LabelledClips:
-    """What was found.
+    """Clips with levels, read from files.
 
     Attributes:
         clips: Clips with a level, sorted by name.
@@ -101,7 +101,7 @@ def read_labelled_clips(clips: Iterable[Path], labels: Path) -> LabelledClips:
 
 
 def _keys(name: str) -> tuple[str, str, str]:
-    """The ways a clip may be named, the most telling first."""
+    """Return the ways a clip may be named, the most telling first."""
     path = PurePosixPath(name)
     return name, f"name:{path.name}", f"stem:{path.stem}"
 

@@ -116,7 +116,7 @@ def baselines(
 
 
 def _resources(weights: list[str], judge: str | None, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """What families are given: paths of weights, and the judge."""
+    """Return what the families need: paths of weights, and the settings of the judge."""
     from vmmetrics.alignment.baselines.catalogue import FAMILIES
     from vmmetrics.alignment.baselines.judge import JudgeSettings
 
@@ -138,7 +138,7 @@ def _resources(weights: list[str], judge: str | None, asked: Mapping[str, Any]) 
 
 
 def _print(table: Table, form: str, output: Console, messages: Console) -> None:
-    """A row per baseline: unit, direction, mean over all clips and over those of each model."""
+    """Print a row per baseline: unit, direction, mean over all clips and per model."""
     from vmmetrics.alignment.baselines.catalogue import BASELINES
     from vmmetrics.cli.formats import print_result
     from vmmetrics.cli.results import print_besides, results_data

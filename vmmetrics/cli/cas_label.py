@@ -107,7 +107,7 @@ def label(
 
 
 def _print(labelling: Labelling, read: Comparisons, form: str, output: Console) -> None:
-    """Clips, raters, fit, and what to mind."""
+    """Print clips, raters, fit and warnings."""
     from vmmetrics.utils.display.tables import DisplayCell, DisplayTable, Lines, figure, heads
 
     rows = sorted(labelling.rows(), key=lambda row: (row["component"], -(row["strength"] or 0)))

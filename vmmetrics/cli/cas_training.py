@@ -144,7 +144,7 @@ def train(
 
 
 class _TrainingProgress:
-    """Shows clips tried, steps done and what each epoch came to."""
+    """Progress of training: clips decoded, steps done, and the results of each epoch."""
 
     def __init__(self, console: Console, bar: Bar) -> None:
         self._console, self._bar = console, bar

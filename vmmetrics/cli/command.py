@@ -1,4 +1,4 @@
-"""Commands and groups of commands: their help, the options that all of them have, and how their errors read."""
+"""Commands and groups: their help, their common options, and their error messages."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Quiet = Annotated[bool, option("Print errors and the result only.", "--quiet", "
 
 
 class _Readable:
-    """Help in two columns that 80 characters are enough for."""
+    """Help formatter with two columns that fit 80 characters."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return what follows the command's name in its line of usage."""
@@ -74,7 +74,7 @@ def _usage(argument: Any) -> str:
 
 
 def _record(parameter: Any, ctx: Any) -> tuple[str, str]:
-    """Names of a parameter with the kind of its value, and what it is for, with its default."""
+    """Return names of a parameter with the kind of its value, and what it is for, with its default."""
     if parameter.param_type_name == "argument":
         return _usage(parameter).strip("[]"), parameter.help or ""
     names = sorted(parameter.opts, key=len)

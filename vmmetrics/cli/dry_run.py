@@ -1,4 +1,4 @@
-"""What a command would do, for ``--dry-run``: nothing is computed or written."""
+"""Output of ``--dry-run``: what a command would do; nothing is computed or written."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ def _size(text: str) -> tuple[int, int]:
 
 
 def _options(texts: Sequence[str]) -> dict[str, Any]:
-    """Values as JSON where they are JSON, else as text."""
+    """Return values as JSON where they are JSON, else as text."""
     values: dict[str, Any] = {}
     for text in texts:
         name, equals, value = text.partition("=")
@@ -146,7 +146,7 @@ def _options(texts: Sequence[str]) -> dict[str, Any]:
 
 
 class _ClipProgress(Bar):
-    """Shows clips made, and why others were not: a bar on a terminal, a line per clip elsewhere."""
+    """Progress of generation: a bar on a terminal, a line per clip elsewhere; reasons of failures."""
 
     def begin(self, total: int, made: int) -> None:
         """Start; ``made`` clips were there before."""

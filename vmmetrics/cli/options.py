@@ -1,4 +1,4 @@
-"""Options that several commands have, and what those of an endpoint and of files to be written come to."""
+"""Options shared by several commands."""
 
 from __future__ import annotations
 
@@ -243,7 +243,7 @@ def open_client(
     max_cost: float | None,
     **asking: Any,
 ) -> Client | None:
-    """The client of an endpoint; None where no endpoint is named.
+    """Return the client of an endpoint; None where no endpoint is named.
 
     Args:
         url: Base address.

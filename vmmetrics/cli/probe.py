@@ -176,7 +176,7 @@ def _report(report: ProbeReport, out: Path, charts: bool, form: str, output: Con
 
 
 class _CaseProgress(Bar):
-    """Shows cases done and the time that is left: a bar on a terminal, a line for every tenth elsewhere."""
+    """Progress of a probe: a bar on a terminal, a line for every tenth case elsewhere."""
 
     def begin(self, total: int, settled: int) -> None:
         """Start; ``settled`` cases were done before."""

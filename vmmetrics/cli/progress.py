@@ -1,4 +1,4 @@
-"""How a run of clips looks while it goes: a bar on a terminal, a line per clip elsewhere."""
+"""Progress of a run of clips: a bar on a terminal, a line per clip elsewhere."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def finding(console: Console, paths: Iterable[str]) -> Iterator[Callable[[int], 
 
 
 class LiveProgress(Bar):
-    """Shows clips done, failures so far and the time that is left.
+    """Live display of clips done, failures so far and the time left.
 
     Args:
         console: Where.
@@ -136,12 +136,12 @@ class LiveProgress(Bar):
 
 
 def reasons(record: Record) -> str:
-    """Why a clip failed, in one line."""
+    """Return why a clip failed, in one line."""
     return record.error or "; ".join(f"{metric.upper()}: {text}" for metric, text in record.errors.items())
 
 
 def clock(seconds: float) -> str:
-    """Hours, minutes and seconds.
+    """Return hours, minutes and seconds.
 
     >>> clock(75), clock(3725)
     ('1:15', '1:02:05')

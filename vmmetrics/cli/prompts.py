@@ -1,4 +1,4 @@
-"""``vmmetrics prompts``: metadata from corpora, prompts from metadata, and what is worth keeping of them."""
+"""``vmmetrics prompts``: metadata from corpora, prompts from metadata, and selection."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def stats(
 
 
 def _teller(messages: Console) -> Callable[[str], None]:
-    """Prints what takes a while."""
+    """Return a function that prints steps that take a while."""
     return lambda text: messages.print(f"{text} ...", soft_wrap=True)
 
 

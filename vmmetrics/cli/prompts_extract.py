@@ -112,7 +112,7 @@ def _explain(record: dict[str, Any], settings: ExtractSettings, messages: Consol
 
 
 class _Reading(Bar):
-    """How far the reading is: a bar on a terminal, a line now and then elsewhere."""
+    """Progress of reading: a bar on a terminal, a line now and then elsewhere."""
 
     def __init__(self, console: Console) -> None:
         from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn

@@ -1,4 +1,4 @@
-"""``vmmetrics prompts filter``: which prompts of a list are worth keeping, and why the others are not."""
+"""``vmmetrics prompts filter``: drop poor prompts from a list, with reasons."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def _write(pairs: _Decided, out: Path, path: Path) -> dict[str, int]:
 
 
 def _embedding(enabled: bool, folder: Path | None, messages: Console) -> tuple[Embed | None, Any]:
-    """The embedding and which it is; None where there is none, which is said."""
+    """Return the embedding and its identity; None, with a message, where there is none."""
     from vmmetrics.utils.text.embedding import INSTALL, embed, embedding_identity, embedding_installed
 
     if not enabled:
@@ -150,7 +150,7 @@ def _embedding(enabled: bool, folder: Path | None, messages: Console) -> tuple[E
 
 
 def _reasons(pairs: _Decided, summary: str) -> list[Part]:
-    """What was dropped for what, with an example of each."""
+    """Return what each check dropped, with an example."""
     from vmmetrics.prompts.filter.filtering import NAMES
     from vmmetrics.utils.display.tables import DisplayColumn, DisplayTable, heads
 
@@ -168,7 +168,7 @@ def _reasons(pairs: _Decided, summary: str) -> list[Part]:
 
 
 class _Verdicts(Bar):
-    """Asks whether the cost is fine; then verdicts done."""
+    """Progress of a judge: asks to confirm the cost, then counts verdicts."""
 
     def __init__(self, console: Console, yes: bool) -> None:
         super().__init__(console)

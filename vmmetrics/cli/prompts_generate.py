@@ -88,7 +88,7 @@ def generate(
 
 
 def _begin(plan: GenerationPlan, candidates: Candidates, client: Client | None, yes: bool, messages: Console) -> None:
-    """Say what is to be done and what it may cost, and go on only where that is fine."""
+    """Print what is to be done and its cost, and ask to confirm it where needed."""
     total, todo = len(plan.combinations), len(plan.remaining(candidates))
     if total < plan.settings.count:
         messages.print(f"the metadata allow {count(total, 'combination')}, fewer than asked for")

@@ -1,4 +1,4 @@
-"""``vmmetrics prompts review``: prompts read by people, how far they agree, and the list they leave."""
+"""``vmmetrics prompts review``: human review of prompts, agreement, and the resulting list."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ def _clips(table: Table) -> Grid:
 
 
 def _means(table: Table) -> Grid:
-    """A row per model where there are several, and one for all clips."""
+    """Return a row per model where there are several, and one for all clips."""
     models = table.summary.models
     parts: list[tuple[str | Text, IntArray]] = [*models.items()] if len(models) > 1 else []
     parts.append((Text("all", "bold"), np.arange(len(table))))
@@ -140,7 +140,7 @@ def _grid_of_means(title: str, head: str, table: Table, parts: Sequence[tuple[st
 
 
 def _mean(mean: Mean | None, clips: int) -> Text:
-    """A mean with its interval, and of how many clips where not all have a score."""
+    """Return a mean with its interval, and of how many clips where not all have a score."""
     if mean is None:
         return Text("-", "dim")
     text = Text(f"{mean.mean:.4f}")

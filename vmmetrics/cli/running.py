@@ -1,4 +1,4 @@
-"""What the commands that work through clips share: values of options, tasks, and a run that can be stopped."""
+"""Parts shared by commands that process clips: option values, tasks, and a run that can be stopped."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
 
 def parse_names(text: str) -> tuple[str, ...]:
-    """Names between commas or spaces, in lower case."""
+    """Return names between commas or spaces, in lower case."""
     return tuple(name for name in re.split(r"[,\s]+", text.lower()) if name)
 
 
 def parse_shard(text: str | None) -> tuple[int, int] | None:
-    """The i and n of ``i/n``."""
+    """Return the i and n of ``i/n``."""
     if text is None:
         return None
     match = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text.strip())
@@ -47,7 +47,7 @@ def parse_shard(text: str | None) -> tuple[int, int] | None:
 
 
 def parse_bytes(text: str, name: str = "--max-memory") -> int:
-    """The bytes in a size such as ``2GB``."""
+    """Return the bytes in a size such as ``2GB``."""
     match = re.fullmatch(r"([0-9]{1,20}(?:\.[0-9]{1,20})?)\s*([kmgt]?)(?:i?b)?", text.strip().lower())
     size = int(float(match[1]) * _UNITS[match[2]]) if match else 0
     if not 1 <= size <= MAX_BYTES:
@@ -59,7 +59,7 @@ def parse_bytes(text: str, name: str = "--max-memory") -> int:
 
 
 def parse_scratch(text: str | None) -> Scratch:
-    """The folder and bound of ``DIR[:SIZE]``."""
+    """Return the folder and bound of ``DIR[:SIZE]``."""
     from vmmetrics.utils.storage.scratch import DEFAULT_BYTES, Scratch
 
     if text is None:
@@ -72,7 +72,7 @@ def parse_scratch(text: str | None) -> Scratch:
 
 @dataclass(frozen=True, slots=True)
 class ClipOptions:
-    """What a command was told of its clips.
+    """Options that select clips.
 
     Attributes:
         clips: Files, folders, patterns and addresses.
@@ -97,7 +97,7 @@ def run_clips(
     mirror: str | None = None,
     dry_run: str | None = None,
 ) -> tuple[Table, Console, Console, bool]:
-    """Score clips into a directory, with progress; Ctrl-C, SIGTERM and SIGHUP stop it, and what was scored is kept.
+    """Score clips into a directory, with progress; an interrupted run keeps what was scored.
 
     Args:
         sources: The clips.
@@ -163,7 +163,7 @@ def run_clips(
 def _tasks(
     sources: ClipOptions, settings: Settings, start: Start, directory: Path | None, messages: Console, dry_run: bool
 ) -> list[Task]:
-    """Find the clips of a command, and say what is to be said about them.
+    """Find the clips of a command, and print remarks on them.
 
     Raises:
         BadParameter: There are none.
@@ -212,7 +212,7 @@ def _remarks(clips: list[Path], tasks: list[Task], remarks: list[str]) -> list[s
 
 
 class ClusterOptions(NamedTuple):
-    """Where a command works, as it was told; None where it was not."""
+    """Options of the Ray engine; None where not set."""
 
     engine: str
     address: str | None = None

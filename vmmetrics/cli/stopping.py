@@ -1,4 +1,4 @@
-"""How commands end on Ctrl-C, on SIGTERM, which schedulers send, and on SIGHUP, which a closed terminal sends."""
+"""End of commands on Ctrl-C, on SIGTERM (sent by schedulers) and on SIGHUP (sent by a closed terminal)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Consoles and bars on which text of others is text; how commands ask, refuse and stop."""
+"""Consoles and progress bars that escape foreign text; prompts for confirmation, refusals and interrupts."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def open_consoles() -> tuple[PlainConsole, Messages]:
 
 
 def count(number: int, thing: str) -> str:
-    """A number of things.
+    """Return a number of things.
 
     >>> count(1, "clip"), count(2, "clip")
     ('1 clip', '2 clips')

@@ -89,7 +89,7 @@ def build(
 
 
 def _begin(opened: Opened, folder: BuildFolder, yes: bool, messages: Console) -> None:
-    """Say what is to be done and what it may cost, and go on only where that is fine."""
+    """Print what is to be done and its cost, and ask to confirm it where needed."""
     for problem, number in opened.problems.items():
         messages.print(f"{number:,} {problem}")
     todo, total = folder.remaining, len(opened.recipe.places)
@@ -106,7 +106,7 @@ def _begin(opened: Opened, folder: BuildFolder, yes: bool, messages: Console) ->
 
 
 def _report(opened: Opened, summary: dict[str, Any], reviewed: tuple[int, int] | None, output: Console) -> None:
-    """What came of it, in a few lines, and what is odd about it."""
+    """Print the result in a few lines, with warnings."""
 
     def say(text: str) -> None:
         output.print(text, soft_wrap=True)

@@ -143,7 +143,7 @@ def _model(
     settings: ModelSettings | None, benchmark: Benchmark, questions: Sequence[Question], out: Path, asks: int,
     yes: bool, messages: Console,
 ) -> Iterator[Annotator]:  # fmt: skip
-    """A model; one behind an endpoint once its cost is agreed to. No settings are the frame reader's."""
+    """Return a model; one behind an endpoint once its cost is agreed to. No settings are the frame reader's."""
     from vmmetrics.models.endpoint import EndpointModel
     from vmmetrics.understanding.harness.models import open_model
     from vmmetrics.understanding.minfps.asking import model_annotator, rates_found, reader_annotator
@@ -167,7 +167,7 @@ def _model(
 
 
 def _say_cost(model: EndpointModel, benchmark: Benchmark, questions: Sequence[Question], messages: Console) -> None:
-    """What it takes if every question is asked at every rate, once: the first wrong answer at a rate ends it."""
+    """Print the cost if every question is asked at every rate once; a wrong answer at a rate ends it."""
     from vmmetrics.understanding.minfps import frames_on_the_way
     from vmmetrics.understanding.minfps.asking import extent_of
 

@@ -34,7 +34,7 @@ BESIDE = 3
 
 
 def scoring(text: str) -> Scoring:
-    """A protocol by its name."""
+    """Return a protocol by its name."""
     if text not in ("vmmetrics", "upstream"):
         raise typer.BadParameter(f"expected vmmetrics or upstream but got {text!r}", param_hint="--protocol")
     return cast("Scoring", text)
@@ -43,7 +43,7 @@ def scoring(text: str) -> Scoring:
 def reopen(
     folder: Path, data: Path | None, messages: Console
 ) -> tuple[dict[str, Any], Benchmark, LoadedBenchmark, dict[str, Answered]]:
-    """A run, its benchmark, the questions it was asked, and its answers; what is damaged is said.
+    """Reopen a run: its benchmark, the questions it was asked, and its answers; report damage.
 
     Args:
         folder: Of the run.
@@ -83,7 +83,7 @@ def print_run(result: ScoredRun, output: Console, form: str = "text") -> None:
 
 
 def judge_of(text: str | None, folder: Path, messages: Console, max_cost: float | None, **asking: Any) -> Any:
-    """The judge that a command names: an endpoint's client, which shows how far it is, or what one said before."""
+    """Return the judge that a command names: an endpoint's client with progress, or recorded verdicts."""
     from vmmetrics.understanding.harness.models import ModelSettings
     from vmmetrics.utils.endpoint.client import THREADS, Client
 
@@ -254,7 +254,7 @@ def _policy(benchmark: Benchmark, frames: str | None, control: str | None) -> Fr
 
 
 def _slug(text: str) -> str:
-    """A name for a folder, of letters that any system takes.
+    """Return a name for a folder, of letters that any system takes.
 
     >>> _slug("favor-mcq-endpoint:org/m@http://localhost:8000/v1-2 fps-vmmetrics")
     'favor-mcq-endpoint-org-m-http-localhost-8000-v1-2-fps-vmmetrics'
@@ -263,7 +263,7 @@ def _slug(text: str) -> str:
 
 
 def _ask(asking: Asking, path: Path, start: dict[str, Any], again: bool, yes: bool, messages: Console) -> int:
-    """Ask what is left; how many questions have no answer.
+    """Ask the remaining questions; return how many have no answer.
 
     Raises:
         SetupError: No video is there.
@@ -305,7 +305,7 @@ def _ask(asking: Asking, path: Path, start: dict[str, Any], again: bool, yes: bo
 
 
 def _begin(asking: Asking, folder: RunFolder, model: str, again: bool, yes: bool, messages: Console) -> None:
-    """Say what is to be done and what it may cost, and go on only where that is fine."""
+    """Print what is to be done and its cost, and ask to confirm it where needed."""
     from vmmetrics.models.endpoint import EndpointModel
     from vmmetrics.understanding.harness.statistics import too_few_videos
 

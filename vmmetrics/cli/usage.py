@@ -1,4 +1,4 @@
-"""How usage errors read: one line that says what is wrong, and one that says where help is."""
+"""Messages of usage errors: one line on what is wrong, and one on where help is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``vmmetrics weights``: which published checkpoints there are, and getting, checking and finding them."""
+"""``vmmetrics weights``: list, fetch and verify published checkpoints."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def path(name: Annotated[str | None, argument("Checkpoint. Default: the weights 
 
 
 class _Bars:
-    """A bar per file on a terminal, and a line per file that has come."""
+    """Progress of downloads: a bar per file on a terminal, a line per finished file."""
 
     def __init__(self, console: Console) -> None:
         from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
@@ -175,7 +175,7 @@ class _Bars:
         self._bars.stop()
 
     def listener(self, accept: bool) -> FetchListener:
-        """What :func:`~vmmetrics.utils.weights.fetch.fetch` talks to."""
+        """Return the listener for :func:`~vmmetrics.utils.weights.fetch.fetch`."""
         from vmmetrics.utils.weights.fetch import FetchListener
 
         def agree(entry: Published) -> bool:

@@ -146,7 +146,7 @@ def test_columns_of_one_table_are_read_alike() -> None:
 @pytest.mark.parametrize("name", ["rating", "score", "smooth"])
 def test_one_and_minus_one_need_a_name_or_a_scale(name: str) -> None:
     table = {**PAIRS, name: [1, -1, 0]}
-    with pytest.raises(SetupError, match="does not say which clip 1 is for: --scale 1 -1"):
+    with pytest.raises(SetupError, match="does not say which clip 1 is for: use --scale 1 -1"):
         read(table, dimensions=[name])
     for scale, sign in (((1, -1), 1), ((-1, 1), -1)):
         found = read(table, dimensions=[name], scale=scale)

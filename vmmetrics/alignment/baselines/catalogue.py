@@ -1,4 +1,4 @@
-"""Every baseline there is: name, unit, direction, source, and how it is measured on a scene."""
+"""Catalogue of baselines: name, unit, direction, source, and how each is measured on a scene."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ _LEAST = 16
 
 
 def ssim(scene: Scene) -> float | str:
-    """SSIM of consecutive frames, grey levels by BT.601, at the clip's own size."""
+    """Return SSIM of consecutive frames, grey levels by BT.601, at the clip's own size."""
     if min(scene.clip.width, scene.clip.height) <= 2 * formulas.RADIUS:
         return f"frames of less than {2 * formulas.RADIUS + 1} pixels a side"
     return ONE_FRAME if len(scene.clip) < 2 else formulas.ssim(grey_frames(scene))
 
 
 def frame_difference(scene: Scene) -> float:
-    """Mean absolute difference of consecutive frames, in colour, at the clip's own size."""
+    """Return the mean absolute difference of consecutive frames, in colour, at the clip's own size."""
     return formulas.frame_difference(scene.clip.frames)
 
 
 def temporal_flickering(scene: Scene) -> float:
-    """VBench's temporal flickering."""
+    """Return VBench's temporal flickering."""
     return formulas.temporal_flickering(scene.clip.frames)
 
 
 def flow_magnitude(scene: Scene, flow: FlowOf = attrgetter("flow")) -> float:
-    """Mean speed of the picture, by the embedded flow or another."""
+    """Return the mean speed of the picture, by the embedded flow or another."""
     return formulas.flow_magnitude(flow(scene).forward, scene.clip.timestamps)
 
 
 def warping_error(scene: Scene, flow: FlowOf = attrgetter("flow")) -> float | str:
-    """Warping error, in colour, at the resolution of the flow."""
+    """Return warping error, in colour, at the resolution of the flow."""
     flow_fields = flow(scene)
     frames = resized_frames(scene, flow_fields.images.shape[2], flow_fields.images.shape[1])
     error = formulas.warping_error(frames, flow_fields.forward, flow_fields.forward_valid)
@@ -56,19 +56,19 @@ def warping_error(scene: Scene, flow: FlowOf = attrgetter("flow")) -> float | st
 
 
 def forward_backward_error(scene: Scene, flow: FlowOf = attrgetter("flow")) -> float | str:
-    """Disagreement of forward and backward flow."""
+    """Return the disagreement of forward and backward flow."""
     error = formulas.forward_backward_error(flow(scene).forward, flow(scene).backward)
     return "the flow leaves the picture everywhere" if error is None else error
 
 
 def track_survival(scene: Scene) -> float:
-    """Share of points that can be followed through the clip and back."""
+    """Return the share of points that can be followed through the clip and back."""
     flow = scene.flow
     return formulas.track_survival(flow.forward, flow.backward, flow.forward_valid, flow.backward_valid)
 
 
 def brisque(scene: Scene) -> float | str:
-    """BRISQUE of every frame, averaged."""
+    """Return BRISQUE of every frame, averaged."""
     if min(scene.clip.width, scene.clip.height) < _LEAST:
         return f"frames of less than {_LEAST} pixels a side"
     regression = natural_scenes.published_regression()
@@ -76,7 +76,7 @@ def brisque(scene: Scene) -> float | str:
 
 
 def niqe(scene: Scene) -> float | str:
-    """NIQE of every frame, averaged."""
+    """Return NIQE of every frame, averaged."""
     clip = scene.clip
     if min(clip.width, clip.height) < natural_scenes.LEAST_SIDE:
         return f"frames of less than {natural_scenes.LEAST_SIDE} pixels a side: too few blocks"
@@ -86,17 +86,17 @@ def niqe(scene: Scene) -> float | str:
 
 
 def grey_frames(scene: Scene) -> NDArray[np.uint8]:
-    """(T, H, W) grey frames at the clip's own size."""
+    """Return (T, H, W) grey frames at the clip's own size."""
     return scene.once("baselines:grey", lambda: in_grey(scene.clip.frames))
 
 
 def in_grey(frames: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """(T, H, W) grey levels of (T, H, W, 3) frames."""
+    """Return (T, H, W) grey levels of (T, H, W, 3) frames."""
     return np.stack([np.asarray(cv2.cvtColor(frame, cv2.COLOR_RGB2GRAY), np.uint8) for frame in frames])
 
 
 def resized_frames(scene: Scene, width: int, height: int) -> NDArray[np.uint8]:
-    """(T, height, width, 3) frames at another size."""
+    """Return (T, height, width, 3) frames at another size."""
     clip = scene.clip
     way = cv2.INTER_AREA if width <= clip.width and height <= clip.height else cv2.INTER_LINEAR
 
@@ -108,7 +108,7 @@ def resized_frames(scene: Scene, width: int, height: int) -> NDArray[np.uint8]:
 
 
 def _frame_moments(scene: Scene) -> list[list[FloatArray]]:
-    """Statistics of every frame; a repeated frame has those of the one before."""
+    """Return statistics of every frame; a repeated frame has those of the one before."""
 
     def moments() -> list[list[FloatArray]]:
         by_frame: list[list[FloatArray]] = []
@@ -122,7 +122,7 @@ def _frame_moments(scene: Scene) -> list[list[FloatArray]]:
 
 
 def _mean(values: Iterable[float | None]) -> float | str:
-    """The mean of the frames that have a value."""
+    """Return the mean of the frames that have a value."""
     defined = [value for value in values if value is not None]
     return float(np.mean(defined)) if defined else "no frame has texture enough for statistics of natural scenes"
 
@@ -203,7 +203,7 @@ BASELINES: Mapping[str, Baseline] = {b.name: b for b in CPU} | {
 
 
 def chosen(names: Sequence[str] | None, configured: Sequence[str] = ()) -> tuple[str, ...]:
-    """The baselines that names stand for, in the order of the catalogue.
+    """Return the baselines that names stand for, in the order of the catalogue.
 
     Args:
         names: Baselines and families; None stands for all that need no download.

@@ -1,4 +1,4 @@
-"""Where the user's weights lie, and how they are read: never any code from them."""
+"""Weights that the user supplies: where they are looked for and how they are read, without running code from them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def find(family: str, location: str | os.PathLike[str] | None, default: str, wha
 
 
 def identity(path: Path, *packages: str) -> dict[str, dict[str, str | None]]:
-    """What the values of a model depend on, ready for JSON.
+    """Return what the values of a model depend on, ready for JSON.
 
     Args:
         path: Its file, or a folder, of which weights and configuration count.

@@ -219,14 +219,14 @@ def ssim(frames: NDArray[np.uint8]) -> float:
 
 
 def _local(frame: NDArray[np.uint8]) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """A picture with its local mean and variance."""
+    """Return a picture with its local mean and variance."""
     picture = frame.astype(np.float64)
     mean = _window(picture)
     return picture, mean, _window(picture * picture) - mean * mean
 
 
 def _window(picture: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Gaussian mean around every pixel whose window lies in the picture."""
+    """Return Gaussian mean around every pixel whose window lies in the picture."""
     blurred = cv2.GaussianBlur(picture, (2 * RADIUS + 1, 2 * RADIUS + 1), SIGMA)
     return np.asarray(blurred[RADIUS:-RADIUS, RADIUS:-RADIUS], np.float64)
 

@@ -64,14 +64,14 @@ def question(times: Sequence[float], prompt: str | None) -> str:
 
 
 def schema() -> dict[str, Any]:
-    """The JSON schema of an answer."""
+    """Return the JSON schema of an answer."""
     level = {"type": ["integer", "null"], "minimum": LEVELS[0], "maximum": LEVELS[1]}
     return object_shape(dict.fromkeys(DIMENSIONS, level))
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeAnswer:
-    """What a judge said of a clip.
+    """One judge's rating of a clip.
 
     Attributes:
         levels: Level by dimension, None where the judge found nothing to rate; empty where there is no answer.
@@ -141,7 +141,7 @@ KEY_VARIABLE = "VMMETRICS_JUDGE_KEY"
 
 @dataclass(frozen=True, slots=True)
 class JudgeSettings:
-    """Which judge, and what it is shown.
+    """Settings of a judge: the model and the frames it is shown.
 
     Attributes:
         model: Name of the model at the endpoint, or a folder with one for transformers.
@@ -170,7 +170,7 @@ class JudgeSettings:
             self.at_endpoint()
 
     def at_endpoint(self) -> EndpointSettings:
-        """The endpoint; greedy, so that answers can be had again.
+        """Return the settings of the endpoint; decoding is greedy, so that answers are reproducible.
 
         Raises:
             ValueError: There is none, or its address cannot be.
@@ -180,13 +180,13 @@ class JudgeSettings:
         )
 
     def part(self) -> dict[str, Any]:
-        """What an answer depends on, ready for JSON."""
+        """Return what an answer depends on, ready for JSON."""
         asked = {"questions": VERSION, "frames": self.frames, "side": self.side, "tokens": self.tokens}
         return {"model": self.model, "url": self.url, **asked}
 
 
 class Panel:
-    """Asks a judge about clips.
+    """A judge that rates clips.
 
     Args:
         judge: Who answers a conversation; its ``identity`` is what else its replies depend on, ready for JSON.
@@ -198,7 +198,7 @@ class Panel:
         self._cache = ReplyCache(default_folder("judge") if settings.cache is None else Path(settings.cache))
 
     def rate(self, clip: Clip) -> JudgeAnswer:
-        """Have a clip rated, asking again a few times while the answer cannot be used.
+        """Rate a clip; ask again a few times while the answer cannot be parsed.
 
         Raises:
             ClipError: The judge cannot be reached.
@@ -220,7 +220,7 @@ class Panel:
 
 
 def _fault(reply: Reply) -> str | None:
-    """What is wrong with a reply; nothing where the judge refused, which is not argued with."""
+    """Return what is wrong with a reply, or None for a valid reply or a refusal."""
     answer = _read(reply)
     return None if answer is REFUSED else answer.missing
 
@@ -233,7 +233,7 @@ def _read(reply: Reply) -> JudgeAnswer:
 
 
 class EndpointJudge:
-    """Asks a model behind an endpoint.
+    """A judge behind an endpoint.
 
     Args:
         settings: Which, and where.
@@ -245,7 +245,7 @@ class EndpointJudge:
         self._endpoint = Endpoint(settings.at_endpoint())
 
     def reply(self, turns: Sequence[Turn]) -> Reply:
-        """Answer what was said so far; what may pass is tried again.
+        """Return the model's answer to the conversation so far; retry temporary errors.
 
         Raises:
             ClipError: No answer, however often it was tried.
@@ -258,7 +258,7 @@ class EndpointJudge:
 
 
 class LocalJudge:
-    """Answers with a model that ``AutoModelForImageTextToText`` can load; greedy, so that answers can be had again.
+    """A judge loaded by ``AutoModelForImageTextToText``; decoding is greedy, so that answers are reproducible.
 
     Args:
         settings: The folder, and how long answers may be.
@@ -281,7 +281,7 @@ class LocalJudge:
         self.identity: Mapping[str, Any] = {**identity(path, "torch", "transformers"), "greedy": True}
 
     def reply(self, turns: Sequence[Turn]) -> Reply:
-        """Answer what was said so far."""
+        """Return the model's answer to the conversation so far."""
         import torch
         from PIL import Image
 

@@ -1,4 +1,4 @@
-"""Statistics of natural scenes: what BRISQUE and NIQE look at.
+"""Natural scene statistics, as used by BRISQUE and NIQE.
 
 A picture minus its local mean, divided by its local deviation (MSCN coefficients), and products of neighbours follow
 generalised Gaussian laws with typical shapes; blur, noise and compression change the shapes. The laws are fitted by
@@ -120,7 +120,7 @@ def _blurred(picture: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _products(values: NDArray[np.float32], down: int, right: int) -> NDArray[np.float32]:
-    """Every value times its neighbour; 0 where that would lie outside."""
+    """Return every value times its neighbour; 0 where that would lie outside."""
     height, width = values.shape
     products = np.zeros_like(values)
     here = (slice(0, height - down), slice(max(0, -right), width - max(0, right)))
@@ -130,7 +130,7 @@ def _products(values: NDArray[np.float32], down: int, right: int) -> NDArray[np.
 
 
 def _cell_moments(values: NDArray[np.float32], cell: int) -> FloatArray:
-    """(6, rows, columns) moments of the cells of a map."""
+    """Return (6, rows, columns) moments of the cells of a map."""
     starts = np.arange(0, values.shape[1], cell)
     bands = []
     for top in range(0, len(values), cell):  # a band at a time stays in the processor's cache

@@ -27,7 +27,7 @@ from vmmetrics.utils.tensors import reading
 
 
 def _tensor(frames: NDArray[np.uint8], device: Any) -> Any:
-    """(N, H, W, 3) frames as (N, 3, H, W) float32 levels."""
+    """Return (N, H, W, 3) frames as (N, 3, H, W) float32 levels."""
     import torch
 
     return torch.from_numpy(np.ascontiguousarray(frames.transpose(0, 3, 1, 2))).to(device).float()
@@ -87,7 +87,7 @@ def load_dino(location: str | os.PathLike[str] | None, threads: int | None) -> L
 
 
 def _prepared(levels: Any, mode: str, mean: Sequence[float], std: Sequence[float], square: bool = False) -> Any:
-    """(N, 3, H, W) levels as pictures of the short side, normalised; with ``square`` their middle."""
+    """Return (N, 3, H, W) levels as pictures of the short side, normalised; with ``square`` their middle."""
     import torch
     from torch.nn.functional import interpolate
 
@@ -103,7 +103,7 @@ def _prepared(levels: Any, mode: str, mean: Sequence[float], std: Sequence[float
 
 
 def _consistency(name: str, path: Path, network: Any, encode: Callable[[Any], Any], threads: int | None) -> Loaded:
-    """A baseline that compares the vectors that ``encode`` makes of (N, 3, H, W) levels."""
+    """Return a baseline that compares the vectors that ``encode`` makes of (N, 3, H, W) levels."""
     device = prepare_device(threads)
     network.to(device)
 
@@ -144,7 +144,7 @@ def load_film(location: str | os.PathLike[str] | None, threads: int | None) -> L
         network = torch.jit.load(str(path), map_location=device).eval().float()  # half precision is none for a CPU
 
     def between(first: NDArray[np.uint8], last: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """The (H, W, 3) picture half way; pictures are padded to a size the network can halve."""
+        """Return the (H, W, 3) picture half way; pictures are padded to a size the network can halve."""
         height, width = first.shape[:2]
         pads = [(0, -side % FILM_MULTIPLE) for side in (height, width)]
         with torch.inference_mode():
@@ -199,7 +199,7 @@ def load_raft(location: str | os.PathLike[str] | None, threads: int | None) -> L
 
 
 def _raft(state: Mapping[str, Any], path: Path) -> Any:
-    """The network that fits the weights: the large one's first layer has 64 channels, the small one's 32."""
+    """Return the network that fits the weights: the large one's first layer has 64 channels, the small one's 32."""
     from torchvision.models.optical_flow import raft_large, raft_small
 
     first = state.get("feature_encoder.convnormrelu.0.weight", ())
@@ -213,7 +213,7 @@ def _raft(state: Mapping[str, Any], path: Path) -> Any:
 
 
 def _flow(network: Any, device: Any, scene: Scene) -> Flow:
-    """The flow of every consecutive pair of frames, both ways, with the validity of the embedded flow."""
+    """Return the flow of every consecutive pair of frames, both ways, with the validity of the embedded flow."""
     import torch
 
     clip = scene.clip
@@ -334,7 +334,7 @@ def load_dover(location: str | os.PathLike[str] | None, threads: int | None) -> 
     network = network.to(device).eval()
 
     def score(frames: NDArray[np.uint8]) -> float:
-        """The score of one stretch: the mean over what the head says of every place and time."""
+        """Return the score of one stretch: the mean of the head's output over space and time."""
         pieces = (fragments(frames).astype(np.float32) / 255 - IMAGENET_MEAN) / IMAGENET_STD
         view = torch.from_numpy(np.ascontiguousarray(pieces.transpose(3, 0, 1, 2)))[None].to(device)
         (scores,) = network({BRANCH: view})

@@ -31,7 +31,7 @@ LABEL = "baselines, each in its own unit: not VMBench's metrics"
 
 
 class BaselineSuite(Suite):
-    """Measures clips by baselines.
+    """Suite that measures clips by baselines.
 
     Args:
         names: Baselines and families (see :mod:`vmmetrics.alignment.baselines.catalogue`); None takes all that
@@ -110,7 +110,7 @@ class BaselineSuite(Suite):
 
 @dataclass(frozen=True, slots=True)
 class BaselineSettings(Settings):
-    """How clips are read and measured.
+    """Settings of a run of baselines.
 
     Attributes:
         preset: Always ``"baselines"``.
@@ -135,14 +135,14 @@ class BaselineSettings(Settings):
         return BaselineSuite(self.metrics if metrics is None else metrics, dict(self.resources), threads=self.threads)
 
     def configuration(self, suite: Scoring) -> dict[str, Any]:
-        """Everything every value depends on besides the clip."""
+        """Return everything every value depends on besides the clip."""
         shared = Settings.configuration(self, suite)
         code = provenance.source_hash(provenance.PACKAGE, ("alignment/baselines",))  # their values have no version
         shared["versions"]["baselines"] = code
         return shared
 
     def parts(self, suite: Scoring) -> Mapping[str, Mapping[str, Any]]:
-        """Unit, direction and models of each baseline."""
+        """Return the unit, direction and models of each baseline."""
         assert isinstance(suite, BaselineSuite)  # noqa: S101  (built by this class)
         return suite.parts
 

@@ -1,4 +1,4 @@
-"""Changes of whole frames: defects of their order, spoilt frames, and what no metric of motion should mind."""
+"""Perturbations of whole frames: defects of their order, spoilt frames, and harmless changes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Frames = NDArray[np.uint8]
 # What a strength in (0, 1] means: a table of amounts, a quarter of the scale apart, and what lies between them.
 
 SEVERITY_LEVELS = 4
-"""Severity levels in the tables of amounts: level r, from 1 (just visible in play) to 4 (glaring), is strength r / 4."""
+"""Severity levels in the tables of amounts: level r, 1 (just visible in play) to 4 (glaring), is strength r / 4."""
 
 
 def graded(strength: float, amounts: Sequence[float], none: float = 0.0) -> float:
@@ -68,7 +68,7 @@ def moments(rng: Rng, count: int, number: int, gap: int) -> list[int]:
 
 
 def reversal(count: int, strength: float, fps: float, rng: Rng) -> Order:
-    """Time turns round: once, twice, three, five times."""
+    """Reverse time once, twice, three or five times."""
     turns = set(moments(rng, count, 5, gap=round(0.2 * fps))[: events(strength, (1, 2, 3, 5))])
     position, step, order = 0, 1, []
     for t in range(count):
@@ -81,7 +81,7 @@ def reversal(count: int, strength: float, fps: float, rng: Rng) -> Order:
 
 
 def loop(count: int, strength: float, fps: float, rng: Rng) -> Order:
-    """The clip jumps back by half a second and shows the same again, once to four times."""
+    """Jump back by half a second and show the same again, once to four times."""
     back = round(0.5 * fps)
     jumps = moments(rng, count, SEVERITY_LEVELS, gap=round(0.25 * fps))[: events(strength, (1, 2, 3, 4))]
     order, position = [], 0
@@ -93,7 +93,7 @@ def loop(count: int, strength: float, fps: float, rng: Rng) -> Order:
 
 
 def freeze_jump(count: int, strength: float, fps: float, rng: Rng) -> Order:
-    """The clip stands still and then jumps to where it should be."""
+    """Freeze the clip, then jump to where it should be."""
     length = max(2, round(graded(strength, (0.4, 0.6, 0.8, 1.0)) * fps))
     order = np.arange(count)
     for start in sorted(moments(rng, count, 2, gap=round(0.9 * fps)))[: events(strength, (1, 2, 2, 2))]:
@@ -102,14 +102,14 @@ def freeze_jump(count: int, strength: float, fps: float, rng: Rng) -> Order:
 
 
 def shuffle(count: int, strength: float, fps: float, rng: Rng) -> Order:
-    """Frames stand out of their order, by little or by much."""
+    """Shuffle frames, by little or by much."""
     spread = graded(strength, (0.06, 0.12, 0.25, 0.5)) * fps
     noise = rng.normal(size=count)
     return np.round(np.arange(count) + spread * noise).clip(0, count - 1).astype(np.int64)
 
 
 def stutter(count: int, strength: float, _fps: float, rng: Rng) -> Order:
-    """Single frames are shown twice, each in place of the one after it."""
+    """Show single frames twice, each in place of the one after it."""
     spots = rng.permutation(np.arange(2, max(3, count - 1), 3))
     order = np.arange(count)
     for t in spots[: round(strength * len(spots))]:
@@ -118,14 +118,14 @@ def stutter(count: int, strength: float, _fps: float, rng: Rng) -> Order:
 
 
 def drop(count: int, strength: float, fps: float, rng: Rng) -> Order:
-    """Frames are missing: the clip jumps ahead, twice, and is shorter."""
+    """Drop frames: the clip jumps ahead, twice, and is shorter."""
     length = round(graded(strength, (0.5,)) * fps)
     gone = {t + i for t in moments(rng, max(count - length, 0), 2, gap=length) for i in range(length)}
     return np.array([t for t in range(count) if t not in gone])
 
 
 def standstill(count: int, strength: float, _fps: float, _rng: Rng) -> Order:
-    """All motion ends before the clip does."""
+    """End all motion before the clip ends."""
     last = max(0, round((1 - 0.9 * strength) * count) - 1)
     return np.minimum(np.arange(count), last)
 

@@ -1,4 +1,4 @@
-"""Every perturbation by name: what it does, what strength 1 is, and which metric ought to notice.
+"""Library of perturbations: what each does, what strength 1 is, and which metric should detect it.
 
 The owners were laid down before anything was measured: the metric in whose definition the defect falls. What comes or
 goes without cause is TCS's, spoilt or repeated frames are MSS's, a body out of shape is OIS's, motion that ends is
@@ -89,7 +89,7 @@ class Perturbation:
 
 
 def _differing(before: Clip, after: Clip) -> tuple[tuple[int, ...], tuple[Box, ...]]:
-    """The frames that differ, and where."""
+    """Return the frames that differ, and where."""
     if before.frames.shape[1:] != after.frames.shape[1:]:
         whole = (0.0, 0.0, float(after.width), float(after.height))
         return tuple(range(len(after))), (whole,) * len(after)
@@ -103,7 +103,7 @@ def _differing(before: Clip, after: Clip) -> tuple[tuple[int, ...], tuple[Box, .
 
 
 def _harmed(name: str, clip: Clip, strength: float, rng: Rng, things: Things | None) -> tuple[Frames, tuple[int, ...]]:
-    """The frames of a clip with a defect, at most as many as before, and where their order breaks."""
+    """Return the frames of a clip with a defect, at most as many as before, and where their order breaks."""
     if name in OF_THINGS:
         if things is None:
             raise NotApplicableError("needs to know where the things and people in the clip are, and was not told")
@@ -137,7 +137,7 @@ def _check_motion(clip: Clip) -> None:
 
 
 def _unharmed(name: str, clip: Clip, strength: float, rng: Rng) -> Clip:
-    """A clip changed in what no metric of motion should mind."""
+    """Return a clip changed in what no metric of motion should mind."""
     match name:
         case "reencode":
             return harmless.reencoded(clip, round(13 + 15 * strength))

@@ -1,4 +1,4 @@
-"""Defects of a thing: it goes or comes without cause, or a limb of somebody is stretched or snapped.
+"""Perturbations of one object: it disappears or appears without cause, or a limb is stretched or snapped.
 
 What they are done to must be known beforehand (:class:`Things`); only the intruder brings a thing of its own.
 """
@@ -40,12 +40,12 @@ _FILL_SIDE = 90  # pixels; at this short side a hole is painted in
 
 
 class NotApplicableError(VMMetricsError):
-    """This cannot be done to this clip; the text says why."""
+    """A perturbation is not applicable to this clip; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Things:
-    """What is known of the things in a clip.
+    """Objects of a clip: masks, tracks and poses.
 
     Attributes:
         labels: (T, H, W) uint8, 0 background, else the number of the thing that is seen; clip pixels.
@@ -57,12 +57,12 @@ class Things:
 
 
 def vanish(frames: Frames, strength: float, _fps: float, things: Things) -> Frames:
-    """The largest thing is gone from the middle of the clip on; below strength 1 it shows through."""
+    """Remove the largest object from the middle of the clip on; below strength 1 it shows through."""
     return _painted_out(frames, things, strength, np.arange(len(frames)) >= len(frames) // 2)
 
 
 def appear(frames: Frames, strength: float, _fps: float, things: Things) -> Frames:
-    """The largest thing is not there up to the middle of the clip."""
+    """Hide the largest object up to the middle of the clip."""
     return _painted_out(frames, things, strength, np.arange(len(frames)) < len(frames) // 2)
 
 
@@ -127,7 +127,7 @@ def _painted_out(frames: Frames, things: Things, share: float, when: NDArray[np.
 
 
 def intruder(frames: Frames, strength: float, _fps: float, rng: Rng) -> Frames:
-    """A thing cut from elsewhere in the picture is there from one frame to the next, moves about, and stays."""
+    """Insert an object cut from elsewhere in the frame; it moves about and stays."""
     count, height, width = frames.shape[:3]
     size = short_side(frames)
     radius = 0.22 * strength * size
@@ -149,7 +149,7 @@ def intruder(frames: Frames, strength: float, _fps: float, rng: Rng) -> Frames:
 
 
 def limb_stretch(frames: Frames, strength: float, fps: float, things: Things) -> Frames:
-    """A forearm or calf is up to twice as long for half a second."""
+    """Stretch a forearm or calf to up to twice its length for half a second."""
     factor = 1 + STRETCH * strength
 
     def longer(bone: FloatArray) -> FloatArray:
@@ -160,7 +160,7 @@ def limb_stretch(frames: Frames, strength: float, fps: float, things: Things) ->
 
 
 def limb_snap(frames: Frames, strength: float, fps: float, things: Things) -> Frames:
-    """A forearm or calf is turned at its joint, by up to :data:`SNAP` degrees, for half a second."""
+    """Turn a forearm or calf at its joint, by up to :data:`SNAP` degrees, for half a second."""
     angle = np.deg2rad(SNAP * strength)
     turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
     return _limb_changed(frames, fps, things, lambda _: turn)

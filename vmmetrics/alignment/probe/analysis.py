@@ -1,4 +1,4 @@
-"""From lines to findings: every figure of a probe, from the scores alone."""
+"""Analysis of a probe: every figure, from the scores alone."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ProbeScores:
         self.clean = self._by_case[CLEAN, 0.0]
 
     def strengths(self, kind: str) -> list[float]:
-        """Strengths at which ``kind`` was asked for, ascending."""
+        """Return strengths at which ``kind`` was asked for, ascending."""
         return sorted({line["strength"] for line in self.lines if line["kind"] == kind})
 
     def changes(self, metric: str, kind: str, strength: float) -> tuple[dict[str, float], int]:

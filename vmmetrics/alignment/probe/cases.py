@@ -1,4 +1,4 @@
-"""One case from clip to line: the clip is read, perturbed and scored, here or in a worker process."""
+"""One case of a probe: read, perturb and score a clip, here or in a worker process."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Function = Callable[[Clip], Mapping[str, float | None] | float | None]
 
 @dataclass(frozen=True, slots=True)
 class FunctionSource:
-    """A metric of somebody else's.
+    """A metric given as a function.
 
     Attributes:
         function: The function, or ``module:name`` of one.
@@ -42,7 +42,7 @@ class FunctionSource:
 
     @property
     def label(self) -> str:
-        """What its scores are called; where it gives several, they keep their names."""
+        """Return the name of its scores; a function that returns several names them itself."""
         function = self.function
         name = function.rpartition(":")[2] if isinstance(function, str) else getattr(function, "__name__", "metric")
         return "metric" if name == "<lambda>" else name
@@ -150,7 +150,7 @@ LIBRARY = 1
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a probe does to every clip.
+    """Plan of a probe: what is done to every clip.
 
     Attributes:
         defects: Names of defects; None takes all.
@@ -231,7 +231,7 @@ def window(clip: Clip, plan: Plan) -> Clip:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a worker is told.
+    """One case to be computed by a worker.
 
     Attributes:
         task: The clip.
@@ -247,7 +247,7 @@ class Work:
 
     @property
     def head(self) -> dict[str, Any]:
-        """What its line begins with."""
+        """Return the identifying fields of its line in the journal."""
         return {"clip": self.task.clip, "sha256": self.sha256, "kind": self.kind, "strength": self.strength}
 
 
@@ -300,7 +300,7 @@ def _made(work: Work, plan: Plan) -> tuple[Clip, dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class _Key:
-    """A task as the key of a cache: two of the same content are one."""
+    """Cache key of a task: tasks of equal content are equal."""
 
     name: str
     sha256: str
@@ -322,7 +322,7 @@ def _read(key: _Key, plan: Plan) -> Clip:
 
 @lru_cache(maxsize=1)
 def _find(key: _Key, plan: Plan) -> Things:
-    """Where the embedded models see things and people in the untouched clip."""
+    """Return the objects and people that the embedded models detect in the unperturbed clip."""
     clip = _read(key, plan)
     scene = Settings(metrics=("ois", "tcs")).build().scene(clip)
     size = (clip.width, clip.height)

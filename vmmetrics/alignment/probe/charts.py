@@ -1,4 +1,4 @@
-"""The pictures of a probe: what every defect does to every metric, the curves behind it, and minFPS."""
+"""Charts of a probe: responses to every defect, dose-response curves, and minFPS."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def draw_charts(report: ProbeReport) -> dict[str, Figure]:
 
 
 def heatmap(report: ProbeReport) -> Figure:
-    """Defect × metric: mean change at the greatest strength in units of the metric's noise, owners framed."""
+    """Draw defect × metric: mean change at the greatest strength in units of the metric's noise, owners framed."""
     rows = _by_owner(report)
     names = [m.name for m in report.metrics]
     figure = Figure(figsize=(WIDTH, _CELL * len(rows) + 1.7), layout="constrained")
@@ -132,7 +132,7 @@ def curves(report: ProbeReport) -> Figure:
 
 
 def metric_looks(names: Sequence[str]) -> dict[str, tuple[str, Dashes]]:
-    """Colour and line of each metric: ours in their own colours, others dashed."""
+    """Return colour and line style of each metric: ours in their own colours, others dashed."""
     others = [name for name in names if name not in METRICS]
     colours = {name: MODEL_COLOURS[index % len(MODEL_COLOURS)] for index, name in enumerate(others)}
     dashes: dict[str, Dashes] = {n: "--" if k // len(MODEL_COLOURS) % 2 else ":" for k, n in enumerate(others)}

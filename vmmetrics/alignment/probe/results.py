@@ -1,4 +1,4 @@
-"""What a probe finds, per metric: what it notices from which strength on, what else moves it, and what should not."""
+"""Results of a probe per metric: detection thresholds, specificity and invariance."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from vmmetrics.utils.statistics.paired import Mean
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """By how much a score may change where nothing that matters did, in shares of the metric's scale.
+    """Largest change of a score that counts as none, in shares of the metric's scale.
 
     Attributes:
         mean: Of the absolute change, over clips.
@@ -31,7 +31,7 @@ class Tolerance:
 
 @dataclass(frozen=True, slots=True)
 class MetricFacts:
-    """A metric's own measure.
+    """Scale, noise and direction of a metric.
 
     Attributes:
         name: The metric.
@@ -52,7 +52,7 @@ class MetricFacts:
 
 @dataclass(frozen=True, slots=True)
 class DosePoint:
-    """The answer to one strength.
+    """Response to one strength.
 
     Attributes:
         strength: Of the defect.
@@ -68,7 +68,7 @@ class DosePoint:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """How a metric answers a defect of growing strength.
+    """Dose-response curve of a metric to a defect.
 
     Attributes:
         metric: The metric.
@@ -94,7 +94,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Specificity:
-    """What a defect moves, at the greatest strength probed.
+    """Effects of a defect on all metrics, at the greatest strength probed.
 
     Attributes:
         defect: The defect.
@@ -112,7 +112,7 @@ class Specificity:
 
 @dataclass(frozen=True, slots=True)
 class Invariance:
-    """What a harmless change does to a metric.
+    """Effect of a harmless change on a metric.
 
     Attributes:
         metric: The metric.
@@ -162,7 +162,7 @@ class RateLimit:
 
 @dataclass(frozen=True, slots=True)
 class ProbeReport:
-    """All of it.
+    """All results of a probe.
 
     Attributes:
         metrics: Facts on each metric.

@@ -1,4 +1,4 @@
-"""A probe from clips to lines: what is in the journal is not done again, each line on the disk once it is made."""
+"""Session of a probe: cases in the journal are skipped, each new line is written at once."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _answers(
 
 
 class _CaseHandler:
-    """Does cases in a worker."""
+    """Worker side of a probe."""
 
     def __init__(self, todo: Sequence[Work], sources: Sequence[Source], plan: Plan) -> None:
         self._todo, self._sources, self._plan = todo, sources, plan
@@ -74,16 +74,16 @@ LINES = "cases.jsonl"
 
 
 class ProbeListener(Protocol):
-    """Is told how a probe goes."""
+    """Listener for the progress of a probe."""
 
     def warn(self, warnings: Sequence[str]) -> None:
-        """What the probe will not be able to tell, before it begins."""
+        """Warn of what the probe cannot determine, before it begins."""
 
     def begin(self, total: int, settled: int) -> None:
-        """So many cases there are, and so many were done before."""
+        """Begin: number of cases in all, and of those done before."""
 
     def advance(self, line: CaseLine) -> None:
-        """A case is done."""
+        """Advance by one case that is done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class _Case:
 
 
 class _Folder(SoleFolder):
-    """The directory of a probe, nobody else's until the end."""
+    """Directory of a probe, locked while it is open."""
 
     HOLDS, RECORD, LOCK = "cases", "probe.json", "probe.lock"
 
@@ -111,7 +111,7 @@ class _Folder(SoleFolder):
 
 
 def _work_on(tasks: Sequence[Task], plan: Plan) -> tuple[list[Work], list[CaseLine]]:
-    """Every case of every clip, and the lines of clips that cannot be opened."""
+    """Return every case of every clip, and lines for clips that cannot be opened."""
     work, broken = [], []
     for task in tasks:
         try:

@@ -1,4 +1,4 @@
-"""What columns are called in tables of scores and ratings, and which of them say nothing about quality."""
+"""Column names in tables of scores and ratings, and which of them say nothing about quality."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _REMARKS = frozenset({
 
 
 def normalised(name: str) -> str:
-    """A name in lower case, with "_" for whatever is no letter or digit.
+    """Return a name in lower case, with "_" for whatever is no letter or digit.
 
     >>> normalised(" Video-Path ")
     'video_path'
@@ -92,7 +92,7 @@ def is_remark(name: str) -> bool:
 
 
 def first_column(columns: Iterable[str], names: Collection[str]) -> str | None:
-    """The column that bears the first of ``names`` that any bears, or None."""
+    """Return the column that bears the first of ``names`` that any bears, or None."""
     by_name: dict[str, str] = {}
     for column in columns:
         by_name.setdefault(_joined(column), column)
@@ -100,12 +100,12 @@ def first_column(columns: Iterable[str], names: Collection[str]) -> str | None:
 
 
 def metrics_called(name: str, metrics: Iterable[str]) -> list[str]:
-    """Those of the metrics that bear the name, with or without the prefix of their source."""
+    """Return the metrics of this name, with or without the prefix of their source."""
     return [m for m in metrics if normalised(name) in {normalised(m), normalised(m.rpartition(":")[2])}]
 
 
 def _joined(name: str) -> str:
-    """The letters and digits of a name, so that ``WorkerId`` is ``worker_id``."""
+    """Return the letters and digits of a name, so that ``WorkerId`` is ``worker_id``."""
     return normalised(name).replace("_", "")
 
 
@@ -118,7 +118,7 @@ def is_clip_file(cell: Any) -> bool:
 
 
 def is_text(cells: Iterable[Any]) -> bool:
-    """Whether some cell is text that is no number."""
+    """Return True if some cell is text that is not a number."""
     for cell in cells:
         if isinstance(cell, str) and cell.strip():
             try:
@@ -153,7 +153,7 @@ Pairing = Mapping[str, Sequence[str] | str]
 def faces(
     metrics: Sequence[str], dimensions: Sequence[str], pairing: Pairing | None = None, asked: Sequence[str] = ()
 ) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
-    """Decide which metric is held against which dimensions.
+    """Pair metrics with the dimensions they are compared with.
 
     Args:
         metrics: Names of the metrics.
@@ -194,7 +194,7 @@ def faces(
 
 
 def aspects_of(dimension: str) -> frozenset[str] | None:
-    """The metrics whose aspect of motion a dimension is about; empty: about other things; None: motion in general.
+    """Return the metrics whose aspect of motion a dimension is about; empty: other aspects; None: motion in general.
 
     >>> sorted(aspects_of("Motion Smoothness")), aspects_of("static_quality"), aspects_of("temporal_quality")
     (['mss'], frozenset(), None)
@@ -208,12 +208,12 @@ def aspects_of(dimension: str) -> frozenset[str] | None:
 
 
 def _is_amount(aspects: frozenset[str] | None) -> bool:
-    """Whether these are about an amount of motion and nothing else."""
+    """Return True if these are about an amount of motion and nothing else."""
     return bool(aspects) and all((metric := find(key)) is not None and metric.is_amount for key in aspects or ())
 
 
 def measures_amount(name: str) -> bool:
-    """Whether a metric or a dimension is by its name about an amount of motion, of which more is not better.
+    """Return True if a metric or dimension is by its name about an amount of motion, of which more is not better.
 
     >>> measures_amount("flow_magnitude"), measures_amount("ssim")
     (True, False)
@@ -223,7 +223,7 @@ def measures_amount(name: str) -> bool:
 
 
 def _has(name: str, part: str) -> bool:
-    """Whether a word of ``name`` begins with ``part``; of short parts, is it."""
+    """Return True if a word of ``name`` begins with ``part``, or equals it if ``part`` is short."""
     return f"_{part}{'_' if len(part) <= 3 else ''}" in f"_{name}_"
 
 
@@ -246,7 +246,7 @@ def _stated(metrics: Sequence[str], dimensions: Sequence[str], pairing: Pairing)
 
 
 def _guess(metric: str, about: Mapping[str, frozenset[str] | None]) -> tuple[str, ...]:
-    """The dimensions that a metric faces, by its name and by what they are about."""
+    """Return the dimensions to compare a metric with, by its name and by their aspects."""
     if len(about) == 1:
         return tuple(about)
     name = normalised(metric.rpartition(":")[2])

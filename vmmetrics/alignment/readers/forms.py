@@ -31,7 +31,7 @@ _LEAST_STEM = 3  # letters of a clip's name without suffix that is looked for in
 
 
 class ClipColumn(NamedTuple):
-    """What the header of a column says.
+    """Clips and question in the header of a column.
 
     Attributes:
         clips: The clip, or the two clips that are compared.
@@ -43,7 +43,7 @@ class ClipColumn(NamedTuple):
 
 
 def from_columns_of_clips(table: SourceTable, clips: Collection[str]) -> SourceTable | None:
-    """A row per person and clip of a table with a column per clip; None for any other table.
+    """Return a row per person and clip of a table with a column per clip; None for any other table.
 
     Args:
         table: The table: a header holds the name of a clip, as in ``clip.mp4``, ``How smooth is clip.mp4?``, and Google
@@ -99,7 +99,7 @@ def from_columns_of_clips(table: SourceTable, clips: Collection[str]) -> SourceT
 
 
 def _rows_of_people(people: Sequence[str | None]) -> tuple[list[int], list[str | None]]:
-    """The rows that are a person's, without means and deviations; if there are only those, the row of means."""
+    """Return the rows that are a person's, without means and deviations; if there are only those, the row of means."""
     rows = [row for row, rater in enumerate(people) if rater is None or normalised(rater) not in _SUMMARIES]
     if not rows:
         rows = [row for row, rater in enumerate(people) if normalised(rater or "") in _MEANS][:1]
@@ -112,7 +112,7 @@ def _role(column: ClipColumn) -> str:
 
 
 def _columns_of_clips(table: SourceTable, clips: Collection[str]) -> dict[str, ClipColumn]:
-    """The columns whose header holds a clip's name."""
+    """Return the columns whose header holds a clip's name."""
     names = [name for name in map(str, table.columns) if len(name) <= _LONGEST_HEAD]
     is_form = any(normalised(name) in _TIMESTAMP for name in names)
     files = {name: _of_header(name, {}) for name in names}
@@ -144,7 +144,7 @@ def _columns_of_clips(table: SourceTable, clips: Collection[str]) -> dict[str, C
 
 
 def _names_clips(table: SourceTable, names: Sequence[str], paths: Mapping[str, str]) -> bool:
-    """Whether a column names clips, by what it is called or by its cells."""
+    """Return True if a column names clips, by its header or by its cells."""
     free = [name for name in names if not called.describes_clip(name)]
     if first_column(free, called.CLIP):
         return True
@@ -158,7 +158,7 @@ def _names_clips(table: SourceTable, names: Sequence[str], paths: Mapping[str, s
 
 
 def _of_header(header: str, paths: Mapping[str, str]) -> ClipColumn | None:
-    """What a header says by the known names in it, longest first, else by the files in it."""
+    """Parse a header by the clip names in it, longest first, else by the file names in it."""
     rest, matches = _spelt(header), list[tuple[int, str]]()
     question = header if len(rest) == len(header) else rest
     for name in sorted((name for name in paths if name in rest), key=len, reverse=True):
@@ -177,19 +177,19 @@ def _of_header(header: str, paths: Mapping[str, str]) -> ClipColumn | None:
 
 
 def _spelt(name: str) -> str:
-    """A name as it is compared: "clip_1" may be written "Clip 1"."""
+    """Return a name as it is compared: "clip_1" may be written "Clip 1"."""
     return name.casefold().replace("_", " ").replace("-", " ")
 
 
 def _question(text: str) -> str:
-    """A question without the clip: its words, brackets and signs at the ends dropped."""
+    """Return a question without the clip: its words, brackets and signs at the ends dropped."""
     words = " ".join(re.sub(r"\[\s*\]|\(\s*\)|\"\s*\"", " ", text).split())
     words = re.sub(r"\s+([?.!,:;])", r"\1", words).strip(_SIGNS)
     return _BETWEEN.sub("", words).strip(_SIGNS)[:_LONGEST].strip()
 
 
 def _people(table: SourceTable, others: Sequence[str]) -> tuple[list[str | None], str | None]:
-    """The person of each row, and the column that names them; None throughout where one row is no one's."""
+    """Return the person of each row, and the column that names them; None throughout where one row is no one's."""
     person = first_column(others, _PEOPLE)
     if person is None and others and normalised(others[0]) in {"", "unnamed_0", "index"}:
         person = others[0] if called.is_text(table.columns[others[0]]) else None

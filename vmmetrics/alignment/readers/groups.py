@@ -1,4 +1,4 @@
-"""A column of the tables that says what kind a clip is: a study by its values, or of some of them."""
+"""Groups of clips: a study split or filtered by the values of a column."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_GROUPS = 50
 
 
 def read_groups(study: Study, sources: Sequence[Any], column: str, clip_column: str | None = None) -> tuple[str, ...]:
-    """Value of a column for each clip of a study; ``model`` is always there.
+    """Return the value of a column for each clip of a study; ``model`` is always there.
 
     Args:
         study: The study.
@@ -73,7 +73,7 @@ def _values(study: Study, table: SourceTable, column: str, clip_column: str | No
 def chosen_clips(
     study: Study, sources: Sequence[Any], conditions: Sequence[str], clip_column: str | None = None
 ) -> Study:
-    """The study's clips of which each ``COLUMN=VALUE`` holds; of several values of a column one is enough.
+    """Return the study's clips of which each ``COLUMN=VALUE`` holds; of several values of a column one is enough.
 
     Raises:
         SetupError: Not of that form, no such column, or no clip is left.
@@ -94,7 +94,7 @@ def chosen_clips(
 
 
 def by_group(study: Study, groups: Sequence[str], column: str) -> dict[str, Study]:
-    """One study per value of a column, in the order of the values; clips without a value are in none.
+    """Return one study per value of a column, in the order of the values; clips without a value are in none.
 
     Raises:
         SetupError: There are over 50 values, or none.
@@ -106,5 +106,5 @@ def by_group(study: Study, groups: Sequence[str], column: str) -> dict[str, Stud
 
 
 def listed_values(groups: Sequence[str]) -> str:
-    """The values of a column, for messages."""
+    """Return the values of a column, for messages."""
     return listed(sorted(set(groups) - {""}), MOST_GROUPS) or "none"

@@ -1,4 +1,4 @@
-"""What people said, before it is known which clips have scores."""
+"""Human judgements, before they are matched with scores."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Judgements:
 
 
 class RatedClip(NamedTuple):
-    """A clip and what was said of it in one place, such as the row of a table.
+    """A clip and its ratings from one row of a table.
 
     Attributes:
         clip: Name.
@@ -88,7 +88,7 @@ def gathered(
     columns: Mapping[str, str] = MappingProxyType({}),
     by_prompt: bool = False,
 ) -> Judgements:
-    """Put together what was said of clips.
+    """Put together the ratings of clips.
 
     Args:
         rated: What was said in each place, in any order.
@@ -143,7 +143,7 @@ def gathered(
 
 
 def _matrix(cells: FloatArray, clips: int, raters: int) -> tuple[FloatArray, int, int]:
-    """(N, R) mean ratings, how many were repeats, and in how many places these differed."""
+    """Return (N, R) mean ratings, how many were repeats, and in how many places these differed."""
     cell, values = (cells[:, 0] * raters + cells[:, 1]).astype(np.int64), cells[:, 2]
     counts = np.bincount(cell, minlength=clips * raters)
     sums = np.bincount(cell, values, minlength=clips * raters)
@@ -155,7 +155,7 @@ def _matrix(cells: FloatArray, clips: int, raters: int) -> tuple[FloatArray, int
 
 
 def judgements_of_dimensions(judgements: Judgements, selected: Sequence[str]) -> Judgements:
-    """The same with some of the dimensions only.
+    """Return the judgements with only some of the dimensions.
 
     Raises:
         SetupError: One is not there.
@@ -174,7 +174,7 @@ def judgements_of_dimensions(judgements: Judgements, selected: Sequence[str]) ->
 
 
 def battles_of_models(judgements: Judgements) -> Judgements:
-    """The same preferences between models alone, whatever the prompt.
+    """Return the same preferences between models, whatever the prompt.
 
     Raises:
         SetupError: No preference is between two models.

@@ -19,7 +19,7 @@ _OF_CHOICES = frozenset({"true", "false"})
 
 
 def from_mturk(table: SourceTable, _: Collection[str]) -> SourceTable | None:
-    """The answers of a batch as a table of clips, workers and answers; None for any other table.
+    """Return the answers of a batch as a table of clips, workers and answers; None for any other table.
 
     Rejected assignments are left out and counted. Where a task shows several clips, ``Input.video_1`` to
     ``Input.video_9``, and asks of each, ``Answer.smoothness_1`` to ``Answer.smoothness_9``, a row is made of each clip.
@@ -56,7 +56,7 @@ def _is_rejected(table: SourceTable, row: int) -> bool:
 
 
 def _answers(table: SourceTable, rows: Sequence[int]) -> tuple[dict[str, list[Any]], dict[str, str]]:
-    """Question to its answers, and to the column they were in; boxes of one question are one answer."""
+    """Return the question to its answers, and to the column they were in; boxes of one question are one answer."""
     by_question: dict[str, list[Any]] = {}
     sources: dict[str, str] = {}
     boxes: defaultdict[str, dict[str, str]] = defaultdict(dict)
@@ -87,7 +87,7 @@ def _answers(table: SourceTable, rows: Sequence[int]) -> tuple[dict[str, list[An
 
 
 def _of_json(cell: Any) -> dict[str, Any]:
-    """The answers of one assignment: ``[{"smoothness": {"1": false, "4": true}, "comment": "fine"}]``."""
+    """Return the answers of one assignment: ``[{"smoothness": {"1": false, "4": true}, "comment": "fine"}]``."""
     content = cell
     if isinstance(cell, str):
         try:
@@ -114,7 +114,7 @@ def _chosen(marks: Mapping[str, bool]) -> str | None:
 
 
 def _clip_by_clip(table: SourceTable, inputs: Collection[str], answers: Collection[str]) -> SourceTable:
-    """The table with a row per clip, where tasks show several clips and ask of each by its number."""
+    """Return the table with a row per clip, where tasks show several clips and ask of each by its number."""
     clips = {n: name for name in inputs if any(map(is_clip_file, table.columns[name])) and (n := _number(name))}
     asked: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for name in answers:
@@ -143,6 +143,6 @@ def _clip_by_clip(table: SourceTable, inputs: Collection[str], answers: Collecti
 
 
 def _number(name: str) -> str:
-    """The one number in a name; "" where there is none, or several."""
+    """Return the one number in a name; "" where there is none, or several."""
     numbers = _NUMBER.findall(name)
     return numbers[0] if len(numbers) == 1 else ""

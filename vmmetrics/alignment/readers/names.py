@@ -1,4 +1,4 @@
-"""Which clip of one list is which of another, by their names.
+"""Matching of two lists of clips by their names.
 
 Names are compared from the strictest way to the loosest: the whole path, then its last parts, down to the file name;
 each time as written, then without the suffix, then whatever the case. Once folders have told clips apart they are not
@@ -25,7 +25,7 @@ Parts = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class NameMatch:
-    """Which name is which.
+    """Matched names and how they were matched.
 
     Attributes:
         pairs: (index in the first list, index in the second), in order of the first.
@@ -97,7 +97,7 @@ def match_names(
 def _by_folders(
     left: Sequence[int], right: Sequence[int], names: Sequence[Mapping[int, Parts]]
 ) -> list[tuple[int, int]]:
-    """Clips of one file name, told by their folders where one side has all folders of the other, in order, and more.
+    """Return clips of one file name matched by folders, where one side has all folders of the other in order, and more.
 
     Empty where a clip could be several.
     """
@@ -129,7 +129,7 @@ def _by_key(side: dict[int, Parts], depth: int, change: Callable[[str], str]) ->
 
 
 def stem(name: str) -> str:
-    """A file name without its suffix, if it has one.
+    """Return a file name without its suffix, if it has one.
 
     >>> stem("1.mp4"), stem("Wan2.1")
     ('1', 'Wan2.1')
@@ -138,7 +138,7 @@ def stem(name: str) -> str:
 
 
 def _stored(name: str) -> str:
-    """The name under which web applications such as Label Studio store a file."""
+    """Return the name under which web applications such as Label Studio store a file."""
     return re.sub(r"[^\w.-]", "", stem(name).casefold().strip().replace(" ", "_"))
 
 
@@ -171,7 +171,7 @@ _PATTERNS = (
 
 
 def groups_from_names(clips: Sequence[str]) -> tuple[list[str | None], list[str | None], str | None]:
-    """Prompts and models told from names, if the whole set follows one pattern.
+    """Return prompts and models read from names, if all names follow one pattern.
 
     The patterns are a folder per model with clips of the same names in each, in folders of it or not, ``PPP_model.mp4``
     and ``model_PPP.mp4``.
@@ -192,7 +192,7 @@ def groups_from_names(clips: Sequence[str]) -> tuple[list[str | None], list[str 
 
 
 def _is_crossed(pairs: Sequence[tuple[str, str]]) -> bool:
-    """Whether prompts and models make a design: several of each, no cell twice, most prompts with several models."""
+    """Return True if prompts and models are crossed: several of each, no cell twice, most prompts with several."""
     models_of: defaultdict[str, set[str]] = defaultdict(set)
     for prompt, model in pairs:
         models_of[prompt].add(model)

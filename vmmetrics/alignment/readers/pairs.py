@@ -67,7 +67,7 @@ class PairOutcomes(NamedTuple):
 
 
 def looks_like_pairs(table: SourceTable) -> bool:
-    """Whether a table has two clips or two models in a row, and which was preferred."""
+    """Return True if a table has two clips or two models in a row, and which was preferred."""
     sides = sides_of(table)
     if sides is None or not (sides.is_result or _are_texts(table, sides)):
         return False
@@ -151,7 +151,7 @@ def read_pairs(table: SourceTable, asked: Sequence[str] = (), scale: RatingScale
 
 
 def _repeat(clips: Sequence[Sequence[str | None]], models: Sequence[Sequence[str | None]]) -> bool:
-    """Whether clips of several models have one name."""
+    """Return True if clips of several models share a name."""
     owners = {(clip, model) for side in zip(clips, models, strict=True) for clip, model in zip(*side, strict=True)}
     names = [clip for clip, model in owners if clip and model]
     return len(set(names)) < len(names)
@@ -185,7 +185,7 @@ def _roles(
 
 
 def sides_of(table: SourceTable) -> Sides | None:
-    """The columns of what was compared: clips if there are such, else models; None where there are neither."""
+    """Return the columns of what was compared: clips if there are such, else models; None where there are neither."""
     for words, of_models in ((_OF_CLIP, False), (_OF_MODEL, True)):
         if (pair := _pair(table, words)) is not None:
             is_result = any(word in {"winner", "chosen"} for word in _tokens(pair[0]))
@@ -194,7 +194,7 @@ def sides_of(table: SourceTable) -> Sides | None:
 
 
 def _pair(table: SourceTable, words: frozenset[str]) -> tuple[str, str] | None:
-    """The two columns that differ in a side and have only these words beside it; file names go before numbers."""
+    """Return the two columns that differ in a side and have only these words beside it; file names before numbers."""
     pairs = []
     by_tokens = {tuple(_tokens(name)): name for name in table.columns}
     for tokens, name in by_tokens.items():
@@ -207,7 +207,7 @@ def _pair(table: SourceTable, words: frozenset[str]) -> tuple[str, str] | None:
 
 
 def _tokens(name: str) -> list[str]:
-    """The words of a column's name, a digit at the end of a word apart: "video1_path" is video, 1 and path."""
+    """Return the words of a column's name, a digit at the end of a word apart: "video1_path" is video, 1 and path."""
     return re.findall(r"\d+|[^\W\d_]+", normalised(name))
 
 
@@ -228,7 +228,7 @@ def _outcomes(
     asked: Sequence[str],
     scale: RatingScale,
 ) -> PairOutcomes:
-    """The outcomes by the first column of such a name that holds some, else by every column that does.
+    """Return the outcomes by the first column of such a name that holds some, else by every column that does.
 
     Raises:
         SetupError: None does.
@@ -288,7 +288,7 @@ def _parse(
     *,
     strict: bool,
 ) -> tuple[Outcomes | None, str]:
-    """A column of outcomes; of one that is not strictly wanted, None where it holds something else or only numbers.
+    """Return outcomes and how they were read; without ``strict``, None for a column of other text or only numbers.
 
     A cell may also be the name of what won, as one of the ``named`` says.
 

@@ -1,4 +1,4 @@
-"""Which columns of a table hold ratings, of which dimension and by which rater."""
+"""Columns of ratings in a table: their dimension and rater."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class RatingColumns(NamedTuple):
 
     @property
     def ignored(self) -> list[str]:
-        """Which columns are ignored and why, a sentence for each reason."""
+        """Return which columns are ignored and why, a sentence for each reason."""
         of = {why: [name for name, reason in self.unread.items() if reason == why] for why in (_BOOKKEEPING, _WORDS)}
         bookkeeping = f"ignored as bookkeeping columns: {', '.join(of[_BOOKKEEPING])} (--dimension NAME includes one)"
         words = f"ignored, not numeric: {', '.join(of[_WORDS])}"
@@ -65,7 +65,7 @@ class RatingColumns(NamedTuple):
 
     @property
     def are_blank(self) -> bool:
-        """Whether no column holds a rating."""
+        """Return True if no column holds a rating."""
         return all(np.isnan(values).all() for values in self.values.values())
 
 
@@ -144,7 +144,7 @@ def _dimension_and_rater(column: str) -> tuple[str, str] | None:
 
 
 def _grid(rated: Iterable[str], *, named: bool) -> dict[str, dict[str, str]]:
-    """Dimension → rater → column, of columns that name both; raters are numbered, or named if that is asked for."""
+    """Return dimension → rater → column, of columns that name both; raters are numbered, or named if ``named``."""
     by_dimension: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for column in rated:
         if (parts := _dimension_and_rater(column)) is not None:

@@ -91,7 +91,7 @@ def read_ratings(
 
 
 def _of_cells(table: SourceTable, rating: str) -> RatingColumns:
-    """The column of ratings of a table with a row per rating."""
+    """Return the column of ratings of a table with a row per rating."""
     words = word_ratings(table, [rating]) if called.is_text(table.columns[rating]) else {}
     hows = [f"{rating}: {column.how}" for column in words.values()]
     values = words[rating].values if words else numbers(table, rating, required=True)
@@ -101,7 +101,7 @@ def _of_cells(table: SourceTable, rating: str) -> RatingColumns:
 def _of_rows(
     table: SourceTable, rows: TableClips, rater: str | None, form: str | None, asked: Sequence[str]
 ) -> RatingColumns:
-    """The columns of ratings of a table with a row per clip.
+    """Return the columns of ratings of a table with a row per clip.
 
     Raises:
         SetupError: It is not of the form asked for, or no column holds ratings.
@@ -113,7 +113,7 @@ def _of_rows(
         raise SetupError(f"{table.source}: expected {expected} but got {table.heading}{table.first_row}")
     if columns.are_blank:
         none = f"{table.source}: no column holds ratings; it has {table.heading}{table.first_row}"
-        words = [f"{name} holds {', '.join(map(repr, said))}, ..." for name, said in columns.words.items()]
+        words = [f"{name} holds {', '.join(map(repr, examples))}, ..." for name, examples in columns.words.items()]
         more = [f"words that are on no known scale must be written as numbers: {'; '.join(words)}"] if words else []
         raise SetupError("; ".join((none, *columns.ignored, *more)))
     return columns
@@ -122,7 +122,7 @@ def _of_rows(
 def _form(
     columns: RatingColumns, rows: TableClips, rater: str | None, dimension: str | None, *, anonymous: bool
 ) -> str:
-    """How a table was read, in words."""
+    """Return how a table was read, as text."""
     single = ", ".join(columns.single)
     clip = f"{rows.model} and {rows.prompt}" if rows.by_prompt else rows.column
     if dimension is not None:
@@ -141,7 +141,7 @@ def _form(
 def _roles(
     table: SourceTable, columns: RatingColumns, rows: TableClips, rater: str | None, dimension: str | None
 ) -> Mapping[str, str]:
-    """Column to how it was read."""
+    """Return the column to how it was read."""
     roles = dict.fromkeys(table.columns, "not read") | dict(columns.unread)
     roles |= {column: "rating" if dimension is not None else f"rating of {column}" for column in columns.single}
     roles |= {

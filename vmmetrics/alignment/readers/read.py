@@ -1,4 +1,4 @@
-"""From scores and ratings, in whatever form, to a study."""
+"""Reading of a study from scores and ratings in any supported form."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def _read_judgements(
 
 
 def _to_one_level(scores: SourceScores, judged: Judgements) -> tuple[SourceScores, Judgements, tuple[str, ...]]:
-    """Means of models, where one side is about models and the other about clips."""
+    """Average clips to models where one side is about models and the other about clips."""
     if scores.of_models == judged.of_models:
         return scores, judged, ()
     if judged.pairs and not judged.of_models:
@@ -239,7 +239,7 @@ def _rest(names: Sequence[str], taken: Iterable[int]) -> tuple[str, ...]:
 def _groups(
     scores: SourceScores, judged: Judgements, match: NameMatch, clips: tuple[str, ...]
 ) -> tuple[tuple[str, ...], tuple[str, ...], list[str]]:
-    """Prompts and models of the matched clips: from the ratings, else from the scores, else from the names."""
+    """Return prompts and models of the matched clips: from the ratings, else from the scores, else from the names."""
     if scores.of_models:
         return clips, clips, ["The rows are models: nothing below them can be said"]
     prompts = [judged.prompts[b] or scores.prompts[a] for a, b in match.pairs]

@@ -105,7 +105,7 @@ def read_released(path: Path, name: str | None, scale: RatingScale) -> Judgement
 
 
 def _roles(table: SourceTable, released: ReleasedSet) -> dict[str, str]:
-    """Column to how it is read."""
+    """Return the column to how it is read."""
     named = dict.fromkeys([first_column(table.columns, released.clip)], "model" if released.of_models else "clip")
     others = (("prompt", _PROMPT), ("model", _MODEL), ("name of the clip", _LINK))
     other_roles = {first_column(table.columns, names): role for role, names in others}
@@ -115,7 +115,7 @@ def _roles(table: SourceTable, released: ReleasedSet) -> dict[str, str]:
 
 
 def _rated(table: SourceTable, released: ReleasedSet) -> dict[str, str]:
-    """Column of ratings to its dimension."""
+    """Return the column of ratings to its dimension."""
     named = {first_column(table.columns, names): dimension for dimension, names in released.dimensions.items()}
     if not released.dimensions:
         named = {name: normalised(name) for name in table.columns if normalised(name) not in _VISIONREWARD_OTHERS}
@@ -162,7 +162,7 @@ def _name_of_file(path: Path) -> str | None:
 
 
 def _fetv(file: Path) -> Iterator[RatedClip]:
-    """FETV's ``manual_eval_results/human0/manual_eval_results_<model>.json``: one ``{sentence: ratings}`` a line."""
+    """Yield clips of FETV's ``manual_eval_results/human0/manual_eval_results_<model>.json``, one a line."""
     match = FETV_FILE.match(file.name)
     model = match["model"] if match else file.stem
     folder = _FETV_FOLDERS.get(model, model)
@@ -180,7 +180,7 @@ def _fetv(file: Path) -> Iterator[RatedClip]:
 
 
 def _video_bench(file: Path) -> Iterator[RatedClip]:
-    """Video-Bench's ``human_anno/<dimension>.json``: a list of prompts with the videos and ratings of each model."""
+    """Yield clips of Video-Bench's ``human_anno/<dimension>.json``: prompts with videos and ratings by model."""
     content, _ = read_json_or_lines(file)
     if not isinstance(content, list):
         raise SetupError(f"{file}: expected a list of prompts with videos and human_anno")

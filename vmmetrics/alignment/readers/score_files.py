@@ -47,7 +47,7 @@ _NO_MODEL = frozenset(
 
 @dataclass(slots=True)
 class ScoreFile:
-    """What was read from a file of scores, or from several.
+    """Scores read from one or several files.
 
     Attributes:
         form: Whose form it is, in words.
@@ -64,7 +64,7 @@ class ScoreFile:
     lower: set[str] = field(default_factory=set)
 
     def summary(self) -> str:
-        """What was read, in words."""
+        """Return what was read, as text."""
         metrics, models, clips = (
             list(dict.fromkeys(str(entry[field_index]) for entry in self.entries if entry[field_index] is not None))
             for field_index in (2, 1, 0)
@@ -163,7 +163,7 @@ def _vbench(path: Path, content: Mapping[str, Any]) -> ScoreFile | None:
 
 
 def _clips_of_dimension(value: Any) -> Iterator[tuple[str, Any]]:
-    """Clip and result of a dimension, of any list in it."""
+    """Yield clip and result of a dimension, of any list in it."""
     for part in value if isinstance(value, list) else ():
         for entry in part if isinstance(part, list) else ():
             if isinstance(entry, Mapping) and "video_path" in entry and "video_results" in entry:
@@ -171,7 +171,7 @@ def _clips_of_dimension(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _vbench_prompts(path: Path) -> dict[str, str]:
-    """Clip to prompt of the list that VBench writes beside its results."""
+    """Return clip to prompt of the list that VBench writes beside its results."""
     beside = path.with_name(path.name.removesuffix(_RESULTS) + PROMPT_LIST)
     if not path.name.endswith(_RESULTS) or not beside.is_file() or beside.stat().st_size > LARGEST:
         return {}
@@ -186,7 +186,7 @@ def _vbench_prompts(path: Path) -> dict[str, str]:
 
 
 def _model_of(clip: str) -> str | None:
-    """The folder of a clip that may be called after its model: not after a dimension, as in VBench's own layout."""
+    """Return the folder of a clip if it may be its model's: not a dimension's, as in VBench's own layout."""
     folders = [part for part in clip.split("/")[:-1] if part not in {"", ".", ".."}]
     return next((f for f in reversed(folders) if normalised(f) not in _NO_MODEL and not is_metric_name(f)), None)
 

@@ -1,4 +1,4 @@
-"""A folder of files of scores: what a file does not say of metric and model, its name and folder do."""
+"""Folders of score files: metric and model are read from file and folder names where the file lacks them."""
 
 from __future__ import annotations
 
@@ -90,14 +90,14 @@ def read_score_files(paths: Sequence[Path]) -> ScoreFile | None:
 
 
 def _walk(root: Path) -> Iterator[Path]:
-    """The files of a folder and of those below it, but hidden ones, in the order of names; no further than is asked."""
+    """Yield the files of a folder and its subfolders, without hidden ones, sorted by name; lazily."""
     for folder, folders, names in os.walk(root):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         yield from (Path(folder, name) for name in sorted(names) if not name.startswith("."))
 
 
 def _read(file: Path, reasons: list[str]) -> ScoreFile | None:
-    """One file of a folder; None where it has no scores by clip."""
+    """Return one file of a folder; None where it has no scores by clip."""
     if file.suffix.lower() not in {".txt", *TABLE_SUFFIXES} - {".md"} or file.name.endswith(PROMPT_LIST):
         return None
     try:
@@ -124,7 +124,7 @@ def _read(file: Path, reasons: list[str]) -> ScoreFile | None:
 
 
 def _together(root: Path, files: Mapping[Path, ScoreFile]) -> ScoreFile:
-    """The files as one; names of files and folders say what is not in them."""
+    """Return the files as one; names of files and folders say what is not in them."""
     unnamed = [file for file, read in files.items() if any(entry.metric is None for entry in read.entries)]
     metric_of, model_of = _names_from_paths(root, unnamed) if unnamed else ({}, {})
     forms = list(dict.fromkeys(read.form for read in files.values()))
@@ -144,14 +144,14 @@ def _together(root: Path, files: Mapping[Path, ScoreFile]) -> ScoreFile:
 
 
 def _whole_names(entries: Sequence[ScoreEntry]) -> list[ScoreEntry]:
-    """The entries with "1" called "1.mp4" where other files of the folder call it so."""
+    """Return the entries with "1" called "1.mp4" where other files of the folder call it so."""
     names = {entry.clip for entry in entries}
     whole = {stem(name): name for name in names if stem(name) != name}
     return [e._replace(clip=whole[e.clip]) if e.clip in whole else e for e in entries]
 
 
 def _names_from_paths(root: Path, files: Sequence[Path]) -> tuple[dict[Path, str], dict[Path, str]]:
-    """File to its metric, and to its model: of the names of files and of folders, metrics are those more like some.
+    """Return file → metric and file → model from file and folder names; names like those of known metrics are metrics.
 
     Files in one folder none of which is called like a metric are of a model each.
     """
@@ -171,13 +171,13 @@ def _is_general(folder: str) -> bool:
 
 
 def _likeness(names: Iterable[str]) -> float:
-    """Share of some names that are those of metrics."""
+    """Return the share of some names that are those of metrics."""
     distinct = set(names)
     return sum(map(is_metric_name, distinct)) / max(len(distinct), 1)
 
 
 def _without_clashes(root: Path, files: Mapping[Path, ScoreFile], merged: ScoreFile) -> list[ScoreEntry]:
-    """All entries; the folders are models where they give one clip different scores, or scores in files of one name."""
+    """Return all entries; folders are models where scores of one clip differ, or file names repeat."""
     seen: dict[tuple[str | None, str, str | None], tuple[float, Path]] = {}
     clashes = []
     for file, read in files.items():

@@ -1,4 +1,4 @@
-"""Scores nested by model, clip and metric: which level of a JSON file is which, by the names on it."""
+"""Nested scores: which level of a JSON file is model, clip or metric, by the names on it."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class NestedScores(NamedTuple):
 
 @cache
 def is_registered_metric(name: str) -> bool:
-    """Return whether a metric has this name: one of ours, a baseline or a dimension of VBench.
+    """Return True if a metric has this name: one of ours, a baseline or a dimension of VBench.
 
     >>> is_registered_metric("mss"), is_registered_metric("Warping Error"), is_registered_metric("quality")
     (True, True, False)
@@ -127,7 +127,7 @@ def _leaves(content: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ..
 
 
 def _order(names: Sequence[Sequence[str]]) -> tuple[str, ...] | None:
-    """Role of each level, outermost first; None where the only one is of metrics."""
+    """Return the role of each level, outermost first; None where the only one is of metrics."""
     depth = len(names)
     if depth == 1:
         return None if all(map(is_metric_name, names[0])) else ("clip",)

@@ -1,4 +1,4 @@
-"""Scores of clips from a table: which column is which, a row per clip."""
+"""Scores from a table: the role of each column, and a row per clip."""
 
 from __future__ import annotations
 
@@ -106,14 +106,14 @@ def scores_of_table(
 
 
 def _roles_of_clips(rows: TableClips) -> dict[str, str]:
-    """Columns that say which clip a row is about."""
+    """Return columns that say which clip a row is about."""
     roles = {rows.model: "model"} if rows.model is not None else {}
     roles |= {rows.prompt: "prompt"} if rows.prompt is not None else {}
     return roles if rows.by_prompt else {rows.column: "model" if rows.of_models else "clip", **roles}
 
 
 def _score_column(table: SourceTable, column: str, *, required: bool) -> tuple[FloatArray, str] | None:
-    """A column of scores and how it was read; None where it is none."""
+    """Return a column of scores and how it was read; None where it is none."""
     cells = table.columns[column]
     flags = [_FLAGS.get(str(cell).strip().casefold()) for cell in cells]
     if any(flag is not None for flag in flags) and all(to_score(cell) is not None for cell in cells):
@@ -125,7 +125,7 @@ def _score_column(table: SourceTable, column: str, *, required: bool) -> tuple[F
 def _first_rows(
     table: SourceTable, rows: TableClips, values: Mapping[str, FloatArray]
 ) -> tuple[dict[str, int], list[str]]:
-    """Clip to its first row, and what was left out.
+    """Return clip to its first row, and what was left out.
 
     Raises:
         SetupError: Two rows of a clip have different scores.

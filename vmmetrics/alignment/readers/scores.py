@@ -81,7 +81,7 @@ def read_scores(
 
 
 def as_sources(sources: Any) -> list[Any]:
-    """The sources as a list; rows of one table are one source."""
+    """Return the sources as a list; rows of one table are one source."""
     if not isinstance(sources, list | tuple):
         return [sources]
     rows = sources and all(isinstance(source, Mapping) for source in sources)
@@ -93,7 +93,7 @@ def as_sources(sources: Any) -> list[Any]:
 
 
 def is_run(path: Path) -> bool:
-    """Whether a path is a run directory."""
+    """Return True if a path is a run directory."""
     return (path / "run.json").is_file()
 
 
@@ -127,7 +127,7 @@ def _read(source: Any, name: str, asked: _Asked) -> SourceScores:
 
 
 def _of_path(path: Path, name: str, asked: _Asked) -> SourceScores:
-    """The scores of a run directory, of a folder or file that another program wrote, or of a table."""
+    """Return the scores of a run directory, of a folder or file that another program wrote, or of a table."""
     if path.name == "scores.jsonl" and is_run(path.parent):
         path = path.parent
     if not path.exists():
@@ -147,7 +147,7 @@ def _of_path(path: Path, name: str, asked: _Asked) -> SourceScores:
 
 
 def _of_files(read: ScoreFile, source: str, name: str, metrics: Sequence[str]) -> SourceScores:
-    """The scores of files that another program wrote; a metric without a name is called after its file."""
+    """Return the scores of files that another program wrote; a metric without a name is called after its file."""
     read.entries = [entry._replace(metric=entry.metric or name) for entry in read.entries]
     scores = scores_of_table(read.table(source), name, metrics)
     passed = {column: role for column, role in scores.columns[name].items() if role.startswith("passed over")}
@@ -156,7 +156,7 @@ def _of_files(read: ScoreFile, source: str, name: str, metrics: Sequence[str]) -
 
 
 def _of_run(path: Path) -> SourceTable:
-    """The newest records of a run directory."""
+    """Return the newest records of a run directory."""
     from vmmetrics.scoring.records import read_records
     from vmmetrics.scoring.versions import differing, versions_of
 
@@ -173,7 +173,7 @@ def _of_run(path: Path) -> SourceTable:
 
 
 def _record_columns(records: Sequence[Any]) -> dict[str, list[Any]]:
-    """Records as columns; a metric that every clip lacks is a column too, so that it is not passed over in silence."""
+    """Return records as columns; a metric missing for every clip keeps its column."""
     asked = dict.fromkeys(m for record in records for m in (*record.scores, *record.missing, *record.errors))
     columns: dict[str, list[Any]] = {
         name: [getattr(record, name) for record in records] for name in ("clip", "model", "prompt", "amplitude")
@@ -187,7 +187,7 @@ def _record_columns(records: Sequence[Any]) -> dict[str, list[Any]]:
 
 
 def _prefixed_where_alike(sources: Sequence[SourceScores]) -> list[SourceScores]:
-    """The sources with their name before metrics that another source gives for the same clips."""
+    """Return the sources with their name before metrics that another source gives for the same clips."""
     shared: list[set[str]] = [set() for _ in sources]
     for (m, one), (n, other) in combinations(enumerate(sources), 2):
         both = one.values.keys() & other.values.keys()
@@ -207,7 +207,7 @@ def _prefixed_where_alike(sources: Sequence[SourceScores]) -> list[SourceScores]
 
 
 def _match(one: SourceScores, other: SourceScores) -> NameMatch:
-    """Which clip of one source is which of the other; where both know all models, clips of other models are none.
+    """Match the clips of two sources; where both name all models, clips of other models do not match.
 
     Sources without a model in common may call one differently: other metrics of the same clips are told by their names.
     """
@@ -224,7 +224,7 @@ def _match(one: SourceScores, other: SourceScores) -> NameMatch:
 
 
 def _joined(first: SourceScores, second: SourceScores, how: Counter[str]) -> SourceScores:
-    """Two sources side by side, or one below the other where they share no clip; how is counted."""
+    """Join two sources by column, or by row if they share no clip; count how names matched in ``how``."""
     if first.of_models is not second.of_models:
         raise SetupError(f"{first.name} and {second.name}: one scores clips and the other models")
     match = _match(first, second)
@@ -262,7 +262,7 @@ def _mixed(versions: Sequence[tuple[str, Versions]]) -> tuple[str, ...]:
 
 
 def _turned(scores: SourceScores, lower: Sequence[str]) -> SourceScores:
-    """The same with the sign of some metrics turned, so that higher is better throughout; each is turned once."""
+    """Return the scores with the sign of some metrics turned, so that higher is better; each is turned once."""
     turned = set(_named(scores, lower, "to turn; the scores have")) - scores.lower
     values = {metric: -column if metric in turned else column for metric, column in scores.values.items()}
     note = (f"Lower is better, sign turned: {', '.join(m for m in scores.values if m in turned)}",) if turned else ()
@@ -270,7 +270,7 @@ def _turned(scores: SourceScores, lower: Sequence[str]) -> SourceScores:
 
 
 def _named(scores: SourceScores, names: Sequence[str], what: str) -> list[str]:
-    """The metrics of these names, in their order; a name without its source's prefix takes all that bear it."""
+    """Return the metrics of these names, in their order; a name without its source's prefix takes all that bear it."""
     by_name = {name: called.metrics_called(name, scores.values) for name in names}
     if unknown := [name for name, metrics in by_name.items() if not metrics]:
         raise SetupError(f"No metric {', '.join(unknown)} {what} {', '.join(scores.values)}")

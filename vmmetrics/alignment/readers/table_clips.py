@@ -1,4 +1,4 @@
-"""Which clip each row of a table is about, or which model, or which prompt of a model."""
+"""Clip, model, or prompt of a model that each row of a table is about."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from vmmetrics.errors import SetupError
 
 
 class TableClips(NamedTuple):
-    """Which clip each row of a table is about.
+    """The clip of each row of a table.
 
     Attributes:
         column: The column that names clips, or models.
@@ -87,7 +87,7 @@ def _repeats(names: list[str | None]) -> bool:
 
 
 def _clip_column(table: SourceTable, asked: str | None) -> tuple[str, bool]:
-    """The column that names clips, and whether what it names are models."""
+    """Return the column that names clips, and whether what it names are models."""
     if asked is not None:
         if asked not in table.columns:
             raise SetupError(f"{table.source}: no column {asked!r}; it has {table.heading}")

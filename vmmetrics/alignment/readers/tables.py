@@ -1,4 +1,4 @@
-"""Tables as people keep them: CSV, JSON, JSON Lines, Parquet, Markdown, and what Python has; columns out."""
+"""Tables from CSV, JSON, JSON Lines, Parquet, Markdown or Python objects, as columns."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class SourceTable:
         return f"; its first row: {listed(cells, _SHOWN)}" if cells else ""
 
     def roles(self, by_column: Mapping[str, str]) -> dict[str, str]:
-        """How the file's own columns were read, from how this table's were."""
+        """Return how the file's own columns were read, from how this table's were."""
         named: dict[str, list[str]] = {}
         for column, role in by_column.items():
             named.setdefault(self.origins.get(column, column), []).append(role)
@@ -102,7 +102,7 @@ def read_table(source: Any, name: str) -> SourceTable:
 
 
 def read_json_or_lines(path: Path) -> tuple[Any, tuple[str, ...]]:
-    """The content of a JSON or JSON Lines file (then a list), and notes about its encoding.
+    """Return the content of a JSON or JSON Lines file (then a list), and notes about its encoding.
 
     Raises:
         SetupError: It cannot be read or is no JSON.
@@ -121,7 +121,7 @@ def _lines(text: str) -> list[Any]:
 
 
 def to_number(cell: Any) -> float | None:
-    """A cell as a number: NaN where it is empty or says that there is none, None where it is something else."""
+    """Return a cell as a number: NaN where it is empty or says that there is none, None where it is something else."""
     if cell is None:
         return math.nan
     if isinstance(cell, bool | np.bool_):
@@ -139,13 +139,13 @@ def to_number(cell: Any) -> float | None:
 
 
 def is_blank(cell: Any) -> bool:
-    """Whether a cell is empty or says that there is nothing."""
+    """Return True if a cell is empty or a word for "nothing"."""
     value = to_number(cell)
     return value is not None and math.isnan(value)
 
 
 def numbers(table: SourceTable, column: str, *, required: bool = False) -> FloatArray | None:
-    """A column of numbers, or None where it is none.
+    """Return a column of numbers, or None where it is none.
 
     Args:
         table: The table.
@@ -179,7 +179,7 @@ def numbers(table: SourceTable, column: str, *, required: bool = False) -> Float
 
 
 def texts(table: SourceTable, column: str | None) -> list[str | None]:
-    """A column as text, blanks in a row taken as one; None for empty cells, and for all where there is no column."""
+    """Return a column as text with single blanks; None for empty cells, and for all if there is no column."""
     if column is None:
         return [None] * len(table)
     return [_as_text(cell) for cell in table.columns[column]]
@@ -217,7 +217,7 @@ def _of_file(path: Path) -> SourceTable:
 
 
 def _of_parquet(path: Path) -> list[Any]:
-    """Rows of a Parquet file without columns of lists; a small file may unfold to many or to large ones."""
+    """Return rows of a Parquet file without columns of lists; a small file may unfold to many or to large ones."""
     rows: list[Any] = []
     with open_parquet(path) as file:
         from pyarrow.types import is_dictionary, is_list
@@ -235,13 +235,13 @@ def _of_parquet(path: Path) -> list[Any]:
 
 
 def _has_decimal_commas(cells: Sequence[str]) -> bool:
-    """Whether a column holds numbers as "3,5" and nothing else, as tables with semicolons do."""
+    """Return True if a column holds only numbers like "3,5", as tables with semicolons do."""
     filled = [cell.strip() for cell in cells if not is_blank(cell)]
     return any("," in cell for cell in filled) and all(_DECIMAL_COMMA.fullmatch(cell) for cell in filled)
 
 
 def _text(path: Path) -> tuple[str, tuple[str, ...]]:
-    """A text file; what is not UTF-8 is read byte by byte as Latin 1, line by line, and counted."""
+    """Return a text file; what is not UTF-8 is read byte by byte as Latin 1, line by line, and counted."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -289,7 +289,7 @@ def _of_lines(text: str, delimiter: str, path: Path) -> tuple[list[str], list[li
 
 
 def _of_markdown(text: str, path: Path) -> tuple[list[str], list[list[str]]]:
-    """The first table of a Markdown file; emphasis is dropped."""
+    """Return the first table of a Markdown file; emphasis is dropped."""
     lines = dropwhile(lambda line: not line.startswith("|"), map(str.strip, text.splitlines()))
     rows = [
         [cell.strip().replace("*", "").strip() for cell in line.strip("|").split("|")]
@@ -324,7 +324,7 @@ def _of_python(source: Any, name: str) -> SourceTable:
 
 
 def _of_content(content: Any, name: str, notes: tuple[str, ...] = ()) -> SourceTable:
-    """A table from rows, from columns, from clip → values, or from one of the layouts of other tools."""
+    """Return a table from rows, from columns, from clip → values, or from one of the layouts of other tools."""
     if (converted := rows_of(content, name)) is not None:
         content, note = converted
         notes = (*notes, note) if note else notes
@@ -348,7 +348,7 @@ def _is_column(value: Any) -> bool:
 
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row whose nested scores or ratings stand as columns beside the others; other nested values are left out."""
+    """Return a row with nested scores or ratings as columns; other nested values are left out."""
     plain: dict[str, Any] = {}
     for name, value in row.items():
         if isinstance(value, Mapping) and normalised(name) in _NESTED:
@@ -362,14 +362,14 @@ def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _path_of(value: Any) -> Any:
-    """The path of a file that the datasets library keeps as its path and bytes; anything else as it is."""
+    """Return the path of a file that the datasets library keeps as its path and bytes; anything else as it is."""
     if isinstance(value, Mapping) and "path" in value and value.keys() <= {"path", "bytes"}:
         return value["path"]
     return value
 
 
 def _one_column_each(name: str, value: Any) -> dict[str, Any]:
-    """A list of numbers as a column per place, ``ratings_1``, ``ratings_2``, for raters told by it; else as it is."""
+    """Return a list of numbers as columns ``ratings_1``, ``ratings_2``, one per rater; else the value as it is."""
     if isinstance(value, list) and value and all(isinstance(to_number(cell), float) for cell in value):
         return {f"{name}_{position}": cell for position, cell in enumerate(value, 1)}
     return {name: value}

@@ -1,4 +1,4 @@
-"""What people write to say which of two clips is better: words, signs, numbers and grades, to left, right or tie."""
+"""Votes for one of two clips: words, signs, numbers and grades, to left, right or tie."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _MOST_GRADE = 3  # of ITU-T P.910's comparison category rating
 
 
 class VoteReading(NamedTuple):
-    """How a column of votes is read.
+    """Reading of a column of votes.
 
     Attributes:
         outcome: A cell's outcome; None where it is none.
@@ -98,7 +98,7 @@ _SECOND = "grades of the second clip against the first (ITU-T P.910): better cou
 
 
 def outcome_of(cell: str) -> Outcome:
-    """The outcome that a word or a phrase says; None where it says none.
+    """Return the outcome that a word or a phrase says; None where it says none.
 
     >>> outcome_of("leftvote"), outcome_of("video 2 is better"), outcome_of("tie (bothbad)"), outcome_of("a dog")
     (1, -1, 0, None)
@@ -118,7 +118,7 @@ def outcome_of(cell: str) -> Outcome:
 
 
 def is_number(word: str) -> bool:
-    """Whether a cell is a plain number."""
+    """Return True if a cell is a plain number."""
     return re.fullmatch(r"[+-]?\d+(?:\.\d+)?", word) is not None
 
 
@@ -143,8 +143,8 @@ def _of_numbers(cells: Sequence[str], scale: tuple[float, float] | None, graded:
         )
     if graded is None and "-1" in cells:
         return (
-            f"it holds only {' and '.join(cells)}, and its name does not say which clip 1 is for: use --scale 1 -1 if it "
-            "is the first, --scale -1 1 where it is the second (as in grades, ITU-T P.910)"
+            f"it holds only {' and '.join(cells)}, and its name does not say which clip 1 is for: use "
+            "--scale 1 -1 if 1 is for the first, --scale -1 1 if 1 is for the second (as in grades, ITU-T P.910)"
         )
     if "0" in cells and set(cells) <= _FROM_ZERO.keys():
         fitting.append(_FROM_ZERO)
@@ -174,7 +174,7 @@ def _turned(value: int | None) -> Outcome:
 
 
 def _words(cell: str) -> str:
-    """Lower-case words, letters and digits apart: "Video1_better" is "video 1 better", "leftvote" "left vote"."""
+    """Return lower-case words with letters and digits apart: "Video1_better" → "video 1 better"."""
     text = re.sub(r"(?<=[a-z])vote\b", " vote", str(cell).casefold().replace("_", " "))
     text = re.sub(r"(?<=[a-z])(?=[12]\b)", " ", text)
     return " ".join(re.findall(r"[^\W_]+", text))

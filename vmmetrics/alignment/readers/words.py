@@ -118,7 +118,7 @@ def _levels(scale: str) -> dict[str, int]:
 
 
 def _scale(labels: set[str]) -> str | None:
-    """The first scale that has all of these words, blanks aside."""
+    """Return the first scale that has all of these words, blanks aside."""
     labels = labels - {""}
     return next((name for name in SCALES if labels and labels <= _levels(name).keys()), None)
 
@@ -137,7 +137,7 @@ def _refuse_mixed(table: SourceTable, column: str, labels: Sequence[str]) -> Non
 
 
 def _out_of(cells: Sequence[Any]) -> WordRatings | None:
-    """A column of "4/5", "4 out of 5", "4 stars", "80 %" or "★★★★☆", all of one kind."""
+    """Return a column of "4/5", "4 out of 5", "4 stars", "80 %" or "★★★★☆", all of one kind."""
     values, units = list[float](), set[str]()
     for cell in cells:
         text = "" if is_blank(cell) else " ".join(str(cell).split())
@@ -162,7 +162,7 @@ class _Labelled(NamedTuple):
 
 
 def _labelled(cells: Sequence[Any]) -> _Labelled | None:
-    """A column of labels with numbers: each number has one label throughout, and a label one number."""
+    """Return a column of labels with numbers: each number has one label throughout, and a label one number."""
     numbers: dict[str, float] = {}
     values: list[float] = []
     for cell in cells:
@@ -184,7 +184,7 @@ def _labelled(cells: Sequence[Any]) -> _Labelled | None:
 
 
 def _shared_labels(columns: Iterable[_Labelled]) -> dict[str, float]:
-    """The labels of all columns that are words of one scale; empty where they are of several, or contradict."""
+    """Return the labels of all columns that are words of one scale; empty where they are of several, or contradict."""
     shared: dict[str, float] = {}
     for _, numbers in columns:
         for label, number in numbers.items() if _scale(set(numbers)) else ():
@@ -194,7 +194,7 @@ def _shared_labels(columns: Iterable[_Labelled]) -> dict[str, float]:
 
 
 def _of_labels(values: Sequence[float], numbers: Mapping[str, float]) -> WordRatings:
-    """The numbers of labels, turned where the words fall as the numbers rise."""
+    """Return the numbers of labels, turned where the words fall as the numbers rise."""
     how = ", ".join(f"{label} {number:g}" for label, number in sorted(numbers.items(), key=lambda item: item[1]))
     turned = _ends(numbers)
     if turned is None:
@@ -205,7 +205,7 @@ def _of_labels(values: Sequence[float], numbers: Mapping[str, float]) -> WordRat
 
 
 def _ends(numbers: Mapping[str, float]) -> float | None:
-    """Lowest and highest number of a scale that falls, added; None where it does not fall.
+    """Return the sum of the lowest and highest number of a falling scale; None for other scales.
 
     Its levels are counted from 1 or from 0. Where they are counted otherwise, the labels that occur are its ends.
     """

@@ -38,7 +38,7 @@ _Mark = tuple[Estimate, str, str, Literal["-", "--"]]
 
 
 def intervals_chart(report: StudyReport, dimension: str) -> Figure:
-    """Pooled and within-model ρ of each metric: the picture of a study.
+    """Draw pooled and within-model ρ of each metric with intervals.
 
     Args:
         report: The report.
@@ -79,7 +79,7 @@ def intervals_chart(report: StudyReport, dimension: str) -> Figure:
 
 
 def accuracy_chart(report: StudyReport, dimension: str) -> Figure:
-    """Preference accuracy of each metric and combination, against chance.
+    """Draw the preference accuracy of each metric and combination, with chance level.
 
     Args:
         report: The report.
@@ -97,7 +97,7 @@ def accuracy_chart(report: StudyReport, dimension: str) -> Figure:
 
 
 def _range(estimates: Sequence[Estimate], low: float, high: float) -> tuple[float, float]:
-    """The range that holds the estimates with their intervals, and these two."""
+    """Return the range that holds the estimates with their intervals, and these two."""
     ends = [end for e in estimates for end in (e.value, e.low, e.high) if end is not None]
     return min([low, *ends]), max([high, *ends])
 
@@ -143,7 +143,7 @@ _DARK_CELL = 0.6  # |ρ| above which letters are white
 
 
 def matrix_chart(matrix: Matrix) -> Figure:
-    """Spearman of every metric with every other and with people, the numbers in the cells; none on under ten clips.
+    """Draw Spearman of every metric with every other and with people; without numbers for under ten clips.
 
     Args:
         matrix: The correlations.
@@ -180,7 +180,7 @@ def matrix_chart(matrix: Matrix) -> Figure:
 
 
 def _short(value: float) -> str:
-    """Two decimals, without the nought in front."""
+    """Return two decimals, without the nought in front."""
     if np.isnan(value):
         return NONE
     text = f"{abs(value):.2f}"
@@ -189,7 +189,7 @@ def _short(value: float) -> str:
 
 
 def models_chart(study: Study, report: StudyReport, dimension: str) -> Figure:
-    """Box plots over each model's clips: ratings first, then the scores that face them.
+    """Draw box plots over each model's clips: ratings first, then the paired scores.
 
     Args:
         study: Scores and ratings; at least one model is known.
@@ -225,7 +225,7 @@ def models_chart(study: Study, report: StudyReport, dimension: str) -> Figure:
 
 
 def _box(axes: Axes, row: int, values: FloatArray, colour: str) -> None:
-    """Quartiles, whiskers to the last value within 1.5 times their distance (Tukey), and what lies beyond."""
+    """Draw quartiles, whiskers to the last value within 1.5 times their distance (Tukey), and outliers."""
     stats = boxplot_stats(values)[0]
     axes.barh(row, stats["q3"] - stats["q1"], 0.6, stats["q1"], color=colour, alpha=0.55)
     axes.plot([stats["med"]] * 2, [row - 0.3, row + 0.3], color=INK, linewidth=1.5)

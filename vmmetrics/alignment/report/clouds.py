@@ -1,4 +1,4 @@
-"""Small multiples, a panel per metric: each clip's score against its rating, and ratings along the score."""
+"""Scatter plots, a panel per metric: score against rating, and calibration."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def scatter_chart(study: Study, report: StudyReport, dimension: str) -> Figure:
 
 
 def _panels(report: StudyReport, dimension: str) -> tuple[Figure, list[tuple[Axes, PairAlignment]]]:
-    """A figure with a panel per metric, the best first."""
+    """Return a figure with a panel per metric, the best first."""
     pairs = report.ranked(dimension)
     figure, panels = canvas.grid_of(len(pairs), _COLUMNS, _HEIGHT, share_y=True)
     for index, axes in enumerate(panels):
@@ -96,7 +96,7 @@ def _cloud(axes: Axes, study: Study, pair: PairAlignment, looks: dict[str, tuple
 def _mist(
     axes: Axes, score: FloatArray, rating: FloatArray, models: np.ndarray, looks: dict[str, tuple[str, str]]
 ) -> None:
-    """Many clips: painted in random order, so that no model lies over another, and spread where ratings are steps."""
+    """Paint many clips in random order, jittered where ratings are discrete."""
     rng = np.random.default_rng(0)
     steps = np.diff(np.unique(rating))
     if 0 < len(steps) < _MOST_STEPS:
@@ -109,7 +109,7 @@ def _mist(
 
 
 def calibration_chart(study: Study, report: StudyReport, dimension: str) -> Figure:
-    """Mean rating in quantile bins of the score, and the best rising fit.
+    """Draw the mean rating in quantile bins of the score, and the isotonic fit.
 
     Args:
         study: Scores and ratings.
@@ -149,7 +149,7 @@ def _calibration(axes: Axes, score: FloatArray, rating: FloatArray, prompts: np.
 
 
 class RatingBin(NamedTuple):
-    """Clips of like score.
+    """Clips in one quantile bin of the score.
 
     Attributes:
         score: Their mean score.
@@ -165,7 +165,7 @@ class RatingBin(NamedTuple):
 
 
 def rating_bins(score: FloatArray, rating: FloatArray, prompts: np.ndarray) -> list[RatingBin]:
-    """Mean rating in quantile bins of the score; clips of equal score share a bin.
+    """Return the mean rating in quantile bins of the score; clips of equal score share a bin.
 
     The interval is Student's with clips of one prompt counted as one (sandwich variance of a mean over clusters).
 

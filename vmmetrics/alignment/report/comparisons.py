@@ -1,4 +1,4 @@
-"""What an alignment report says of metrics among themselves, of preferences, of power, and of the clips to look at."""
+"""Tables of an alignment report: differences, preferences, ablations, power, and clips to look at."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_DIFFERENCES = 20
 
 
 def comparison_parts(report: results.StudyReport) -> list[tables.Part]:
-    """Preferences, ablations, differences that are significant, and power."""
+    """Return preferences, ablations, differences that are significant, and power."""
     dimensions = list(dict.fromkeys(accuracy.dimension for accuracy in report.preferences))
     parts: list[tables.Part] = [_preferences(report, dimension) for dimension in dimensions]
     parts += [_ablation(ablation) for ablation in report.ablations]
@@ -36,7 +36,7 @@ def comparison_parts(report: results.StudyReport) -> list[tables.Part]:
 
 
 def accuracies_of(report: results.StudyReport, dimension: str) -> list[results.PreferenceAccuracy]:
-    """The accuracies on a dimension, best first."""
+    """Return the accuracies on a dimension, best first."""
     here = [accuracy for accuracy in report.preferences if accuracy.dimension == dimension]
     return sorted(here, key=lambda a: (a.baseline, *a.accuracy.descending, a.name))
 
@@ -66,7 +66,7 @@ def _preferences(report: results.StudyReport, dimension: str) -> DisplayTable:
 
 
 def _models(figures: ModelFigures) -> tuple[DisplayTable, DisplayTable]:
-    """Models by people, and how well metrics rank them."""
+    """Return models by people, and how well metrics rank them."""
     about = clean(figures.dimension)
     source = f"From {clean(figures.wins.source)}."
     strengths = {each.model: each.strength for each in figures.strengths.models}
@@ -117,7 +117,7 @@ def _ablation(ablation: results.Ablation) -> DisplayTable:
 
 
 def differences_part(differences: Sequence[results.MetricDifference], *, only_significant: bool) -> tables.Part:
-    """Pairs of metrics; those whose pooled or within-model difference is significant, or all."""
+    """Return pairs of metrics; those whose pooled or within-model difference is significant, or all."""
     shown, key, title, chosen = list(differences), "pairs", "All pairs of metrics", ""
     if only_significant:
         key, title = "differences", "Differences between metrics"
@@ -174,7 +174,7 @@ _LEAST_APART = 0.25  # of the places: less is what two people differ by
 
 
 class PartedClip(NamedTuple):
-    """A clip with its place among its model's clips.
+    """A clip that a metric and people rank differently among its model's clips.
 
     Attributes:
         clip: Name.
@@ -196,7 +196,7 @@ class PartedClip(NamedTuple):
 
 
 def parted_clips(study: Study, metric: str, dimension: str, most: int = SHOWN) -> list[PartedClip]:
-    """The clips that a metric places much higher or lower among its model's clips than people do.
+    """Return the clips that a metric ranks much higher or lower among its model's clips than people do.
 
     Places inside a model, because a metric that likes one model too much would otherwise fill the list with its clips.
 
@@ -229,7 +229,7 @@ def parted_clips(study: Study, metric: str, dimension: str, most: int = SHOWN) -
 
 
 def parted_table(study: Study, report: results.StudyReport, dimension: str) -> DisplayTable | None:
-    """The parted clips of every metric that faces a dimension; None where there are none."""
+    """Return a table of the clips each metric ranks unlike people on a dimension; None if there are none."""
     caption = (
         "Places among the clips of the same model, 0 worst and 1 best. Apart is above 0 where the metric likes a clip "
         "more than people do. Watch these to learn what a metric sees wrong, or people overlook."

@@ -1,4 +1,4 @@
-"""An alignment study as one page that needs no network: claims first, then the picture, the tables, the clips."""
+"""HTML page of an alignment study, without network access: claims, chart, tables, clips."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ for (const button of document.querySelectorAll("th button")) button.onclick = ()
 
 
 def chart(figure: Figure, key: str, caption: str) -> str:
-    """A chart in the page's own colours.
+    """Return a chart in the page's own colours.
 
     Args:
         figure: The chart.
@@ -92,7 +92,7 @@ def chart(figure: Figure, key: str, caption: str) -> str:
 
 
 def _tag(tag: str, key: str) -> str:
-    """A tag of a chart with ids of its own and colours of the page, and no names of schemata."""
+    """Return a tag of a chart with ids of its own and colours of the page, and no names of schemata."""
     tag = re.sub(r'\bid="', f'id="{key}-', tag)
     tag = re.sub(r'href="#|url\(#', lambda match: f"{match.group()}{key}-", tag)
     tag = re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", tag)
@@ -130,7 +130,7 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inl
 
 
 def to_html(study: Study, report: StudyReport) -> str:
-    """Everything a study says on one page, charts, styles and data inside.
+    """Return the report as one HTML page with charts, styles and data inside.
 
     Args:
         study: What ``align`` was called with.
@@ -231,7 +231,7 @@ def _drawn(charts: dict[str, Figure], key: str, caption: str) -> str:
 
 
 def _titled(part: Part) -> str:
-    """A table or a list under its title."""
+    """Return a table or a list under its title."""
     return f"<h3>{text(part.title)}</h3>\n{tables.to_html(part)}"
 
 

@@ -1,4 +1,4 @@
-"""How files were read and matched, before anything is computed: what ``vmmetrics align --dry-run`` prints."""
+"""Report on how files were read and matched: the output of ``vmmetrics align --dry-run``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST_COLUMNS = 60  # of a source
 
 
 def column_tables(columns: Mapping[str, Mapping[str, str]]) -> Iterator[DisplayTable]:
-    """Tables of how each column was read, one for each source.
+    """Yield tables of how each column was read, one for each source.
 
     Args:
         columns: Source to its columns and how each was read, as in :class:`vmmetrics.alignment.study.Matching`.
@@ -34,7 +34,7 @@ def column_tables(columns: Mapping[str, Mapping[str, str]]) -> Iterator[DisplayT
 
 
 def study_parts(study: Study) -> list[Part]:
-    """What matches, and which metric is compared with which dimension of ratings.
+    """Return what matches, and which metric is compared with which dimension of ratings.
 
     Args:
         study: The matched data.
@@ -57,7 +57,7 @@ def study_parts(study: Study) -> list[Part]:
 
 
 def _sizes(study: Study, metric: str, dimension: str) -> tuple[str, str]:
-    """How many clips have both, and how many people rated or compared them."""
+    """Return how many clips have both, and how many people rated or compared them."""
     scored = np.isfinite(study.scores[metric])
     if dimension in study.ratings:
         rated = np.isfinite(study.ratings[dimension])

@@ -1,4 +1,4 @@
-"""What an alignment report says of metrics and of people, as tables; :func:`report_parts` puts them in order."""
+"""Tables of an alignment report; :func:`report_parts` puts them in order."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _MAIN = {
 
 
 def study_of(study: Study, report: StudyReport) -> Study:
-    """The study that the numbers of a report speak of, from the study that was given.
+    """Return the study on which the numbers of a report were computed, from the study passed to it.
 
     Args:
         study: What ``align`` was called with.
@@ -52,7 +52,7 @@ def study_of(study: Study, report: StudyReport) -> Study:
 
 
 def flat_settings(report: StudyReport) -> Iterator[tuple[str, Any]]:
-    """Settings by name, those inside others as ``outer.inner``; lists with commas."""
+    """Yield settings by name, those inside others as ``outer.inner``; lists with commas."""
     for name, setting in report.settings.items():
         if isinstance(setting, Mapping):
             yield from ((f"{name}.{inner}", value) for inner, value in setting.items())
@@ -67,7 +67,7 @@ _BRIEF_METRICS = 12
 
 
 def brief_parts(report: StudyReport) -> list[display.Part]:
-    """What a terminal shows: what the data support, then one table of a line per metric for each dimension."""
+    """Return what a terminal shows: the claims, then a table with a line per metric for each dimension."""
     matched = matching_lines(report)
     words_lines = (line for line in matched.lines if _WORDS_READ in line)
     shown = tuple(dict.fromkeys([*matched.lines[:_MATCHING_SHOWN], *words_lines]))
@@ -88,7 +88,7 @@ _BRIEF = ("n", "ρ all clips", "ρ within model", "ρ both out", "τb", "τc")
 
 
 def brief_table(report: StudyReport, dimension: str, most: int) -> DisplayTable:
-    """The best metrics of a dimension and what to read them against, a line each."""
+    """Return the best metrics of a dimension and their reference values, a line each."""
     columns = heads("metric", *(DisplayColumn(name, hint=_MAIN[name]) for name in _BRIEF))
     pairs = report.ranked(dimension)
     caption = "Spearman's ρ [95 % interval]; both out: model and prompt taken out."
@@ -117,7 +117,7 @@ def _one_line(estimate: Estimate) -> str:
 
 
 def report_parts(report: StudyReport) -> list[display.Part]:
-    """Everything people are shown, in the order of reading."""
+    """Return all parts of the report in reading order."""
     parts: list[display.Part] = [matching_lines(report)]
     if report.claims:
         parts.append(display.Lines("claims", "What the data support", tuple(map(clean, report.claims))))
@@ -130,7 +130,7 @@ def report_parts(report: StudyReport) -> list[display.Part]:
 
 
 def dimensions_of(report: StudyReport) -> list[str]:
-    """Dimensions in the order in which metrics face them, then those that only people speak of."""
+    """Return the dimensions in the order of their metrics, then those that have only ratings."""
     dimensions: dict[str, None] = {}
     for group in (report.alignments, report.baselines, report.ceilings):
         dimensions |= dict.fromkeys(part.dimension for part in group)
@@ -138,7 +138,7 @@ def dimensions_of(report: StudyReport) -> list[str]:
 
 
 def matching_lines(report: StudyReport) -> display.Lines:
-    """What was matched, and which score faces which dimension."""
+    """Return lines on what was matched, and which score is compared with which dimension."""
     head = f"{_of(report.clips, 'clip')}, {_of(report.prompts, 'prompt')}, {_of(report.models, 'model')}"
     by_dimensions: dict[tuple[str, ...], list[str]] = {}
     for metric, dimensions in report.facing.items():
@@ -153,7 +153,7 @@ def matching_lines(report: StudyReport) -> display.Lines:
 
 
 def main_table(report: StudyReport, dimension: str) -> DisplayTable:
-    """Every metric that faces a dimension, the best within model first, and what to read it against."""
+    """Return every metric on a dimension, the best within model first, and its reference values."""
     caption = (
         "Spearman's ρ with the mean rating [95 % interval over prompts]. Read the metrics against the last rows: "
         f"“{HUMAN}” is one person against the mean of the others (of one fewer than the metrics face, so a little "
@@ -191,7 +191,7 @@ def main_table(report: StudyReport, dimension: str) -> DisplayTable:
 
 
 def _remark(pair: PairAlignment) -> str | None:
-    """Why a row says less than others: clips without a score, hardly two values."""
+    """Return why a row says less than others: clips without a score, few distinct values."""
     remarks = [f"{_of(pair.missing, 'rated clip')} without a score"] if pair.missing else []
     if hardly_varies(pair):
         remarks.append(
@@ -201,7 +201,7 @@ def _remark(pair: PairAlignment) -> str | None:
 
 
 def _over_models(inside: Estimate, models: int) -> Estimate:
-    """A mean over models with the note that it is of fewer than there are."""
+    """Return a mean over models with the note that it is of fewer than there are."""
     if inside.value is None or inside.n == models:
         return inside
     return with_note(inside, f"over {_of(inside.n, 'model')} of {models}")
@@ -217,7 +217,7 @@ def _lowest(without: Mapping[str, Estimate], table: DisplayTable) -> DisplayCell
 
 
 def people_parts(report: StudyReport) -> list[display.Part]:
-    """How far raters agree, who parts from the others, and on which clips."""
+    """Return tables on inter-rater agreement, outlying raters and disputed clips."""
     if not report.agreements:
         return []
     by_dimension = {human.dimension: human for human in report.ceilings}
@@ -261,7 +261,7 @@ def _people_lines(agreement: Agreement) -> Iterable[str]:
 
 
 def group_tables(report: StudyReport) -> list[DisplayTable]:
-    """What the main tables average: ρ within each model, and without each model; for those who want to look closer."""
+    """Return the tables behind the averages: ρ within each model, and without each model."""
     tables = []
     for dimension in dimensions_of(report):
         pairs = report.ranked(dimension)
@@ -277,7 +277,7 @@ def group_tables(report: StudyReport) -> list[DisplayTable]:
 
 
 def group_tables_of(reports: Mapping[str, StudyReport], column: str) -> list[DisplayTable]:
-    """ρ over all clips of each value of a column, a table per dimension."""
+    """Return ρ over all clips of each value of a column, a table per dimension."""
     per_dimension = []
     for dimension in dict.fromkeys(name for report in reports.values() for name in dimensions_of(report)):
         names = (f"{group} ({report.clips})" for group, report in reports.items())

@@ -37,12 +37,12 @@ def print_report(report: StudyReport, console: Console, more: Sequence[tables.Di
 
 
 def to_markdown(report: StudyReport) -> str:
-    """Pipe tables and lists in GitHub's dialect."""
+    """Return the report in GitHub's Markdown."""
     return "\n".join(map(tables.to_markdown, report_parts(report)))
 
 
 def to_latex(report: StudyReport) -> str:
-    """A ``tabular`` with booktabs rules per table; everything else as comments."""
+    """Return a ``tabular`` with booktabs rules per table; everything else as comments."""
     return "\n".join(map(tables.to_latex, report_parts(report)))
 
 
@@ -77,12 +77,12 @@ class CsvRow(NamedTuple):
 
 
 def to_csv(report: StudyReport) -> str:
-    """One row per statistic of a report, its sentences and settings as notes; columns as in :class:`CsvRow`."""
+    """Return one row per statistic, sentences and settings as notes; columns as in :class:`CsvRow`."""
     return csv_text([CsvRow._fields, *csv_rows(report)])
 
 
 def csv_rows(report: StudyReport) -> Iterator[CsvRow]:
-    """The rows of :func:`to_csv`."""
+    """Yield the rows of :func:`to_csv`."""
     for name in ("clips", "prompts", "models"):
         yield CsvRow("study", statistic=name, value=getattr(report, name))
     for metric, dimensions in report.facing.items():
@@ -131,7 +131,7 @@ def csv_rows(report: StudyReport) -> Iterator[CsvRow]:
 
 
 def _figures(section: str, metric: str, part: Any, note: str | None = None) -> Iterator[CsvRow]:
-    """The estimates and numbers of a part of a report, in the order of its fields; of groups their mean first."""
+    """Yield the estimates and numbers of a part of a report in the order of its fields; of groups the mean first."""
     for field in fields(part):
         value = getattr(part, field.name)
         key = (section, metric, part.dimension, field.name)

@@ -1,4 +1,4 @@
-"""How well a classifier agrees with labels: accuracy, error in levels, order, calibration (``vmmetrics cas eval``)."""
+"""Evaluation of a classifier: accuracy, error in levels, rank correlation, calibration (``vmmetrics cas eval``)."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def evaluate(probabilities: FloatArray, levels: Level, seed: int = 0) -> Evaluat
 
 
 def rank_correlations(first: FloatArray, second: FloatArray | Level) -> FloatArray:
-    """Spearman's correlation of each row of (D, N) with the same row of another; NaN where one does not vary."""
+    """Return Spearman's correlation of each row of (D, N) with the same row of another; NaN where one does not vary."""
     ranks = [rankdata(values, axis=1) for values in (first, second)]
     ours, theirs = (values - values.mean(axis=1, keepdims=True) for values in ranks)
     scale = np.sqrt((ours**2).sum(axis=1) * (theirs**2).sum(axis=1))
@@ -189,7 +189,7 @@ class LoadedClassifier:
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """What was found.
+    """Evaluated clips and their agreement with the labels.
 
     Attributes:
         report: Agreement with the labels.
@@ -204,7 +204,7 @@ class Evaluated:
     failed: tuple[tuple[str, str], ...]
 
     def to_json(self) -> dict[str, Any]:
-        """All of it as plain values."""
+        """Return all of it as plain values."""
         clip_fields = {"clips": list(self.clips), "seen_in_training": list(self.seen), "failed": dict(self.failed)}
         return asdict(self.report) | clip_fields
 
@@ -250,7 +250,7 @@ def evaluate_classifier(
     include_seen: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> Evaluated:
-    """Classify labelled clips over all views, and hold the probabilities against the labels.
+    """Classify labelled clips over all views, and compare the probabilities with the labels.
 
     Args:
         judge: The classifier.

@@ -1,4 +1,4 @@
-"""What a trained classifier is, what it learnt from and how far it can be trusted: ``card.md`` and ``card.json``."""
+"""Model card of a trained classifier: ``card.md`` and ``card.json``."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ FIGURES = {
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """What a run gives.
+    """Result of a training run.
 
     Attributes:
         checkpoint: The best epoch's weights.
@@ -180,8 +180,8 @@ def agreement_table(report: EvaluationReport) -> DisplayTable:
     within, majority = report.spearman_within_groups, report.accuracy_of_the_commonest_level
     mean = "not defined, as no group has several levels" if within is None else f"{within:.3f}"
     caption = (
-        f"Accuracy of always predicting the commonest level: {majority:.3f}. Mean Spearman within groups: {mean}; it does "
-        "not reward telling generators apart. Brackets: 95 % bootstrap intervals over clips."
+        f"Accuracy of always predicting the commonest level: {majority:.3f}. Mean Spearman within groups: {mean}; "
+        "it does not reward telling generators apart. Brackets: 95 % bootstrap intervals over clips."
     )
     title = "Agreement with the labels"
     table = DisplayTable("agreement", title, caption, tables.heads("group", "clips", *FIGURES.values()))

@@ -1,4 +1,4 @@
-"""How far raters agree, and how well the fitted model describes what they said."""
+"""Rater agreement, and goodness of fit of the model."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _share(truths: Sequence[bool]) -> float | None:
 
 
 def goodness_of_fit(fit: Strengths) -> dict[str, Any]:
-    """How well the model describes the comparisons it was fitted to.
+    """Return how well the model describes the comparisons it was fitted to.
 
     Returns:
         ``log_likelihood``; ``log_likelihood_equal``, that of equal strengths with the best tie share;

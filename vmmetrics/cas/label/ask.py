@@ -1,4 +1,4 @@
-"""Which pairs to ask next: those that make the strengths of the pool best known.
+"""Active choice of pairs to ask next: those that reduce the uncertainty of the strengths most.
 
 The covariance C of the centred strengths says how well they are known. One more comparison of clips i and j, with
 e = e_i − e_j and information λ about their difference, changes it to C − λ (Ce)(Ce)' / (1 + λ e'Ce) (Sherman and
@@ -90,7 +90,7 @@ def choose_pairs(
 
 
 class _Estimate:
-    """What the fit says of every clip; before there is one, nothing: equal strengths, no ties."""
+    """Estimates of the fit for every clip; before a fit, equal strengths and no ties."""
 
     def __init__(self, size: int, fit: Strengths | None) -> None:
         self.model: TieModel = Davidson() if fit is None else fit.model
@@ -110,7 +110,7 @@ class _Estimate:
 
 
 def _pools(group: Ints, component: Ints) -> list[Ints]:
-    """Clips that belong together: of one group, or linked by comparisons, in any number of steps."""
+    """Return clips that belong together: of one group, or linked by comparisons, in any number of steps."""
     size = len(group)
     shift = int(group.max(initial=-1)) + 1
     ends = np.concatenate([group, shift + component])  # two-coloured graph: clips, and what they belong to
@@ -120,7 +120,7 @@ def _pools(group: Ints, component: Ints) -> list[Ints]:
 
 
 class _Pool:
-    """The pairs of one pool and what asking about them is worth.
+    """Pairs of one pool and the value of asking about them.
 
     Attributes:
         best: The largest gain in summed variance, and its pair; gain 0 where no pair is left.
@@ -145,7 +145,7 @@ class _Pool:
         self.best = self._find_best()
 
     def links(self) -> list[tuple[int, tuple[int, int]]]:
-        """Pairs (positions in the pool) that would link its components, each with how many pairs it links."""
+        """Return pairs (positions in the pool) that would link its components, each with how many pairs it links."""
         _, own, sizes = np.unique(self.component, return_inverse=True, return_counts=True)
         joined = np.arange(len(sizes))
         used = self.times.copy()
@@ -189,6 +189,6 @@ class _Pool:
 
 
 def _of_differences(matrix: Floats) -> Floats:
-    """(e_i − e_j)' M (e_i − e_j) for every pair."""
+    """Return (e_i − e_j)' M (e_i − e_j) for every pair."""
     diagonal = np.diag(matrix)
     return np.maximum(diagonal[:, None] + diagonal - 2 * matrix, 0)

@@ -56,7 +56,7 @@ class Comparison(PairJudgement):
 
 @dataclass(frozen=True, slots=True)
 class Comparisons:
-    """What was read.
+    """Comparisons read from files.
 
     Attributes:
         rows: The comparisons in the order read.
@@ -89,7 +89,7 @@ def read_comparisons(paths: Iterable[str | Path]) -> Comparisons:
 
 
 def read_lines(paths: Iterable[str | Path], make: Callable[[Mapping[str, Any], str], T]) -> list[T]:
-    """What ``make`` makes of the fields of each line and of where it stands, in JSON Lines, CSV or TSV files.
+    """Yield ``make(fields, where)`` of each line of JSON Lines, CSV or TSV files.
 
     In a table an empty cell is a field that is not there.
 
@@ -192,7 +192,7 @@ def _comparison(fields: Mapping[str, Any], where: str) -> Comparison:
 
 
 def required_text(fields: Mapping[str, Any], name: str) -> str:
-    """The text under ``name``.
+    """Return the text under ``name``.
 
     Raises:
         ValueError: It is not there, empty or no text.
@@ -203,7 +203,7 @@ def required_text(fields: Mapping[str, Any], name: str) -> str:
 
 
 def optional_text(fields: Mapping[str, Any], name: str) -> str | None:
-    """The text under ``name``, or None where there is none.
+    """Return the text under ``name``, or None where there is none.
 
     Raises:
         ValueError: It is empty or no text.
@@ -215,7 +215,7 @@ def optional_text(fields: Mapping[str, Any], name: str) -> str | None:
 
 
 def shown_prompts(a: str | None, b: str | None) -> dict[str, str | None]:
-    """The fields of a comparison that say what its clips were generated from."""
+    """Return the fields of a comparison that say what its clips were generated from."""
     return {"prompt": a} if a == b else {"prompt_a": a, "prompt_b": b}
 
 
@@ -266,7 +266,7 @@ def read_clip_list(path: Path) -> list[ListedClip]:
 
 
 def collect_clips(rows: Iterable[Comparison], listed: Iterable[ListedClip] | None = None) -> list[ListedClip]:
-    """Every clip of the comparisons and of the list, sorted, with what either says of it.
+    """Return every clip of the comparisons and of the list, sorted, with prompt and group.
 
     Args:
         rows: Comparisons.

@@ -1,4 +1,4 @@
-"""From strengths to the five levels Bad, Poor, Fair, Good, Perfect.
+"""Levels Bad, Poor, Fair, Good, Perfect from strengths.
 
 Three ways to cut, each within a *pool* of clips (all of them, a prompt, or a component of the win graph):
 
@@ -105,7 +105,7 @@ def _snap(values: Floats) -> Floats:
 
 
 def _between(values: Floats, level: NDArray[np.int64]) -> tuple[float, ...]:
-    """Cuts half way between the best clip below and the worst above."""
+    """Return cuts half way between the best clip below and the worst above."""
     cuts = []
     for number in range(1, len(LEVELS)):
         low = max(values[level < number], default=-math.inf)
@@ -115,7 +115,7 @@ def _between(values: Floats, level: NDArray[np.int64]) -> tuple[float, ...]:
 
 
 def _probabilities(strength: Floats, error: Floats, cuts: tuple[float, ...]) -> Floats:
-    """Φ of the standardised distances to the cuts, differenced."""
+    """Return Φ of the standardised distances to the cuts, differenced."""
     edges = np.array([-math.inf, *cuts, math.inf])
     distance = (edges - strength[:, None]) / error[:, None]
     upper = np.diff(ndtr(distance), axis=1)

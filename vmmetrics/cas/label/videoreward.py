@@ -144,7 +144,7 @@ class VideoReward:
         return MotionReward(raw, (raw - self.settings.mean) / self.settings.std)
 
     def _patches(self, clip: Clip) -> tuple[Any, tuple[int, int, int]]:
-        """Frames chosen, resized, normalised and cut up: (patches, 1176), and how many in time, height and width."""
+        """Return (patches, 1176) of the chosen, resized, normalised frames, and patches in time, height and width."""
         torch = require("torch")
         count = frames_shown(len(clip), clip.fps, self.settings.fps, self.settings.frames)
         # in float32, as the reference's sampler
@@ -161,7 +161,7 @@ class VideoReward:
 
 
 def frames_shown(frames: int, fps: float, target_fps: float | None, target: int | None) -> int:
-    """How many frames of a clip the model is shown: an even number, at ``target_fps`` at least four if there are.
+    """Return how many frames the model is shown: an even number, at ``target_fps`` at least four if there are.
 
     Raises:
         ClipError: The clip has one frame.
@@ -177,7 +177,7 @@ def frames_shown(frames: int, fps: float, target_fps: float | None, target: int 
 
 
 def frame_size(height: int, width: int, max_pixels: int) -> tuple[int, int]:
-    """Height and width to resize to: multiples of 28 near the given ones, within the bounds on their product."""
+    """Return height and width to resize to: multiples of 28 near the given ones, within the bounds on their product."""
     side = _PATCH * _MERGE
     sizes = max(side, round(height / side) * side), max(side, round(width / side) * side)
     if math.prod(sizes) > max_pixels:
@@ -192,7 +192,7 @@ def frame_size(height: int, width: int, max_pixels: int) -> tuple[int, int]:
 
 
 def _chat(tokenizer: Any, text: str) -> str:
-    """The conversation up to the MQ token."""
+    """Return the conversation up to the MQ token."""
     turn = {"role": "user", "content": [{"type": "video"}, {"type": "text", "text": text}]}
     whole: str = tokenizer.apply_chat_template([turn], tokenize=False, add_generation_prompt=True)
     if whole.count(_VIDEO_TOKEN) != 1 or whole.count(REWARD_TOKENS[MQ]) != 1:
@@ -233,7 +233,7 @@ RATER = "VideoReward"
 
 @dataclass(frozen=True, slots=True)
 class RewardStep:
-    """One clip done.
+    """Result of one clip.
 
     Attributes:
         clip: Its name.
@@ -330,7 +330,7 @@ def reward_clips(
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """What is taken from a line of the file."""
+    """Fields of a line of the file."""
 
     clip: str
     sha256: str

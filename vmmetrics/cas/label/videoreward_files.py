@@ -44,7 +44,7 @@ def require(module: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class RewardSettings:
-    """What ``model_config.json`` says that a score depends on.
+    """Settings in ``model_config.json`` that a score depends on.
 
     Attributes:
         fps: Frames per second shown to the model, or None where ``frames`` says how many.
@@ -121,7 +121,7 @@ def read_weights(folder: Path, settings: RewardSettings) -> tuple[dict[str, Any]
 
 
 def weights_hash(folder: Path) -> str:
-    """Twelve letters for the newest checkpoint's weight files."""
+    """Return the first twelve hexadecimal digits of a hash of the newest checkpoint's weight files."""
     newest = _newest(folder)
     files = sorted([*newest.glob("*.pth"), *newest.glob("*.safetensors")])
     return hashlib.sha256(b"".join(bytes.fromhex(sha256_of(path)) for path in files)).hexdigest()[:12]
@@ -148,7 +148,7 @@ def _load(checkpoint: Path) -> dict[str, Any]:
 
 
 def _today(name: str) -> str:
-    """A name of transformers 4.45 as ``Qwen2VLModel`` has it in transformers 5."""
+    """Return a name of transformers 4.45 as ``Qwen2VLModel`` has it in transformers 5."""
     return "language_model." + name.removeprefix("model.") if name.startswith("model.") else name
 
 
@@ -168,7 +168,7 @@ def _check_lora(sides: dict[str, dict[str, Any]], settings: RewardSettings, fold
 
 
 def find_instruction(folder: Path, file: Path | None) -> str:
-    """The instruction the model was trained with, its prompt left out.
+    """Return the instruction the model was trained with, its prompt left out.
 
     It belongs to the authors and is not part of this package: it is read, as data, from their ``prompt_template.py``
     (the text with all three reward tokens), or from a text file that holds it.

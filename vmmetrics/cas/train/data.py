@@ -1,4 +1,4 @@
-"""Batches of training views: which clip stands where is a function of seed, epoch and place alone."""
+"""Batches of training views: the order is a function of seed, epoch and position alone."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def try_clips(clips: Sequence[LabelledClip], progress: Callable[[int, int], None
 
 
 def level_weights(clips: Sequence[LabelledClip], power: float) -> FloatArray:
-    """(5,) weights of the levels' losses: 1 / count ** power, scaled so that the mean over clips is 1.
+    """Return (5,) weights of the levels' losses: 1 / count ** power, scaled so that the mean over clips is 1.
 
     A level without clips has weight 0.
     """
@@ -121,7 +121,7 @@ def level_weights(clips: Sequence[LabelledClip], power: float) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Which clips make up which step.
+    """Order of clips in training steps.
 
     Attributes:
         clips: Number of training clips.
@@ -141,7 +141,7 @@ class Order:
         return max(1, self.clips // (self.batch * self.processes))
 
     def batches(self, epoch: int, first: int, rank: int) -> Iterator[list[tuple[int, int]]]:
-        """(epoch, clip) pairs of one process for the steps from ``first`` on.
+        """Yield (epoch, clip) pairs of one process for the steps from ``first`` on.
 
         The processes share out one global batch, so that it is the same for any number of them.
         """
@@ -161,7 +161,7 @@ class TrainingViews(Dataset):  # type: ignore[misc]
         self._clips, self._plan, self._settings = clips, plan, settings
 
     def __getitem__(self, index: tuple[int, int]) -> tuple[torch.Tensor, int]:
-        """(3, T, size, size) float32 and the level."""
+        """Return (3, T, size, size) float32 and the level."""
         clip = self._clips[index[1]]
         draw = np.random.default_rng([self._settings.seed, _VIEW, *index])
         view = training_view(read_clip(clip.path).frames, self._plan, self._settings.augmentation, draw)

@@ -37,7 +37,7 @@ def train(
     workers: int = 2,
     watcher: Watcher | None = None,
 ) -> Trained | None:
-    """Train a classifier; a run that was stopped goes on where it was.
+    """Train a classifier, or resume a run that was stopped.
 
     Args:
         data: Clips with levels.
@@ -93,7 +93,7 @@ def train(
 def _build_model(
     start: Architecture | Path, settings: TrainSettings, watcher: Watcher
 ) -> tuple[VideoMAE, dict[str, str] | None]:
-    """The model to train, and the file it started from."""
+    """Return the model to train, and the file it started from."""
     if isinstance(start, Architecture):
         checkpoint, net = None, start
     else:

@@ -24,7 +24,7 @@ Thing = TypeVar("Thing")
 
 @dataclass(frozen=True, slots=True)
 class Team:
-    """This process's place.
+    """Rank, size and device of this process in its process group.
 
     Attributes:
         rank: From 0; the first one speaks and writes.
@@ -38,7 +38,7 @@ class Team:
 
     @property
     def leads(self) -> bool:
-        """Whether this process speaks and writes."""
+        """Return True if this process prints and writes (rank 0)."""
         return self.rank == 0
 
     def wait(self) -> None:
@@ -47,7 +47,7 @@ class Team:
             distributed.barrier()
 
     def gather(self, thing: Thing) -> list[Thing]:
-        """What every process holds, by rank."""
+        """Return the values of all processes, by rank."""
         if self.size == 1:
             return [thing]
         boxes: list[Thing] = [thing] * self.size
@@ -86,7 +86,7 @@ LAST, BEST = "last.pt", "best.pt"
 
 @dataclass(slots=True)
 class State:
-    """How far a run has come; everything else follows from its settings and the step.
+    """Progress of a run; everything else follows from its settings and the step.
 
     Attributes:
         step: Steps done.
@@ -104,7 +104,7 @@ class State:
         return min(self.history, key=lambda epoch: epoch.held_out_loss, default=None)
 
     def worn_out(self, patience: int) -> bool:
-        """Whether ``patience`` epochs have passed without a better one."""
+        """Return True if ``patience`` epochs have passed without improvement."""
         return self.best is not None and len(self.history) - self.best.number >= patience
 
 
@@ -126,7 +126,7 @@ def save(content: Mapping[str, Any], path: Path) -> None:
 
 
 def read_last(path: Path, run: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """What an earlier start left to go on from, or None.
+    """Return the state that an earlier start saved to resume from, or None.
 
     Args:
         path: The file.

@@ -1,4 +1,4 @@
-"""The training loop: steps, epochs, held-out loss, early stop; every draw is a function of seed, step and place."""
+"""Training loop: steps, epochs, held-out loss, early stopping; every draw is a function of seed, step and rank."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ BETAS = (0.9, 0.999)
 
 
 def layer_of(name: str, depth: int) -> int:
-    """Number of a weight's layer: 0 the patches, 1 to ``depth`` the blocks, then the last norm and the head.
+    """Return the number of a weight's layer: 0 the patches, 1 to ``depth`` the blocks, then the last norm and the head.
 
     >>> layer_of("patch_embed.proj.weight", 12), layer_of("blocks.0.norm1.bias", 12), layer_of("head.bias", 12)
     (0, 1, 13)
@@ -64,7 +64,7 @@ def make_optimiser(model: VideoMAE, settings: TrainSettings) -> torch.optim.Adam
 
 
 def learning_rate(step: int, steps: int, settings: TrainSettings) -> float:
-    """Learning rate of the head at a step of ``steps``: a linear rise, then half a cosine down.
+    """Return the learning rate of the head at a step of ``steps``: a linear rise, then half a cosine down.
 
     >>> recipe = TrainSettings(lr=1.0, warmup=0.2, final_lr=0.1)
     >>> [round(learning_rate(step, 10, recipe), 3) for step in (0, 1, 2, 6, 9)]
@@ -98,7 +98,7 @@ _MIXUP, _DEPTH = 3, 4  # keep these draws apart from those of order and views (d
 
 @dataclass(eq=False)
 class Trainer:
-    """Trains one model.
+    """Trainer of one model.
 
     Args:
         model: Initialised, on any device.
@@ -138,7 +138,7 @@ class Trainer:
         self._parallel = DistributedDataParallel(model, broadcast_buffers=False) if together else model
 
     def train(self) -> None:
-        """Go on until the last epoch, or until no epoch has been better for a while."""
+        """Train until the last epoch, or until ``patience`` epochs brought no improvement."""
         while self.state.step < self.steps and not self.state.worn_out(self.settings.patience):
             self._train_epoch()
             self._finish_epoch()
@@ -152,7 +152,7 @@ class Trainer:
         return best
 
     def held_out_probabilities(self, plan: ViewPlan) -> FloatArray:
-        """(N, 5) mean probabilities over the views of each clip held out, in their order."""
+        """Return (N, 5) mean probabilities over the views of each clip held out, in their order."""
         clips, team = self.split.held_out, self.team
         judge = VideoMAEPlausibility(self.model, plan, str(team.device), self.settings.precision)
         mine = {
@@ -257,7 +257,7 @@ class Trainer:
 
 
 def soft_labels(levels: Tensor, smoothing: float) -> Tensor:
-    """(B,) levels to (B, 5) probabilities, ``smoothing`` of which is spread over all levels."""
+    """Return (B,) levels to (B, 5) probabilities, ``smoothing`` of which is spread over all levels."""
     return F.one_hot(levels, len(LEVELS)).float() * (1 - smoothing) + smoothing / len(LEVELS)
 
 
