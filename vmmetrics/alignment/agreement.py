@@ -126,7 +126,7 @@ _CONTINUOUS = (
     f"the ratings are continuous (over {agreement.MAX_CATEGORIES} values, or hardly one used twice), not categories"
 )
 _SAME = "all raters gave every clip the same value, so chance would agree as well"
-_NO_VARIANCE = "clips and raters cannot be told apart: the ratings are all the same, or no two raters share two clips"
+_NO_VARIANCE = "not defined: the ratings are all the same, or no two raters share two clips"
 
 
 def measure_agreement(study: Study, dimension: str, resamples: int = RESAMPLES, seed: int = SEED) -> Agreement:

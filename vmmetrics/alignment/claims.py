@@ -60,8 +60,8 @@ def widest_claims(report: results.StudyReport, brief: bool = False) -> tuple[str
             but = f" ({left_out} that repeat or mix others, or hardly vary, not counted)" if left_out else ""
             claims.append(
                 f"Of {len(counted)} metrics compared with {dimension}{but}, {len(passed)} ({', '.join(passed)}) "
-                f"agree{'s' * (len(passed) == 1)} with people among clips of the same model at p < {LEVEL}; of as many "
-                f"useless and independent ones at least one would come out so above 0 with a chance of "
+                f"agree{'s' * (len(passed) == 1)} with people among clips of the same model at p < {LEVEL}; by "
+                f"chance alone, at least one of as many unrelated metrics would do so with a probability of "
                 f"{1 - (1 - _BY_CHANCE) ** len(counted):.0%}."
             )
         claims += [
@@ -105,22 +105,23 @@ def metric_claim(pair: results.PairAlignment, metrics: int = 1) -> str:
     """
     about, pooled, inside = f"{pair.metric} on {pair.dimension}", pair.spearman, pair.within_model.mean
     if pooled.value is None:
-        return f"{about}: nothing can be said: {pooled.note}."
+        return f"{about}: undefined: {pooled.note}."
     if hardly_varies(pair):
         return (
-            f"{about}: no claim: only {pair.off_mode} of {pooled.n} clips {'has' if pair.off_mode == 1 else 'have'} a "
-            f"{pair.rarest} other than the commonest, and it takes {LEAST_OFF_MODE}."
+            f"{about}: too few distinct values: only {pair.off_mode} of {pooled.n} clips "
+            f"{'has' if pair.off_mode == 1 else 'have'} a {pair.rarest} other than the commonest; a claim needs "
+            f"{LEAST_OFF_MODE}."
         )
     if pooled.low is None:
-        return f"{about}: {_figure(pooled)} over these {pooled.n} clips, and no claim beyond them: {pooled.note}."
+        return f"{about}: {_figure(pooled)} over these {pooled.n} clips, not generalisable: {pooled.note}."
     if above(inside):
         raised = None if inside.p is None else min(1.0, inside.p * metrics)
         weak = raised is not None and raised >= LEVEL
-        caveat = f", not shown once corrected for {metrics} metrics (p {p_value(raised)})" if weak else ""
+        caveat = f", not significant after correction for {metrics} metrics (p {p_value(raised)})" if weak else ""
         return (
             f"{about} {'shows some agreement' if weak else 'agrees'} with people among clips of the same model"
-            f"{caveat}: mean {_figure(inside)} over {inside.n} model{'s' * (inside.n != 1)}; {_figure(pooled)} over all "
-            f"clips{_beyond_both(pair)}{_rests_on_one(pair)}."
+            f"{caveat}: mean {_figure(inside)} over {inside.n} model{'s' * (inside.n != 1)}; {_figure(pooled)} over "
+            f"all clips{_beyond_both(pair)}{_rests_on_one(pair)}."
         )
     narrow = _not_inside(inside, pair.smallest)
     if below(pooled):
@@ -130,8 +131,8 @@ def metric_claim(pair: results.PairAlignment, metrics: int = 1) -> str:
         return f"{about}: no agreement with people is shown: {_figure(pooled)} over {pooled.n} clips; {narrow}."
     if inside.value is None:
         return (
-            f"{about} agrees with people over all clips ({_figure(pooled)}); how much of that is telling models apart "
-            f"cannot be said: {inside.note}."
+            f"{about} agrees with people over all clips ({_figure(pooled)}); the share due to differences between "
+            f"models is unknown: {inside.note}."
         )
     return f"{about} {_beside_models(pair)}; {narrow}{_rests_on_one(pair)}."
 
@@ -175,7 +176,7 @@ def _shuffled(pair: results.PairAlignment) -> str:
 def _not_inside(inside: Estimate, smallest: float | None) -> str:
     """Return a sentence saying that no agreement within models is shown, and the smallest one that would have been."""
     if inside.value is None:
-        return f"among clips of the same model nothing can be said ({inside.note})"
+        return f"agreement within models is undefined ({inside.note})"
     if below(inside):
         return f"among clips of the same model it runs against people (mean {_figure(inside)})"
     seen = "" if smallest is None else f"; below about {number(smallest)} it could not be significant at this size"
@@ -204,7 +205,7 @@ def name_claim(base: results.NameBaseline, pairs: Sequence[results.PairAlignment
         return
     better = [p.metric for p in pairs if p.spearman.value is not None and p.spearman.value > overall]
     yield (
-        f"On {base.dimension} the name of the model alone, without a look at the clip, reaches {_figure(base.overall)} "
+        f"On {base.dimension} a prediction from the model's name alone reaches {_figure(base.overall)} "
         f"over all clips, {'less than ' + ', '.join(better) if better else 'and no metric here reaches more'}."
     )
 
@@ -223,8 +224,8 @@ def preference_baseline_claim(entries: Sequence[results.PreferenceAccuracy]) -> 
     return (
         f"Of two clips on {best.dimension} the best metric{'s' * (len(names) > 1)}, {' and '.join(names)}, "
         f"prefer{'s' * (len(names) == 1)} the one that people prefer in {_interval(best.accuracy)} of {best.pairs} "
-        f"pairs; {', '.join(beside)}. Clips of one prompt are of different models: a share not above the name's does "
-        "not show more than telling models apart; ρ within model tests that."
+        f"pairs; {', '.join(beside)}. Clips of one prompt are by different models, so only a share above the name's "
+        "shows more than telling models apart; ρ within model tests that."
     )
 
 
@@ -243,13 +244,13 @@ def human_agreement_claim(top: results.HumanAgreement) -> Iterator[str]:
     inside = top.within_model
     among = f" and {_figure(inside)} on clips of one model" if inside.value is not None else ""
     yield (
-        f"To read these by: on {top.dimension} one person agrees with the mean of the others at {_figure(top.overall)} "
+        f"Human agreement: on {top.dimension} one rater agrees with the mean of the others at {_figure(top.overall)} "
         f"over all clips{among}."
     )
     full = top.split_half_full.value
     if full is not None and full > 0:
         yield (
-            f"The mean rating of {top.dimension} has a reliability of {number(full)}, so a metric that knew the truth "
+            f"The mean rating of {top.dimension} has a reliability of {number(full)}, so a perfect metric "
             f"would reach about ρ {number(math.sqrt(full))} over all clips{_within_model_agreement(top)}."
         )
 
@@ -273,14 +274,15 @@ def difference_claims(differences: Sequence[results.MetricDifference], report: r
         more = [f"{len(seen) - LISTED} pairs more"] if len(seen) > LISTED else []
         pairs = f"{len(widths)} pair{'s' * (len(widths) > 1)} of metrics"
         if apart:
-            claims.append(f"Told apart {about}, of {pairs} (p < {LEVEL} after Holm): {'; '.join([*apart, *more])}.")
+            claims.append(
+                f"Significant differences {about}, of {pairs} (p < {LEVEL} after Holm): {'; '.join([*apart, *more])}."
+            )
         if not apart:
-            claims.append(f"None of {pairs} is told apart {about} (p < {LEVEL} after Holm).")
+            claims.append(f"None of {pairs} differs {about} (p < {LEVEL} after Holm).")
         half = [number(float(part) / 2) for part in (min(widths), np.median(widths), max(widths))]
         claims.append(
-            f"How far two metrics must lie apart {about} depends on the pair: with {report.clips} clips of "
-            f"{report.prompts} prompts the interval of a difference reaches {half[1]} to either side in the middle of "
-            f"the pairs, {half[0]} at best and {half[2]} at worst."
+            f"Intervals of differences {about} have a half-width of {half[1]} (median over pairs; {half[0]} to "
+            f"{half[2]}) with {report.clips} clips of {report.prompts} prompts."
         )
     return claims
 
@@ -299,15 +301,15 @@ def preference_claim(entry: results.PreferenceAccuracy) -> str:
     """Return the claim for a dimension that people judged by pairs alone."""
     about, share = f"{entry.name} on {entry.dimension}", entry.accuracy
     if share.value is None:
-        return f"{about}: nothing can be said: {share.note}."
+        return f"{about}: undefined: {share.note}."
     counted = f"{_interval(share)} of {entry.pairs} pairs"
     if share.low is None or share.high is None:
-        return f"{about}: prefers what people prefer in {counted}, and no claim beyond them: {share.note}."
+        return f"{about}: prefers what people prefer in {counted}, not generalisable: {share.note}."
     if share.low > _TOSS:
         return f"{about} prefers the clip that people prefer in {counted}."
     if share.high < _TOSS:
         return f"{about} prefers the clip that people do not, and is right in only {counted}."
-    return f"{about}: not shown to do better than a toss: right in {counted}."
+    return f"{about}: not shown to be better than chance: right in {counted}."
 
 
 def model_claim(models: int) -> str:
@@ -319,16 +321,16 @@ def model_claim(models: int) -> str:
             f"{models} models cannot establish a ranking of models: p of an order cannot fall below {p:.2g}, 2 of "
             f"{orders} orders."
         )
-    return f"{models} models can show that a metric ranks these models as people do; of others that says little."
+    return f"{models} models can show that a metric ranks these models as people do, but not others."
 
 
 def power_claim(power: results.Power, clips: int) -> Iterator[str]:
     """Return a sentence on what the number of clips allows."""
-    needed = "" if power.clips is None else f"; for 80 % it takes {power.clips} clips"
+    needed = "" if power.clips is None else f"; 80 % needs {power.clips} clips"
     prompts = "" if power.prompts is None or not needed else f" of {power.prompts} prompts"
     yield (
-        f"{clips} clips tell ρ {number(power.first)} from {number(power.second)} on {power.dimension} with a chance "
-        f"of {power.power:.0%}{needed}{prompts}."
+        f"With {clips} clips, the power to tell ρ {number(power.first)} from {number(power.second)} on "
+        f"{power.dimension} is {power.power:.0%}{needed}{prompts}."
     )
 
 

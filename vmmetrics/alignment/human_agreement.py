@@ -52,7 +52,7 @@ def measure_human_agreement(
     twice = (~np.isnan(ratings)).sum(axis=1) >= 2
     names = study.rater_names(dimension)
     if not twice.any():
-        none = Estimate(None, note="no clip was rated by two people: there is no one to hold a rater against")
+        none = Estimate(None, note="no clip was rated by two people: there is no one to compare a rater with")
         return HumanAgreement(dimension, {}, none, none, none, none, none, none, none)
     ratings, halves = ratings[twice], splits(len(names), seed)
     prompts, models = tuple(compress(study.prompts, twice)), tuple(compress(study.models, twice))
@@ -197,7 +197,7 @@ def measure_power(study: Study, dimension: str, metrics: Sequence[str], seed: in
     ]
     by_raters: dict[int, int] = {}
     if whole is None or whole <= 0:
-        notes.append("what more raters would bring is not known: it takes two ratings of a clip that agree")
+        notes.append("the gain from more raters is unknown: it takes two ratings of a clip that agree")
     else:
         counts = (~np.isnan(ratings)).sum(axis=1)
         raters, there = float(counts[counts >= 2].mean()), float(counts[rated].mean())
@@ -268,7 +268,7 @@ def _between(scores: Sequence[FloatArray]) -> tuple[float, str]:
     correlations = [float(spearman_statistic(one, other)(once)[0, 0]) for one, other in combinations(scores, 2)]
     correlations = [value for value in correlations if not np.isnan(value)]
     if not correlations:
-        return FIRST * SECOND, "assumed: nothing in common but what people see"
+        return FIRST * SECOND, "assumed: correlated only through the ratings"
     mean = float(np.mean(correlations))
     possible = power.feasible(mean, FIRST, SECOND)
     how = (
@@ -276,7 +276,7 @@ def _between(scores: Sequence[FloatArray]) -> tuple[float, str]:
         if len(correlations) > 1
         else "as the two metrics do"
     )
-    return possible, how if possible == mean else f"{how}, moved to where such correlations are possible"
+    return possible, how if possible == mean else f"{how}, moved to the nearest possible correlation"
 
 
 def _by_raters(between: float, design: float, single: float, there: float) -> dict[int, int]:

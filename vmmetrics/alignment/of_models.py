@@ -209,7 +209,7 @@ def model_strengths(study: Study, dimension: str, resamples: int = RESAMPLES, se
     notes = []
     if fit.prior_sd is not None:
         notes.append(
-            f"some models always won or lost, or nearly: a normal prior of {fit.prior_sd:g} holds the strengths"
+            f"some models always won or lost, or nearly: a normal prior of {fit.prior_sd:g} keeps the strengths finite"
         )
     if fit.graph.components > 1:
         notes.append(f"{fit.graph.components} groups of models were never compared: strengths hold within a group")

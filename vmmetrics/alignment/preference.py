@@ -29,15 +29,15 @@ Ties = Literal["half", "calibrated"]
 EQUAL_WEIGHTS = "equal weights"
 FITTED = "fitted"
 FITTED_UNSEEN = "fitted, generator unseen"
-HALF_RULE = "pairs that people call equal are left out; a pair that the metric scores equal counts half"
+HALF_RULE = "pairs that people tie are left out; a pair that the metric ties counts half"
 CALIBRATED_RULE = (
-    "pairs that people call equal count too; a metric calls a pair equal where its scores differ by no more than a "
-    "threshold, the one that agrees with people most often on other prompts"
+    "pairs that people tie count too; a metric ties a pair if its scores differ by at most a threshold, fitted on "
+    "other prompts to agree with people most often"
 )
-_IMPUTED = "a clip without one of the metrics stands at that metric's mean"
+_IMPUTED = "missing scores are imputed with the metric's mean"
 _UNSEEN = "weights fitted on other prompts"
 _UNSEEN_MODELS = "weights fitted on other prompts and without the pair's models"
-NO_PAIRS = "there is no pair of which people prefer one clip"
+NO_PAIRS = "no pair has a clip that people prefer"
 NOT_FITTED = f"a clip has no score, or under {MIN_FIT_PAIRS} pairs of other prompts are left to fit weights on"
 _NO_SCORE = "a clip has no score"
 _LEAST_MODELS = 3  # with two, leaving out those of a pair leaves nothing
@@ -212,7 +212,7 @@ def differences(scores: FloatArray, pairs: Preferences) -> FloatArray:
 
 # What each metric adds to the combination of all: left out one at a time, and added one by one.
 
-ORDER_NOTE = "chosen as the best addition on these very clips, which flatters the first few metrics"
+ORDER_NOTE = "chosen greedily on these clips, which is optimistic for the first few metrics"
 LEAST_RESAMPLES = 200
 """Bootstrap samples that large studies come down to: an end of the interval is then off by 7 % of its width."""
 _DRAWN = 20_000_000  # clips times samples: 1,000 samples of 20,000 clips

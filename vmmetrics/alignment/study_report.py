@@ -253,12 +253,12 @@ def too_small(study: Study) -> list[str]:
     models, prompts = len({model for model in study.models if model}), len(set(study.prompts))
     limits = []
     if len(study.clips) < LEAST_OFF_MODE:
-        limits.append(f"clips with a score and a judgement: {len(study.clips)}; a claim takes {LEAST_OFF_MODE}")
+        limits.append(f"clips with a score and a judgement: {len(study.clips)}; a claim needs {LEAST_OFF_MODE}")
     if prompts < FEW_PROMPTS:
-        needs = f"take {LEAST_CLIPS} prompts, and are rough below {FEW_PROMPTS}"
+        needs = f"need {LEAST_CLIPS} prompts, and are rough below {FEW_PROMPTS}"
         limits.append(f"prompts: {prompts}; intervals {needs}")
     if models < LEAST_MODELS:
-        limits.append(f"models: {models}; nothing can be said about the order of models below {LEAST_MODELS}")
+        limits.append(f"models: {models}; an order of models needs {LEAST_MODELS}")
     return limits
 
 

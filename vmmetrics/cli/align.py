@@ -39,15 +39,15 @@ Sources = Annotated[
 RatingsFormat = Annotated[
     str | None,
     option(
-        "Read the ratings in this form: long, cells, wide, averaged, pairs, fetv, video-bench, videofeedback, "
-        "videofeedback2, visionreward, vmbench. Default: told from the file.",
+        "Form of the ratings: long, cells, wide, averaged, pairs, fetv, video-bench, videofeedback, "
+        "videofeedback2, visionreward, vmbench. Default: detected from the file.",
         "--ratings-format",
     ),
 ]
 
-Where = Annotated[list[str] | None, option("Only clips of which this holds; repeatable.", metavar="COLUMN=VALUE")]
+Where = Annotated[list[str] | None, option("Use only clips where this holds; repeatable.", metavar="COLUMN=VALUE")]
 GroupBy = Annotated[
-    str | None, option("Report by the values of this column, such as a category; 'model' works too.", "--group-by")
+    str | None, option("Report per value of this column, such as a category, or of 'model'.", "--group-by")
 ]
 TiesOption = Annotated[
     Literal["half", "calibrated"],
@@ -57,9 +57,7 @@ MosOption = Annotated[
     Literal["mean", "recovered"],
     option("A clip's rating: the mean, or recovered with each rater's bias and noise taken out (ITU-T P.910)."),
 ]
-Higher = Annotated[
-    list[str] | None, option("Treat this metric as higher-is-better, though its name says an amount; repeatable.")
-]
+Higher = Annotated[list[str] | None, option("Treat this metric of an amount as higher-is-better; repeatable.")]
 Pair = Annotated[
     list[str] | None,
     option(
@@ -71,9 +69,7 @@ Dimension = Annotated[
     list[str] | None, option("Evaluate only this column of ratings, even one that is skipped by its name; repeatable.")
 ]
 ClipColumn = Annotated[str | None, option("Column that names the clip. Default: clip, video, file, path, ...")]
-Scale = Annotated[
-    tuple[float, float] | None, number_option("Lowest and highest rating there can be; others are an error.")
-]
+Scale = Annotated[tuple[float, float] | None, number_option("Range of the ratings; a rating outside is an error.")]
 ReportFolder = Annotated[
     Path | None, out_option("Folder for the report: HTML, JSON, CSV, Markdown, LaTeX and pictures.")
 ]
@@ -153,7 +149,7 @@ def align(
     matching = study.matching
     if max(len(matching.scores_only), len(matching.ratings_only)) > _NAMED:
         destination = f"--out DIR writes them to {_MATCHING}" if out is None else f"{out}/{_MATCHING}"
-        messages.print(f"all clips that only one side knows: {destination}", soft_wrap=True)
+        messages.print(f"all unmatched clips: {destination}", soft_wrap=True)
 
 
 def _show_reading(columns: Sequence[Part], matched: Callable[[], Study], form: str, output: Console) -> None:
@@ -256,12 +252,10 @@ _RATERS = (1, 2, 3, 5, 10)
 
 def plan(
     first: Annotated[float, number_option("Spearman of one metric with the mean of three raters.", -1, 1)] = 0.6,
-    second: Annotated[float, number_option("Spearman of another, to be told from it.", -1, 1)] = 0.7,
-    raters: Annotated[
-        list[int] | None, count_option("People who rate each clip; repeatable. Default: 1, 2, 3, 5, 10.")
-    ] = None,
-    clips_per_prompt: Annotated[int, count_option("Clips of each prompt, each by another model.")] = 4,
-    power: Annotated[float, share_option("Chance of detecting the difference.")] = 0.8,
+    second: Annotated[float, number_option("Spearman of the other metric.", -1, 1)] = 0.7,
+    raters: Annotated[list[int] | None, count_option("Raters per clip; repeatable. Default: 1, 2, 3, 5, 10.")] = None,
+    clips_per_prompt: Annotated[int, count_option("Clips per prompt, each by another model.")] = 4,
+    power: Annotated[float, share_option("Power: chance to detect the difference.")] = 0.8,
     between: Annotated[
         float | None, number_option("Spearman of the two metrics with each other. Default: first × second.", -1, 1)
     ] = None,
@@ -277,7 +271,7 @@ def plan(
             plan_study(first, second, raters=people, clips_per_prompt=clips_per_prompt, power=power, between=between)
             for people in raters or _RATERS
         ]
-    title = f"To tell ρ = {first:g} from ρ = {second:g} with a chance of {power:.0%}"
+    title = f"To tell ρ = {first:g} from ρ = {second:g} with a power of {power:.0%}"
     middle = plans[len(plans) // 2]  # the notes differ in the numbers that the table has
     caption = f"With {middle.raters} raters: {middle.note}"
     columns = heads(

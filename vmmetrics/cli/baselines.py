@@ -34,7 +34,7 @@ def baselines(
     clips: options.Clips,
     out: options.RunFolder = None,
     metrics: Annotated[
-        list[str] | None, option("Names with commas between them. Default: those that need no download.")
+        list[str] | None, option("Baselines, with commas between. Default: those that need no download.")
     ] = None,
     weights: Annotated[
         list[str] | None,
@@ -44,10 +44,10 @@ def baselines(
         str | None, option("Model for vlm_judge: its name at --judge-url, or a folder for transformers.")
     ] = None,
     judge_url: Annotated[str | None, option("OpenAI-compatible endpoint, such as http://localhost:8000/v1.")] = None,
-    judge_frames: Annotated[int | None, count_option("Frames the judge is shown. Default: 12.")] = None,
+    judge_frames: Annotated[int | None, count_option("Frames shown to the judge. Default: 12.")] = None,
     judge_per_minute: Annotated[
         float | None,
-        number_option("Most requests a minute to the endpoint. Default: no bound.", 0.01, options.MAX_COUNT),
+        number_option("Maximum requests per minute to the endpoint. Default: no limit.", 0.01, options.MAX_COUNT),
     ] = None,
     judge_key_env: Annotated[
         str | None, option("Environment variable with the endpoint's key. Default: VMMETRICS_JUDGE_KEY.")
@@ -89,7 +89,7 @@ def baselines(
     cluster = ClusterOptions(engine, address, cpus_per_job, gpus_per_job, retries)
     start = start_of(jobs, timeout, shard, limit, verify, cluster)
     if device is not None and device != "cpu" and not weights and judge is None:
-        raise typer.BadParameter("what needs no weights runs on the CPU; --device is for --weights and --judge")
+        raise typer.BadParameter("baselines without weights run on the CPU; use --device with --weights or --judge")
     asked = {"url": judge_url, "frames": judge_frames, "per_minute": judge_per_minute, "key_variable": judge_key_env}
     resources = _resources(weights or [], judge, {name: value for name, value in asked.items() if value is not None})
     names = None if metrics is None else parse_names(",".join(metrics))
@@ -98,7 +98,7 @@ def baselines(
         selected = chosen(names, tuple(resources))
         idle = [family for family in resources if not set(chosen([family])) & set(selected)]
         if idle:
-            raise typer.BadParameter(f"--metrics leaves out {', '.join(idle)}, which something was given for")
+            raise typer.BadParameter(f"--metrics leaves out {', '.join(idle)}, but --weights or --judge sets it up")
         settings = BaselineSettings(
             metrics=selected, reading=reading, resources=tuple(resources.items()), scratch=parse_scratch(scratch)
         )
@@ -166,4 +166,4 @@ def _print(table: Table, form: str, output: Console, messages: Console) -> None:
     messages.print(f"results: {table.path}/scores.csv, scores.jsonl, events.jsonl, run.json", soft_wrap=True)
     print_besides(table, messages)
     command = f"vmmetrics align RUN {shlex.quote(str(table.path))} RATINGS"
-    messages.print(f"beside a run of metrics and people's ratings: {command}", soft_wrap=True)
+    messages.print(f"to compare with a run and human ratings: {command}", soft_wrap=True)

@@ -27,14 +27,12 @@ def reward(
         Path | None, option("Rewards (JSONL); resumes what is there. Default: OUT.rewards.jsonl.")
     ] = None,
     across_prompts: Annotated[bool, option("Compare clips of different prompts too.")] = False,
-    sampled: Annotated[
-        bool, option("One drawn outcome per pair, not three weighted with their probabilities.")
-    ] = False,
+    sampled: Annotated[bool, option("Draw one outcome per pair instead of weighting all three.")] = False,
     seed: Annotated[int, seed_option("Random seed.")] = 0,
-    device: Annotated[str, option("Where the model runs: cpu, cuda, cuda:1, ...", callback=check_device)] = "cpu",
+    device: Annotated[str, option("Device of the model: cpu, cuda, cuda:1, ...", callback=check_device)] = "cpu",
     dtype: Annotated[Literal["bfloat16", "float16", "float32"], option("Precision.")] = "bfloat16",
 ) -> None:
-    """Score motion quality with VideoReward and write what it says of every pair, for 'vmmetrics cas label'.
+    """Score motion quality with VideoReward and write pairwise comparisons for 'vmmetrics cas label'.
 
     Runs from local folders only. Re-run the same command to resume. Exit codes: 0 all scored, 3 some clips
     failed, 2 wrong usage or setup.
@@ -69,7 +67,7 @@ def reward(
     failed = sum(step.error is not None for step in steps)
     messages.print(f"{count(len(lines), 'line')} of comparisons: {out}; rewards: {file}")
     if not lines:
-        messages.print("no two clips share a prompt; --across-prompts compares them all the same")
+        messages.print("no two clips share a prompt; use --across-prompts to compare clips of different prompts")
     if failed:
         error(messages, f"{failed} of {len(steps)} clips failed")
         raise typer.Exit(EXIT_FAILURES)

@@ -39,7 +39,7 @@ def evaluate(
     labels: Annotated[Path, argument("JSONL, CSV or TSV: clip, level, prompt, group.")],
     out: Annotated[Path | None, out_option("JSON with all figures and every clip's probabilities.")] = None,
     include_seen: Annotated[
-        bool, option("Also clips of prompts that the checkpoint was trained on.", "--include-seen")
+        bool, option("Include clips of prompts that the checkpoint was trained on.", "--include-seen")
     ] = False,
     device: options.Device = None,
     form: options.Format = "text",
@@ -63,8 +63,8 @@ def evaluate(
     for clip, reason in evaluated.failed:
         messages.print(f"left out: {clip}: {reason}", soft_wrap=True)
     if evaluated.seen:
-        prompts = f"{count(len(evaluated.seen), 'clip')} of prompts that were trained on"
-        messages.print(f"left out: {prompts}; --include-seen takes them in", soft_wrap=True)
+        prompts = f"{count(len(evaluated.seen), 'clip')} of training prompts"
+        messages.print(f"left out: {prompts}; use --include-seen to include them", soft_wrap=True)
     print_result(form, [agreement_table(evaluated.report)], output, data=evaluated.to_json)
     if out is not None:
         write_json(out, evaluated.to_json())
@@ -88,18 +88,20 @@ def train(
         Literal["small", "base", "large", "huge", "giant"] | None,
         option("Size of a network from scratch. Default: small."),
     ] = None,
-    epochs: Annotated[int | None, count_option("Passes over the clips, at most. Default: 30.")] = None,
-    batch_size: Annotated[int | None, count_option("Views per step and process. Default: 8.")] = None,
+    epochs: Annotated[int | None, count_option("Maximum number of epochs. Default: 30.")] = None,
+    batch_size: Annotated[int | None, count_option("Batch size per process. Default: 8.")] = None,
     lr: Annotated[float | None, share_option("Learning rate of the head. Default: 5e-4.")] = None,
-    layer_decay: Annotated[float | None, share_option("Factor on it per block downwards. Default: 0.75.")] = None,
+    layer_decay: Annotated[float | None, share_option("Layer-wise decay of the learning rate. Default: 0.75.")] = None,
     weight_decay: Annotated[float | None, share_option("Weight decay of AdamW. Default: 0.05.")] = None,
-    warmup: Annotated[float | None, share_option("Share of the steps for warming up. Default: 0.1.")] = None,
+    warmup: Annotated[float | None, share_option("Share of steps for warm-up. Default: 0.1.")] = None,
     mixup: Annotated[float | None, number_option("Alpha of mixup; 0 for none. Default: 0.2.", 0, 1000)] = None,
     smoothing: Annotated[float | None, share_option("Label smoothing. Default: 0.1.")] = None,
     balance: Annotated[float | None, number_option("Class balancing: 0 none, 1 full. Default: 1.", 0, 10)] = None,
     drop_path: Annotated[float | None, share_option("Stochastic depth of the last block. Default: 0.1.")] = None,
     held_out: Annotated[float | None, share_option("Share of clips held out by prompt. Default: 0.2.")] = None,
-    patience: Annotated[int | None, count_option("Stop after so many epochs without a better one. Default: 8.")] = None,
+    patience: Annotated[
+        int | None, count_option("Stop after this many epochs without improvement. Default: 8.")
+    ] = None,
     stride: Annotated[int | None, count_option("Frame stride. Default: 4.")] = None,
     precision: Annotated[Precision | None, option("Precision of matrix products. Default: fp32.")] = None,
     checkpointing: Annotated[
@@ -108,12 +110,12 @@ def train(
     save_every: Annotated[int | None, count_option("Steps between saves. Default: 200.")] = None,
     seed: Annotated[int | None, seed_option("Random seed. Default: 0.")] = None,
     device: options.Device = None,
-    jobs: Annotated[int, jobs_option("Processes that read clips, per process that trains.", 0)] = 2,
+    jobs: Annotated[int, jobs_option("Data loading processes per training process.", 0)] = 2,
 ) -> None:
     """Train the commonsense classifier on clips with levels.
 
-    A fifth of the clips, in whole prompts, is held out to stop by and to evaluate on. Writes best.pt, a model card
-    with figures and plots, and last.pt to go on from. On several GPUs: torchrun --nproc-per-node N -m vmmetrics cas
+    A fifth of the clips, in whole prompts, is held out for early stopping and evaluation. Writes best.pt, a model card
+    with figures and plots, and last.pt to resume from. On several GPUs: torchrun --nproc-per-node N -m vmmetrics cas
     train ...
     """
     chosen: dict[str, Any] = {
@@ -123,7 +125,7 @@ def train(
         "save_every": save_every, "seed": seed, "precision": precision,
     }  # fmt: skip
     if start is not None and model_size is not None:
-        raise typer.BadParameter("--model-size is for a network from scratch; a checkpoint has its own")
+        raise typer.BadParameter("--model-size is for training from scratch; drop it with --from")
     from vmmetrics.cas.labelled_clips import read_labelled_clips
     from vmmetrics.cas.train.run import train as train_classifier
     from vmmetrics.cas.train.settings import TrainSettings
@@ -133,7 +135,7 @@ def train(
     output, messages = open_consoles()
     data = read_labelled_clips([clips], labels)
     origin = start or model_size or "small"
-    message = f"stopped; the same command goes on with what was saved in {out}"
+    message = f"stopped; progress is saved in {out}; run the same command again to resume"
     with until_stopped(messages, message), Bar(messages) as bar:
         progress = _TrainingProgress(messages, bar)
         trained = train_classifier(data, out, settings, origin, device=device, workers=jobs, watcher=progress)

@@ -28,7 +28,7 @@ _TYPES = {"int": "N", "int range": "N", "integer": "N", "integer range": "N", "f
 
 Config = Annotated[
     str | None,
-    option("YAML or TOML file with values of options; the command line wins.", "--config", callback=config.apply,
+    option("YAML or TOML file with option values; the command line wins.", "--config", callback=config.apply,
            is_eager=True, metavar="PATH"),
 ]  # fmt: skip
 Quiet = Annotated[bool, option("Print errors and the result only.", "--quiet", "-q")]

@@ -37,13 +37,13 @@ def show_run(
 
     lines = [f"{count(len(tasks), 'clip')}; metrics: {', '.join(settings.metrics)}", prompts_found(tasks)]
     models = DisplayTable("models", "Models", "", heads("for", "model", texts=2))
-    weights = DisplayTable("weights", "Weights, all here", "", heads("file", "SHA-256", texts=2))
+    weights = DisplayTable("weights", "Weights, all present", "", heads("file", "SHA-256", texts=2))
     lacking = False
     try:
         setup = prepare(settings)
     except SetupError as error:
         lacking = True
-        lines += ["this cannot run yet:", *map(str, error.args)]
+        lines += ["not ready to run:", *map(str, error.args)]
         directory = out
     else:
         lines.append(setup.label)
@@ -55,7 +55,7 @@ def show_run(
         directory = default_directory(setup, clips) if out is None else out
     if directory is not None:
         lines.append(f"results: {directory}, {_there(directory, tasks)}")
-    parts: list[Part] = [Lines("plan", "Would be run", tuple(filter(None, lines))), clip_table(tasks, form)]
+    parts: list[Part] = [Lines("plan", "Planned run", tuple(filter(None, lines))), clip_table(tasks, form)]
     parts += [table for table in (models, weights) if table.rows]
     print_result(form, parts, output)
     raise typer.Exit(2 if lacking else 0)

@@ -15,10 +15,10 @@ def leaderboard(
         str | None,
         option("Rank by motion_index, average or a metric. Default: motion_index, which protocol vmbench lacks."),
     ] = None,
-    published: Annotated[bool, option("VMBench's published rows below ours.")] = True,
+    published: Annotated[bool, option("Show VMBench's published rows below.")] = True,
     form: Format = "text",
 ) -> None:
-    """Rank the models of some runs: means with intervals over prompts, steps tested in pairs, places by resampling.
+    """Rank models by their runs: means with intervals over prompts, pairwise tests, rank intervals by bootstrap.
 
     Runs of different presets, protocols or weights get a table each.
     """
@@ -34,4 +34,4 @@ def leaderboard(
     data = {"models": board_records(boards, rows), "remarks": remarks}
     print_result(form, parts, output, data=lambda: data, csv=lambda: to_csv(boards, rows))
     if len(boards) > 1:
-        messages.print("Several tables: their numbers are not comparable with one another", style="bold")
+        messages.print("Several tables: numbers are not comparable across them", style="bold")

@@ -32,9 +32,7 @@ OURS = ",".join(METRICS)
 FOLDER = "vmmetrics-probe"
 """Where a probe goes that was given no directory."""
 
-Changes = Annotated[
-    tuple[float, float], number_option("Largest change that counts as none: of the mean, and of one clip.")
-]
+Changes = Annotated[tuple[float, float], number_option("Tolerance for harmless changes: of the mean, and of one clip.")]
 Functions = Annotated[
     list[str] | None, option("A metric of your own, as module:name, from a Clip to a score; repeatable.")
 ]
@@ -44,7 +42,7 @@ HarmlessStrengths = Annotated[
 ]
 Seconds = Annotated[
     float | None,
-    number_option("Use only so many seconds from the middle of every clip. Default: all.", 0.01, options.MAX_SECONDS),
+    number_option("Use only this many seconds from the middle of every clip. Default: all.", 0.01, options.MAX_SECONDS),
 ]
 MaxFps = Annotated[float | None, number_option("Subsample clips above this frame rate.", 0.01, options.MAX_FPS)]
 
@@ -66,21 +64,21 @@ def probe(
     ] = None,
     max_fps: MaxFps = None,
     tolerance: Changes = (0.03, 0.10),
-    preset: Annotated[str, option("Which models.")] = "embedded",
+    preset: Annotated[str, option("Models to use.")] = "embedded",
     prompts: options.PromptsBeside = None,
-    subject: Annotated[str | None, option("What every clip is about.")] = None,
+    subject: Annotated[str | None, option("Subject of every clip.")] = None,
     seed: options.Seed = 0,
     jobs: Annotated[int, jobs_option("Worker processes. Scores do not depend on it.")] = 1,
     timeout: options.Timeout = None,
     plugin: options.Plugins = None,
-    out: Annotated[Path, out_option("Directory for everything found; resumes what is there.")] = Path(FOLDER),
-    charts: Annotated[bool, option("Draw the pictures.")] = True,
+    out: Annotated[Path, out_option("Directory of the results; resumes what is there.")] = Path(FOLDER),
+    charts: Annotated[bool, option("Draw the charts.")] = True,
     device: options.Device = None,
     limit: options.Limit = None,
     dry_run: options.DryRun = False,
     form: options.Format = "text",
 ) -> None:
-    """Put defects into good clips, one at a time and stronger and stronger, and see which metric notices.
+    """Inject defects of growing strength into good clips and report which metrics respond.
 
     Re-run the same command to resume; strengths, defects and clips may be added. Exit codes:
     0 all done, 3 something failed, 2 wrong usage or setup.
@@ -100,13 +98,13 @@ def probe(
     plugins = [str(path.absolute()) for path in plugin or ()]
     selected = [*(_names(metrics) or ()), *load_plugins(plugins), *(function or ())]
     if not selected:
-        raise typer.BadParameter("no metric is wanted")
+        raise typer.BadParameter("expected at least one metric: set --metrics, --function or --plugin")
     if device is not None and device != "cpu" and preset == "embedded":
-        raise typer.BadParameter("preset embedded runs on the CPU; --device is for --preset vmbench")
+        raise typer.BadParameter("--preset embedded runs on the CPU; use --device with --preset vmbench")
     if dry_run:
         _show_plan(clips, prompts, subject, limit, plan, selected, out, form, output)
         return
-    message = f"stopped; what was done is in {out}, the same command goes on"
+    message = f"stopped; results so far are in {out}; run the same command again to resume"
     with until_stopped(messages, message), usage(), _CaseProgress(messages) as progress:
         report = run_probe(
             list(clips), selected, plan=plan, preset=preset, tolerance=Tolerance(*tolerance), out=out, jobs=jobs,
@@ -142,7 +140,7 @@ def _show_plan(
         *changes,
         f"results: {out}",
     )
-    print_result(form, [Lines("plan", "Would be probed", tuple(filter(None, lines))), clip_table(tasks, form)], output)
+    print_result(form, [Lines("plan", "Planned probe", tuple(filter(None, lines))), clip_table(tasks, form)], output)
 
 
 def _names(text: str | None) -> tuple[str, ...] | None:

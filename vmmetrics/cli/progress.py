@@ -106,7 +106,7 @@ class LiveProgress(Bar):
         self._slow = f"{name} for {clock(seconds)}" if self._bar is not None and seconds >= SLOW_ON_BAR else ""
         if not self.show(status=self._status()) and seconds >= SLOW_IN_LINES and name not in self._announced:
             self._announced.add(name)
-            self._console.print(f"{name}: at work for {clock(seconds)} so far")
+            self._console.print(f"{name}: running for {clock(seconds)} so far")
 
     def _status(self) -> str:
         left = self._total - self._done

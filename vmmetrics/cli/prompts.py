@@ -94,7 +94,7 @@ def compare(
     picture: options.PictureFile = None,
     form: options.Format = "text",
     subset_size: Annotated[
-        int | None, count_option("Prompts to compare variety at. Default: the smaller list's.", 2)
+        int | None, count_option("Subset size to compare variety at. Default: the smaller list's.", 2)
     ] = None,
     draws: Annotated[int, count_option("Random subsets of that size.")] = 200,
     parse: options.Parse = True,
@@ -133,10 +133,8 @@ def select(
     count: Annotated[int, count_option("Prompts to choose.")],
     out: Annotated[Path, out_option("File for the subset (.json, .jsonl), in the list's order.")],
     seed: Annotated[int, seed_option("Random seed.")] = 0,
-    balance: Annotated[bool, option("Give every pattern as many prompts.")] = True,
-    embedding: Annotated[
-        bool, option("Also come near every prompt of the list (facility location on sentence embeddings).")
-    ] = False,
+    balance: Annotated[bool, option("Choose equally many prompts per pattern.")] = True,
+    embedding: Annotated[bool, option("Also cover the list in embedding space (facility location).")] = False,
     draws: Annotated[int, count_option("Random subsets to compare it with.")] = 1000,
     form: options.Format = "text",
 ) -> None:

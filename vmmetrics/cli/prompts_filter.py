@@ -42,26 +42,22 @@ if TYPE_CHECKING:
 
 def filter_prompts(
     prompts: options.PromptList,
-    out: Annotated[Path, out_option("File for what is kept (.json, .jsonl), in the list's order.")],
+    out: Annotated[Path, out_option("File for the prompts kept (.json, .jsonl), in the list's order.")],
     decisions: Annotated[
-        Path | None, option("File for what became of every prompt (JSONL). Default: OUT with .decisions.jsonl.")
+        Path | None, option("File for the decision on every prompt (JSONL). Default: OUT with .decisions.jsonl.")
     ] = None,
     against: Annotated[
-        list[str] | None, option("None may repeat a prompt of this list; repeatable.", metavar="LIST")
+        list[str] | None, option("Drop prompts that repeat one of this list; repeatable.", metavar="LIST")
     ] = None,
-    embedding: Annotated[
-        bool, option("Look for near-duplicates by sentence embeddings too, where they are installed.")
-    ] = True,
+    embedding: Annotated[bool, option("Find near-duplicates by sentence embeddings too, if installed.")] = True,
     embedding_folder: Annotated[
         Path | None, option("Folder of the embedding's files. Default: the installed package.")
     ] = None,
-    cosine: Annotated[float | None, share_option("From which two prompts are the same. Default: 0.9.")] = None,
-    overlap: Annotated[
-        float | None, share_option("Share of the shorter prompt's 5-grams, likewise. Default: 0.4.")
-    ] = None,
-    ease: Annotated[float | None, number_option("Least reading ease (Flesch). Default: 30.")] = None,
-    openings: Annotated[int | None, count_option("Most prompts with the same first three words.")] = None,
-    without: Annotated[list[str] | None, option("Leave out this check; repeatable.")] = None,
+    cosine: Annotated[float | None, share_option("Cosine similarity of duplicates. Default: 0.9.")] = None,
+    overlap: Annotated[float | None, share_option("Share of common 5-grams of duplicates. Default: 0.4.")] = None,
+    ease: Annotated[float | None, number_option("Minimum reading ease (Flesch). Default: 30.")] = None,
+    openings: Annotated[int | None, count_option("Maximum prompts with the same first three words.")] = None,
+    without: Annotated[list[str] | None, option("Skip this check; repeatable.")] = None,
     url: options.Url = None,
     model: options.ModelThere = None,
     max_tokens: options.MaxTokens = 1024,
@@ -73,10 +69,10 @@ def filter_prompts(
     yes: options.Yes = False,
     form: options.Format = "text",
 ) -> None:
-    """Drop near-duplicates and what is unsafe, hard to read or badly made; have a second model judge the rest.
+    """Drop duplicate, unsafe, unreadable and ill-formed prompts; let a second model judge the rest.
 
-    Every prompt is in the decisions file with every reason and figure. Replies of the model are kept: the same command
-    asks only for those it has not. Exit codes: 0 all decided, 3 some undecided, 2 wrong usage or setup.
+    Every prompt is in the decisions file with every reason and figure. Replies of the model are cached: run the same
+    command again to ask for missing ones. Exit codes: 0 all decided, 3 some undecided, 2 wrong usage or setup.
     """
     from vmmetrics.prompts.files import read_entries
     from vmmetrics.prompts.filter.filtering import FilterSettings, filter_entries
@@ -96,7 +92,7 @@ def filter_prompts(
     entries = read_entries(prompts)
     others = [(source, entry) for source in against or () for entry in read_entries(source)]
     embed, identity = _embedding(embedding, embedding_folder, messages)
-    message = "nothing was written" if client is None else "replies are kept, the same command goes on"
+    message = "nothing was written" if client is None else "replies are kept; run the same command again to resume"
     with until_stopped(messages, f"stopped; {message}"), _Verdicts(messages, yes) as progress:
         judge = None if client is None else VerdictJudge(client, progress, threads)
         filtered = filter_entries(entries, settings, against=others, embed=embed, judge=judge)
@@ -115,7 +111,7 @@ def filter_prompts(
     if counts["undecided"]:
         again = sum(decision.again for decision in filtered)
         text = f"{counts['undecided']} undecided and not kept, see {path}"
-        error(messages, f"{text}; the same command asks again about {again} of them")
+        error(messages, f"{text}; run the same command again to retry {again} of them")
         raise typer.Exit(EXIT_FAILURES)
 
 
@@ -138,7 +134,7 @@ def _embedding(enabled: bool, folder: Path | None, messages: Console) -> tuple[E
     if not enabled:
         return None, None
     if folder is None and not embedding_installed():
-        messages.print(f"near-duplicates by n-grams alone; in other words too with: {INSTALL}", style="yellow")
+        messages.print(f"near-duplicates are found by n-grams only; to find paraphrases too: {INSTALL}", style="yellow")
         return None, None
 
     def embed_texts(texts: Sequence[str]) -> NDArray[np.float32]:

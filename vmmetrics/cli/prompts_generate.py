@@ -26,8 +26,8 @@ FOLDER = "vmmetrics-prompts"
 def generate(
     out: Annotated[Path, out_option("Folder for the candidates; resumes what is there.")] = Path(FOLDER),
     metadata: Annotated[Path | None, option("Folder of metadata. Default: the library's.")] = None,
-    count: Annotated[int, count_option("Combinations in all; may grow from start to start.")] = 60,
-    candidates: Annotated[int, count_option("Prompts written for each.")] = 3,
+    count: Annotated[int, count_option("Combinations in total; may be raised on resume.")] = 60,
+    candidates: Annotated[int, count_option("Prompts written per combination.")] = 3,
     pattern: Annotated[list[str] | None, option("Only this motion pattern; repeatable.")] = None,
     camera_share: Annotated[float, share_option("Share of the combinations that ask for a camera motion.")] = 0.06,
     seed: options.Seed = 0,
@@ -42,7 +42,7 @@ def generate(
     max_cost: options.MaxCost = None,
     yes: options.Yes = False,
 ) -> None:
-    """Combine subjects, actions and places that go together, and have prompts written and checked for each.
+    """Combine compatible subjects, actions and places, and write and check prompts for each.
 
     Without an endpoint (--url, --model) sentences are made by grammar alone. Re-run the same command to resume;
     nothing is paid for twice. Exit codes: 0 all done, 3 some combinations got no reply, 2 wrong
@@ -66,7 +66,7 @@ def generate(
         warn(messages, store.warnings)
         _begin(plan, store, client, yes, messages)
         unreached = 0
-        stopped = f"stopped; what was done is in {store.path}, the same command goes on"
+        stopped = f"stopped; results so far are in {store.path}; run the same command again to resume"
         with until_stopped(messages, stopped), Bar(messages, len(plan.remaining(store))) as bar:
             for outcome in plan.run(store, client, threads):
                 unreached += outcome.status == "unreachable"
@@ -83,7 +83,7 @@ def generate(
             output.print(f"this time: {client.ledger}")
     messages.print(f"written: {out}/candidates.jsonl", soft_wrap=True)
     if unreached:
-        error(messages, f"{unreached} combinations got no reply; the same command tries them again")
+        error(messages, f"{unreached} combinations got no reply; run the same command again to retry")
         raise typer.Exit(EXIT_FAILURES)
 
 

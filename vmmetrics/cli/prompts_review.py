@@ -29,8 +29,8 @@ def review(
     decisions: Annotated[
         list[Path] | None,
         option(
-            "File of decisions (JSONL), appended to; may be one file for all reviewers. Beside it stays a lock, "
-            ".NAME.lock, by which they take turns; delete it when no review runs, if you like.",
+            "File of decisions (JSONL), appended to; reviewers may share one. A lock file, "
+            ".NAME.lock, stays beside it.",
             show_default=False,
         ),
     ] = None,
@@ -40,19 +40,19 @@ def review(
     ] = False,
     agreement: Annotated[
         list[Path] | None,
-        option("Print how far the reviewers of a file of decisions agree; repeatable.", metavar="D.jsonl"),
+        option("Print the agreement of the reviewers in a file of decisions; repeatable.", metavar="D.jsonl"),
     ] = None,
     apply: Annotated[
         str | None, option("Apply the decisions to this list and write it to --out.", metavar="LIST")
     ] = None,
     out: Annotated[Path | None, out_option("List to write (.json or .jsonl).", show_default=False)] = None,
     rule: Annotated[
-        Literal["unanimous", "any-drop", "majority"], option("What decides where reviewers differ.")
+        Literal["unanimous", "any-drop", "majority"], option("Rule for prompts on which reviewers differ.")
     ] = "unanimous",
-    reviewers: Annotated[int, count_option("Decisions that an entry must have to be taken over.")] = 1,
+    reviewers: Annotated[int, count_option("Minimum decisions per prompt.")] = 1,
     conflicts: Annotated[
         Path | None,
-        option("List of what they differ on, for a third person. Default: OUT with .conflicts in its name."),
+        option("File for prompts they differ on, for a third reviewer. Default: OUT with .conflicts in its name."),
     ] = None,
 ) -> None:
     """Read prompts one a screen and keep, edit or drop them with single keys; ? explains them.
@@ -121,7 +121,7 @@ def _review(prompts: str | None, reviewer: str | None, files: Sequence[Path], se
             message = (
                 f"{done.done} of {done.total} decided: {done.kept} kept, {done.edited} edited, {done.dropped} dropped, "
             )
-            message += f"{done.corrected} with corrected fields; the same command goes on"
+            message += f"{done.corrected} with corrected fields; run the same command again to resume"
             warned = [f"{count(by_lines.warned, 'warning')}, printed above"] if by_lines.warned else []
             messages.print(message, *warned, sep="\n", soft_wrap=True)
 
@@ -143,8 +143,8 @@ def _print_agreement(decisions: Sequence[ReviewDecision]) -> None:
     output.print(f"{count(agreement.shared, 'prompt')} decided by two or more reviewers")
     if agreement.shared:
         grid = table(name(""), *map(whole, ("same", "Cohen's κ", "Krippendorff's α", "prompts")))
-        rows = [("keep, edit or drop", agreement.three), ("stays or goes", agreement.two)]
-        rows += [(f"stays or goes: {first}, {second}", agreed) for (first, second), agreed in agreement.pairs.items()]
+        rows = [("keep, edit or drop", agreement.three), ("kept or dropped", agreement.two)]
+        rows += [(f"kept or dropped: {first}, {second}", agreed) for (first, second), agreed in agreement.pairs.items()]
         for kind, agreed in rows:
             same = agreed.percent
             percent = "-" if same.value is None else f"{same.value:.0%}"

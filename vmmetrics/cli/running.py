@@ -146,7 +146,7 @@ def run_clips(
         messages.print(from_where, soft_wrap=True)
     if cluster is not None:
         messages.print(f"{'starting a' if cluster.address is None else 'connecting to the'} Ray cluster ...")
-    message = f"stopped; what was scored is in {directory}, the same command goes on"
+    message = f"stopped; clips scored so far are in {directory}; run the same command again to resume"
     with (
         until_stopped(messages, message),
         LiveProgress(messages, settings.metrics, start.jobs) as progress,

@@ -23,10 +23,10 @@ _WATCH_SECONDS = 2.0
 
 def status(
     run: Annotated[Path, argument("Run directory.")],
-    watch: Annotated[bool, option("Print it every 2 seconds until the session has ended.", "--watch")] = False,
+    watch: Annotated[bool, option("Refresh every 2 seconds until the run ends.", "--watch")] = False,
     form: options.Format = "text",
 ) -> None:
-    """Say how far a run is: clips done, failed and to do, rate, time left, and what each node did.
+    """Print the progress of a run: clips done, failed and to do, rate, time left, and work per node.
 
     Reads the run directory alone, and takes no lock: safe while others score. Exit codes: 0 nothing failed so far,
     3 some clips failed, 2 no run.

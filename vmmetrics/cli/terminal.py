@@ -132,7 +132,7 @@ def agree(messages: Console, yes: bool) -> None:
             return
     except typer.Abort:
         messages.print()
-    error(messages, "nothing was sent; --yes goes on without asking")
+    error(messages, "nothing was sent; use --yes to skip this question")
     raise typer.Exit(EXIT_INTERRUPTED)
 
 

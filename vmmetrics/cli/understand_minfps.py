@@ -39,8 +39,8 @@ def minfps(
         str, option("Who answers: person:NAME, frame-reader (synthetic suite), or a model as for 'run'.")
     ],
     videos: options.Videos = None,
-    out: Annotated[Path, out_option("Folder of what was answered; resumes what is there.")] = Path("vmmetrics-minfps"),
-    repeats: Annotated[int, count_option("Times a model must be right, options shuffled.")] = 4,
+    out: Annotated[Path, out_option("Folder of the answers; resumes what is there.")] = Path("vmmetrics-minfps"),
+    repeats: Annotated[int, count_option("Correct answers required per rate, options shuffled.")] = 4,
     limit: Annotated[int | None, count_option("Use only the first N questions.")] = None,
     group_by: Annotated[str, option("Grouping of the table.")] = "task",
     play: Annotated[bool, option("Open each clip for the person at the terminal.", "--play")] = False,
@@ -52,7 +52,7 @@ def minfps(
     form: options.Format = "text",
     _plugin: options.BenchmarkPlugins = None,
 ) -> None:
-    """Find the lowest frame rate of each question: from 1 fps up by 1 until it can be answered, or down by halves.
+    """Find the lowest frame rate at which each question can be answered (minFPS).
 
     Run it again with another --annotator and the same --out for a second annotator; the minimum counts. Re-run the
     same command to resume. Exit codes: 0 all done, 3 some videos cannot be shown or some questions get no answer,
@@ -88,7 +88,7 @@ def minfps(
             raise typer.BadParameter(f"{refused}; or person:NAME", param_hint="--annotator") from refused
         opened = _model(settings, benchmark, questions, out, repeats, yes, messages)
     failed = 0
-    message = "stopped; what was said is kept, the same command goes on"
+    message = "stopped; answers are kept; run the same command again to resume"
     with opened as who, Asked(out, who, about) as asked, until_stopped(messages, message):
         for index, (question, rate, why) in enumerate(asked.work_through(questions), 1):
             failed += why is not None
@@ -105,7 +105,7 @@ def minfps(
     write_json(out / "minfps.json", figures)
     messages.print(f"written: {out}", soft_wrap=True)
     if failed:
-        error(messages, f"{count(failed, 'question')} failed; the same command asks again")
+        error(messages, f"{count(failed, 'question')} failed; run the same command again to retry")
         raise typer.Exit(EXIT_FAILURES)
 
 
@@ -120,7 +120,7 @@ def _person(
         from vmmetrics.understanding.minfps.page import Page
 
         with Page(questions) as asking:
-            instruction = f"open {asking.url} in a browser on this machine; Ctrl-C stops, what was said is kept"
+            instruction = f"open {asking.url} in a browser on this machine; Ctrl-C stops, answers are kept"
             messages.print(instruction, soft_wrap=True)
             yield person_annotator(name, out / "clips", asking.ask)
         return
@@ -182,7 +182,7 @@ def _say_cost(model: EndpointModel, benchmark: Benchmark, questions: Sequence[Qu
     rates, frames = (sum(numbers) / len(each) for numbers in zip(*each, strict=True))
     turns = [benchmark.turns(question, "vmmetrics") for question in questions for _ in range(round(rates))]
     estimate = model.estimate(turns, frames / rates, _LETTER_TOKENS)
-    messages.print(f"{model.name}, if no rate is enough: {estimate}", soft_wrap=True)
+    messages.print(f"{model.name}, at most: {estimate}", soft_wrap=True)
 
 
 def _show(

@@ -126,29 +126,29 @@ def run(
     frames: Annotated[
         str | None, option("'8 uniform', '2 fps', adaptive, native, single, first, none; 'slowed 4', 'at most 64'.")
     ] = None,
-    control: Annotated[str | None, option("blind: words alone; single-frame: the middle frame.")] = None,
+    control: Annotated[str | None, option("blind: text only; single-frame: the middle frame.")] = None,
     max_size: Annotated[int, count_option("Longer side of the frames, pixels.", 16)] = 448,
-    video_format: Annotated[str, option("Frames as images or video; auto: as the model takes them best.")] = "auto",
+    video_format: Annotated[str, option("Send frames as images or video; auto: as the model prefers.")] = "auto",
     times: Annotated[
         bool | None,
         option("Tell clip length, rate and frame times with images. Default: not with --protocol upstream."),
     ] = None,
-    protocol: Annotated[str, option("Words and scoring: vmmetrics, or upstream as released.")] = "vmmetrics",
+    protocol: Annotated[str, option("Wording and scoring: vmmetrics, or upstream as released.")] = "vmmetrics",
     limit: Annotated[int | None, count_option("Use only the first N questions (can be raised on resume).")] = None,
-    max_tokens: Annotated[int, count_option("Most tokens of an answer, thinking included.")] = 8192,
+    max_tokens: Annotated[int, count_option("Maximum tokens per answer, thinking included.")] = 8192,
     temperature: Annotated[float, number_option("Sampling temperature of an endpoint.", 0, 2)] = 0.0,
-    seed: Annotated[int | None, seed_option("Random seed that is sent to an endpoint.")] = None,
+    seed: Annotated[int | None, seed_option("Random seed sent to an endpoint.")] = None,
     per_minute: options.PerMinute = None,
     threads: Annotated[int | None, threads_option("Concurrent requests; threads of a local model.")] = None,
     price_per_million: options.PricePerMillion = None,
     max_cost: options.MaxCost = None,
     key_env: options.KeyEnv = options.KEY_VARIABLE,
     reasoning_effort: Annotated[
-        str | None, option("Reasoning effort asked of an endpoint: low, medium, high or its own word.")
+        str | None, option("Reasoning effort of an endpoint: low, medium, high or another value.")
     ] = None,
-    extra_body: Annotated[str | None, option("JSON object with more fields for an endpoint's requests.")] = None,
-    batch_size: Annotated[int, count_option("Questions at once of a local model.")] = 1,
-    dtype: Annotated[str, option("Number type of a local model: auto, float32, float16 or bfloat16.")] = "auto",
+    extra_body: Annotated[str | None, option("JSON object of further request fields for an endpoint.")] = None,
+    batch_size: Annotated[int, count_option("Batch size of a local model.")] = 1,
+    dtype: Annotated[str, option("Data type of a local model: auto, float32, float16 or bfloat16.")] = "auto",
     device: options.Device = None,
     engine: options.EngineName = "local",
     address: options.Address = None,
@@ -157,12 +157,12 @@ def run(
     gpus_per_job: options.GpusPerJob = None,
     retries: options.Retries = None,
     dry_run: options.DryRun = False,
-    retry_errors: Annotated[bool, option("Ask again where there was an error.", "--retry-errors")] = False,
+    retry_errors: Annotated[bool, option("Retry questions that ended in an error.", "--retry-errors")] = False,
     yes: options.Yes = False,
     form: options.Format = "text",
     plugin: options.BenchmarkPlugins = None,
 ) -> None:
-    """Show a model the videos of a benchmark, ask it the questions, and score what it says.
+    """Evaluate a video language model on a benchmark: ask its questions and score the answers.
 
     Re-run the same command to resume; nothing is asked or paid for twice. Exit codes: 0 all answered, 3 some
     questions without an answer, 2 wrong usage or setup, 130 stopped.
@@ -201,7 +201,7 @@ def run(
         failed = _ask(asking, folder, start, retry_errors, yes, messages)
     _score(asking, folder, output, messages, form)
     if failed:
-        advice = "the same command asks again where none came, --retry-errors also where there was an error"
+        advice = "run the same command again to retry those without a reply, with --retry-errors also errors"
         error(messages, f"{count(failed, 'question')} got no answer; {advice}")
         raise typer.Exit(EXIT_FAILURES)
 
@@ -242,7 +242,7 @@ def _show_plan(
         *(f"{times:,} {problem}" for problem, times in loaded.problems.items()),
         f"answers: {folder}, which has {answered}" if answered else f"answers: {folder}, new",
     ]
-    print_result(form, [Lines("plan", "Would be asked", tuple(lines))], output)
+    print_result(form, [Lines("plan", "Planned questions", tuple(lines))], output)
 
 
 def _policy(benchmark: Benchmark, frames: str | None, control: str | None) -> FramePolicy:
@@ -274,7 +274,7 @@ def _ask(asking: Asking, path: Path, start: dict[str, Any], again: bool, yes: bo
 
     questions = len(asking.loaded.questions)
     if not asking.covered() and not (path / "answers.jsonl").exists():
-        raise SetupError(f"The videos of all {questions:,} questions are missing; --videos says where they are")
+        raise SetupError(f"The videos of all {questions:,} questions are missing; set --videos to their folder")
     session = {
         **start,
         **invocation(),
@@ -286,7 +286,7 @@ def _ask(asking: Asking, path: Path, start: dict[str, Any], again: bool, yes: bo
     with RunFolder(path, asking.configuration(), session) as folder:
         warn(messages, folder.warnings)
         _begin(asking, folder, start["model"], again, yes, messages)
-        stopped = f"stopped; what was answered is in {folder.path}, the same command goes on"
+        stopped = f"stopped; answers so far are in {folder.path}; run the same command again to resume"
         try:
             with until_stopped(messages, stopped), Bar(messages, len(asking.remaining(folder, again))) as bar:
                 for outcome in asking.run(folder, again):
@@ -329,7 +329,7 @@ def _score(asking: Asking, path: Path, output: Console, messages: Console, form:
     from vmmetrics.understanding.harness.scoring import score, write
 
     if asking.benchmark.needs_judge:
-        messages.print(f"answers: {path}/answers.jsonl; 'vmmetrics understand score' has them judged")
+        messages.print(f"answers: {path}/answers.jsonl; to judge them, run 'vmmetrics understand score'")
         return
     answers, _ = read_answers(path)
     result = score(

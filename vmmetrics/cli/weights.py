@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def doctor(
     engine: options.EngineName = "local", address: options.Address = None, form: options.Format = "text"
 ) -> None:
-    """Say what is installed, which presets can run here, and how to install what is missing.
+    """Print what is installed, which presets can run, and how to install what is missing.
 
     With --engine ray, also what each node of the cluster has: versions, weights, GPU memory, scratch disk, clock.
     """
@@ -73,7 +73,7 @@ def list_weights(
     names: Annotated[list[str] | None, argument("Checkpoints and sets. Default: all.")] = None,
     form: options.Format = "text",
 ) -> None:
-    """List the published checkpoints, what needs them, and what is here."""
+    """List the published checkpoints, what needs them, and which are present."""
     from vmmetrics.utils.display.tables import DisplayTable, figure, heads
     from vmmetrics.utils.weights.fetch import gigabytes
     from vmmetrics.utils.weights.folder import inspect, weights_home
@@ -101,16 +101,14 @@ def list_weights(
 
 def fetch(
     names: Annotated[list[str], argument("Checkpoints and sets, such as vmbench.")],
-    copies: Annotated[Path | None, option("Take them from a folder with copies; no network.", "--from-folder")] = None,
+    copies: Annotated[Path | None, option("Copy from this folder; no network.", "--from-folder")] = None,
     mirror: Annotated[
         str | None, option("Address of a web server with a weights folder. (A mirror of the hub: set HF_ENDPOINT.)")
     ] = None,
     offline: Annotated[
-        bool, option("Never touch the network; say what is missing and where to put it.", "--offline")
+        bool, option("Do not use the network; print what is missing and where to put it.", "--offline")
     ] = False,
-    accept_licence: Annotated[
-        bool, option("Agree to the licences that have to be agreed to.", "--accept-licence")
-    ] = False,
+    accept_licence: Annotated[bool, option("Accept the licences that require it.", "--accept-licence")] = False,
 ) -> None:
     """Download published weights. Resumes partial downloads and skips complete files."""
     from vmmetrics.utils.weights import fetch as fetching
@@ -124,7 +122,7 @@ def fetch(
 
 
 def verify(
-    names: Annotated[list[str] | None, argument("Checkpoints and sets. Default: all that are here.")] = None,
+    names: Annotated[list[str] | None, argument("Checkpoints and sets. Default: all present ones.")] = None,
 ) -> None:
     """Hash every file and compare it with the published and the recorded hash. Exit code 1 if one is wrong."""
     from vmmetrics.utils.weights.folder import inspect, weights_home
@@ -146,7 +144,7 @@ def verify(
 
 
 def path(name: Annotated[str | None, argument("Checkpoint. Default: the weights folder.")] = None) -> None:
-    """Print where a checkpoint lies, checked, or where the weights folder is."""
+    """Print the verified path of a checkpoint, or the weights folder."""
     from vmmetrics.utils.weights.folder import resolve, weights_home
 
     location = weights_home() if name is None else resolve(name)

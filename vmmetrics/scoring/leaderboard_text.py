@@ -78,7 +78,11 @@ def board_parts(board: Board, published: Sequence[PublishedRow]) -> list[Part]:
         numbers = {key: DisplayCell(f"{score:.1f}") for key, score in known.scores.items()}
         numbers[AVERAGE] = DisplayCell(f"{known.average:.1f}", mark=table.mark(why))
         table.add(known.model, *(numbers.get(key, "") for key in board.columns), reference=True)
-    shares = [f"{row.model}: places in samples of the prompts: {_share_text(row)}" for row in board.rows if row.shares]
+    shares = [
+        f"{row.model}: ranks in bootstrap samples of the prompts: {_share_text(row)}"
+        for row in board.rows
+        if row.shares
+    ]
     return [table, Lines("remarks", "How sure this is", (*map(_step_text, board.steps), *shares, *board.notes))]
 
 

@@ -69,7 +69,7 @@ def test_what_is_given_is_taken_and_the_rest_guessed() -> None:
     dimensions = ["smoothness", "integrity", "static_quality"]
     facing, notes = faces(["mss", "ois"], dimensions, {"MSS": "static quality"})
     assert facing == {"mss": ("static_quality",), "ois": ("integrity",)}
-    assert notes[0] == "Guessed from names: ois compared with integrity"
+    assert notes[0] == "Paired by names: ois compared with integrity"
     both, _ = faces(["a:mss", "b:mss"], dimensions, {"mss": ["integrity", "smoothness"]})
     assert both == dict.fromkeys(("a:mss", "b:mss"), ("integrity", "smoothness"))
     asked, _ = faces(["ssim"], ["static_quality", "alignment"], asked=["static_quality", "alignment"])

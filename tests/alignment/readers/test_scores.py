@@ -144,7 +144,7 @@ def test_tables_about_models() -> None:
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ([], "No scores were given"),
+        ([], "Expected at least one source of scores"),
         ({"clip": ["a"], "note": ["fine"]}, "no column holds scores"),
         ({"clip": ["a", "b", "c"], "x": [1, 2, "odd"]}, "row 3: expected a number in x"),
         ({"clip": ["a"], "mss": ["odd"]}, "row 1: expected a number in mss"),

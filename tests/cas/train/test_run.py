@@ -198,7 +198,7 @@ def test_processes_share_a_batch_and_the_command_line_prints(
     call("cas", "eval", tmp_path / "two/best.pt", material.clips, material.labels, "--device", "cpu")
     printed = capsys.readouterr()
     assert "calibration error" in printed.out
-    assert "of prompts that were trained on" in printed.err
+    assert "of training prompts" in printed.err
 
 
 def test_stopping_waits_for_its_patience():

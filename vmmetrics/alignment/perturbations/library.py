@@ -106,7 +106,7 @@ def _harmed(name: str, clip: Clip, strength: float, rng: Rng, things: Things | N
     """Return the frames of a clip with a defect, at most as many as before, and where their order breaks."""
     if name in OF_THINGS:
         if things is None:
-            raise NotApplicableError("needs to know where the things and people in the clip are, and was not told")
+            raise NotApplicableError("needs the objects and people of the clip")
         return OF_THINGS[name](clip.frames, strength, clip.fps, things), ()
     if name in TIMINGS:
         _check_motion(clip)
@@ -131,7 +131,7 @@ def _check_motion(clip: Clip) -> None:
     motion = float(np.abs(np.diff(beat, axis=0)).mean()) if len(beat) > 1 else 0.0
     if motion < LEAST_CHANGE:
         raise NotApplicableError(
-            f"hardly anything moves, so that nobody could see it: grey levels change by {motion:.1f} in a quarter of a "
+            f"too little motion to see the defect: grey levels change by {motion:.1f} in a quarter of a "
             f"second, {LEAST_CHANGE} are needed"
         )
 

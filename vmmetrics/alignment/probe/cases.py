@@ -291,7 +291,7 @@ def _made(work: Work, plan: Plan) -> tuple[Clip, dict[str, Any]]:
         try:
             things = _find(key, plan)
         except SetupError as error:  # whoever probes a function of his own may live without
-            raise NotApplicableError(f"nobody can say where the things in the clip are: {error}") from error
+            raise NotApplicableError(f"objects of the clip cannot be detected: {error}") from error
     made = change(clip, strength, plan.generator(work.task.clip, kind), things)
     if not made.frames:
         raise NotApplicableError(f"at strength {strength:.3g} nothing of this clip changes")

@@ -73,8 +73,8 @@ def heatmap(report: ProbeReport) -> Figure:
     bar.set_label("mean change, in units of the metric's own noise")
     bar.outline.set_visible(False)
     at = max(report.strengths)
-    axes.set_xlabel(f"{len(report.clips)} clips, strength {at:g}. Framed: the metric that ought to notice. "
-                    "Bold: noticed,\n"
+    axes.set_xlabel(f"{len(report.clips)} clips, strength {at:g}. Framed: the metric that should respond. "
+                    "Bold: detected,\n"
                     "at this or a lower strength. Grey: no score. In brackets: clips scored.",
                     color=FAINT, loc="left")  # fmt: skip
     return figure
@@ -160,7 +160,7 @@ def minfps(report: ProbeReport) -> Figure:
     axes.set_xscale("log", base=2)
     axes.xaxis.set_major_formatter(lambda v, _: f"{v:g}")
     axes.tick_params(axis="y", length=0)
-    caption = "minFPS, frames a second: a dot per clip, the bar their median\nopen: no lower rate could be tried; "
-    caption += "red: the first lower rate already leaves the tolerance"
+    caption = "minFPS in frames per second: a dot per clip, bar: median\nopen: no lower rate was possible; "
+    caption += "red: already the next lower rate exceeds the tolerance"
     axes.set_xlabel(caption, fontsize=8, color=FAINT, loc="left")
     return figure

@@ -11,7 +11,7 @@ from typing import Any
 from vmmetrics.alignment.perturbations.library import DEFECTS, INVARIANCES
 from vmmetrics.metrics.registry import label
 from vmmetrics.utils.display.markup import csv_text
-from vmmetrics.utils.display.tables import NONE, DisplayTable, heads
+from vmmetrics.utils.display.tables import MINUS, NONE, DisplayTable, heads
 from vmmetrics.utils.schema import plain
 from vmmetrics.utils.statistics.paired import Mean
 
@@ -234,13 +234,14 @@ def _facts(report: ProbeReport) -> DisplayTable:
 def _effects(report: ProbeReport) -> DisplayTable:
     strongest = f"{max(report.strengths):g}" if report.strengths else NONE
     title = f"Mean change at strength {strongest}, in units of each metric's noise"
-    caption = "*: the metric that ought to notice; the last column says whether it moves most of the five"
+    caption = "*: the metric that should respond; last column: whether it changes most of the five"
     names = [m.name for m in report.metrics]
     columns = heads("defect", "owner", *map(label, names), "owner first", texts=2)
     table = DisplayTable("effects", title, caption, columns)
     for effect in report.specificity:
         effects = [
-            f"{effect.effects[n]:+.1f}{'*' * (n == effect.owner)}" if n in effect.effects else NONE for n in names
+            f"{effect.effects[n]:+.1f}".replace("-", MINUS) + "*" * (n == effect.owner) if n in effect.effects else NONE
+            for n in names
         ]
         first = {True: "yes", False: "no", None: NONE}[effect.owner_first]
         table.add(effect.defect, label(effect.owner or NONE), *effects, first)
@@ -254,12 +255,11 @@ def _noticed(report: ProbeReport) -> DisplayTable:
         return "no" if any(p.change is not None and p.change.low is not None for p in curve.points) else "?"
 
     caption = (
-        "the smallest strength probed at which the 95 % interval of the mean change excludes 0 and the mean change "
-        "exceeds the metric's noise; ~ where the curve turns back by more than the noise; ?: fewer clips have a score "
-        "before and after than an interval needs"
+        "smallest strength at which the 95 % interval of the mean change excludes 0 and the mean change exceeds the "
+        "metric's noise; ~: the curve reverses by more than the noise; ?: too few clips with a score before and after"
     )
     columns = heads("defect", *(label(m.name) for m in report.metrics))
-    table = DisplayTable("noticed", "Smallest strength noticed", caption, columns)
+    table = DisplayTable("noticed", "Smallest strength detected", caption, columns)
     for defect in report.defects:
         table.add(defect, *(cell(report.curve(m.name, defect)) for m in report.metrics))
     return table
@@ -282,8 +282,8 @@ def _harmless(report: ProbeReport) -> DisplayTable:
 
 def _rates(report: ProbeReport) -> DisplayTable:
     caption = (
-        f"the lowest rate, frames a second, down to which the score stays within {report.tolerance.single:g} of the "
-        "scale of that at the clip's own rate; open below: no lower rate left enough frames"
+        f"lowest frame rate in fps down to which the score stays within {report.tolerance.single:g} of the scale from "
+        "the score at the clip's own rate; open below: no lower rate left enough frames"
     )
     columns = heads("metric", "clips", "lowest", "median", "highest", "below their own rate", "open below")
     table = DisplayTable("minfps", "minFPS", caption, columns)

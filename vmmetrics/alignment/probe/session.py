@@ -129,7 +129,7 @@ def _too_few(clips: int) -> list[str]:
     if not 0 < clips < LEAST_CLIPS:
         return []
     there = "1 clip" if clips == 1 else f"{clips} clips"
-    return [f"{there}: no interval can be given, and every verdict will be '?'; it takes {LEAST_CLIPS} clips"]
+    return [f"{there}: too few for an interval, every verdict will be '?'; use at least {LEAST_CLIPS} clips"]
 
 
 # Probing from Python: good clips in, what every metric notices out.
@@ -172,7 +172,7 @@ def probe(
         fps: Frames per second of arrays.
         layout: Axes of arrays, such as ``"TCHW"``.
         prompts: Prompt list for clips on disk; None looks beside them.
-        subject: What every clip is about.
+        subject: Subject of every clip.
         plugins: Python files that register metrics of one's own (:func:`vmmetrics.metrics.register`).
         listener: Is told of every case.
         limit: Probe only so many clips, the first.
@@ -225,7 +225,7 @@ def _tasks_of(
     if all(isinstance(item, str | os.PathLike) for item in items):
         tasks = tasks_of_paths(items, (), prompts, subject)[0]
         if any(task.uri is not None for task in tasks):
-            raise SetupError("The probe reads clips on this machine: copy them into a folder first")
+            raise SetupError("The probe reads local clips only: copy them into a folder first")
         return tasks
     return tasks_of_arrays(items, (), subject, fps=fps, layout=layout)
 

@@ -173,23 +173,23 @@ def faces(
     paired = {m: stated.get(m) or _guess(m, about) for m in metrics}
     if not any(paired.values()):
         raise SetupError(
-            f"No score is compared with any of the dimensions {', '.join(dimensions)}, which are about other "
-            "things than motion; say with --pair METRIC=DIMENSION or --dimension which to compare them with"
+            f"No dimension of the ratings is about motion by its name ({', '.join(dimensions)}): choose one with "
+            "--pair METRIC=DIMENSION or --dimension NAME"
         )
     by_dimensions: dict[tuple[str, ...], list[str]] = {}
     for metric in metrics:
         if metric not in stated:
             by_dimensions.setdefault(paired[metric], []).append(metric)
     notes = [
-        f"Guessed from names: {', '.join(alike)} compared with {', '.join(faced) or 'nothing'}"
+        f"Paired by names: {', '.join(alike)} compared with {', '.join(faced) or 'nothing'}"
         for faced, alike in by_dimensions.items()
     ]
     left = [d for d in dimensions if not any(d in faced for faced in paired.values())]
     others = [d for d in left if about[d] == frozenset()]
     if others:
-        notes.append(f"Not about motion by its name, and so compared with no score: {', '.join(others)}")
+        notes.append(f"Not compared, as its name is not about motion: {', '.join(others)}")
     if unmeasured := [d for d in left if d not in others]:
-        notes.append(f"No score measures {', '.join(unmeasured)}: not compared (--pair METRIC=DIMENSION compares one)")
+        notes.append(f"No score measures {', '.join(unmeasured)}: not compared (use --pair METRIC=DIMENSION)")
     return {m: faced for m, faced in paired.items() if faced}, tuple(notes)
 
 

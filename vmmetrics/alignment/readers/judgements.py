@@ -189,7 +189,7 @@ def battles_of_models(judgements: Judgements) -> Judgements:
         pairs[dimension] = Preferences(left[mask], right[mask], votes.outcome[mask], raters)
     if not any(votes.outcome.size for votes in pairs.values()):
         raise SetupError("No preference is between two models")
-    note = "No scored clip is known to be one of these: they are taken as preferences between models"
+    note = "No preference names a scored clip: read as preferences between models"
     return Judgements(
         models, (None,) * len(models), models, {}, {}, pairs, (*judgements.notes, note), (), True, judgements.columns
     )

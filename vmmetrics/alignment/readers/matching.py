@@ -141,7 +141,7 @@ def _what_is_missing(scores: SourceScores, judged: Judgements) -> str:
     such = [f"{what} have {prompt!r}" for what, prompt in zip(("scores", "ratings"), shown, strict=True) if prompt]
     return (
         f"The ratings name no clip, only a model and a prompt, and no clip of the scores has both: {why}; the "
-        f"{', the '.join(such)}. A column of the ratings that names the clip would do (--clip-column)"
+        f"{', the '.join(such)}. A column of the ratings that names the clip is needed (--clip-column)"
     )
 
 

@@ -85,7 +85,7 @@ def match_names(
                 more = len(clashes) - _SHOWN
                 shown = [*sorted(clashes)[:_SHOWN], *([f"and {more} more"] if more > 0 else [])]
                 raise SetupError(
-                    "Which clip is which cannot be told from the names:",
+                    "Clip names are ambiguous:",
                     *(f"  {line}" for line in shown),
                     "name clips by their paths on both sides",
                 )

@@ -114,7 +114,7 @@ def _of_rows(
     if columns.are_blank:
         none = f"{table.source}: no column holds ratings; it has {table.heading}{table.first_row}"
         words = [f"{name} holds {', '.join(map(repr, examples))}, ..." for name, examples in columns.words.items()]
-        more = [f"words that are on no known scale must be written as numbers: {'; '.join(words)}"] if words else []
+        more = [f"write words of unknown scales as numbers: {'; '.join(words)}"] if words else []
         raise SetupError("; ".join((none, *columns.ignored, *more)))
     return columns
 

@@ -161,10 +161,10 @@ def _read_judgements(
             return released
         if path.is_dir():
             raise SetupError(
-                f"{path} is a folder and no released set: expected one of {', '.join(RELEASED)}, or a table"
+                f"{path} is a folder but not a released set: expected one of {', '.join(RELEASED)}, or a table"
             )
     elif name is not None:
-        raise SetupError(f"The format {name} is one of files but the ratings are no path")
+        raise SetupError(f"The format {name} reads files: pass a path as ratings")
     table = rearranged(read_table(ratings, "ratings"), clips)
     named = (column for column in table.columns if clip_column in {column, table.origins.get(column, column)})
     return read_ratings(
@@ -241,7 +241,7 @@ def _groups(
 ) -> tuple[tuple[str, ...], tuple[str, ...], list[str]]:
     """Return prompts and models of the matched clips: from the ratings, else from the scores, else from the names."""
     if scores.of_models:
-        return clips, clips, ["The rows are models: nothing below them can be said"]
+        return clips, clips, ["The rows are models: there are no clip-level statistics"]
     prompts = [judged.prompts[b] or scores.prompts[a] for a, b in match.pairs]
     models = [judged.models[b] or scores.models[a] for a, b in match.pairs]
     notes = []

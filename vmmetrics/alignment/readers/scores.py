@@ -72,7 +72,7 @@ def read_scores(
         read = (f"{column} ({role})" for roles in joined.columns.values() for column, role in roles.items())
         raise SetupError(
             f"{joined.name}: no column holds scores: {listed(list(read), 12)}; "
-            "--metrics NAME reads a column all the same"
+            "use --metrics NAME to read a column anyway"
         )
     if len(others) > _SHOWN:
         note = f"{len(parts)} sources were put together: {', '.join(f'{count} {name}' for name, count in how.items())}"
@@ -88,7 +88,7 @@ def as_sources(sources: Any) -> list[Any]:
     if rows and any(isinstance(value, str) for value in sources[0].values()):
         return [sources]
     if not sources:
-        raise SetupError("No scores were given")
+        raise SetupError("Expected at least one source of scores")
     return list(sources)
 
 

@@ -57,7 +57,7 @@ def _preferences(report: results.StudyReport, dimension: str) -> DisplayTable:
         share = table.estimate(accuracy.accuracy)
         clauses = [clause for clause in rule if clause not in shared]
         if measures_amount(accuracy.name) and not measures_amount(dimension):
-            clauses.append("more of it is counted as better, though neither end of an amount is")
+            clauses.append("counted as higher-is-better, though an amount has no better end")
         mark = table.mark("; ".join(clauses))
         pairs = DisplayCell(count(accuracy.pairs), "", mark)
         ties = map(count, (accuracy.human_ties, accuracy.metric_ties))
@@ -80,8 +80,8 @@ def _models(figures: ModelFigures) -> tuple[DisplayTable, DisplayTable]:
         by_people, strength = models.estimate(model.people), models.estimate(strengths.get(model.model, Estimate(None)))
         models.add(model.model, count(model.pairs), by_people, strength, *of_metrics)
     caption = (
-        "Soft pairwise accuracy: agreement with people on how surely one model is the better, mean over pairs of models"
-        " (a metric that knows nothing: about 0.5). Win ratios: correlation over models with people's. "
+        "Soft pairwise accuracy: agreement with people on how surely one model is better, mean over pairs of models "
+        "(chance: about 0.5). Win ratios: correlation over models with people's. "
         f"p: no difference from {figures.reference} in ρ over all clips, by PERM-BOTH (swaps of standardised scores), "
         "of the metrics next best, not corrected for how many they are."
     )
@@ -98,8 +98,8 @@ def _ablation(ablation: results.Ablation) -> DisplayTable:
     by = "a fitted model" if ablation.combination == "fitted" else clean(ablation.combination)
     key, title = f"ablation-{ablation.combination}-{ablation.dimension}", f"Combination by {by}"
     caption = (
-        "All metrics that have a direction and enough scores, each order of clips once and no mixtures; without one "
-        "(and the weight it has among all), and added one by one, best first."
+        "All metrics with a direction and enough scores, without repeats and mixtures; then without each metric (and "
+        "its weight among all), and added one by one, best first."
     )
     columns = heads("metrics", "accuracy", "ρ all clips", "ρ within model", "weight")
     table = DisplayTable(key, f"{title}: {clean(ablation.dimension)}", caption, columns)
@@ -134,8 +134,8 @@ def differences_part(differences: Sequence[results.MetricDifference], *, only_si
         return tables.Lines(key, title, (none,))
     caption = (
         f"{chosen}First minus second on the clips that both have, in paired samples of the prompts. Not compared: "
-        "metrics of an amount, which have no better end, those in the order of another, those with hardly two values. "
-        "Holm: p raised for all pairs; BH: expected share of false ones among the pairs up to this one."
+        "metrics of an amount (no better end), repeats of another, and those with few distinct values. Holm: p "
+        "corrected for all pairs; BH: expected share of false discoveries among the pairs up to this one."
     )
     columns = heads(
         *("dimension", "first", "second", "Δρ all clips", "p", "Holm", "BH", "Δρ within model", "p", "Holm", "BH"),
@@ -155,7 +155,7 @@ def _power(powers: Sequence[results.Power]) -> DisplayTable:
         *("dimension", "to tell ρ", "power now", "clips for 80 %", "prompts for 80 %"),
         tables.DisplayColumn("raters: clips", number=False),
     )
-    caption = "Chance that a study of this size tells two correlations apart, and the size that has 80 %."
+    caption = "Power of a study of this size to tell two correlations apart, and the size with a power of 80 %."
     table = DisplayTable("power", "Power", caption, columns)
     for power in powers:
         raters = ", ".join(f"{raters}: {clips:,}" for raters, clips in power.raters.items()) or tables.NONE
@@ -231,11 +231,13 @@ def parted_clips(study: Study, metric: str, dimension: str, most: int = SHOWN) -
 def parted_table(study: Study, report: results.StudyReport, dimension: str) -> DisplayTable | None:
     """Return a table of the clips each metric ranks unlike people on a dimension; None if there are none."""
     caption = (
-        "Places among the clips of the same model, 0 worst and 1 best. Apart is above 0 where the metric likes a clip "
-        "more than people do. Watch these to learn what a metric sees wrong, or people overlook."
+        "Ranks among the clips of the same model, 0 worst and 1 best. Difference above 0: the metric rates a clip "
+        "higher than people do. Watch these clips to see what the metric gets wrong, or people overlook."
     )
-    columns = heads("metric", "clip", "model", "score", "rating", "place by score", "place by people", "apart", texts=3)
-    title = f"Clips on which metric and people part: {clean(dimension)}"
+    columns = heads(
+        "metric", "clip", "model", "score", "rating", "rank by score", "rank by people", "difference", texts=3
+    )
+    title = f"Clips on which metric and people disagree: {clean(dimension)}"
     table = DisplayTable(f"parted-{dimension}", title, caption, columns)
     for pair in report.ranked(dimension):
         for clip in parted_clips(study, pair.metric, dimension):

@@ -105,25 +105,24 @@ TITLE = "How far can these scores be trusted?"
 _TERMS = {
     "ρ": "Spearman's rank correlation: 1 where score and people put the clips in the same order, 0 where the order is "
     "chance, −1 where it is reversed.",
-    "over all clips": "The easiest to reach: a score that only tells good models from bad ones gets far without "
-    "looking at any clip.",
-    "within model": "ρ among the clips of one model, then the mean over models. Recognising the model wins nothing.",
-    "both out": "Correlation of ranks after prompt and model are both taken out by least squares: neither good models "
-    "nor easy prompts win anything.",
-    "lowest ρ without a model": "ρ over the clips of all models but the one whose absence costs most.",
+    "over all clips": "The easiest to raise: telling good models from bad ones is enough.",
+    "within model": "ρ among the clips of one model, then the mean over models. Telling models apart does not help.",
+    "both out": "Correlation of ranks after prompt and model are both taken out by least squares: good models and easy "
+    "prompts do not help.",
+    "lowest ρ without a model": "Lowest ρ when the clips of one model are left out.",
     "model level": "ρ of the models' mean scores with their mean ratings.",
-    "r fitted, RMSE": "Pearson's r after a logistic curve was fitted, and its error; the fit flatters weak scores.",
-    "soft pairwise": "How surely a metric and people find the same one of two models better, mean over pairs of "
-    "models; 0.5 for a metric that knows nothing.",
-    "single rater": "The ρ of one person with the mean of the others. Over all clips the model's name alone comes near "
+    "r fitted, RMSE": "Pearson's r after a logistic fit, and the error of the fit; optimistic for weak scores.",
+    "soft pairwise": "Agreement of metric and people on how surely one of two models is better, mean over pairs of "
+    "models; chance: 0.5.",
+    "single rater": "ρ of one rater with the mean of the others. Over all clips the model's name alone comes near "
     "it, so read metrics against it within models.",
-    "model's name": "Guesses each clip's rating without opening it: its model's mean rating over the other half of the "
-    "prompts, over many halves.",
-    "shuffled": "ρ over all clips when ratings are shuffled among the clips of each model, and where 95 % of the "
-    "shuffles lie: what differences between models are worth by themselves.",
-    "interval": "95 %, from drawing prompts (not clips) anew: it speaks of other prompts like these, for these models "
-    "and raters. Of correlations: Student's t with the standard error of the draws; of shares, win ratios and "
-    "strengths: the percentiles of the draws.",
+    "model's name": "Predicts each clip's rating without reading the clip: its model's mean rating over the other "
+    "half of the prompts, over many halves.",
+    "shuffled": "ρ over all clips when ratings are shuffled among the clips of each model, with 95 % of the "
+    "shuffles: the ρ that differences between models give by themselves.",
+    "interval": "95 % bootstrap interval over prompts (not clips): it generalises to other prompts like these, for "
+    "these models and raters. Correlations: Student's t with the bootstrap standard error; shares, win ratios and "
+    "strengths: percentiles.",
 }
 _CLAIMS_SHOWN = 12  # what stands above the fold of a screen
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
@@ -196,7 +195,7 @@ def _overview(report: StudyReport, charts: dict[str, Figure]) -> Iterator[str]:
             if agreement.disputed:
                 yield _disputed(agreement)
         yield "</section>"
-    yield "<section><h2>Metrics beside one another</h2>"
+    yield "<section><h2>Comparison of metrics</h2>"
     yield _drawn(
         charts,
         "matrix",
@@ -213,7 +212,7 @@ def _overview(report: StudyReport, charts: dict[str, Figure]) -> Iterator[str]:
 
 
 def _closing(study: Study, report: StudyReport) -> Iterator[str]:
-    yield "<section><h2>To repeat this study</h2>"
+    yield "<section><h2>Reproduce this study</h2>"
     yield tables.to_html(parts.matching_lines(report))
     yield from (_folded(read, tables.to_html(read)) for read in column_tables(study.matching.columns))
     table = DisplayTable("settings", "", "", heads("setting", "value", texts=2))

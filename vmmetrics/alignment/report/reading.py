@@ -41,7 +41,8 @@ def study_parts(study: Study) -> list[Part]:
     """
     matching = study.matching
     models, prompts = (len(set(names) - {""}) for names in (study.models, study.prompts))
-    lines = [f"{len(study.clips)} clips with a score and a rating, {prompts} prompts, {models} models"]
+    of_models = f"{models} model{'s' * (models != 1)}" if models else "models not known"
+    lines = [f"{len(study.clips)} clips with a score and a rating, {prompts} prompts, {of_models}"]
     for what, names in (("scores", matching.scores_only), ("ratings", matching.ratings_only)):
         lines += [f"{len(names)} clips only in the {what}: {listed(names, _EXAMPLES)}"] if names else []
     parts: list[Part] = [Lines("matching", "Matched", tuple(map(clean, (*lines, *matching.notes))))]
@@ -52,7 +53,7 @@ def study_parts(study: Study) -> list[Part]:
         for dimension in dimensions:
             faced.add(metric, dimension, *_sizes(study, metric, dimension))
     unfaced = [metric for metric in study.scores if metric not in study.pairing]
-    faced.notes += [f"Compared with nothing: {', '.join(unfaced)} (--pair METRIC=DIMENSION)"] if unfaced else []
+    faced.notes += [f"Not compared: {', '.join(unfaced)} (--pair METRIC=DIMENSION)"] if unfaced else []
     return [*parts, faced]
 
 

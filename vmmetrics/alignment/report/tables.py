@@ -26,17 +26,17 @@ _MODEL_LENGTH = 10  # characters of a model's name under a number: the table mus
 _MAIN = {
     "n": "clips with a score and a rating",
     "ρ all clips": "Spearman over all clips",
-    "ρ within model": "mean Spearman among clips of one model: recognising the model wins nothing here",
+    "ρ within model": "mean Spearman among clips of one model: telling models apart does not help",
     "ρ both out": "correlation of ranks with model and prompt both taken out",
     "ρ within prompt": "mean Spearman among clips of one prompt",
-    "lowest ρ without a model": "all clips but those of one model, the model whose absence costs most",
+    "lowest ρ without a model": "lowest value when the clips of one model are left out",
     "model level": "Spearman of the models' means",
     "τb": "Kendall's rank correlation τ-b",
     "τc": "Kendall's τ-c, as FETV-EVAL and others print it",
     "r": "Pearson's correlation",
-    "r fitted": "Pearson's correlation after a monotone logistic fit (VQEG); it flatters: see docs/alignment.md",
+    "r fitted": "Pearson's correlation after a monotone logistic fit (VQEG); optimistic: see docs/alignment.md",
     "RMSE": "error of that fit, in the unit of the ratings",
-    "shuffled": "ρ over all clips when ratings are shuffled inside each model: the worth of knowing it",
+    "shuffled": "ρ over all clips when ratings are shuffled inside each model",
 }
 
 
@@ -156,8 +156,8 @@ def main_table(report: StudyReport, dimension: str) -> DisplayTable:
     """Return every metric on a dimension, the best within model first, and its reference values."""
     caption = (
         "Spearman's ρ with the mean rating [95 % interval over prompts]. Read the metrics against the last rows: "
-        f"“{HUMAN}” is one person against the mean of the others (of one fewer than the metrics face, so a little "
-        f"low); “{NAME_ONLY}” is a model's mean rating over the other half of the prompts, without opening the clip. "
+        f"“{HUMAN}” is one rater against the mean of the others (one fewer than for the metrics, so slightly low); "
+        f"“{NAME_ONLY}” is a model's mean rating over the other half of the prompts, without reading the clip. "
         "Shuffled: ratings shuffled inside each model [95 % of the shuffles]."
     )
     columns = heads("metric", *(DisplayColumn(name, hint=hint) for name, hint in _MAIN.items()))
@@ -241,14 +241,14 @@ def people_parts(report: StudyReport) -> list[display.Part]:
         shown = (table.estimate(e, interval=column in _WITH_INTERVAL) for column, e in enumerate(figures))
         table.add(each.dimension, *shown)
     lines = [line for agreement in report.agreements for line in _people_lines(agreement)]
-    return [table, display.Lines("people", "Raters and clips apart", tuple(lines))] if lines else [table]
+    return [table, display.Lines("people", "Outlying raters and disputed clips", tuple(lines))] if lines else [table]
 
 
 def _people_lines(agreement: Agreement) -> Iterable[str]:
     dimension = clean(agreement.dimension)
     for rater in agreement.outlying:
         figures = f"ρ {number(rater.correlation)} with their mean, {number(rater.bias)} from it"
-        yield f"{dimension}: {clean(rater.rater)} parts from the other raters ({figures}): {clean(rater.reason)}"
+        yield f"{dimension}: {clean(rater.rater)} disagrees with the other raters ({figures}): {clean(rater.reason)}"
     shown = [
         f"{clean(clip.clip)} ({', '.join(f'{rating:g}' for rating in clip.ratings)})"
         for clip in agreement.disputed[:_DISPUTED_SHOWN]

@@ -43,7 +43,7 @@ def training_chart(history: Sequence[Epoch], best: int) -> Figure:
                 axes.plot(range(1, len(values) + 1), values, "o-", color=colour, markersize=3, label=name)
             axes.set_ylim(bottom=0)
             axes.legend(fontsize=8)
-        rows[-1].set_xlabel(f"epoch; the line marks epoch {best}, which is kept", color=FAINT, loc="left", fontsize=8)
+        rows[-1].set_xlabel(f"epoch; the line marks the best one, {best}", color=FAINT, loc="left", fontsize=8)
     return figure
 
 
@@ -53,7 +53,7 @@ def calibration_chart(bins: Sequence[Bin]) -> Figure:
     with chart_style():
         figure = Figure(figsize=(5, 5), layout="constrained")
         axes = figure.subplots()
-        axes.set_title("share right, against confidence (area: clips)")
+        axes.set_title("accuracy against confidence (area: clips)")
         axes.grid(color=RULE)
         axes.plot([0, 1], [0, 1], color=FAINT, linewidth=1)
         axes.vlines(confidence, accuracy, confidence, color=hexadecimal(FAULT), linewidth=1)
@@ -157,9 +157,9 @@ def _markdown(content: Mapping[str, Any], report: EvaluationReport) -> str:
         f"{content['versions']['torch']}, seed {settings['seed']}. Labels: SHA-256 `{content['labels']}`.",
         "## Data",
         tables.pipe_table(heads, ["---"] * len(heads), parts),
-        f"Held out are whole prompts: none of them was trained on. {data['without_level']} clips had no level, "
+        f"Whole prompts are held out of training.  {data['without_level']} clips had no level, "
         f"{len(data['unreadable'])} could not be read.",
-        "## The clips held out",
+        "## Held-out clips",
         tables.to_markdown(agreement_table(report)).rstrip(),
         "The epoch was chosen on these clips, so the figures are a little kind; evaluate on clips of your own with "
         "`vmmetrics cas eval`.",

@@ -137,7 +137,7 @@ def read_last(path: Path, run: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """
     if not path.exists():
         return None
-    with reading(f"{path}: cannot be gone on from"):
+    with reading(f"{path}: cannot be resumed from"):
         stored: Mapping[str, Any] = load_tensors(path)
         theirs = stored["run"]
     if differing := differences(run, theirs):

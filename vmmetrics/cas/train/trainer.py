@@ -253,7 +253,7 @@ class Trainer:
         plain = stored["state"]
         self.state = State(plain["step"], list(plain["losses"]), [Epoch(**epoch) for epoch in plain["history"]])
         if self.team.leads:
-            self.watcher.notice(f"going on after step {self.state.step} of {self.steps}")
+            self.watcher.notice(f"resuming after step {self.state.step} of {self.steps}")
 
 
 def soft_labels(levels: Tensor, smoothing: float) -> Tensor:
