@@ -17,16 +17,15 @@ from vmmetrics.utils.statistics.correlation import spearman_statistic
 # Raters who part from the others, and clips that people disagree on.
 
 MIN_RATERS = 3
-"""Of two raters who differ nobody can say which of them is the odd one."""
+"""Minimum raters to call one of them outlying."""
 MIN_CLIPS = 10
-"""Fewer clips in common with the others say little of a rater; a correlation of ten has a standard error of a third."""
+"""Minimum clips shared with the other raters; a correlation of ten clips has a standard error of 1/3."""
 LESS_CORRELATED = 0.2
-"""A rater's correlation is this far below the middle one of the others': a difference that matters, not only one that
-many clips make certain. Two raters of reliability 0.6 and 0.36 differ by about as much against the same mean."""
+"""Distance of an outlying rater's correlation below the median: that between raters of reliability 0.6 and 0.36."""
 BIASED = 0.5
-"""A rater is this many standard deviations of the ratings from the middle one: a medium effect (Cohen 1988)."""
+"""Bias of an outlying rater in standard deviations of the ratings: a medium effect (Cohen 1988)."""
 DISPUTED = 10
-"""Clips that are listed."""
+"""Maximum disputed clips listed."""
 _RISK = 0.05  # of calling any rater of a faultless panel outlying, shared among raters and both ends
 
 

@@ -19,20 +19,19 @@ from vmmetrics.utils.display.tables import number, p_value
 from vmmetrics.utils.statistics.bootstrap import Estimate
 
 LEVEL = 0.05
-"""Of each test."""
+"""Significance level of each test."""
 MANY_METRICS = 5
-"""Metrics on one dimension from which it is said how many would pass by chance."""
+"""Minimum metrics on a dimension to state the probability of a chance finding."""
 LEAST_OFF_MODE = 5
-"""Clips whose score, and whose judgement, is not the commonest one: a claim rests on so many, since a single one would
-decide the sign."""
+"""Minimum clips off the commonest score and off the commonest judgement for a claim."""
 LISTED = 5
-"""Pairs of metrics told apart that are named, those of the best metrics first; the rest are in the table."""
+"""Maximum significant pairs of metrics named, the best metrics first; the table lists all."""
 _TOSS = 0.5
 _BY_CHANCE = LEVEL / 2  # a metric without use comes out above 0, with an interval of 95 %
 
 
 BRIEF_METRICS = 2
-"""Metrics of a dimension that a terminal says a claim of."""
+"""Maximum metrics per dimension with a claim on a terminal."""
 
 
 def widest_claims(report: results.StudyReport, brief: bool = False) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from vmmetrics.utils.statistics.bootstrap import Statistic
 # Pairs of clips and which of them people prefer: as they were judged, or from mean ratings.
 
 MAX_CLIPS = 200
-"""Clips of one prompt that are paired with each other; of more a random 200, which make 19,900 pairs."""
+"""Maximum clips of one prompt that are paired with each other; of more, a random 200 (19,900 pairs)."""
 _SAME = 1e-9  # mean ratings of whole or half steps that differ at all differ by far more
 _CELLS = 4_000_000  # weights of pairs held at a time, 32 MB
 
@@ -102,13 +102,13 @@ def share_statistic(pairs: Preferences, credits_: FloatArray, prompts: Sequence[
 
 
 FOLDS = 10
-"""Groups of prompts left out in turn; with ten prompts or fewer each is its own."""
+"""Cross-validation folds over prompts; with ten prompts or fewer, one fold each."""
 MODEL_FOLDS = 8
-"""Groups of models left out in turn, two at a time; with eight models or fewer each is its own."""
+"""Cross-validation folds over models, two left out at a time; with eight models or fewer, one fold each."""
 MIN_FIT_PAIRS = 10
-"""Below so many pairs there is nothing to fit on."""
+"""Minimum pairs to fit weights on."""
 MAX_FIT_PAIRS = 20_000
-"""Pairs that a fit uses; more move a handful of weights by under a hundredth."""
+"""Maximum pairs used by a fit; more change the weights by under 0.01."""
 _RIDGE = 1.0  # precision of the standard normal prior on a weight of standardised differences
 _STEPS = 50  # of Newton's method, which the ridge brings home in about five
 _SMALL = 1e-10  # of a step

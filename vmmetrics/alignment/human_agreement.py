@@ -27,7 +27,7 @@ from vmmetrics.utils.statistics.correlation import spearman_statistic
 from vmmetrics.utils.statistics.partial import partial_statistic
 
 MAX_SPLITS = 126
-"""All distinct splits of ten raters; of more raters as many random ones. Splits share raters: more would add little."""
+"""Maximum splits of raters: all distinct ones of ten raters; of more raters, as many random ones."""
 
 
 def measure_human_agreement(
@@ -161,9 +161,9 @@ def _sizes(there: BoolArray, halves: Sequence[tuple[IntArray, IntArray]]) -> tup
 # What a study that there is can tell apart: its size, prompts and raters put into the closed form.
 
 FIRST, SECOND = 0.6, 0.7
-"""The two correlations that are to be told apart."""
+"""The two correlations that a study should tell apart."""
 RATERS = (1, 2, 3, 5, 10)
-"""Numbers of raters for which the clips needed are worked out, beside the number there is."""
+"""Numbers of raters for which the required clips are computed, besides the actual number."""
 
 
 def measure_power(study: Study, dimension: str, metrics: Sequence[str], seed: int = SEED) -> Power:

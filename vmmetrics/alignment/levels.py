@@ -27,12 +27,12 @@ from vmmetrics.utils.statistics.partial import partial_statistic
 from vmmetrics.utils.statistics.ranks import code, weighted_spearman
 
 LISTED_PROMPTS = 500
-"""Prompts up to which each one's correlation is handed back beside their mean."""
+"""Maximum prompts whose correlations are returned beside their mean."""
 _CELLS = 16_000_000  # correlations held at a time, 128 MB
 
 
 Correlation = Callable[[FloatArray, FloatArray], float]
-"""Two variables to their correlation."""
+"""Function from two variables to their correlation."""
 
 
 def overall_spearman(sample: Sample, resamples: int, seed: int) -> list[Estimate]:
@@ -185,10 +185,10 @@ def correlation_matrix(study: Study, metrics: Sequence[str], dimensions: Sequenc
 
 
 SAME_ORDER = 0.98
-"""|ρ| of two metrics from which they put clips in the same order and count as one."""
+"""Minimum |ρ| of two metrics that count as repeats of one another."""
 _MIXTURES = (AVERAGE, "motion_index")  # made of other metrics
 LEAST_SHARED = 10
-"""Clips that a correlation of two metrics rests on to make them one, or to be drawn."""
+"""Minimum clips of a correlation of two metrics to call them repeats, or to draw it."""
 
 
 def repeats_of(matrix: Matrix) -> dict[str, str]:
@@ -215,7 +215,7 @@ def repeats_of(matrix: Matrix) -> dict[str, str]:
 # the means can be of all other prompts.
 
 SPLITS = 20
-"""Splits of the prompts into halves; the mean over so many moves by 0.01 to 0.02 with their choice (17 prompts)."""
+"""Random splits of the prompts into halves; their choice changes the mean by 0.01 to 0.02 (17 prompts)."""
 _NAME = "name of the model"
 
 

@@ -14,9 +14,9 @@ from vmmetrics.utils.statistics.bootstrap import Estimate, finite
 from vmmetrics.utils.statistics.soft_pairwise import perm_both, pooled_spearman, soft_pairwise_accuracy
 
 STRENGTH_DRAWS = 200
-"""Bootstrap samples of the strengths at most: each is a fit of its own."""
+"""Maximum bootstrap samples of the strengths: each takes a fit."""
 PERMUTED = 4
-"""Metrics that are held against the reference by PERM-BOTH, the best first: each takes a quarter of a second."""
+"""Maximum metrics compared with the reference by PERM-BOTH, the best first: 0.25 s each."""
 
 
 def measure_models(

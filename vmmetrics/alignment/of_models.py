@@ -33,7 +33,7 @@ from vmmetrics.utils.statistics.bootstrap import (
 from vmmetrics.utils.statistics.bradley_terry import DEFAULT_PRIOR_SD, Outcome, PairJudgement, Strengths, fit_strengths
 
 LEAST_MODELS = 3
-"""Two models always lie on a line: below three a correlation over models says nothing."""
+"""Minimum models for a correlation over models."""
 _FEW_MODELS = 5  # up to which the chance that an order is right by luck is stated
 _EQUAL = 1e-12  # scores that differ by less are a tie
 _TAIL = 0.025  # of the samples beyond each end of an interval

@@ -34,7 +34,7 @@ from vmmetrics.utils.statistics.paired import holm
 SHUFFLES = 1000
 """Shuffles of the ratings inside each model."""
 EXACT_MODELS = 8
-"""Models up to which every order is tried for the p value at model level: 8! = 40,320."""
+"""Maximum models for an exact permutation p value at model level: 8! = 40,320 orders."""
 _TIE = 1e-12  # correlations that differ by less differ by rounding alone
 MetricPair = tuple[str, str]
 _UNKNOWN = "the models of the clips are not known"
@@ -193,7 +193,7 @@ def _off_mode(values: FloatArray) -> int:
 # Is one metric better than another? On the clips that both have, drawing the same prompts for both.
 
 ALL_PAIRS = 12
-"""Metrics up to which every pair is compared; of more, each is compared with the best and with those named."""
+"""Maximum metrics for which all pairs are compared; of more, each with the best and with ``against``."""
 
 
 def measure_differences(

@@ -214,7 +214,7 @@ def differences(scores: FloatArray, pairs: Preferences) -> FloatArray:
 
 ORDER_NOTE = "chosen greedily on these clips, which is optimistic for the first few metrics"
 LEAST_RESAMPLES = 200
-"""Bootstrap samples that large studies come down to: an end of the interval is then off by 7 % of its width."""
+"""Minimum bootstrap samples in large studies: an interval's end is then off by 7 % of its width."""
 _DRAWN = 20_000_000  # clips times samples: 1,000 samples of 20,000 clips
 _NONE = Estimate(None)
 _NO_JUDGEMENT = "there is no rating, only preferences"
@@ -237,7 +237,7 @@ class Combined:
 
 
 Combine = Callable[[Sequence[int]], Combined]
-"""Columns of the standardised scores to their combination."""
+"""Function from columns of the standardised scores to their combination."""
 
 
 def measure_ablations(

@@ -111,7 +111,7 @@ def _line(subjects: list[str], where: tuple[str, ...], note: str) -> str:
 
 
 NAMED_CLIPS = 5
-"""Of the clips that only one side knows, so many are named in the report; the study has all."""
+"""Maximum unmatched clips named in the report; the study lists all."""
 
 
 _MADE_BY = {

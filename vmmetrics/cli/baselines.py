@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from vmmetrics.scoring.table import Table
 
 SHOWN_MODELS = 5
-"""Models that get a column on the screen; all of them are in scores.csv."""
+"""Maximum columns of models on a terminal; scores.csv has all."""
 
 
 def baselines(

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from vmmetrics.cas.label.label import Labelling
 
 SHOWN_CLIPS = 40
-"""Rows on the screen; all of them are in the file."""
+"""Maximum rows on a terminal; the file has all."""
 SHOWN_COMPONENTS = 5
 
 

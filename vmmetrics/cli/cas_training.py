@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from vmmetrics.cas.train.settings import Epoch
 
 Precision = Literal["fp32", "fp16", "bf16"]
+_SECONDS_BETWEEN_LINES = 30.0
+"""Seconds between lines of progress where there is no terminal."""
 
 
 # ``vmmetrics cas eval``: a classifier against labelled clips.
@@ -140,16 +143,17 @@ def train(
         progress = _TrainingProgress(messages, bar)
         trained = train_classifier(data, out, settings, origin, device=device, workers=jobs, watcher=progress)
     if trained is not None:
-        output.print(f"epoch {trained.best.number} of {len(trained.history)} kept, on prompts held out:")
+        output.print(f"best epoch: {trained.best.number} of {len(trained.history)}; on held-out prompts:")
         _print_report(trained.report, output)
         output.print(f"{trained.checkpoint}, {out / 'card.md'}", soft_wrap=True)
 
 
 class _TrainingProgress:
-    """Progress of training: clips decoded, steps done, and the results of each epoch."""
+    """Progress of training: a bar on a terminal, a line now and then elsewhere; and a line per epoch."""
 
     def __init__(self, console: Console, bar: Bar) -> None:
         self._console, self._bar = console, bar
+        self._phase, self._printed = "", 0.0
 
     def notice(self, text: str) -> None:
         """Print a line."""
@@ -176,8 +180,14 @@ class _TrainingProgress:
         )
 
     def _show(self, what: str, done: int, total: int) -> None:
-        if not self._bar.show(description=what, completed=done, total=total):
+        if self._bar.show(description=what, completed=done, total=total):
+            return
+        if self._console.is_terminal:
             from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
             described = TextColumn("{task.description}")
             self._bar.start(total, done, described, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        now, phase = time.monotonic(), what.partition(",")[0]
+        if not self._console.is_terminal and (phase != self._phase or now - self._printed >= _SECONDS_BETWEEN_LINES):
+            self._phase, self._printed = phase, now
+            self.notice(f"[{done}/{total}] {what}")

@@ -21,10 +21,10 @@ from vmmetrics.utils.display.markup import clean
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _WHOLE = 10**4
-"""Characters of a sentence that is not cut off."""
+"""Maximum characters of a sentence in the list of commands."""
 _TYPES = {"int": "N", "int range": "N", "integer": "N", "integer range": "N", "float": "X", "float range": "X",
           "str": "TEXT", "text": "TEXT", "path": "PATH", "file": "PATH"}  # fmt: skip
-"""What help calls the kinds of values; typer has other names for them from version to version."""
+"""Names of value types in help, independent of typer's version."""
 
 Config = Annotated[
     str | None,

@@ -10,7 +10,7 @@ from typing import Any
 import typer
 
 MAX_BYTES = 2**20
-"""Of a file of options; none is longer."""
+"""Maximum size of an option file in bytes."""
 
 
 def apply(ctx: typer.Context, path: str | None) -> str | None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from vmmetrics.utils.display.tables import DisplayTable, Part
 
 SHOWN_CLIPS = 20
-"""Rows on the screen; every other form has all."""
+"""Maximum rows on a terminal; other formats have all."""
 
 
 def show_run(

@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 # Bounds of the numbers that options take: nothing larger is meant, and what counts by them must not overflow.
 
 MAX_COUNT = 10**9
-"""Of clips, prompts, frames, tokens, pixels, draws."""
+"""Upper bound of counts of clips, prompts, frames, tokens, pixels or draws."""
 MAX_JOBS = 1024
-"""Of processes and threads."""
+"""Upper bound of processes and threads."""
 MAX_SEED = 2**63 - 1
-"""Larger ones torch refuses."""
+"""Largest random seed that torch accepts."""
 MAX_FPS = 1000.0
 """As :data:`vmmetrics.video.timing.MAX_FPS`, which would load numpy into every command."""
 MAX_SECONDS = 1e6
-"""Eleven days; waiting in the system overflows at 24."""
+"""Maximum timeout in seconds: eleven days (system calls overflow at 24)."""
 MAX_PRICE = 1e9
-"""In the money of the prices given."""
+"""Upper bound of costs, in the currency of the prices."""
 
 
 _Number = TypeVar("_Number", bound=float | tuple[float, ...] | None)

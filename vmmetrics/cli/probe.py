@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 OURS = ",".join(METRICS)
 FOLDER = "vmmetrics-probe"
-"""Where a probe goes that was given no directory."""
+"""Default directory of a probe."""
 
 Changes = Annotated[tuple[float, float], number_option("Tolerance for harmless changes: of the mean, and of one clip.")]
 Functions = Annotated[

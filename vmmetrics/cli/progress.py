@@ -19,7 +19,7 @@ from vmmetrics.scoring.table import cell
 from vmmetrics.utils.storage.addresses import address_of, is_web, safe_name
 
 SLOW_ON_BAR, SLOW_IN_LINES = 10.0, 60.0
-"""Seconds from which on the slowest clip is shown, on the bar and in a line of its own."""
+"""Seconds after which the slowest clip is shown."""
 _RECENT = 32  # clips that the time left is told from
 _COUNT_SECONDS = 0.1  # between two counts of the clips found
 

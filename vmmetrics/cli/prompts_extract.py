@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from vmmetrics.prompts.extract.extraction import Extraction, ExtractSettings
 
 SHOWN = 10
-"""Things of each kind on the screen; all are in the folder."""
+"""Maximum entries of each kind on a terminal; the folder has all."""
 _SECONDS_BETWEEN_LINES = 30.0
-"""Of word about the progress where there is no terminal for a bar."""
+"""Seconds between lines of progress where there is no terminal."""
 
 
 def extract(

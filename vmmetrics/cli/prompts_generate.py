@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from vmmetrics.utils.storage.journal import Line
 
 FOLDER = "vmmetrics-prompts"
-"""Where candidates go that were given no folder."""
+"""Default folder of candidates."""
 
 
 def generate(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from vmmetrics.utils.statistics.bootstrap import Estimate
 
 SHOWN_DIFFERENCES = 20
-"""On the screen; ``--conflicts`` writes all of them."""
+"""Maximum conflicts on a terminal; ``--conflicts`` writes all."""
 
 
 def review(

@@ -24,7 +24,7 @@ from vmmetrics.utils.statistics.paired import Mean
 
 _STYLES = {"failed": "red", "-": "dim", "n/a": "dim"}
 SHOWN_CLIPS = 100
-"""Rows per clip on the screen; all of them are in scores.csv."""
+"""Maximum rows of clips on a terminal; scores.csv has all."""
 
 
 def print_results(

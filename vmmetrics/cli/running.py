@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from vmmetrics.utils.storage.scratch import Scratch
 
 DEFAULT_JOBS = 1
-"""A worker process of its own even for one clip at a time: a clip that brings it down does not end the run."""
+"""Default worker processes: one, so that a clip that crashes its process does not end the run."""
 MAX_BYTES = 2**50
-"""More than any machine has."""
+"""Upper bound of processes."""
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
 

@@ -24,7 +24,7 @@ from vmmetrics.metrics.registry import METRICS, load_plugins
 from vmmetrics.utils.display.markup import listed
 
 _SHARDS = 10
-"""Missing ones that are named."""
+"""Maximum missing shards that are named."""
 
 
 def score(

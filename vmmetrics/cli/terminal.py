@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn
 
 EXIT_FAILURES = 3
-"""Something failed that does not stop the rest; missing scores are no failures."""
+"""Exit code: some items failed; missing scores are no failures."""
 EXIT_WORSE = 4
-"""A mean is under a threshold, or a run worse than another, where the command was asked to fail on it."""
+"""Exit code: a threshold given by the user is not met."""
 FILE_WIDTH = 160
-"""Columns where output goes to a file or pipe, which has no width of its own."""
+"""Width in columns for output to a file or pipe."""
 
 
 class PlainConsole(Console):

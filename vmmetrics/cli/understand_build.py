@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from vmmetrics.understanding.construction.settings import Opened
 
 FOLDER = "vmmetrics-questions"
-"""Where questions go that were given no folder."""
+"""Default folder of questions."""
 _TELLING_Z = 3.0
-"""A guesser so many standard deviations above chance is named: of five guessers one is by chance once in 150 builds."""
+"""Standard deviations above chance at which a guesser is reported: by chance once in 150 builds of five."""
 
 
 def build(

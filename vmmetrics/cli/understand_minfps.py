@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 PERSON = "person:"
 _LETTER_TOKENS = 8  # of a usual answer
 _SAMPLE = 20
-"""Questions whose lengths and rates stand for all in the estimate."""
+"""Questions sampled for the cost estimate."""
 
 
 def minfps(

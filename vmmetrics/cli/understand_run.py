@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from vmmetrics.understanding.harness.scoring import ScoredRun
 
 BESIDE = 3
-"""Published rows shown in a terminal; the page has all."""
+"""Maximum published rows on a terminal; the page has all."""
 
 
 def scoring(text: str) -> Scoring:
@@ -104,11 +104,11 @@ def judge_of(text: str | None, folder: Path, messages: Console, max_cost: float 
 
 
 FOLDER = "vmmetrics-understand"
-"""Where runs go that were given no folder."""
+"""Default folder of runs."""
 CONTROLS = {"blind": "none", "single-frame": "single"}
 """Controls, and the frames each shows."""
 CLUSTER_KINDS = ("hf", "frame-reader")
-"""Models that a cluster helps with; an endpoint takes many questions at once by itself, the others take no time."""
+"""Kinds of models that run on a Ray cluster."""
 _LETTER_TOKENS, _WORDS_TOKENS = 8, 250  # of a usual answer: to a question with options, and a description
 
 

@@ -43,7 +43,7 @@ RENAMED: dict[str, tuple[str, ...]] = {
     "--tokens": ("--max-tokens",),
     "--workers": ("--jobs",),
 }
-"""Names that options had, and what they are called now: the first that the command has."""
+"""Old names of options → current ones; the first that the command has is suggested."""
 
 ELSEWHERE: dict[str, tuple[str, ...]] = {
     "--asks": ("--limit",),
@@ -54,7 +54,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
     "--output-file": ("--out",),
     "--output-path": ("--out",),
 }
-"""Names that other tools have, with dashes, and what ours are: the first that the command has."""
+"""Option names of other tools (with dashes) → ours; the first that the command has is suggested."""
 
 
 def no_such_option(name: str, available: list[str]) -> str:

@@ -190,7 +190,7 @@ def test_processes_share_a_batch_and_the_command_line_prints(
     assert together.returncode == 0, together.stderr
     assert together.stdout.count("Spearman") == 2  # once the table, once what it says of groups
     call(*command, "--batch-size", "6", "--out", tmp_path / "one")
-    assert "of 1 kept, on prompts held out" in capsys.readouterr().out
+    assert "best epoch: 1 of 1; on held-out prompts" in capsys.readouterr().out
     one, two = weights(tmp_path / "one/last.pt"), weights(tmp_path / "two/last.pt")
     moved = max(float((one[key] - start.state_dict()[key]).abs().max()) for key in one)
     apart = max(float((one[key] - two[key]).abs().max()) for key in one)

@@ -19,10 +19,10 @@ from vmmetrics.types import FloatArray
 # What each baseline that needs no download takes from a scene; perception and pictures are shared among them.
 
 FlowOf = Callable[[Scene], Flow]
-"""The flow of a scene, asked for only where there are two frames."""
+"""Function that returns the flow of a scene with at least two frames."""
 ONE_FRAME = "one frame: nothing to compare it with"
 _LEAST = 16
-"""Pixels of the shorter side from which on a half-sized picture still holds the window of the statistics."""
+"""Minimum shorter side in pixels: at half size it still holds the window of the statistics."""
 
 
 def ssim(scene: Scene) -> float | str:
@@ -128,10 +128,9 @@ def _mean(values: Iterable[float | None]) -> float | str:
 
 
 BaselineMeasure = Callable[[Scene], float | str]
-"""From a scene to a value, or to why there is none."""
+"""Function from a scene to a value, or to the reason why there is none."""
 Loaded = tuple[Mapping[str, BaselineMeasure], Mapping[str, Any]]
-"""A family whose models are loaded: what measures each baseline, by name, and what their values depend on (hashes of
-weights, versions, settings), ready for JSON."""
+"""Loaded family: measure of each baseline by name, and what values depend on (hashes, versions, settings) as JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +171,7 @@ CPU = (
         "niqe", "distance", True, "Mittal et al. 2013, pristine model of ours", niqe, ("niqe-pristine",), compares=False
     ),
 )
-"""Those that need nothing but this package."""
+"""Baselines that need no download."""
 
 FAMILIES: Mapping[str, str] = {
     "raft": "networks:load_raft",
@@ -182,8 +181,7 @@ FAMILIES: Mapping[str, str] = {
     "dover": "networks:load_dover",
     "vlm_judge": "judge:load",
 }
-"""What runs on weights or an endpoint of the user's, and gives one baseline or several: ``module:function`` of this
-folder, which takes these and a number of threads, and returns :data:`Loaded`."""
+"""Loader ``module:function`` (in this folder) of each family on user weights or an endpoint; returns :data:`Loaded`."""
 
 _OF_FAMILIES: tuple[tuple[str, str, str, bool, str], ...] = (
     ("raft", "raft_flow_magnitude", "diagonals per second", False, "mean flow by RAFT"),
@@ -199,7 +197,7 @@ BASELINES: Mapping[str, Baseline] = {b.name: b for b in CPU} | {
     name: Baseline(name, unit, lower, source, family=family, compares=family not in ("film_smoothness", "dover"))
     for family, name, unit, lower, source in _OF_FAMILIES
 }
-"""All of them by name."""
+"""All baselines by name."""
 
 
 def chosen(names: Sequence[str] | None, configured: Sequence[str] = ()) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from vmmetrics.utils.weights.folder import fault_of, weights_home
 _LOADED = (".json", ".safetensors", ".bin", ".txt", ".model", ".jinja")  # of a folder, what transformers reads
 
 INSTALL = "pip install 'vmmetrics[baselines]'"
-"""What brings every package that these baselines need."""
+"""Command that installs all packages of these baselines."""
 
 
 def require(*packages: str) -> None:

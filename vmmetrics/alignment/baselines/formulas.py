@@ -147,10 +147,9 @@ def forward_backward_error(forward: FloatArray, backward: FloatArray) -> float |
 # How many points of the first frame can be followed through the clip and back again.
 
 STEP = 8
-"""Distance of the points in pixels of the flow: DIS's patches are that wide, closer points tell the same."""
+"""Spacing of the tracked points in pixels of the flow: the width of DIS's patches."""
 HOME = 0.01
-"""A point has come back if it ends no further than this share of the diagonal from where it began: about what a motion
-has to be for people to see it at all, and several times the drift of correct flow over a clip of seconds."""
+"""Largest round-trip error of a surviving point, as a share of the diagonal: several times the drift of flow."""
 
 
 def track_survival(
@@ -188,9 +187,9 @@ def track_survival(
 #     SSIM = (2 μ₁ μ₂ + C₁)(2 σ₁₂ + C₂) / ((μ₁² + μ₂² + C₁)(σ₁² + σ₂² + C₂)).
 
 SIGMA = 1.5
-"""Deviation of the window in pixels (Wang et al., section III)."""
+"""Standard deviation of the window in pixels (Wang et al., section III)."""
 RADIUS = 5
-"""The window is 11 pixels wide (likewise); results whose window leaves the picture are not counted."""
+"""Radius of the window (11 pixels wide, Wang et al.); positions whose window leaves the frame are not counted."""
 C1 = (0.01 * 255) ** 2
 C2 = (0.03 * 255) ** 2
 """Wang et al.'s constants for 256 grey levels."""

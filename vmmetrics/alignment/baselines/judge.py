@@ -25,7 +25,7 @@ from vmmetrics.utils.endpoint.wire import Endpoint
 from vmmetrics.utils.tensors import quiet_transformers, reading
 
 VERSION = 1
-"""Changes with any change of what is asked: answers to other questions are other answers."""
+"""Version of the questions; increase it with any change of their text."""
 
 LEVELS = (1, 5)
 """Worst and best level of an answer."""
@@ -33,7 +33,7 @@ LEVELS = (1, 5)
 DIMENSIONS = {
     key: asked for key, metric in sorted(registered().items()) if key in METRICS and (asked := metric.question)
 }
-"""What each of our metrics is about, in our words."""
+"""Description of the aspect that each of our metrics measures."""
 
 SYSTEM = (
     "You rate the motion in short video clips. You are shown frames of one clip in order, with the time of each. Judge "
@@ -44,7 +44,7 @@ SYSTEM = (
 AGAIN = (
     "That answer cannot be used: {why}. Answer with the JSON object alone, every key once, whole numbers from 1 to 5."
 )
-"""What is said to an answer that cannot be read."""
+"""Follow-up message after an answer that cannot be parsed."""
 
 
 def question(times: Sequence[float], prompt: str | None) -> str:
@@ -136,7 +136,7 @@ def show(clip: Clip, count: int, side: int) -> tuple[tuple[float, ...], tuple[by
 
 
 KEY_VARIABLE = "VMMETRICS_JUDGE_KEY"
-"""Environment variable with the key of the endpoint: it is read there and written nowhere."""
+"""Environment variable with the endpoint's key, which is never written anywhere."""
 
 
 @dataclass(frozen=True, slots=True)

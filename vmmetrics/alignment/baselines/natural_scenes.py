@@ -21,14 +21,14 @@ from vmmetrics.types import FloatArray
 from vmmetrics.utils.weights.manifest import weight_path
 
 CELL = 48
-"""Side of the cells in pixels: half of NIQE's blocks of 96, which may then overlap by half."""
+"""Side of the cells in pixels: half of NIQE's blocks of 96, so that blocks can overlap by half."""
 SCALES = 2
-"""As published, full size and half."""
+"""Scales: full and half size, as published."""
 WINDOW = 7
 SIGMA = 7 / 6
 """Gaussian window of the local mean and deviation, as published."""
 NEIGHBOURS = ((0, 1), (1, 0), (1, 1), (1, -1))
-"""Rows down and columns right to the neighbour of a product: horizontal, vertical and both diagonals."""
+"""Offsets (rows, columns) to the neighbour of a product: horizontal, vertical and both diagonals."""
 
 _ALPHAS = np.arange(0.2, 10.0, 0.001)  # shapes tried, as published
 _RATIOS = np.exp(2 * gammaln(2 / _ALPHAS) - gammaln(1 / _ALPHAS) - gammaln(3 / _ALPHAS))
@@ -227,9 +227,9 @@ def brisque(features: FloatArray, regression: Regression) -> float | None:
 BLOCK = 2 * CELL
 """Side of a block in pixels, as published."""
 MIN_BLOCKS = 4
-"""Fewer say nothing of how a picture's features spread."""
+"""Minimum blocks to estimate the covariance of a frame's features."""
 LEAST_SIDE = 3 * CELL
-"""Side in pixels from which on there are two by two blocks."""
+"""Minimum side in pixels: two by two blocks."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,12 +39,12 @@ def _tensor(frames: NDArray[np.uint8], device: Any) -> Any:
 # the short side to 224 pixels (bilinear) and the whole picture, its positions interpolated; 0..1, then normalised.
 
 SIDE = 224
-"""Short side in pixels, VBench's."""
+"""Short side in pixels, as in VBench."""
 BATCH = 16
-"""Frames at a time."""
+"""Batch size in frames."""
 CLIP_MEAN = (0.48145466, 0.4578275, 0.40821073)
 CLIP_STD = (0.26862954, 0.26130258, 0.27577711)
-"""Of the pictures CLIP was trained on (its release)."""
+"""Mean and deviation of CLIP's training images (from its release)."""
 
 
 def load_clip(location: str | os.PathLike[str] | None, threads: int | None) -> Loaded:
@@ -126,7 +126,7 @@ def _consistency(name: str, path: Path, network: Any, encode: Callable[[Any], An
 # github.com/dajes/frame-interpolation-pytorch. Any other interpolator exported with that signature serves as well.
 
 FILM_MULTIPLE = 64
-"""FILM's pyramid halves pictures that often; its release pads to this."""
+"""Multiple in pixels that FILM pads frames to, as in its release."""
 
 
 def load_film(location: str | os.PathLike[str] | None, threads: int | None) -> Loaded:
@@ -167,11 +167,11 @@ def load_film(location: str | os.PathLike[str] | None, threads: int | None) -> L
 # Pictures have the same size as those of the embedded flow, so that the networks differ and nothing else.
 
 RAFT_MULTIPLE = 8
-"""RAFT works on an eighth of the picture."""
+"""Multiple in pixels of RAFT's input size: it works at 1/8 resolution."""
 LEAST = 128
-"""Pixels a side below which its pyramid of correlations is empty (torchvision refuses such pictures)."""
+"""Minimum side in pixels of RAFT's input (torchvision refuses smaller ones)."""
 PAIRS_AT_ONCE = 4
-"""Pairs at a time: about 1 GB at the working size."""
+"""Batch size in pairs: about 1 GB at the working size."""
 
 
 def load_raft(location: str | os.PathLike[str] | None, threads: int | None) -> Loaded:
@@ -249,15 +249,15 @@ def _flow(network: Any, device: Any, scene: Scene) -> Flow:
 # score.
 
 GRID = 7
-"""Cells along each side."""
+"""Fragments along each side."""
 PIECE = 32
-"""Side of a piece in pixels."""
+"""Side of a fragment in pixels."""
 LENGTH = 32
-"""Frames of a stretch ..."""
+"""Frames per segment, as published."""
 INTERVAL = 2
-"""... of which every second one of the clip is taken ..."""
+"""Frame stride within a segment, as published."""
 STRETCHES = 3
-"""... and how many stretches there are (all as published)."""
+"""Segments per clip, as published."""
 
 
 def stretches(frames: int) -> list[NDArray[np.int64]]:

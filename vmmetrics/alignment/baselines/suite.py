@@ -26,7 +26,7 @@ from vmmetrics.utils.storage import provenance
 from vmmetrics.utils.weights.manifest import load_manifest, weight_path
 
 PRESET = "baselines"
-"""What stands in records where a suite's has the name of its models."""
+"""Preset name in the records of baselines."""
 LABEL = "baselines, each in its own unit: not VMBench's metrics"
 
 

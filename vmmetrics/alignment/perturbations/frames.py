@@ -153,7 +153,7 @@ GHOST_WEIGHT = (0.25, 0.35, 0.425, 0.5)
 WARP_PIXELS = (2.5, 5.0, 7.5, 10.0)  # at 480 lines
 
 BURST = 2
-"""Frames spoilt in a row by :func:`burst_frames`: what one slip of a generator takes."""
+"""Consecutive frames spoilt by :func:`burst_frames`, as in one failure of a generator."""
 _GHOST_DELAY = 4  # frames between the two pictures of a double exposure
 
 
@@ -218,7 +218,7 @@ def _melt(rng: np.random.Generator, size: tuple[int, int], pixels: float) -> NDA
 
 
 SMALLEST_SIDE = 32
-"""Pixels; below it there is nothing left to score."""
+"""Minimum side in pixels of a downscaled clip."""
 
 
 def reencoded(clip: Clip, crf: int) -> Clip:

@@ -22,7 +22,7 @@ from vmmetrics.types import Box
 # What a perturbation is: a named, seeded, pure change of a clip in a stated strength, with the truth of it.
 
 LEAST_FRAMES = 8
-"""Frames below which moments in the middle of a clip cannot be told from its ends."""
+"""Minimum frames of a clip to place a defect away from its ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ def _harmed(name: str, clip: Clip, strength: float, rng: Rng, things: Things | N
 
 
 LEAST_CHANGE = 1.5
-"""Mean grey-level change in a quarter of a second from which a defect of time alone can be seen."""
+"""Minimum mean grey-level change in 0.25 s for a temporal defect to be visible."""
 
 
 def _check_motion(clip: Clip) -> None:

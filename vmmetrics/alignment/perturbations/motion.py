@@ -22,7 +22,7 @@ from vmmetrics.types import FloatArray
 # Moving pixels about: the smooth displacements that the defects of the ladder are made of.
 
 LEAST_KNOT = 0.1
-"""Frames between the turns of :func:`smooth_walk` at least: at low frame rates its size goes by the frames."""
+"""Minimum frames between the turns of :func:`smooth_walk`."""
 _FLOW_SIDE = 96  # pixels; enough to see where a thing a tenth of the picture wide goes
 _ENERGY_BLUR = 0.08  # of the short side: about the size of a hand in a half-body shot
 

@@ -19,17 +19,17 @@ from vmmetrics.errors import VMMetricsError
 from vmmetrics.types import FloatArray
 
 LEAST_AREA = 0.003
-"""Share of the frame from which a thing counts: at 320×180 a square of 13 pixels."""
+"""Minimum area of an object, as a share of the frame: a square of 13 pixels at 320×180."""
 LEAST_TIME = 0.6
-"""Share of the clip in which it must be seen, so that it can go or come in the middle and be missed."""
+"""Minimum share of the clip in which an object must be visible."""
 LEAST_BONE = 0.08
-"""Length of a forearm or calf, of the short side, from which its change can be seen."""
+"""Minimum length of a forearm or calf, as a share of the short side."""
 LIMBS = {"left forearm": (7, 9), "right forearm": (8, 10), "left calf": (13, 15), "right calf": (14, 16)}
 """COCO keypoints of joint and end."""
 STRETCH = 1.0
-"""By how much of itself a limb is longer at strength 1."""
+"""Relative elongation of a limb at strength 1."""
 SNAP = 100.0
-"""Degrees by which it is turned at strength 1."""
+"""Rotation of a limb at strength 1, in degrees."""
 _BEYOND = 0.6  # of the bone: hand or foot reach that far past its end
 _WIDTH = 0.5  # of the bone: width of what moves with it
 _OVERLAP = 0.2  # of the smaller: from then on a thing is taken for a part of somebody

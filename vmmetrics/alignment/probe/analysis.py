@@ -66,7 +66,7 @@ class ProbeScores:
 # Dose and response: how a metric answers a defect of growing strength, and which metric answers it most.
 
 LEAST_CLIPS = 4
-"""Clips below which no interval is given: of three, every resample has one sign a quarter of the time by chance."""
+"""Minimum clips for an interval: with three, all resamples share a sign in 1/4 of cases by chance."""
 
 
 def curve(scores: ProbeScores, facts: MetricFacts, defect: str) -> Curve:
@@ -134,7 +134,7 @@ def specificity(curves: Sequence[Curve], facts: Mapping[str, MetricFacts], defec
 
 
 NOISE_FLOOR = 0.01
-"""Least noise assumed, of the metric's scale: one that never moves has none, and nothing could be divided by it."""
+"""Minimum noise assumed, as a share of the metric's scale, so that effects can be divided by it."""
 
 
 def analyse(lines: Sequence[CaseLine], tolerance: Tolerance, settings: Mapping[str, Any]) -> ProbeReport:

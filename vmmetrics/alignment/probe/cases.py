@@ -27,7 +27,7 @@ from vmmetrics.video import read_clip
 # What can be probed: our metrics, the baselines, and any function of a clip.
 
 Function = Callable[[Clip], Mapping[str, float | None] | float | None]
-"""A metric of one's own: a score, or several by name; None where there is none."""
+"""User-defined metric: returns a score, or several by name; None where undefined."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,16 +136,15 @@ def _by_function(source: FunctionSource, clip: Clip) -> dict[str, Mapping[str, A
 CLEAN = "clean"
 RATE = "rate"
 STRENGTHS = (0.25, 0.5, 1.0)
-"""Of defects: the ladder's first, second and last rung."""
+"""Default strengths of defects: severity levels 1, 2 and 4."""
 HARMLESS_STRENGTHS = (1 / 3, 2 / 3, 1.0)
-"""Of invariances: x264 at CRF 18, 23 and 28."""
+"""Default strengths of harmless changes: x264 at CRF 18, 23 and 28."""
 STRIDES = (2, 3, 4, 6, 8, 12, 16)
-"""Frame rates tried for minFPS, as parts of the clip's own: halving, and a step between. Whole parts keep the beat
-even, so that nothing is tried but the rate."""
+"""Frame rates tried for minFPS, as divisors of the clip's own rate; whole divisors keep frame times regular."""
 LEAST_FRAMES_LEFT = 6
-"""Frames that a clip must have left at a rate."""
+"""Minimum frames of a clip at a reduced rate."""
 LIBRARY = 1
-"""Version of the perturbations; a probe does not go on with another."""
+"""Version of the perturbations; a probe resumes only with the same one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,9 @@ from vmmetrics.utils.display import canvas, style
 from vmmetrics.utils.display.canvas import FAINT, INK, MODEL_COLOURS, RULE, WIDTH, grid_of, hexadecimal
 
 FULL_COLOUR = 10.0
-"""Changes of so many times the noise and more have the full colour."""
+"""Change with full colour, in multiples of the noise."""
 COLUMNS = 5
-"""Small curves in a row."""
+"""Panels per row of curves."""
 _CELL = 0.3  # inches, height of a row
 Dashes = Literal["-", "--", ":"]
 

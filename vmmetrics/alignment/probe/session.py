@@ -70,7 +70,7 @@ class _CaseHandler:
 
 
 LINES = "cases.jsonl"
-"""The lines of all cases, in the directory of a probe."""
+"""File of the lines of all cases, in the directory of a probe."""
 
 
 class ProbeListener(Protocol):
@@ -135,7 +135,7 @@ def _too_few(clips: int) -> list[str]:
 # Probing from Python: good clips in, what every metric notices out.
 
 ALL_BASELINES = "baselines"
-"""Stands for every baseline that needs nothing of the user's."""
+"""Name for all baselines that need no weights from the user."""
 
 
 def probe(

@@ -181,4 +181,4 @@ LAYOUTS: tuple[Callable[[Any, str], Rows | None], ...] = (
     _by_model,
     _lists,
 )
-"""Told one after the other; each gives None for what is not its own."""
+"""Layouts in the order tried; each returns None for other content."""

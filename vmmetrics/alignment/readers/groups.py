@@ -19,7 +19,7 @@ from vmmetrics.errors import SetupError
 from vmmetrics.utils.display.markup import listed
 
 MOST_GROUPS = 50
-"""Values of a column to report by; a column of more is a number or a text."""
+"""Maximum values of a column to group by."""
 
 
 def read_groups(study: Study, sources: Sequence[Any], column: str, clip_column: str | None = None) -> tuple[str, ...]:

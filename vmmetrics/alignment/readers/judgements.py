@@ -18,11 +18,11 @@ from vmmetrics.errors import SetupError
 from vmmetrics.types import FloatArray
 
 AVERAGED = ""
-"""Name of the rater where ratings come averaged."""
+"""Rater name for averaged ratings."""
 _TOLERANCE = 1e-9  # two ratings of one rater are the same below this: they passed through text
 
 RatingScale = tuple[float, float] | None
-"""Lowest and highest rating there can be."""
+"""Lowest and highest possible rating."""
 
 
 @dataclass(frozen=True, slots=True)

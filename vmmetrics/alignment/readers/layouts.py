@@ -113,4 +113,4 @@ LAYOUTS: tuple[Callable[[SourceTable, Collection[str]], SourceTable | None], ...
     from_columns_of_clips,
     _from_columns_of_models,
 )
-"""Told one after the other; each gives None for what is not its own."""
+"""Layouts in the order tried; each returns None for other content."""

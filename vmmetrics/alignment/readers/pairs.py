@@ -20,7 +20,7 @@ from vmmetrics.alignment.study import Preferences
 from vmmetrics.errors import SetupError
 
 DIMENSION = "preference"
-"""What the dimension is called where the table does not say."""
+"""Name of the dimension if the table states none."""
 OUTCOME = ("outcome", "preference", "preferred", "winner", "choice", "label", "result", "verdict", "standard_answer",
            "vote_type", "human_vote", "human_preference_answer", "human_preference", "human_rating", "answer", "vote",
            "judgement", "judgment", "preference_strength", "grade", "ccr", "cmos", "comparison", "rating",

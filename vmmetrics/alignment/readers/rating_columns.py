@@ -16,7 +16,7 @@ from vmmetrics.alignment.readers.words import word_ratings
 from vmmetrics.types import FloatArray
 
 _ONE_DIMENSION = "rating"
-"""What the dimension is called where columns name raters alone."""
+"""Name of the dimension if columns name only raters."""
 _PERSON = r"(?:rater|annotator|human|user|worker|judge|subject|participant|observer|expert|score|rating|r|o)"
 _GAP = r"[\s_.:-]"
 _DIMENSION_AND_RATER = tuple(

@@ -27,7 +27,7 @@ from vmmetrics.types import BoolArray, FloatArray
 from vmmetrics.utils.statistics.bootstrap import mean_of_defined
 
 FORMATS = (*FORMS, *RELEASED)
-"""What ``format`` may be."""
+"""Values of ``format``."""
 
 
 def read_study(

@@ -24,12 +24,12 @@ from vmmetrics.utils.display.markup import listed
 from vmmetrics.utils.tables import read_text
 
 LARGEST = 256 * 2**20
-"""Bytes of a file of scores; VBench's of 5,000 clips in 16 dimensions has a tenth of this."""
+"""Maximum size of a score file in bytes; VBench's for 5,000 clips and 16 dimensions has a tenth of this."""
 SHOWN = 5
-"""Names in a note."""
+"""Maximum names in a note."""
 _LONGEST = 2000  # letters of a line that may be one of a log
 PROMPT_LIST = "_full_info.json"
-"""How the list of prompts is called that VBench writes beside its results."""
+"""Name of the prompt list that VBench writes beside its results."""
 _RESULTS = "_eval_results.json"
 _FETV = re.compile(r"^auto_eval_results_(?P<model>.+)\.json$")
 _RECORD = re.compile(
@@ -37,12 +37,12 @@ _RECORD = re.compile(
 )
 _INDEXED = re.compile(r"^(?P<prompt>.*\s.*\S)-\d+\.\w+$")  # VBench's names: the prompt, and which clip of it
 _LOWER = frozenset({"warping_error", "ocr_score", "celebrity_id_score"})
-"""EvalCrafter's metrics of which its released code takes one minus the score."""
+"""EvalCrafter's metrics that its released code inverts (1 − score)."""
 _DOVER = {"aesthetic_score": "VQA_A", "technical_score": "VQA_T", "overall_final_score": "VQA_overall"}
 _NO_MODEL = frozenset(
     {"", "videos", "video", "clips", "samples", "sampled_videos", "outputs", "output", "results", "generated", "tmp"}
 )
-"""Folders of clips that are not called after a model."""
+"""Names of clip folders that are no model names."""
 
 
 @dataclass(slots=True)

@@ -25,12 +25,12 @@ from vmmetrics.errors import SetupError
 from vmmetrics.utils.display.markup import listed
 
 MOST_FILES = 5000
-"""Files of a folder that are looked at."""
+"""Maximum files of a folder that are read."""
 FORMS = (
     "run.json (ours), *_eval_results.json (VBench), auto_eval_results_MODEL.json (FETV-EVAL), METRIC_record.txt "
     "(EvalCrafter), or a JSON or CSV file per metric"
 )
-"""What a folder of scores may hold."""
+"""Supported contents of a folder of scores."""
 _TABLES = "scores by clip in tables"
 _GENERAL = frozenset({"score", "scores", "metric", "metrics", "quality"})  # of these words alone: no metric's folder
 _RATINGS = frozenset({"rating", "ratings", "human_ratings", "mos", "annotations"})  # files that hold no scores

@@ -20,7 +20,7 @@ _METRIC_WORDS = frozenset((
     "similarity", "error", "accuracy", "coherence", "ssim", "psnr", "lpips", "niqe", "brisque", "dover", "clipscore",
     "blipscore", "umtscore", "vqa", "warping", "fidelity", "aesthetic", "naturalness",
 ))  # fmt: skip
-"""Words in the names of metrics, apart from those that we have."""
+"""Words in the names of metrics other than ours."""
 _VBENCH = frozenset((
     "subject_consistency", "background_consistency", "temporal_flickering", "motion_smoothness", "dynamic_degree",
     "aesthetic_quality", "imaging_quality", "overall_consistency", "object_class", "multiple_objects", "human_action",

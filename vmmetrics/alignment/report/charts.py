@@ -34,7 +34,7 @@ _LEADER = {"arrowstyle": "-", "linewidth": 0.6, "shrinkA": 0, "shrinkB": 0}
 
 _REFERENCE_LABELS = {"single rater": "single rater against the others", "model's name": "model's name alone"}
 _Mark = tuple[Estimate, str, str, Literal["-", "--"]]
-"""A vertical line to read the rows against: where, its name, colour and dashes."""
+"""Vertical reference line: value, name, colour and dashes."""
 
 
 def intervals_chart(report: StudyReport, dimension: str) -> Figure:

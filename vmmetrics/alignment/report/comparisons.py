@@ -18,7 +18,7 @@ from vmmetrics.utils.display.tables import DisplayCell, DisplayTable, count, hea
 from vmmetrics.utils.statistics.bootstrap import Estimate
 
 SIGNIFICANT = 0.05
-"""Below which p a difference is listed where only the significant ones are."""
+"""Largest p (after Holm) of a listed difference."""
 _MOST_DIFFERENCES = 20
 
 
@@ -168,7 +168,7 @@ def _power(powers: Sequence[results.Power]) -> DisplayTable:
 # Clips on which a metric and people part: where to look for what a metric gets wrong.
 
 SHOWN = 3
-"""Clips per metric and direction."""
+"""Maximum clips listed per metric and direction."""
 _LEAST_CLIPS = 3  # of a model, for a place among them to mean anything
 _LEAST_APART = 0.25  # of the places: less is what two people differ by
 

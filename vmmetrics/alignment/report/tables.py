@@ -63,7 +63,7 @@ def flat_settings(report: StudyReport) -> Iterator[tuple[str, Any]]:
 
 
 _BRIEF_METRICS = 12
-"""Rows of metrics on a terminal over all dimensions; a dimension has three at least."""
+"""Maximum rows of metrics on a terminal over all dimensions; at least three per dimension."""
 
 
 def brief_parts(report: StudyReport) -> list[display.Part]:

@@ -21,15 +21,15 @@ from vmmetrics.types import FloatArray
 from vmmetrics.video import read_clip
 
 CALIBRATION_BINS = 10
-"""Of equal width in confidence."""
+"""Calibration bins, of equal width in confidence."""
 FEWEST_FOR_ORDER = 3
-"""Clips without which a rank correlation says nothing."""
+"""Minimum clips for a rank correlation."""
 BOOTSTRAP_DRAWS = 1000
 INTERVAL = (2.5, 97.5)
 """Percentiles of the bootstrap that bound an interval."""
 
 EXPECTED_DIGITS = 9
-"""Decimals of the expected level that count: sums that differ by rounding alone are ties."""
+"""Decimals of the expected level in rank correlations, so that rounding makes no order."""
 
 Level = NDArray[np.int64]
 
@@ -171,7 +171,7 @@ def _figure(value: float, drawn: FloatArray) -> Interval:
 # A classifier against labelled clips: ``vmmetrics cas eval``.
 
 EMBEDDED = "embedded"
-"""In place of a checkpoint: the classifier that ships, which needs no torch."""
+"""Name of the embedded classifier, which needs no torch."""
 
 
 @dataclass(frozen=True, slots=True)

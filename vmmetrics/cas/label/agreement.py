@@ -16,7 +16,7 @@ from vmmetrics.utils.statistics.ties import LOSS, TIE, WIN
 
 Repeats = Literal["share", "keep"]
 TIE_BINS = 3
-"""Parts, by fitted strength difference, in which predicted and observed ties are compared."""
+"""Bins by fitted strength difference in which predicted and observed ties are compared."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,9 +30,9 @@ Ints = NDArray[np.int64]
 Reason = Literal["connect", "inform"]
 
 MAX_POOL = 2000
-"""Clips in one pool: beyond that the matrices of pairs grow out of hand."""
+"""Maximum clips in one pool, limited by the memory of pair matrices."""
 SPARE = 1
-"""A clip is asked about at most this many times more, in one batch, than if all were asked about equally often."""
+"""Maximum questions about a clip in one batch, in multiples of the equal share."""
 
 
 @dataclass(frozen=True, slots=True)

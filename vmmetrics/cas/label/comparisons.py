@@ -21,7 +21,7 @@ from vmmetrics.utils.tables import SEPARATORS, csv_rows
 
 T = TypeVar("T")
 MAX_PROBLEMS = 20
-"""Problems of a file that are listed before the rest is only counted."""
+"""Maximum problems of a file that are listed; the rest is counted."""
 
 _USED = frozenset({"a", "b", "winner", "loser", "tie", "rater", "prompt", "prompt_a", "prompt_b", "weight"})
 _TRUE, _FALSE = {"1", "true", "yes"}, {"", "0", "false", "no"}

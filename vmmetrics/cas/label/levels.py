@@ -33,7 +33,7 @@ NORMAL_CUTS = tuple(float(ndtri(share)) for share in (0.2, 0.4, 0.6, 0.8))
 SAME = 1e-6
 """Strengths closer than this (log odds) are equal: the fit is exact to some 1e-9."""
 UNCERTAIN = 0.5
-"""A level with a smaller probability than this is called uncertain: another level, or others together, are likelier."""
+"""Probability of the assigned level below which it is called uncertain."""
 
 
 @dataclass(frozen=True, slots=True)

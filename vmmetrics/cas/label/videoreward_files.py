@@ -22,9 +22,9 @@ from vmmetrics.utils.tables import sha256_of
 from vmmetrics.utils.tensors import load_tensors, reading
 
 REWARD_TOKENS = ("<|VQ_reward|>", "<|MQ_reward|>", "<|TA_reward|>")
-"""The places of the text where visual quality, motion quality and text alignment are read, in order of the outputs."""
+"""Tokens at which visual quality, motion quality and text alignment are read, in order of the outputs."""
 MQ = 1
-"""Which of them is motion quality."""
+"""Index of motion quality among them."""
 INSTALL = "pip install torch transformers safetensors"
 _PROMPT_FIELD = "{text_prompt}"
 _LORA = re.compile(r"(?P<target>.+)\.lora_(?P<side>[AB])(?:\.default)?\.weight")

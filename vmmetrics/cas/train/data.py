@@ -24,7 +24,7 @@ from vmmetrics.video import read_clip
 ASPECT = 4 / 3
 """Largest ratio of sides of a crop, either way, before it is resized to a square."""
 ERASED = (0.02, 0.2)
-"""Share of the picture that is greyed out."""
+"""Share of the frame that is greyed out."""
 LUMA = np.array([0.299, 0.587, 0.114], np.float32)
 """ITU-R BT.601."""
 
@@ -88,7 +88,7 @@ def change_colour(view: NDArray[np.uint8], amount: float, draw: np.random.Genera
 
 
 READERS = 4
-"""Threads that try the clips before training; FFmpeg decodes outside Python's lock."""
+"""Threads that decode clips before training; FFmpeg releases Python's lock."""
 
 _ORDER, _VIEW = 1, 2  # keep the draws of order and views apart
 

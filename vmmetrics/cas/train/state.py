@@ -81,7 +81,7 @@ def join(device: str | None) -> Iterator[Team]:
 
 
 LAST, BEST = "last.pt", "best.pt"
-"""The files of a run: to go on from, and to score with."""
+"""Files of a run: the state to resume from, and the checkpoint to score with."""
 
 
 @dataclass(slots=True)

@@ -32,7 +32,7 @@ from vmmetrics.video import read_clip
 # AdamW with a learning rate per layer, and how it rises and falls.
 
 BETAS = (0.9, 0.999)
-"""VideoMAE V2's for fine-tuning, and AdamW's own."""
+"""Betas of AdamW, its defaults, as in VideoMAE V2's fine-tuning."""
 
 
 def layer_of(name: str, depth: int) -> int:
@@ -85,13 +85,13 @@ def set_learning_rate(optimiser: torch.optim.AdamW, rate: float) -> None:
 
 
 STOPPING_SEGMENTS, STOPPING_CROPS = 3, 1
-"""Views that the held-out loss of an epoch is taken over; the final evaluation has all of them."""
+"""Views per clip in the held-out loss of an epoch; the final evaluation uses all."""
 
 LEAST_PROBABILITY = 1e-12
-"""Below, a held-out clip's loss is not followed: one hopeless clip must not make the loss infinite."""
+"""Minimum probability in the held-out loss, so that one clip cannot make it infinite."""
 
 FIRST_SCALE = 1024.0
-"""Of fp16 losses; it doubles by itself. torch's 65536 overflows in the first steps, which are then lost."""
+"""Initial loss scale for fp16; torch's 65536 overflows in the first steps."""
 
 _MIXUP, _DEPTH = 3, 4  # keep these draws apart from those of order and views (data.py)
 
