@@ -18,7 +18,7 @@ torch = pytest.importorskip("torch")
 from vmmetrics.cas.evaluate.evaluation import evaluate_classifier, load_judge  # noqa: E402
 from vmmetrics.cas.labelled_clips import read_labelled_clips  # noqa: E402
 from vmmetrics.cas.train.run import Trained, train  # noqa: E402
-from vmmetrics.cas.train.settings import Augmentation, Epoch, Nobody, TrainSettings  # noqa: E402
+from vmmetrics.cas.train.settings import Augmentation, Epoch, SilentWatcher, TrainSettings  # noqa: E402
 from vmmetrics.cas.train.state import State  # noqa: E402
 from vmmetrics.cli.main import main  # noqa: E402
 from vmmetrics.errors import SetupError  # noqa: E402
@@ -104,7 +104,7 @@ def call(*arguments: object) -> None:
     assert not ended.value.code
 
 
-class Interrupting(Nobody):
+class Interrupting(SilentWatcher):
     """Ends the run after a step, as a kill would."""
 
     def __init__(self, after: int) -> None:

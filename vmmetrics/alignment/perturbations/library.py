@@ -15,7 +15,7 @@ import numpy as np
 from vmmetrics.alignment.perturbations import frames as harmless
 from vmmetrics.alignment.perturbations.frames import GLITCHES, TIMINGS, Frames, Rng, breaks_of, burst_frames, spoil
 from vmmetrics.alignment.perturbations.motion import MOTIONS
-from vmmetrics.alignment.perturbations.objects import OF_THINGS, NotApplicableError, Things, intruder
+from vmmetrics.alignment.perturbations.objects import OBJECT_DEFECTS, ClipObjects, NotApplicableError, intruder
 from vmmetrics.clip import Clip
 from vmmetrics.types import Box
 
@@ -61,14 +61,14 @@ class Perturbation:
     full: str
     graded: bool = True
 
-    def __call__(self, clip: Clip, strength: float, rng: Rng, things: Things | None = None) -> Perturbed:
+    def __call__(self, clip: Clip, strength: float, rng: Rng, objects: ClipObjects | None = None) -> Perturbed:
         """Return the perturbed clip; the one given is left alone.
 
         Args:
             clip: Any clip.
             strength: In (0, 1].
             rng: Everything random; the same state gives the same places and moments at every strength.
-            things: Where things and people are, for those that need it.
+            objects: Objects and people of the clip, for perturbations that need them.
 
         Raises:
             ValueError: The strength is not in (0, 1].
@@ -82,7 +82,7 @@ class Perturbation:
         else:
             if len(clip) < LEAST_FRAMES:
                 raise NotApplicableError(f"needs {LEAST_FRAMES} frames or more and the clip has {len(clip)}")
-            shown, breaks = _harmed(self.name, clip, strength, rng, things)
+            shown, breaks = _harmed(self.name, clip, strength, rng, objects)
             changed = replace(clip, frames=np.ascontiguousarray(shown), timestamps=clip.timestamps[: len(shown)])
         noted = replace(changed, notes=(*changed.notes, f"{self.name} at {strength:g}"))
         return Perturbed(noted, *_differing(clip, changed), breaks)
@@ -102,12 +102,14 @@ def _differing(before: Clip, after: Clip) -> tuple[tuple[int, ...], tuple[Box, .
     return tuple(boxes), tuple(boxes.values())
 
 
-def _harmed(name: str, clip: Clip, strength: float, rng: Rng, things: Things | None) -> tuple[Frames, tuple[int, ...]]:
+def _harmed(
+    name: str, clip: Clip, strength: float, rng: Rng, objects: ClipObjects | None
+) -> tuple[Frames, tuple[int, ...]]:
     """Return the frames of a clip with a defect, at most as many as before, and where their order breaks."""
-    if name in OF_THINGS:
-        if things is None:
+    if name in OBJECT_DEFECTS:
+        if objects is None:
             raise NotApplicableError("needs the objects and people of the clip")
-        return OF_THINGS[name](clip.frames, strength, clip.fps, things), ()
+        return OBJECT_DEFECTS[name](clip.frames, strength, clip.fps, objects), ()
     if name in TIMINGS:
         _check_motion(clip)
         order = TIMINGS[name](len(clip), strength, clip.fps, rng)

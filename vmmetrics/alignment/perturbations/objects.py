@@ -1,6 +1,6 @@
 """Perturbations of one object: it disappears or appears without cause, or a limb is stretched or snapped.
 
-What they are done to must be known beforehand (:class:`Things`); only the intruder brings a thing of its own.
+What they are done to must be known beforehand (:class:`ClipObjects`); only the intruder brings a thing of its own.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class NotApplicableError(VMMetricsError):
 
 
 @dataclass(frozen=True, slots=True)
-class Things:
+class ClipObjects:
     """Objects of a clip: masks, tracks and poses.
 
     Attributes:
@@ -56,22 +56,22 @@ class Things:
     people: FloatArray
 
 
-def vanish(frames: Frames, strength: float, _fps: float, things: Things) -> Frames:
+def vanish(frames: Frames, strength: float, _fps: float, objects: ClipObjects) -> Frames:
     """Remove the largest object from the middle of the clip on; below strength 1 it shows through."""
-    return _painted_out(frames, things, strength, np.arange(len(frames)) >= len(frames) // 2)
+    return _painted_out(frames, objects, strength, np.arange(len(frames)) >= len(frames) // 2)
 
 
-def appear(frames: Frames, strength: float, _fps: float, things: Things) -> Frames:
+def appear(frames: Frames, strength: float, _fps: float, objects: ClipObjects) -> Frames:
     """Hide the largest object up to the middle of the clip."""
-    return _painted_out(frames, things, strength, np.arange(len(frames)) < len(frames) // 2)
+    return _painted_out(frames, objects, strength, np.arange(len(frames)) < len(frames) // 2)
 
 
-def _whole(things: Things) -> NDArray[np.bool_]:
+def _whole(objects: ClipObjects) -> NDArray[np.bool_]:
     """Return the (T, H, W) mask of the largest thing, and of who it is part of: often only a part of somebody moves."""
-    mask = _largest(things)
+    mask = _largest(objects)
     whole = mask.copy()
-    for person in range(things.people.shape[1]):
-        figure = np.stack([_figure(joints, mask.shape[1:]) for joints in things.people[:, person]])
+    for person in range(objects.people.shape[1]):
+        figure = np.stack([_figure(joints, mask.shape[1:]) for joints in objects.people[:, person]])
         if (figure & mask).sum() > _OVERLAP * min(figure.sum(), mask.sum()):
             whole |= figure
     return whole
@@ -95,27 +95,27 @@ def _figure(joints: FloatArray, shape: tuple[int, ...]) -> NDArray[np.bool_]:
     return drawn.astype(bool)
 
 
-def _largest(things: Things) -> NDArray[np.bool_]:
+def _largest(objects: ClipObjects) -> NDArray[np.bool_]:
     """Return the (T, H, W) mask of the largest thing that is there most of the time.
 
     Raises:
         NotApplicableError: There is none.
     """
-    numbers = [n for n in np.unique(things.labels) if n]
-    areas = {n: (things.labels == n).mean((1, 2)) for n in numbers}
+    numbers = [n for n in np.unique(objects.labels) if n]
+    areas = {n: (objects.labels == n).mean((1, 2)) for n in numbers}
     lasting = [n for n in numbers if (areas[n] >= LEAST_AREA).mean() >= LEAST_TIME]
-    middle = things.labels.shape[0] // 2
+    middle = objects.labels.shape[0] // 2
     lasting = [n for n in lasting if min(areas[n][middle - 1 : middle + 1], default=0.0) >= LEAST_AREA]
     if not lasting:
         raise NotApplicableError(
             f"no moving thing of at least {LEAST_AREA:.1%} of the frame is seen in {LEAST_TIME:.0%} of the clip "
             "and in its middle"
         )
-    return np.asarray(things.labels == max(lasting, key=lambda n: float(areas[n].mean())))
+    return np.asarray(objects.labels == max(lasting, key=lambda n: float(areas[n].mean())))
 
 
-def _painted_out(frames: Frames, things: Things, share: float, when: NDArray[np.bool_]) -> Frames:
-    mask = _whole(things)
+def _painted_out(frames: Frames, objects: ClipObjects, share: float, when: NDArray[np.bool_]) -> Frames:
+    mask = _whole(objects)
     reach = max(1, round(_RIM * short_side(frames)))
     painted = frames.copy()
     for t in np.flatnonzero(when & mask.any((1, 2))):
@@ -148,7 +148,7 @@ def intruder(frames: Frames, strength: float, _fps: float, rng: Rng) -> Frames:
     return shown
 
 
-def limb_stretch(frames: Frames, strength: float, fps: float, things: Things) -> Frames:
+def limb_stretch(frames: Frames, strength: float, fps: float, objects: ClipObjects) -> Frames:
     """Stretch a forearm or calf to up to twice its length for half a second."""
     factor = 1 + STRETCH * strength
 
@@ -156,24 +156,26 @@ def limb_stretch(frames: Frames, strength: float, fps: float, things: Things) ->
         along = (bone[1] - bone[0]) / max(float(np.hypot(*(bone[1] - bone[0]))), 1e-6)
         return np.asarray(np.eye(2) + (factor - 1) * np.outer(along, along))
 
-    return _limb_changed(frames, fps, things, longer)
+    return _limb_changed(frames, fps, objects, longer)
 
 
-def limb_snap(frames: Frames, strength: float, fps: float, things: Things) -> Frames:
+def limb_snap(frames: Frames, strength: float, fps: float, objects: ClipObjects) -> Frames:
     """Turn a forearm or calf at its joint, by up to :data:`SNAP` degrees, for half a second."""
     angle = np.deg2rad(SNAP * strength)
     turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
-    return _limb_changed(frames, fps, things, lambda _: turn)
+    return _limb_changed(frames, fps, objects, lambda _: turn)
 
 
-OF_THINGS: dict[str, Callable[[Frames, float, float, Things], Frames]] = {
+OBJECT_DEFECTS: dict[str, Callable[[Frames, float, float, ClipObjects], Frames]] = {
     f.__name__: f for f in (vanish, appear, limb_stretch, limb_snap)
 }
 
 
-def _limb_changed(frames: Frames, fps: float, things: Things, change: Callable[[FloatArray], FloatArray]) -> Frames:
+def _limb_changed(
+    frames: Frames, fps: float, objects: ClipObjects, change: Callable[[FloatArray], FloatArray]
+) -> Frames:
     """Return the clip with the best seen limb mapped by ``change`` (bone to 2×2 matrix) about its joint."""
-    limb, first, last = _limb_in_view(frames, fps, things)
+    limb, first, last = _limb_in_view(frames, fps, objects)
     changed = frames.copy()
     for t in range(first, last):
         bone = limb[t]
@@ -189,7 +191,7 @@ def _limb_changed(frames: Frames, fps: float, things: Things, change: Callable[[
     return changed
 
 
-def _limb_in_view(frames: Frames, fps: float, things: Things) -> tuple[FloatArray, int, int]:
+def _limb_in_view(frames: Frames, fps: float, objects: ClipObjects) -> tuple[FloatArray, int, int]:
     """Return the (T, 2, 2) joint and end of the limb that is longest over half a second, and that half second.
 
     Raises:
@@ -197,9 +199,9 @@ def _limb_in_view(frames: Frames, fps: float, things: Things) -> tuple[FloatArra
     """
     length = max(2, round(0.5 * fps))
     best: tuple[float, FloatArray, int] | None = None
-    for person in range(things.people.shape[1]):
+    for person in range(objects.people.shape[1]):
         for ends in LIMBS.values():
-            bones = things.people[:, person, list(ends)]
+            bones = objects.people[:, person, list(ends)]
             inside = ((bones >= 0) & (bones < (frames.shape[2], frames.shape[1]))).all((1, 2))
             sizes = np.where(inside, np.hypot(*np.moveaxis(bones[:, 1] - bones[:, 0], -1, 0)), np.nan)
             for start in range(2, len(frames) - length - 1):

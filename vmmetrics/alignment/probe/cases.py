@@ -17,7 +17,7 @@ import numpy as np
 
 from vmmetrics.alignment.perturbations.frames import at_rate, scaled
 from vmmetrics.alignment.perturbations.library import DEFECTS, INVARIANCES, PERTURBATIONS, names
-from vmmetrics.alignment.perturbations.objects import OF_THINGS, NotApplicableError, Things
+from vmmetrics.alignment.perturbations.objects import OBJECT_DEFECTS, ClipObjects, NotApplicableError
 from vmmetrics.clip import Clip
 from vmmetrics.errors import ClipError, SetupError, explain
 from vmmetrics.scoring.settings import Scoring, Settings, reading_options
@@ -285,13 +285,13 @@ def _made(work: Work, plan: Plan) -> tuple[Clip, dict[str, Any]]:
         if len(fewer) < LEAST_FRAMES_LEFT:
             raise NotApplicableError(f"{len(fewer)} frames are left at {clip.fps / strength:.3g} a second")
         return fewer, {}
-    change, things = PERTURBATIONS[kind], None
-    if kind in OF_THINGS:
+    change, objects = PERTURBATIONS[kind], None
+    if kind in OBJECT_DEFECTS:
         try:
-            things = _find(key, plan)
+            objects = _find(key, plan)
         except SetupError as error:  # whoever probes a function of his own may live without
             raise NotApplicableError(f"objects of the clip cannot be detected: {error}") from error
-    made = change(clip, strength, plan.generator(work.task.clip, kind), things)
+    made = change(clip, strength, plan.generator(work.task.clip, kind), objects)
     if not made.frames:
         raise NotApplicableError(f"at strength {strength:.3g} nothing of this clip changes")
     return made.clip, {"changed": list(made.frames), "breaks": list(made.breaks)}
@@ -320,10 +320,10 @@ def _read(key: _Key, plan: Plan) -> Clip:
 
 
 @lru_cache(maxsize=1)
-def _find(key: _Key, plan: Plan) -> Things:
+def _find(key: _Key, plan: Plan) -> ClipObjects:
     """Return the objects and people that the embedded models detect in the unperturbed clip."""
     clip = _read(key, plan)
     scene = Settings(metrics=("ois", "tcs")).build().scene(clip)
     size = (clip.width, clip.height)
     labels = [cv2.resize(m, size, interpolation=cv2.INTER_NEAREST) for m in scene.objects.labels]
-    return Things(np.stack(labels).astype(np.uint8), scene.poses.keypoints)
+    return ClipObjects(np.stack(labels).astype(np.uint8), scene.poses.keypoints)

@@ -150,7 +150,7 @@ OTHER_THINGS = (
 Pairing = Mapping[str, Sequence[str] | str]
 
 
-def faces(
+def pair_dimensions(
     metrics: Sequence[str], dimensions: Sequence[str], pairing: Pairing | None = None, asked: Sequence[str] = ()
 ) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
     """Pair metrics with the dimensions they are compared with.

@@ -79,7 +79,7 @@ class RatedClip(NamedTuple):
     other_names: tuple[str, ...] = ()
 
 
-def gathered(
+def join_ratings(
     rated: Iterable[RatedClip],
     notes: Sequence[str],
     *,

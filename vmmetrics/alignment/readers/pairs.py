@@ -14,7 +14,7 @@ import numpy as np
 from vmmetrics.alignment.readers import columns as called
 from vmmetrics.alignment.readers import votes
 from vmmetrics.alignment.readers.columns import first_column, normalised
-from vmmetrics.alignment.readers.judgements import Judgements, RatedClip, RatingScale, gathered
+from vmmetrics.alignment.readers.judgements import Judgements, RatedClip, RatingScale, join_ratings
 from vmmetrics.alignment.readers.tables import SourceTable, texts
 from vmmetrics.alignment.study import Preferences
 from vmmetrics.errors import SetupError
@@ -136,7 +136,7 @@ def read_pairs(table: SourceTable, asked: Sequence[str] = (), scale: RatingScale
     what = "model" if sides.of_models else "clip"
     notes += [f"{selves} rows compare a {what} with itself and were left out"] if selves else []
     notes += [f"{blank} preferences are blank and were left out"] if blank else []
-    judgements = gathered(
+    judgements = join_ratings(
         rated,
         notes,
         of_models=sides.of_models and not by_prompt,

@@ -85,7 +85,7 @@ def read_ratings(
     nameless = len(table) - len(cells)
     notes += [f"{nameless} rows of ratings say nothing in {rows.column} and were left out"] if nameless else []
     columns = table.roles(_roles(table, read, rows, rater, dimension))
-    return judgements.gathered(
+    return judgements.join_ratings(
         rated_clips, notes, scale=scale, of_models=rows.of_models, columns=columns, by_prompt=rows.by_prompt
     )
 

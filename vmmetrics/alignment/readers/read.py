@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from vmmetrics.alignment.readers.columns import Pairing, faces
+from vmmetrics.alignment.readers.columns import Pairing, pair_dimensions
 from vmmetrics.alignment.readers.judgements import Judgements, RatingScale, battles_of_models, judgements_of_dimensions
 from vmmetrics.alignment.readers.layouts import rearranged
 from vmmetrics.alignment.readers.matching import knows_prompts, matched
@@ -141,7 +141,7 @@ def matched_study(
         judged = battles_of_models(judged)
     source, judged, averaged = _to_one_level(scores, judged)
     match = matched(source, judged)
-    paired, guessed = faces(list(source.values), judged.dimensions, pairing, dimensions)
+    paired, guessed = pair_dimensions(list(source.values), judged.dimensions, pairing, dimensions)
     study = _study(source, judged, match, paired, [*source.notes, *judged.notes, *averaged, *guessed])
     return replace(study, matching=replace(study.matching, columns=columns))
 

@@ -101,7 +101,7 @@ def read_released(path: Path, name: str | None, scale: RatingScale) -> Judgement
     note = released.note.format(count=len(files), names=", ".join(file.stem for file in files))
     notes = [f"Released format {released.title}: {note}"]
     everything = chain.from_iterable(rated)
-    return judgements.gathered(everything, notes, scale=scale, of_models=released.of_models, columns=columns)
+    return judgements.join_ratings(everything, notes, scale=scale, of_models=released.of_models, columns=columns)
 
 
 def _roles(table: SourceTable, released: ReleasedSet) -> dict[str, str]:

@@ -173,7 +173,7 @@ _LEAST_CLIPS = 3  # of a model, for a place among them to mean anything
 _LEAST_APART = 0.25  # of the places: less is what two people differ by
 
 
-class PartedClip(NamedTuple):
+class MisrankedClip(NamedTuple):
     """A clip that a metric and people rank differently among its model's clips.
 
     Attributes:
@@ -195,7 +195,7 @@ class PartedClip(NamedTuple):
     apart: float
 
 
-def parted_clips(study: Study, metric: str, dimension: str, most: int = SHOWN) -> list[PartedClip]:
+def misranked_clips(study: Study, metric: str, dimension: str, most: int = SHOWN) -> list[MisrankedClip]:
     """Return the clips that a metric ranks much higher or lower among its model's clips than people do.
 
     Places inside a model, because a metric that likes one model too much would otherwise fill the list with its clips.
@@ -223,12 +223,12 @@ def parted_clips(study: Study, metric: str, dimension: str, most: int = SHOWN) -
     over, under = far[apart[far] > 0][:most], far[apart[far] < 0]
     figures = np.stack([score, rating, by_score, by_rating, apart], axis=1)
     return [
-        PartedClip(study.clips[row], study.models[row], *figures[row].tolist())
+        MisrankedClip(study.clips[row], study.models[row], *figures[row].tolist())
         for row in (*over, *under[max(0, len(under) - most) :])
     ]
 
 
-def parted_table(study: Study, report: results.StudyReport, dimension: str) -> DisplayTable | None:
+def misranked_table(study: Study, report: results.StudyReport, dimension: str) -> DisplayTable | None:
     """Return a table of the clips each metric ranks unlike people on a dimension; None if there are none."""
     caption = (
         "Ranks among the clips of the same model, 0 worst and 1 best. Difference above 0: the metric rates a clip "
@@ -240,7 +240,7 @@ def parted_table(study: Study, report: results.StudyReport, dimension: str) -> D
     title = f"Clips on which metric and people disagree: {clean(dimension)}"
     table = DisplayTable(f"parted-{dimension}", title, caption, columns)
     for pair in report.ranked(dimension):
-        for clip in parted_clips(study, pair.metric, dimension):
+        for clip in misranked_clips(study, pair.metric, dimension):
             ranks = map(number, (clip.score_rank, clip.rating_rank, clip.apart))
             table.add(pair.metric, clip.clip, clip.model, f"{clip.score:.4g}", f"{clip.rating:.3g}", *ranks)
     return table if table.rows else None

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from vmmetrics.alignment.report import tables as parts
 from vmmetrics.alignment.report.charts import draw_charts
-from vmmetrics.alignment.report.comparisons import comparison_parts, differences_part, parted_table
+from vmmetrics.alignment.report.comparisons import comparison_parts, differences_part, misranked_table
 from vmmetrics.alignment.report.reading import column_tables
 from vmmetrics.alignment.results import Agreement, StudyReport
 from vmmetrics.alignment.study import Study
@@ -182,8 +182,8 @@ def _dimensions(study: Study, report: StudyReport, charts: dict[str, Figure]) ->
         for name in ("within", "without"):
             if (table := groups.get(f"{name}-{dimension}")) is not None:
                 yield _folded(table, tables.to_html(table))
-        if dimension in study.ratings and (parted := parted_table(study, report, dimension)) is not None:
-            yield _titled(parted)
+        if dimension in study.ratings and (table := misranked_table(study, report, dimension)) is not None:
+            yield _titled(table)
         yield "</section>"
 
 

@@ -131,7 +131,7 @@ class Watcher(Protocol):
         """Report an epoch that is done; the last entry is new."""
 
 
-class Nobody:
+class SilentWatcher:
     """A :class:`Watcher` that ignores everything."""
 
     def notice(self, text: str) -> None:

@@ -17,13 +17,13 @@ from vmmetrics.errors import SetupError, cannot
 from vmmetrics.utils.storage.provenance import differences
 from vmmetrics.utils.tensors import default_device, load_tensors, reading
 
-# The processes that train together, as torchrun starts them; one process is a team of one.
+# The processes that train together, as torchrun starts them; one process is a group of one.
 
-Thing = TypeVar("Thing")
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
-class Team:
+class ProcessGroup:
     """Rank, size and device of this process in its process group.
 
     Attributes:
@@ -46,18 +46,18 @@ class Team:
         if self.size > 1:
             distributed.barrier()
 
-    def gather(self, thing: Thing) -> list[Thing]:
+    def gather(self, value: Value) -> list[Value]:
         """Return the values of all processes, by rank."""
         if self.size == 1:
-            return [thing]
-        boxes: list[Thing] = [thing] * self.size
-        distributed.all_gather_object(boxes, thing)
+            return [value]
+        boxes: list[Value] = [value] * self.size
+        distributed.all_gather_object(boxes, value)
         return boxes
 
 
 @contextmanager
-def join(device: str | None) -> Iterator[Team]:
-    """Join the team that torchrun's environment describes, and leave it at the end.
+def join(device: str | None) -> Iterator[ProcessGroup]:
+    """Join the process group that torchrun's environment describes, and leave it at the end.
 
     Args:
         device: ``"cuda"``, ``"cpu"`` or any other of torch; None takes a GPU where there is one.
@@ -71,10 +71,10 @@ def join(device: str | None) -> Iterator[Team]:
         torch.cuda.set_device(chosen)
     if size > 1:
         distributed.init_process_group("nccl" if chosen.type == "cuda" else "gloo")
-    team = Team(rank, size, chosen)
+    process_group = ProcessGroup(rank, size, chosen)
     try:
-        yield team
-        team.wait()  # one that left while another still writes would pull the connection from under it
+        yield process_group
+        process_group.wait()  # one that left while another still writes would pull the connection from under it
     finally:
         if size > 1:
             distributed.destroy_process_group()
