@@ -110,7 +110,7 @@ def test_what_cannot_be_joined(tmp_path: Path) -> None:
         read_study(SCORES, {"clip": ["1", "2"], "q": [1, 2]})
     with pytest.raises(SetupError, match="Expected one of long, cells"):
         read_study(SCORES, RATINGS, format="excel")
-    with pytest.raises(SetupError, match="is a folder and no released set"):
+    with pytest.raises(SetupError, match="is a folder but not a released set"):
         read_study(SCORES, tmp_path)
     (tmp_path / "run.json").write_text("{}")
     with pytest.raises(SetupError, match="scores come first and ratings last"):

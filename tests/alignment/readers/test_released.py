@@ -250,5 +250,5 @@ def test_a_file_in_another_format(tmp_path: Path, name: str) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(SetupError):
         read_study({"clip": ["a"], "mss": [1]}, tmp_path / "empty", format=name)
-    with pytest.raises(SetupError, match="one of files"):
+    with pytest.raises(SetupError, match="reads files"):
         read_study({"clip": ["a"], "mss": [1]}, {"clip": ["a"], "q": [1]}, format=name)

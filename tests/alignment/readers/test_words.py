@@ -82,7 +82,7 @@ def test_a_word_beside_a_scale_is_named_with_its_row_and_what_helps() -> None:
 
 
 def test_words_on_no_known_scale_are_shown() -> None:
-    with pytest.raises(SetupError, match=r"must be written as numbers: q holds 'wow', 'lame'"):
+    with pytest.raises(SetupError, match=r"write words of unknown scales as numbers: q holds 'wow', 'lame'"):
         read(q=["wow", "lame"])
 
 
