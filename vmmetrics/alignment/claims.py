@@ -91,7 +91,7 @@ def _most_telling(pairs: Sequence[results.PairAlignment]) -> list[results.PairAl
 
 
 def hardly_varies(pair: results.PairAlignment) -> bool:
-    """Return whether a correlation rests on too few clips off the commonest score or rating to carry a claim."""
+    """Return True if a correlation rests on too few clips off the commonest score or rating to carry a claim."""
     return pair.spearman.value is not None and pair.off_mode < LEAST_OFF_MODE
 
 

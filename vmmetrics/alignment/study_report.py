@@ -275,17 +275,17 @@ def _combinable(
 
 
 def _is_sparse(pair: results.PairAlignment) -> bool:
-    """Return whether more rated clips lack the score than have it."""
+    """Return True if more rated clips lack the score than have it."""
     return pair.missing > pair.spearman.n
 
 
 def _is_thin(pair: results.PairAlignment) -> bool:
-    """Return whether too few clips have a score, or one that differs, to compare the metric with others."""
+    """Return True if too few clips have a score, or one that differs, to compare the metric with others."""
     return _is_sparse(pair) or pair.off_mode < LEAST_OFF_MODE
 
 
 def _has_direction(metric: str, dimension: str, stated: Collection[str | None] = ()) -> bool:
-    """Return whether higher is better: it was stated, or neither is an amount, or both are."""
+    """Return True if higher is better: it was stated, or neither is an amount, or both are."""
     return metric in stated or measures_amount(dimension) or not measures_amount(metric)
 
 

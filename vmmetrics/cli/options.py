@@ -197,7 +197,7 @@ FollowLinks = Annotated[
 AllowFailures = Annotated[bool, option("Exit with 0 even if clips failed.")]
 ClipFolder = Annotated[Path, argument("Folder of the clips.")]
 DEVICE_VARIABLE = "VMMETRICS_DEVICE"
-"""As :data:`vmmetrics.utils.tensors.DEVICE_VARIABLE`, which stands in a room that torch users import."""
+"""As :data:`vmmetrics.utils.tensors.DEVICE_VARIABLE`, which lives in a module that only torch users import."""
 
 
 def check_device(text: str | None) -> str | None:

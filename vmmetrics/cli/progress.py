@@ -26,7 +26,7 @@ _COUNT_SECONDS = 0.1  # between two counts of the clips found
 
 @contextmanager
 def finding(console: Console, paths: Iterable[str]) -> Iterator[Callable[[int], None]]:
-    """Say which folders are searched for clips, and on a terminal how many were found so far.
+    """Print which folders are searched for clips, and on a terminal the number of clips so far.
 
     Args:
         console: Where.

@@ -88,7 +88,7 @@ def _print(result: Extraction, output: Console) -> None:
 
 
 def _explain(record: dict[str, Any], settings: ExtractSettings, messages: Console) -> None:
-    """Say what was dropped, what is not known, and what would help."""
+    """Print what was dropped, what is unknown, and how to improve it."""
     from vmmetrics.prompts.extract.captions import DROPPED
 
     captions, counts = record["captions"], record["found"]

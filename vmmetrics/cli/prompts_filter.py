@@ -171,7 +171,7 @@ class _Verdicts(Bar):
         self._agreed = yes
 
     def begin(self, estimate: CostEstimate, total: int) -> None:
-        """Say what asking would take, and go on only where that is fine."""
+        """Print the cost of asking, and ask to confirm it."""
         self.stop()
         self._console.print(f"{total:,} to be judged: {estimate}")
         agree(self._console, self._agreed or not estimate.requests)

@@ -98,7 +98,7 @@ def open_consoles() -> tuple[PlainConsole, Messages]:
 
 
 def count(number: int, thing: str) -> str:
-    """Return a number of things.
+    """Return a number with its noun, in the plural where needed.
 
     >>> count(1, "clip"), count(2, "clip")
     ('1 clip', '2 clips')
@@ -112,13 +112,13 @@ def error(messages: Console, text: str, style: str = "red") -> None:
 
 
 def warn(messages: Console, warnings: Iterable[str]) -> None:
-    """Say what was found damaged."""
+    """Print warnings about damaged records."""
     for warning in warnings:
         messages.print(f"warning: {warning}", style="yellow")
 
 
 def agree(messages: Console, yes: bool) -> None:
-    """Ask whether to send what was just estimated, unless that was agreed to; no where there is nobody to ask.
+    """Ask to confirm an estimated cost, unless --yes was set; without a terminal the answer is no.
 
     Raises:
         typer.Exit: It is not to be sent.
@@ -188,7 +188,7 @@ class Bar:
             self._bar.start()
 
     def warn(self, warnings: Iterable[str]) -> None:
-        """Say what was found damaged."""
+        """Print warnings about damaged records."""
         warn(self._console, warnings)
 
     def stop(self) -> None:
@@ -198,7 +198,7 @@ class Bar:
             self._bar = None
 
     def show(self, **fields: Any) -> bool:
-        """Bring the bar up to date; whether there is one."""
+        """Update the bar; return True if there is one."""
         if self._bar is None:
             return False
         self._bar.update(self._bar.task_ids[0], **{"completed": self._done, **fields})

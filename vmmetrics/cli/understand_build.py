@@ -1,4 +1,4 @@
-"""``vmmetrics understand build``: questions about motion, made and filtered, or held against gates."""
+"""``vmmetrics understand build``: generate and filter questions about motion, or check existing ones."""
 
 from __future__ import annotations
 

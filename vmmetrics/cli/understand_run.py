@@ -1,4 +1,4 @@
-"""``vmmetrics understand run``: a benchmark put to a model, its answers scored."""
+"""``vmmetrics understand run``: evaluate a model on a benchmark."""
 
 from __future__ import annotations
 

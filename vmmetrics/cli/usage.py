@@ -88,7 +88,7 @@ def report(error: Any) -> str:
 
 
 def is_help(error: Any) -> bool:
-    """Return whether what typer raises is the help of a group that was called without a command."""
+    """Return True if what typer raises is the help of a group that was called without a command."""
     return type(error).__name__ == "NoArgsIsHelpError"
 
 

@@ -47,12 +47,11 @@ class Perturbation:
     """One kind of change.
 
     Attributes:
-        name: By which it is asked for, and which seeds it.
-        owner: Metric that ought to notice; None for what no metric of motion should mind. Laid down before anything
-            was measured.
-        what: What happens, in words.
-        full: What strength 1 is; strength 0 is nothing, and in between the amount grows.
-        graded: Whether strength means anything; else only 1 does.
+        name: Identifier, which also seeds it.
+        owner: Metric that should respond; None for harmless changes. Fixed before any measurement.
+        what: Description.
+        full: Amount at strength 1; it grows from nothing at strength 0.
+        graded: Whether strength has an effect; else only strength 1 exists.
     """
 
     name: str
@@ -158,48 +157,48 @@ def _unharmed(name: str, clip: Clip, strength: float, rng: Rng) -> Clip:
 _AS_CAS = "as at severity 4 of 4 of the CAS training clips; strengths 0.25, 0.5 and 0.75 are severities 1 to 3"
 
 _DEFECTS = (
-    Perturbation("blur", "mss", "two frames a second are blurred", "σ = 4 pixels at 480 lines"),
-    Perturbation("noise", "mss", "two frames a second are noisy", "σ = 32 grey levels"),
-    Perturbation("blocking", "mss", "two frames a second are compressed to blocks", "JPEG quality 3; 14 at 0.25"),
-    Perturbation("ghost", "mss", "two frames a second are doubly exposed",
-                 "half of the light is of four frames before"),
-    Perturbation("warp", "mss", "part of two frames a second melts", "waves of 10 pixels at 480 lines"),
-    Perturbation("stutter", "mss", "frames are shown twice, each for the next", "every third frame"),
+    Perturbation("blur", "mss", "two frames per second are blurred", "σ = 4 pixels at 480 lines"),
+    Perturbation("noise", "mss", "two frames per second are noisy", "σ = 32 grey levels"),
+    Perturbation("blocking", "mss", "two frames per second are compressed to blocks", "JPEG quality 3; 14 at 0.25"),
+    Perturbation("ghost", "mss", "two frames per second are doubly exposed",
+                 "half of the light from four frames before"),
+    Perturbation("warp", "mss", "part of two frames per second melts", "waves of 10 pixels at 480 lines"),
+    Perturbation("stutter", "mss", "frames are repeated, each in place of the next", "every third frame"),
     Perturbation("drop", "mss", "the clip jumps ahead, twice", "half a second is missing each time"),
-    Perturbation("freeze_jump", "mss", "the clip stands still and then jumps", f"twice for 1 s, {_AS_CAS}"),
-    Perturbation("interleave", "mss", "mirrored frames of elsewhere lie between", f"45 % of frames, {_AS_CAS}"),
+    Perturbation("freeze_jump", "mss", "the clip freezes and then jumps", f"twice for 1 s, {_AS_CAS}"),
+    Perturbation("interleave", "mss", "mirrored frames of another part are inserted", f"45 % of frames, {_AS_CAS}"),
     Perturbation("limb_stretch", "ois", "a forearm or calf is longer for half a second", "twice as long"),
     Perturbation("limb_snap", "ois", "a forearm or calf is turned at its joint for half a second", "by 100°"),
     Perturbation("standstill", "pas", "all motion ends before the clip does", "nine tenths of the clip stand still"),
-    Perturbation("vanish", "tcs", "the largest thing is gone from the middle on", "all of it; else it shows through"),
-    Perturbation("appear", "tcs", "the largest thing is not there up to the middle", "nothing of it shows"),
-    Perturbation("intruder", "tcs", "a foreign thing is there from one frame to the next, and stays",
-                 "44 % of the short side across"),
-    Perturbation("double", "tcs", "a copy of a thing comes and goes beside it", f"opaque, {_AS_CAS}"),
+    Perturbation("vanish", "tcs", "the largest object disappears in the middle", "completely; below 1 it shows through"),
+    Perturbation("appear", "tcs", "the largest object is hidden up to the middle", "completely"),
+    Perturbation("intruder", "tcs", "a foreign object appears between two frames and stays",
+                 "diameter 44 % of the short side"),
+    Perturbation("double", "tcs", "a copy of an object appears beside it for moments", f"opaque, {_AS_CAS}"),
     Perturbation("limb_bend", "cas", "a long part bends like rubber", f"by 12 % of the short side, {_AS_CAS}"),
-    Perturbation("object_warp", "cas", "a moving thing changes its shape", f"by 5 % of the short side, {_AS_CAS}"),
-    Perturbation("teleport", "cas", "a thing is elsewhere from one frame to the next", f"four times, {_AS_CAS}"),
-    Perturbation("melt", "cas", "a thing runs down the picture", f"by 36 % of the short side, {_AS_CAS}"),
-    Perturbation("fall_up", "cas", "a thing comes loose and falls upwards", f"by 55 % of the short side, {_AS_CAS}"),
-    Perturbation("upside_down", "cas", "part of the picture stands on its head for moments", f"four times, {_AS_CAS}"),
+    Perturbation("object_warp", "cas", "a moving object changes its shape", f"by 5 % of the short side, {_AS_CAS}"),
+    Perturbation("teleport", "cas", "an object jumps elsewhere between two frames", f"four times, {_AS_CAS}"),
+    Perturbation("melt", "cas", "an object melts down the frame", f"by 36 % of the short side, {_AS_CAS}"),
+    Perturbation("fall_up", "cas", "an object comes loose and falls upwards", f"by 55 % of the short side, {_AS_CAS}"),
+    Perturbation("upside_down", "cas", "part of the frame is upside down for moments", f"four times, {_AS_CAS}"),
     Perturbation("flicker", "cas", "light and dark patches change from frame to frame", f"by 20 %, {_AS_CAS}"),
     Perturbation("boil", "cas", "everything trembles in small patches", f"by 1.6 % of the short side, {_AS_CAS}"),
-    Perturbation("wobble", "cas", "the picture sways like jelly", f"by 2.5 % of the short side, {_AS_CAS}"),
-    Perturbation("merge", "cas", "two things run into one", f"wholly, {_AS_CAS}"),
-    Perturbation("morph", "cas", "a thing turns into what lies elsewhere, and back", f"wholly, {_AS_CAS}"),
-    Perturbation("reversal", "cas", "time turns round", f"five times, {_AS_CAS}"),
+    Perturbation("wobble", "cas", "the frame sways like jelly", f"by 2.5 % of the short side, {_AS_CAS}"),
+    Perturbation("merge", "cas", "two objects merge", f"completely, {_AS_CAS}"),
+    Perturbation("morph", "cas", "an object morphs into another one and back", f"completely, {_AS_CAS}"),
+    Perturbation("reversal", "cas", "time reverses", f"five times, {_AS_CAS}"),
     Perturbation("loop", "cas", "the clip jumps back by half a second", f"four times, {_AS_CAS}"),
-    Perturbation("shuffle", "cas", "frames stand out of their order", f"by half a second, {_AS_CAS}"),
+    Perturbation("shuffle", "cas", "frames are shuffled", f"by half a second, {_AS_CAS}"),
 )  # fmt: skip
 
 _INVARIANCES = (
     Perturbation("reencode", None, "x264 compression", "CRF 28; 18 at 1/3, 23 at 2/3"),
     Perturbation("scale", None, "smaller", "half of the size"),
-    Perturbation("crop", None, "the rim cut off", "a tenth of width and height"),
-    Perturbation("mirror", None, "left and right exchanged", "mirrored; has no degrees", graded=False),
+    Perturbation("crop", None, "cropped at the border", "a tenth of width and height"),
+    Perturbation("mirror", None, "mirrored left to right", "mirrored; not graded", graded=False),
     Perturbation("brightness", None, "lighter or darker throughout", "by a fifth"),
     Perturbation("contrast", None, "more or less contrast throughout", "by a fifth"),
-    Perturbation("frame_rate", None, "fewer frames a second, at their own times", "half of them"),
+    Perturbation("frame_rate", None, "fewer frames per second, at their own times", "half of them"),
 )
 
 DEFECTS: Mapping[str, Perturbation] = {p.name: p for p in _DEFECTS}

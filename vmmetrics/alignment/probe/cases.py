@@ -256,7 +256,7 @@ def key_of(line: Mapping[str, Any]) -> tuple[str, str, str, float]:
 
 
 def answer(work: Work, sources: Sequence[Source], plan: Plan) -> dict[str, Any]:
-    """Do a case, and return its line; whatever goes wrong with clip, perturbation or metric stands in it.
+    """Compute a case and return its line; errors of clip, perturbation or metric are recorded in it.
 
     Raises:
         SetupError: A metric cannot run here at all.

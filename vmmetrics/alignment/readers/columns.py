@@ -65,7 +65,7 @@ def normalised(name: str) -> str:
 
 
 def describes_clip(name: str) -> bool:
-    """Return whether a column by its name describes a clip or a row: it holds neither scores nor ratings.
+    """Return True if a column by its name describes a clip or a row: it holds neither scores nor ratings.
 
     >>> describes_clip("num_frames"), describes_clip("confidence"), describes_clip("质量")
     (True, False, False)
@@ -74,7 +74,7 @@ def describes_clip(name: str) -> bool:
 
 
 def is_bookkeeping(name: str) -> bool:
-    """Return whether a column by its name holds no ratings: it describes a clip, or how it was annotated.
+    """Return True if a column by its name holds no ratings: it describes a clip, or how it was annotated.
 
     >>> is_bookkeeping("lead_time"), is_bookkeeping("AssignmentId"), is_bookkeeping("smoothness")
     (True, True, False)
@@ -83,7 +83,7 @@ def is_bookkeeping(name: str) -> bool:
 
 
 def is_remark(name: str) -> bool:
-    """Return whether a column by its name holds free text.
+    """Return True if a column by its name holds free text.
 
     >>> is_remark("Any comments?"), is_remark("smoothness")
     (True, False)
@@ -113,7 +113,7 @@ _JOINED_OF_CLIPS, _JOINED_OF_ANNOTATION = (frozenset(map(_joined, names)) for na
 
 
 def is_clip_file(cell: Any) -> bool:
-    """Return whether a cell is the path or the address of a clip, by its suffix."""
+    """Return True if a cell is the path or the address of a clip, by its suffix."""
     return isinstance(cell, str) and PurePosixPath(cell.partition("?")[0]).suffix.lower() in CLIP_SUFFIXES
 
 

@@ -24,7 +24,7 @@ _LOCAL = re.compile(r"^(?:https?://\S+?)?/data/local-files/?\?d=(?P<path>[^&#]+)
 
 
 def is_tasks(content: Any) -> bool:
-    """Return whether JSON content is Label Studio's full export: a list of tasks with ``data`` and ``annotations``."""
+    """Return True if JSON content is Label Studio's full export: a list of tasks with ``data`` and ``annotations``."""
     if not isinstance(content, list) or not content or not all(isinstance(task, Mapping) for task in content):
         return False
     return all(isinstance(t.get("data"), Mapping) and isinstance(t.get("annotations"), list) for t in content)

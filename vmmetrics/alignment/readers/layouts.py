@@ -66,7 +66,7 @@ def _from_columns_of_models(table: SourceTable, clips: Collection[str]) -> Sourc
 
 
 def _by_number(model: str, paths: Sequence[PurePosixPath]) -> dict[int, list[str]]:
-    """Return the last number in the name of a model's clips to those that have it, in the order of the numbers."""
+    """Return last number in the name → clips of a model, in the order of the numbers."""
     named: dict[int, list[str]] = {}
     for path in paths:
         if model in path.parts[:-1] and (number := _number(path.name)) is not None:

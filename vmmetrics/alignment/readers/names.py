@@ -107,7 +107,7 @@ def _by_folders(
 
 
 def _is_within(first: Parts, second: Parts) -> bool:
-    """Return whether the folders of one name are among those of the other, in order."""
+    """Return True if the folders of one name are among those of the other, in order."""
     shorter, longer = sorted((first[:-1], second[:-1]), key=len)
     rest = iter(longer)
     return bool(shorter) and all(folder in rest for folder in shorter)

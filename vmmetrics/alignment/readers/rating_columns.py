@@ -130,7 +130,7 @@ def _is_number(cell: Any) -> bool:
 
 
 def _is_bookkeeping(column: str, asked: Sequence[str]) -> bool:
-    """Return whether a column, or the dimension in its name, is bookkeeping and not asked for."""
+    """Return True if a column, or the dimension in its name, is bookkeeping and not asked for."""
     named = _dimension_and_rater(column)
     names = {column, named[0] or column} if named else {column}
     requested = {normalised(name) for name in asked}

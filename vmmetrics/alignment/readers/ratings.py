@@ -141,7 +141,7 @@ def _form(
 def _roles(
     table: SourceTable, columns: RatingColumns, rows: TableClips, rater: str | None, dimension: str | None
 ) -> Mapping[str, str]:
-    """Return the column to how it was read."""
+    """Return column → how it was read."""
     roles = dict.fromkeys(table.columns, "not read") | dict(columns.unread)
     roles |= {column: "rating" if dimension is not None else f"rating of {column}" for column in columns.single}
     roles |= {

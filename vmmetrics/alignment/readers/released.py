@@ -105,7 +105,7 @@ def read_released(path: Path, name: str | None, scale: RatingScale) -> Judgement
 
 
 def _roles(table: SourceTable, released: ReleasedSet) -> dict[str, str]:
-    """Return the column to how it is read."""
+    """Return column → how it is read."""
     named = dict.fromkeys([first_column(table.columns, released.clip)], "model" if released.of_models else "clip")
     others = (("prompt", _PROMPT), ("model", _MODEL), ("name of the clip", _LINK))
     other_roles = {first_column(table.columns, names): role for role, names in others}
@@ -115,7 +115,7 @@ def _roles(table: SourceTable, released: ReleasedSet) -> dict[str, str]:
 
 
 def _rated(table: SourceTable, released: ReleasedSet) -> dict[str, str]:
-    """Return the column of ratings to its dimension."""
+    """Return column of ratings → dimension."""
     named = {first_column(table.columns, names): dimension for dimension, names in released.dimensions.items()}
     if not released.dimensions:
         named = {name: normalised(name) for name in table.columns if normalised(name) not in _VISIONREWARD_OTHERS}

@@ -131,7 +131,7 @@ def _or_nan(score: float | None) -> float:
 
 
 def is_released(path: Path) -> bool:
-    """Return whether a file is by its name one of VBench, FETV-EVAL or EvalCrafter."""
+    """Return True if a file is by its name one of VBench, FETV-EVAL or EvalCrafter."""
     name = path.name
     return name.endswith((_RESULTS, "_record.txt")) or name == "dover.csv" or _FETV.match(name) is not None
 
@@ -171,7 +171,7 @@ def _clips_of_dimension(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _vbench_prompts(path: Path) -> dict[str, str]:
-    """Return clip to prompt of the list that VBench writes beside its results."""
+    """Return clip → prompt of the list that VBench writes beside its results."""
     beside = path.with_name(path.name.removesuffix(_RESULTS) + PROMPT_LIST)
     if not path.name.endswith(_RESULTS) or not beside.is_file() or beside.stat().st_size > LARGEST:
         return {}

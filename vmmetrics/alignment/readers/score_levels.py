@@ -80,7 +80,7 @@ def is_registered_metric(name: str) -> bool:
 
 @cache
 def is_metric_name(name: str) -> bool:
-    """Return whether a name is known as a metric's, or has a word such as "consistency" in it.
+    """Return True if a name is known as a metric's, or has a word such as "consistency" in it.
 
     >>> is_metric_name("mss"), is_metric_name("CLIPScore-ft"), is_metric_name("cogvideo"), is_metric_name("a.mp4")
     (True, True, False, False)

@@ -125,7 +125,7 @@ def _score_column(table: SourceTable, column: str, *, required: bool) -> tuple[F
 def _first_rows(
     table: SourceTable, rows: TableClips, values: Mapping[str, FloatArray]
 ) -> tuple[dict[str, int], list[str]]:
-    """Return clip to its first row, and what was left out.
+    """Return clip → first row, and notes on what was left out.
 
     Raises:
         SetupError: Two rows of a clip have different scores.

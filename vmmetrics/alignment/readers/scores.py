@@ -255,7 +255,7 @@ def _joined(first: SourceScores, second: SourceScores, how: Counter[str]) -> Sou
 
 
 def _mixed(versions: Sequence[tuple[str, Versions]]) -> tuple[str, ...]:
-    """Say which metrics mean different things in runs that are put one below the other."""
+    """Return notes on metrics that are not comparable between runs."""
     from vmmetrics.scoring.versions import differing
 
     return tuple(f"Scores mean different things: {text}" for text in differing(versions).values())

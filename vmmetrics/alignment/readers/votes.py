@@ -84,7 +84,7 @@ def reading_of(
 
 
 def are_grades(cells: Collection[str]) -> bool:
-    """Return whether these are numbers that can only be grades from -3 to 3.
+    """Return True if these are numbers that can only be grades from -3 to 3.
 
     >>> are_grades(["-1", "2"]), are_grades(["-1", "1"]), are_grades(["1", "2"])
     (True, False, False)

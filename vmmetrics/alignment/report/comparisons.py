@@ -66,7 +66,7 @@ def _preferences(report: results.StudyReport, dimension: str) -> DisplayTable:
 
 
 def _models(figures: ModelFigures) -> tuple[DisplayTable, DisplayTable]:
-    """Return models by people, and how well metrics rank them."""
+    """Return a table of models by win ratio, and one of how well metrics rank them."""
     about = clean(figures.dimension)
     source = f"From {clean(figures.wins.source)}."
     strengths = {each.model: each.strength for each in figures.strengths.models}

@@ -95,7 +95,7 @@ def cut_levels(
 
 
 def _snap(values: Floats) -> Floats:
-    """Give the values of a run of near-equal ones the mean of the run, so that rounding decides nothing."""
+    """Replace runs of near-equal values by their mean, so that rounding makes no order."""
     order = np.argsort(values, kind="stable")
     ordered = values[order]
     run = np.concatenate([[0], np.cumsum(np.diff(ordered) > SAME)])

@@ -203,7 +203,7 @@ def _chat(tokenizer: Any, text: str) -> str:
 
 
 def _merge(model: Any, plain: dict[str, Any], lora: dict[str, tuple[Any, Any]], scale: float) -> None:
-    """Put the checkpoint's weights in place and add the LoRA's products, in float32."""
+    """Load the checkpoint's weights and add the LoRA products, in float32."""
     torch = require("torch")
     own = model.state_dict()
     if surplus := sorted(name for name in [*plain, *lora] if name not in own):

@@ -149,7 +149,7 @@ class Trainer:
             self._finish_epoch()
 
     def load_best(self) -> Epoch:
-        """Put the best epoch's weights into the model; return that epoch."""
+        """Load the best epoch's weights into the model; return that epoch."""
         if (best := self.state.best) is None:
             raise SetupError("No epoch was finished, so there is nothing to evaluate")
         self.process_group.wait()  # for the first process to have written it
