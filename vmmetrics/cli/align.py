@@ -98,9 +98,9 @@ def align(
     dry_run: DryRun = False,
     form: options.Format = "text",
 ) -> None:
-    """Print how far people agree with scores: pooled, within prompt, within model, and beside human agreement.
+    """Measure how well scores agree with people: pooled, within prompt, within model, and against human agreement.
 
-    docs/ratings-formats.md has the forms of ratings. 'vmmetrics plan' says how many clips a study needs.
+    See docs/ratings-formats.md for the forms of ratings, and 'vmmetrics plan' for the size of a study.
     """
     from vmmetrics.alignment.readers.groups import chosen_clips
     from vmmetrics.alignment.readers.read import columns_read, matched_study, read_sides
@@ -261,7 +261,7 @@ def plan(
     ] = None,
     form: options.Format = "text",
 ) -> None:
-    """Print what a study needs to tell two metrics apart, before anyone has rated a clip."""
+    """Print how many clips and ratings a study needs to tell two metrics apart."""
     from vmmetrics.alignment.power import plan_study
     from vmmetrics.utils.display.tables import DisplayTable, figure, heads
 

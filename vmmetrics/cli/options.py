@@ -87,11 +87,11 @@ def _run_plugins(paths: list[Path] | None) -> list[Path] | None:
 
 
 def _plugin_option(what: str, callback: Callable[..., Any] | None = None) -> Any:
-    text = f"Python file that registers {what} of your own; it is run. Repeatable."
+    text = f"Python file that registers {what}; it is executed. Repeatable."
     return option(text, "--plugin", callback=callback, show_default=False)
 
 
-Plugins = Annotated[list[Path] | None, _plugin_option("something")]
+Plugins = Annotated[list[Path] | None, _plugin_option("plugins")]
 BenchmarkPlugins = Annotated[list[Path] | None, _plugin_option("a benchmark", _run_plugins)]
 
 

@@ -34,7 +34,7 @@ FOLDER = "vmmetrics-probe"
 
 Changes = Annotated[tuple[float, float], number_option("Tolerance for harmless changes: of the mean, and of one clip.")]
 Functions = Annotated[
-    list[str] | None, option("A metric of your own, as module:name, from a Clip to a score; repeatable.")
+    list[str] | None, option("Your own metric as module:name, a function from a Clip to a score; repeatable.")
 ]
 HarmlessStrengths = Annotated[
     str | None,
@@ -57,7 +57,7 @@ def probe(
     strengths: Annotated[str, names_option("Strengths of the defects, each above 0 and up to 1.")] = "0.25,0.5,1",
     invariances: Annotated[str | None, names_option("Use only these harmless changes, or none. Default: all.")] = None,
     harmless_strengths: HarmlessStrengths = None,
-    rates: Annotated[bool, option("Look for the lowest frame rate of each metric.")] = True,
+    rates: Annotated[bool, option("Find the lowest sufficient frame rate of each metric.")] = True,
     seconds: Seconds = None,
     short_side: Annotated[
         int | None, count_option("Downscale so the short side is at most this many pixels.", 32)

@@ -53,7 +53,7 @@ def score(
     allow_failures: options.AllowFailures = False,
     device: options.Device = None,
     tf32: Annotated[
-        bool, option("Let a GPU round float32 products to TF32: faster, scores differ a little.", "--tf32")
+        bool, option("Allow TF32 on GPUs: faster, scores differ slightly.", "--tf32")
     ] = False,
     limit: options.Limit = None,
     verify: options.Verify = False,
@@ -63,7 +63,7 @@ def score(
     dry_run: options.DryRun = False,
     form: options.Format = "text",
     keep_overlays: Annotated[
-        bool, option("Keep masks, tracks and skeletons for drawing, some 3 to 40 KB a clip.", "--keep-overlays")
+        bool, option("Keep masks, tracks and skeletons for drawing: 3 to 40 KB per clip.", "--keep-overlays")
     ] = False,
     fail_under: Annotated[
         list[str] | None,

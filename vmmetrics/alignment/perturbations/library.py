@@ -170,7 +170,7 @@ _DEFECTS = (
     Perturbation("limb_stretch", "ois", "a forearm or calf is longer for half a second", "twice as long"),
     Perturbation("limb_snap", "ois", "a forearm or calf is turned at its joint for half a second", "by 100°"),
     Perturbation("standstill", "pas", "all motion ends before the clip does", "nine tenths of the clip stand still"),
-    Perturbation("vanish", "tcs", "the largest object disappears in the middle", "completely; below 1 it shows through"),
+    Perturbation("vanish", "tcs", "the largest object vanishes in the middle", "completely; below 1 it shows through"),
     Perturbation("appear", "tcs", "the largest object is hidden up to the middle", "completely"),
     Perturbation("intruder", "tcs", "a foreign object appears between two frames and stays",
                  "diameter 44 % of the short side"),
