@@ -176,7 +176,7 @@ def measure_power(study: Study, dimension: str, metrics: Sequence[str], seed: in
     Args:
         study: The study.
         dimension: One of its dimensions, with ratings.
-        metrics: Metrics that face it.
+        metrics: Metrics compared with it.
         seed: Of the splits of raters where there are over ten.
     """
     ratings = bootstrap.finite(study.ratings[dimension])

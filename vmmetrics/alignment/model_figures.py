@@ -27,7 +27,7 @@ def measure_models(
     Args:
         study: The study.
         dimension: One of its dimensions.
-        metrics: Metrics that face it, the best first.
+        metrics: Metrics compared with it, the best first.
         against: The reference of PERM-BOTH; None takes the best metric.
         resamples: Bootstrap samples, swaps.
         seed: Of all random numbers.

@@ -32,7 +32,7 @@ class WinRatioAgreement:
     Attributes:
         metric: The metric.
         spearman: Spearman's ρ; n counts models, the interval draws prompts, keeps the models and holds the value.
-        pearson: Pearson's r, likewise.
+        pearson: Pearson's r over models.
     """
 
     metric: str

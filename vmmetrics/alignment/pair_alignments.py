@@ -82,7 +82,7 @@ def permutation_p(scores: FloatArray, ratings: FloatArray) -> float:
 def shuffled(sample: Sample, seed: int) -> list[Estimate]:
     """Return pooled Spearman of each metric with ratings shuffled inside each model: what the models alone bring.
 
-    A shuffle orders the prompts anew, for all models alike: what a prompt does to the clips of every model then stays
+    A shuffle permutes the prompts, for all models alike: what a prompt does to the clips of every model then stays
     together, as it is in the data, and chance reaches as far as it does among clustered clips. ``value`` is the mean
     over all possible shuffles, worked out; ``low`` and ``high`` bound 95 % of 1,000 of them.
     """
@@ -169,8 +169,8 @@ def measure_alignments(study: Study, dimensions: Sequence[str], resamples: int, 
                 fit = fit_logistic(scores, sample.ratings)
                 each += [judged - len(scores), fit.plcc, fit.rmse, rarest]
                 alignments[metric, dimension] = PairAlignment(metric, dimension, *each)
-    for metric, faced in study.pairing.items():
-        yield from (alignments[metric, dimension] for dimension in faced if dimension in study.ratings)
+    for metric, paired in study.pairing.items():
+        yield from (alignments[metric, dimension] for dimension in paired if dimension in study.ratings)
 
 
 def _smallest(inside: Estimate) -> float | None:
@@ -199,7 +199,7 @@ ALL_PAIRS = 12
 def measure_differences(
     study: Study, dimension: str, metrics: Sequence[str], against: str | None, resamples: int, seed: int
 ) -> tuple[MetricDifference, ...]:
-    """Compare the metrics that face a dimension.
+    """Compare the metrics on a dimension.
 
     Interval and p come from the standard error of the difference over bootstrap samples of prompts. Holm's p and that
     of Benjamini and Hochberg are raised for all pairs here.
@@ -207,7 +207,7 @@ def measure_differences(
     Args:
         study: The study.
         dimension: The dimension.
-        metrics: Names of those that face it.
+        metrics: Names of metrics compared with it.
         against: One that each is compared with even where not every pair is.
         resamples: Bootstrap samples.
         seed: Of the random numbers.

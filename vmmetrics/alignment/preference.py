@@ -63,7 +63,7 @@ def measure_preferences(
     Args:
         study: The study.
         dimension: One of its dimensions.
-        metrics: Metrics that face it.
+        metrics: Metrics compared with it.
         resamples: Bootstrap samples.
         seed: Of the samples and the folds.
         ties: ``"half"``: pairs that people call equal are left out, and a tie of the metric counts half, as a coin
@@ -255,7 +255,7 @@ def measure_ablations(
     Args:
         study: The study.
         dimension: One of its dimensions.
-        metrics: Metrics that face it.
+        metrics: Metrics compared with it.
         resamples: Bootstrap samples.
         seed: Of the samples and the folds.
 

@@ -168,7 +168,7 @@ class DisputedClip:
     Attributes:
         clip: Name.
         spread: Standard deviation of its ratings (n − 1).
-        ratings: What was said.
+        ratings: The ratings.
     """
 
     clip: str
@@ -296,7 +296,7 @@ class Power:
     Attributes:
         dimension: The dimension whose raters and clusters it was worked out from.
         first: A correlation.
-        second: Another, to be told from it.
+        second: The other correlation.
         power: Chance of telling them apart with the clips there are.
         clips: Clips needed for 80 %, with the raters and clips per prompt there are.
         prompts: Prompts that makes.
@@ -325,17 +325,17 @@ class StudyReport:
         prompts: Their prompts.
         models: Their models.
         matching: How many and which clips did not match, and what was assumed, in words.
-        facing: Metric to the dimensions it was held against.
-        alignments: One per metric and dimension it faces.
+        facing: Metric → the dimensions it was compared with.
+        alignments: One per metric and dimension it is paired with.
         baselines: One per dimension.
-        differences: Pairs of metrics that face the same dimension.
+        differences: Pairs of metrics of the same dimension.
         ceilings: One per dimension with several raters.
-        agreements: Likewise.
+        agreements: One per dimension with several raters.
         preferences: Preference accuracy per metric and dimension.
         ablations: Per dimension, by equal weights and fitted.
         matrix: Metric × metric and metric × human.
         models_ranked: Per dimension with pairs of two models: win ratios, strengths, soft pairwise accuracy.
-        repeats: Metrics that say what others say, and which: counted once where metrics are counted.
+        repeats: Metrics that repeat others → the others; counted once.
         powers: One per dimension.
         claims: The widest claims that the data supports, and what it does not, in words.
         problems: What could not be computed, and why.

@@ -70,7 +70,7 @@ class Study:
         ratings: Dimension to (N, R) float64, NaN where a rater said nothing; R = 1 for averaged ratings.
         raters: Dimension to the names of its R raters, () where the ratings came averaged.
         preferences: Dimension to judgements of pairs.
-        pairing: Metric to the dimensions it is held against.
+        pairing: Metric → the dimensions it is compared with.
         matching: How the two sides were joined.
         recovered: Dimension to (N,) recovered quality, which stands for the mean rating where it is given.
     """
@@ -104,7 +104,7 @@ class Study:
 
     def metrics_for(self, dimension: str) -> list[str]:
         """Return the metrics paired with a dimension."""
-        return [metric for metric, faced in self.pairing.items() if dimension in faced]
+        return [metric for metric, paired in self.pairing.items() if dimension in paired]
 
     def rater_names(self, dimension: str) -> tuple[str, ...]:
         """Return the raters of a dimension; those without a name are numbered."""
@@ -222,15 +222,14 @@ def with_averages(study: Study) -> tuple[Study, tuple[str, ...]]:
       same people rated the same clips on every dimension, each one's average is kept, so that they too can be compared.
     - The average score is the mean over metrics (over VMBench's five, where any of them is there, so that baselines
       beside them change nothing), of clips that have all: of the scores themselves where all lie in 0 to
-      1, else of the scores less their mean and over their standard deviation. It faces the average judgement, or the
-      only one.
+      1, else of standardised scores. It is compared with the average judgement, or with the only one.
 
-    Every metric then also faces the average judgement. What already bears the name is left as it is.
+    Every metric is then also compared with the average judgement. What already bears the name is left as it is.
 
     Returns:
         The study with these, and what was averaged, in words.
     """
-    metrics = [metric for metric, faced in study.pairing.items() if any(d in study.ratings for d in faced)]
+    metrics = [metric for metric, paired in study.pairing.items() if any(d in study.ratings for d in paired)]
     dimensions = [d for d in study.ratings if any(d in study.pairing[metric] for metric in metrics)]
     pairing, notes = dict(study.pairing), []
     target = dimensions[0] if dimensions else ""

@@ -140,7 +140,7 @@ def align(
     """Compare every metric with the judgements it is paired with.
 
     Args:
-        study: Scores and judgements, matched. Where it does not say which metric faces which dimension, each faces all.
+        study: Scores and judgements, matched. Without a pairing, each metric is compared with all dimensions.
         exclude_models: Models whose clips are left out of everything, such as real footage among generated clips.
         resamples: Bootstrap samples of prompts.
         seed: Of all random numbers; the same study and seed give the same report.
@@ -298,11 +298,11 @@ def _with_pairing(study: Study) -> tuple[Study, list[str]]:
     unknown += [f"{metric}: there are no scores of this name" for metric in pairing if metric not in study.scores]
     unknown += [
         f"{metric} × {dimension}: there are no judgements of this name"
-        for metric, faced in pairing.items()
-        for dimension in faced
+        for metric, paired in pairing.items()
+        for dimension in paired
         if dimension not in judged
     ]
-    there = {m: tuple(d for d in faced if d in judged) for m, faced in pairing.items() if m in study.scores}
+    there = {m: tuple(d for d in paired if d in judged) for m, paired in pairing.items() if m in study.scores}
     return replace(study, pairing=there), unknown
 
 

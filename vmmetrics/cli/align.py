@@ -205,9 +205,9 @@ def _names(texts: list[str] | None) -> list[str]:
     return [name.strip() for text in texts or () for name in text.split(",") if name.strip()]
 
 
-def _pairing(faces: list[str]) -> dict[str, list[str]]:
+def _pairing(texts: list[str]) -> dict[str, list[str]]:
     pairing: dict[str, list[str]] = {}
-    for text in faces:
+    for text in texts:
         metric, equals, dimensions = text.partition("=")
         names = [name.strip() for name in dimensions.split(",") if name.strip()]
         if not equals or not metric.strip() or not names:

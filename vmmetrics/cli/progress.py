@@ -20,7 +20,7 @@ from vmmetrics.utils.storage.addresses import address_of, is_web, safe_name
 
 SLOW_ON_BAR, SLOW_IN_LINES = 10.0, 60.0
 """Seconds after which the slowest clip is shown."""
-_RECENT = 32  # clips that the time left is told from
+_RECENT = 32  # clips from which the time left is estimated
 _COUNT_SECONDS = 0.1  # between two counts of the clips found
 
 

@@ -58,7 +58,7 @@ def review(
     """Read prompts one a screen and keep, edit or drop them with single keys; ? explains them.
 
     Every decision is on the disk at once; re-run the same command to resume.
-    New texts are checked, and what is wrong with them is told. With f a field
+    New texts are checked, and problems are printed. With f a field
     is corrected; --apply takes corrections over.
 
     Where input or output is no terminal, commands are read as lines: keep, edit

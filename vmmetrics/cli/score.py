@@ -52,9 +52,7 @@ def score(
     follow_links: options.FollowLinks = True,
     allow_failures: options.AllowFailures = False,
     device: options.Device = None,
-    tf32: Annotated[
-        bool, option("Allow TF32 on GPUs: faster, scores differ slightly.", "--tf32")
-    ] = False,
+    tf32: Annotated[bool, option("Allow TF32 on GPUs: faster, scores differ slightly.", "--tf32")] = False,
     limit: options.Limit = None,
     verify: options.Verify = False,
     scratch: options.Scratch = None,

@@ -176,7 +176,7 @@ class Bar:
         self.stop()
 
     def start(self, total: int, done: int = 0, *columns: ProgressColumn) -> None:
-        """Begin, or begin anew, with so many steps."""
+        """Begin, or restart, with this many steps."""
         self.stop()
         self._total, self._done, self._start = total, done, time.monotonic()
         if self._console.is_terminal and total and not _quiet.get():

@@ -89,7 +89,7 @@ def leaderboard(
             messages.print(f"written: {file}", soft_wrap=True)
 
 
-# ``vmmetrics understand score``: answers of a run scored anew.
+# ``vmmetrics understand score``: answers of a run, scored again.
 
 
 def score(

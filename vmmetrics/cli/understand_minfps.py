@@ -196,7 +196,7 @@ def _show(
     rows = distributions(rates, group)
     buckets = list(rows[0].buckets)[:-1]  # the last is "never" again
     annotators = sorted({who for question in rates for who in question.by})
-    caption = f"minimum over {', '.join(annotators) or 'nobody'}"
+    caption = f"minimum over {', '.join(annotators) or 'no annotator'}"
     grid = DisplayTable("minfps", f"{name}: minFPS", caption, heads(group, "n", "never", "mean", "quartiles", *buckets))
     for row in rows:
         quartiles = "" if row.quartiles is None else " / ".join(f"{value:g}" for value in row.quartiles)

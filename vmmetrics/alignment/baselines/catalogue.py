@@ -205,7 +205,7 @@ def chosen(names: Sequence[str] | None, configured: Sequence[str] = ()) -> tuple
 
     Args:
         names: Baselines and families; None stands for all that need no download.
-        configured: Families that the user handed something over for, which None stands for besides.
+        configured: Families with weights or settings from the user, included if ``names`` is None.
 
     Raises:
         ValueError: No such baseline or family.

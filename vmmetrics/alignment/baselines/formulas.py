@@ -164,7 +164,7 @@ def track_survival(
         forward: (T-1, h, w, 2) pixels, from each frame to the next.
         backward: (T-1, h, w, 2) pixels, from each next frame back.
         forward_valid: (T-1, h, w) bool.
-        backward_valid: (T-1, h, w) bool, likewise for ``backward``.
+        backward_valid: (T-1, h, w) bool, the same for ``backward``.
     """
     height, width = forward.shape[1:3]
     x, y = np.meshgrid(np.arange(STEP / 2, width, STEP), np.arange(STEP / 2, height, STEP))

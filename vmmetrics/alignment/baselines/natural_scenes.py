@@ -157,7 +157,7 @@ class Regression:
         support: (S, 36) support vectors, features scaled to −1..1.
         coefficients: (S,) their weights.
         gamma: Of the kernel exp(−γ |a − b|²), a single number.
-        rho: Taken off the sum, likewise.
+        rho: Subtracted from the sum, a single number.
         low: (36,) features that are scaled to −1.
         high: (36,) features that are scaled to 1.
     """

@@ -181,7 +181,7 @@ def measure(
         assume_fps: Frames per second where a source states none.
         max_memory: Bytes that one clip may take.
         follow_links: Whether symlinks may lead out of the folders given; those that do are errors otherwise.
-        listener: Is told of every clip that is done.
+        listener: Called with every clip that is done.
 
     Raises:
         ValueError: No such baseline, or a shard that does not exist.

@@ -108,7 +108,7 @@ def _largest(objects: ClipObjects) -> NDArray[np.bool_]:
     lasting = [n for n in lasting if min(areas[n][middle - 1 : middle + 1], default=0.0) >= LEAST_AREA]
     if not lasting:
         raise NotApplicableError(
-            f"no moving thing of at least {LEAST_AREA:.1%} of the frame is seen in {LEAST_TIME:.0%} of the clip "
+            f"no moving object of at least {LEAST_AREA:.1%} of the frame is seen in {LEAST_TIME:.0%} of the clip "
             "and in its middle"
         )
     return np.asarray(objects.labels == max(lasting, key=lambda n: float(areas[n].mean())))
@@ -210,7 +210,7 @@ def _limb_in_view(frames: Frames, fps: float, objects: ClipObjects) -> tuple[Flo
                     best = (least, bones, start)
     if best is None:
         raise NotApplicableError(
-            f"nobody's forearm or calf of at least {LEAST_BONE:.0%} of the short side is seen for half a second"
+            f"no forearm or calf of at least {LEAST_BONE:.0%} of the short side is visible for half a second"
         )
     _, bones, start = best
     smooth = median_filter(bones, size=(5, 1, 1), mode="nearest")  # keypoints tremble

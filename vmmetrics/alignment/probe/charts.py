@@ -45,7 +45,7 @@ def heatmap(report: ProbeReport) -> Figure:
     figure = Figure(figsize=(WIDTH, _CELL * len(rows) + 1.7), layout="constrained")
     axes = figure.subplots()
     values = np.array([[row.effects.get(name, np.nan) for name in names] for row in rows])
-    # Compressed, so that what is barely noticed can be told from nothing beside what is glaring.
+    # Compressed, so that small changes stay visible beside large ones.
     shade = np.sign(values) * np.log1p(np.abs(values)) / np.log1p(FULL_COLOUR)
     mesh = axes.imshow(np.ma.masked_invalid(shade), cmap=canvas.DIVERGING, vmin=-1, vmax=1, aspect="auto")
     noticed = {(c.metric, c.defect) for c in report.curves if c.noticed is not None}

@@ -98,9 +98,9 @@ class Specificity:
 
     Attributes:
         defect: The defect.
-        owner: Metric that ought to notice.
+        owner: Metric that should respond.
         effects: Metric to mean change in units of its noise, the largest first; metrics without a value are left out.
-        owner_first: Whether the owner is moved most of the five, each of which ought to notice something else; None
+        owner_first: Whether the owner is moved most of the five, each of which should respond something else; None
             where the owner was not probed or has no value.
     """
 

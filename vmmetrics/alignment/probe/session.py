@@ -174,7 +174,7 @@ def probe(
         prompts: Prompt list for clips on disk; None looks beside them.
         subject: Subject of every clip.
         plugins: Python files that register metrics of one's own (:func:`vmmetrics.metrics.register`).
-        listener: Is told of every case.
+        listener: Called with every case.
         limit: Probe only so many clips, the first.
 
     Raises:

@@ -128,16 +128,16 @@ def is_text(cells: Iterable[Any]) -> bool:
     return False
 
 
-# Which score is held against which dimension of judgement: as given, or guessed from their names.
+# Which score is compared with which dimension of judgement: as stated, or guessed from their names.
 #
 # A dimension is about *other things than motion* (sharpness, beauty, what the prompt asked for), about *some* of the
 # five aspects of motion, or about motion *in general*. A dimension whose name says nothing known counts as general.
 #
-# - One of the five metrics faces the dimensions of its aspect and those about motion in general; if there are none, all
-#   about motion but those about its amount.
-# - Any other metric faces all dimensions about motion.
-# - A dimension about other things is faced by metrics of its own name, and by all if it is asked for.
-# - Where only one dimension is left, everything faces it.
+# - One of the five metrics is compared with the dimensions of its aspect and those about motion in general; if
+#   there are none, with all about motion but those about its amount.
+# - Any other metric is compared with all dimensions about motion.
+# - A dimension about other things is compared with metrics of its own name, and with all if it is asked for.
+# - Where only one dimension is left, everything is compared with it.
 
 OTHER_THINGS = (
     "static", "spatial", "aesthetic", "imaging", "image", "visual", "technical", "alignment", "align", "text", "prompt",
@@ -165,7 +165,7 @@ def pair_dimensions(
         Metric to dimensions, and what was guessed, in words.
 
     Raises:
-        SetupError: ``pairing`` names an unknown metric or dimension, or nothing faces anything.
+        SetupError: ``pairing`` names an unknown metric or dimension, or nothing can be compared.
     """
     stated = _stated(metrics, dimensions, pairing or {})
     requested = set(map(normalised, asked))
@@ -181,16 +181,16 @@ def pair_dimensions(
         if metric not in stated:
             by_dimensions.setdefault(paired[metric], []).append(metric)
     notes = [
-        f"Paired by names: {', '.join(alike)} compared with {', '.join(faced) or 'nothing'}"
-        for faced, alike in by_dimensions.items()
+        f"Paired by names: {', '.join(alike)} compared with {', '.join(targets) or 'nothing'}"
+        for targets, alike in by_dimensions.items()
     ]
-    left = [d for d in dimensions if not any(d in faced for faced in paired.values())]
+    left = [d for d in dimensions if not any(d in targets for targets in paired.values())]
     others = [d for d in left if about[d] == frozenset()]
     if others:
         notes.append(f"Not compared, as its name is not about motion: {', '.join(others)}")
     if unmeasured := [d for d in left if d not in others]:
         notes.append(f"No score measures {', '.join(unmeasured)}: not compared (use --pair METRIC=DIMENSION)")
-    return {m: faced for m, faced in paired.items() if faced}, tuple(notes)
+    return {m: targets for m, targets in paired.items() if targets}, tuple(notes)
 
 
 def aspects_of(dimension: str) -> frozenset[str] | None:

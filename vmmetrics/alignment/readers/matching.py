@@ -21,7 +21,7 @@ def matched(scores: SourceScores, judged: Judgements) -> NameMatch:
     """Find the clips that both sides have.
 
     The names that match most clips go first, other names serve the clips that are left. Where the judgements name no
-    clip but a model and a prompt, or no name matches, clips are told by model and prompt.
+    clip but a model and a prompt, or no name matches, clips are matched by model and prompt.
 
     Raises:
         SetupError: No clip is in both, or nothing tells which is which.

@@ -136,7 +136,7 @@ def _clip_by_clip(table: SourceTable, inputs: Collection[str], answers: Collecti
     used = {**table.used, **{table.origins.get(name, name): "clip" for name in clips.values()}}
     for question, of in asked.items():
         used |= {table.origins.get(name, name): f"answers: {question}" for name in of.values()}
-    note = f"{len(clips)} clips in a task, told by their number: {', '.join(clips.values())}"
+    note = f"{len(clips)} clips in a task, by their number: {', '.join(clips.values())}"
     origins = {name: origin for name, origin in table.origins.items() if name not in several}
     origins |= dict.fromkeys(("video", *asked), "")
     return replace(table, columns=columns, notes=(*table.notes, note), origins=origins, used=used)

@@ -1,4 +1,4 @@
-"""Tables of ratings in any of the forms people keep them in, told apart by their columns.
+"""Tables of ratings in any common form, distinguished by their columns.
 
 ======== =========================================================== ==========================================
 form     columns                                                     example
@@ -41,7 +41,7 @@ def read_ratings(
 
     Args:
         table: The table.
-        form: One of :data:`FORMS`; told from the columns where it is None.
+        form: One of :data:`FORMS`; detected from the columns if None.
         clip_column: Which column names the clip.
         scale: Lowest and highest rating there can be.
         dimensions: Columns to read although their names are those of bookkeeping.

@@ -48,8 +48,8 @@ def read_study(
         scores: A run directory, a table (CSV, JSON, JSON Lines, Parquet, Markdown), a mapping of columns or of clips,
             rows, a data frame, what :func:`vmmetrics.score` gave, or a list of these.
         ratings: Likewise, or a folder of a released set; the forms are in docs/ratings-formats.md.
-        pairing: Metric to the dimensions it is held against; metrics that are not named are guessed.
-        format: One of :data:`FORMATS`; told from the content where it is None.
+        pairing: Metric → the dimensions it is compared with; missing metrics are paired by name.
+        format: One of :data:`FORMATS`; detected from the content if None.
         metrics: Take these metrics alone.
         dimensions: Take these dimensions alone, be they about motion or not.
         lower: Metrics of which lower is better; their sign is turned.
@@ -107,8 +107,8 @@ def read_sides(
         raise SetupError(f"{ratings} is a run directory; scores come first and ratings last")
     file = Path(ratings) if isinstance(ratings, str | Path) and Path(ratings).is_file() else None
     source = read_scores(scores, metrics=metrics, lower=lower, clip_column=clip_column, besides=file)
-    faced = [name for names in (pairing or {}).values() for name in ([names] if isinstance(names, str) else names)]
-    judged = _read_judgements(ratings, source.clips, format, clip_column, scale, [*dimensions, *faced])
+    paired = [name for names in (pairing or {}).values() for name in ([names] if isinstance(names, str) else names)]
+    judged = _read_judgements(ratings, source.clips, format, clip_column, scale, [*dimensions, *paired])
     if dimensions:
         judged = judgements_of_dimensions(judged, dimensions)
     if not judged.dimensions:
@@ -130,7 +130,7 @@ def matched_study(
     Args:
         scores: The scores.
         judged: The judgements.
-        pairing: Metric to the dimensions it is compared with; metrics that are not named are guessed.
+        pairing: Metric → the dimensions it is compared with; missing metrics are paired by name.
         dimensions: Dimensions that were asked for by name.
 
     Raises:

@@ -249,7 +249,7 @@ def _table(file: Path) -> SourceTable:
     return SourceTable("VMBench's published table", {"model": [row.model for row in rows], **columns})
 
 
-_AVERAGES = "one averaged rating per dimension, raters are not told apart"
+_AVERAGES = "one averaged rating per dimension, raters are not distinguished"
 
 RELEASED: Mapping[str, ReleasedSet] = {
     "fetv": ReleasedSet(
@@ -269,7 +269,7 @@ RELEASED: Mapping[str, ReleasedSet] = {
     ),
     "video-bench": ReleasedSet(
         "Video-Bench",
-        "{names}; raters are told by their place",
+        "{names}; raters by position",
         rated=_video_bench,
         files=("*.json",),
         expected="a JSON file per dimension",

@@ -44,7 +44,7 @@ def read_score_folder(path: Path, besides: Path | None = None) -> ScoreFile:
 
     Args:
         path: The folder.
-        besides: A file that holds no scores, such as the ratings.
+        besides: A file to skip, such as the ratings.
 
     Raises:
         SetupError: There are none, or two of them give a clip different scores.

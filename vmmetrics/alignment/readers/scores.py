@@ -49,7 +49,7 @@ def read_scores(
         metrics: Take these alone; empty takes every column of numbers that does not describe the clip.
         lower: Metrics of which lower is better; their sign is turned.
         clip_column: Which column names the clip.
-        besides: A file in a folder of scores that holds none, such as the ratings.
+        besides: A file to skip in a folder of scores, such as the ratings.
 
     Raises:
         SetupError: A source cannot be read, holds no scores, or names a clip twice with different scores.
@@ -209,7 +209,7 @@ def _prefixed_where_alike(sources: Sequence[SourceScores]) -> list[SourceScores]
 def _match(one: SourceScores, other: SourceScores) -> NameMatch:
     """Match the clips of two sources; where both name all models, clips of other models do not match.
 
-    Sources without a model in common may call one differently: other metrics of the same clips are told by their names.
+    Sources without a common model may name it differently: metrics of the same clips are then matched by clip names.
     """
     sides = [list(range(len(scores.clips))) for scores in (one, other)]
     if not one.of_models and all(one.models) and all(other.models):

@@ -246,9 +246,9 @@ def draw_charts(study: Study, report: StudyReport) -> dict[str, Figure]:
         report: What it returned.
 
     Returns:
-        Key to figure: ``intervals-<dimension>`` (the picture of the study), ``scatter-<dimension>``,
-        ``calibration-<dimension>``, ``models-<dimension>`` (where models are known) for each dimension that a metric
-        faces; ``accuracy-<dimension>`` for each with preferences; ``matrix``.
+        Key to figure: ``intervals-<dimension>`` (the main chart), ``scatter-<dimension>``,
+        ``calibration-<dimension>``, ``models-<dimension>`` (where models are known) for each dimension with a
+        metric; ``accuracy-<dimension>`` for each with preferences; ``matrix``.
     """
     charts: dict[str, Figure] = {}
     study = study_of(study, report)

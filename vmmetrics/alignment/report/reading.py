@@ -46,15 +46,15 @@ def study_parts(study: Study) -> list[Part]:
     for what, names in (("scores", matching.scores_only), ("ratings", matching.ratings_only)):
         lines += [f"{len(names)} clips only in the {what}: {listed(names, _EXAMPLES)}"] if names else []
     parts: list[Part] = [Lines("matching", "Matched", tuple(map(clean, (*lines, *matching.notes))))]
-    faced = DisplayTable(
+    compared = DisplayTable(
         "facing", "Compared", "", heads("metric", "dimension", "clips with both", "raters", texts=2)
     )  # pairs have no clips of their own
     for metric, dimensions in study.pairing.items():
         for dimension in dimensions:
-            faced.add(metric, dimension, *_sizes(study, metric, dimension))
-    unfaced = [metric for metric in study.scores if metric not in study.pairing]
-    faced.notes += [f"Not compared: {', '.join(unfaced)} (--pair METRIC=DIMENSION)"] if unfaced else []
-    return [*parts, faced]
+            compared.add(metric, dimension, *_sizes(study, metric, dimension))
+    not_compared = [metric for metric in study.scores if metric not in study.pairing]
+    compared.notes += [f"Not compared: {', '.join(not_compared)} (--pair METRIC=DIMENSION)"] if not_compared else []
+    return [*parts, compared]
 
 
 def _sizes(study: Study, metric: str, dimension: str) -> tuple[str, str]:

@@ -143,11 +143,11 @@ def matching_lines(report: StudyReport) -> display.Lines:
     by_dimensions: dict[tuple[str, ...], list[str]] = {}
     for metric, dimensions in report.facing.items():
         by_dimensions.setdefault(tuple(dimensions), []).append(metric)
-    faces = "; ".join(
+    paired = "; ".join(
         clean(f"{', '.join(metrics)} → {', '.join(dimensions) or 'nothing'}")
         for dimensions, metrics in by_dimensions.items()
     )
-    lines = [head, *([f"compared with: {faces}"] if faces else [])]
+    lines = [head, *([f"compared with: {paired}"] if paired else [])]
     lines += map(clean, (*report.matching, *report.settings.get("averages", ())))
     return display.Lines("matching", "Matched", tuple(lines))
 

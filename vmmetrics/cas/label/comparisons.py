@@ -34,7 +34,7 @@ class Comparison(PairJudgement):
     Attributes:
         rater: Who judged, or None.
         prompt_a: Prompt of the first clip, or None where the line does not say.
-        prompt_b: Prompt of the second clip, likewise.
+        prompt_b: Prompt of the second clip, or None.
         where: File and line, for messages.
     """
 

@@ -47,7 +47,7 @@ def train(
             fine-tuned, to start from.
         device: ``"cuda"``, ``"cpu"``; None takes a GPU where there is one.
         workers: Processes that make views, per process that trains.
-        watcher: Who is told how it goes.
+        watcher: Callbacks of the progress.
 
     Returns:
         The result, in the first process of a process_group; None in the others.

@@ -57,7 +57,7 @@ class TrainSettings:
         patience: Epochs without a better held-out loss after which training stops.
         rate: Every how many frames of a clip a view takes one.
         precision: Of matrix products.
-        checkpointing: Compute blocks anew in the backward pass, for memory.
+        checkpointing: Recompute blocks in the backward pass, to save memory.
         save_every: Steps between saves within an epoch.
         augmentation: Of training views.
     """

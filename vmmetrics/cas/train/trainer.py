@@ -108,7 +108,7 @@ class Trainer:
         out: Directory for checkpoints; it exists.
         run: What the run is made from, as plain values: a resumed one must have the same.
         workers: Processes that make views.
-        watcher: Who is told; only the first process tells.
+        watcher: Callbacks, called by the first process only.
     """
 
     model: VideoMAE
