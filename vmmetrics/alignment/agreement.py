@@ -161,7 +161,7 @@ def measure_agreement(study: Study, dimension: str, resamples: int = RESAMPLES, 
 
     nominal, ordinal, interval = estimates(agreement.alpha_statistic(ratings), _SAME)
     lacking = int(np.isnan(ratings).any(axis=1).sum())
-    coverage = f"{lacking} of {len(ratings)} clips lack some rater; variances from all ratings there are"
+    coverage = f"{lacking} of {len(ratings)} clips lack some rater; variances from all available ratings"
     note = coverage if lacking else None
     single, mean = (bootstrap.with_note(icc, note) for icc in estimates(agreement.icc_statistic(ratings), _NO_VARIANCE))
     if agreement.are_categories(ratings):
@@ -186,5 +186,5 @@ def _why_nothing(ratings: FloatArray) -> str:
     if not (~np.isnan(ratings)).any():
         return "there is no rating"
     if ratings.shape[1] == 1:
-        return "there is one rating per clip: a single rater, or an average whose raters are not known"
+        return "there is one rating per clip: a single rater, or an average of unnamed raters"
     return "fewer than two clips were rated by two people"

@@ -164,7 +164,7 @@ def test_lines_without_a_header(tmp_path: Path, name: str) -> None:
     study = read_study({"clip": ["v/0001.mp4", "v/0002.mp4"], "mss": [1, 2]}, tmp_path / name)
     assert study.ratings["rating"].tolist() == [[55.5], [20]]
     assert study.prompts == (text[0][9:].rpartition("|" if name.endswith("txt") else ",")[0], "it's")
-    assert f"{name}: no header; its columns are taken for clip, prompt, rating" in study.matching.notes
+    assert f"{name}: no header; its columns are read as clip, prompt, rating" in study.matching.notes
 
 
 @pytest.mark.parametrize(

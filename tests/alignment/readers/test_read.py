@@ -49,7 +49,7 @@ def test_names_without_a_design_give_no_groups() -> None:
     study = read_study({"clip": clips, "mss": range(3)}, {"clip": clips, "q": range(3)})
     assert study.models == ("", "", "")
     assert len(set(study.prompts)) == 3
-    assert any("each counts as a prompt of its own" in note for note in study.matching.notes)
+    assert any("each counts as its own prompt" in note for note in study.matching.notes)
 
 
 def test_columns_go_before_names_and_ratings_before_scores() -> None:
@@ -97,7 +97,7 @@ def test_ratings_of_clips_against_scores_of_models() -> None:
     study = read_study({"model": ["M", "N"], "mss": [0.1, 0.2]}, ratings)
     assert study.clips == ("M", "N")
     np.testing.assert_array_equal(study.ratings["q"], [[1.5, 3], [5, 4]])
-    with pytest.raises(SetupError, match="the model of no clip is known in the ratings"):
+    with pytest.raises(SetupError, match="the ratings name no model"):
         read_study({"model": ["M", "N"], "mss": [0.1, 0.2]}, {"clip": ["1"], "q": [1]})
 
 

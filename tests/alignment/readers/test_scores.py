@@ -162,7 +162,7 @@ def test_directories_without_a_run(tmp_path: Path) -> None:
         read_scores(tmp_path)
     with pytest.raises(SetupError, match="no such file"):
         read_scores(tmp_path / "nowhere")
-    with pytest.raises(SetupError, match="holds no clips yet"):
+    with pytest.raises(SetupError, match="has no clips yet"):
         read_scores(write_run(tmp_path / "run", []))
     with pytest.raises(SetupError, match="No metric xyz in the scores; they have mss"):
         read_scores({"clip": ["a"], "mss": [1]}, metrics=["xyz"])

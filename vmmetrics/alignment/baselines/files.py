@@ -47,7 +47,7 @@ def find(family: str, location: str | os.PathLike[str] | None, default: str, wha
     """
     path = weights_home() / default if location is None else Path(location)
     if not path.exists():
-        raise SetupError(f"{family} needs {what}: not found at {path}; put it there or say --weights {family}=PATH")
+        raise SetupError(f"{family} needs {what}: not found at {path}; put it there or set --weights {family}=PATH")
     if path.is_file() and (fault := fault_of(path)) is not None:
         raise SetupError(f"{path} {fault}")
     return path

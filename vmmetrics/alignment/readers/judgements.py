@@ -123,7 +123,7 @@ def join_ratings(
     for dimension, people in numbers.items():
         cells = np.array(cells_of[dimension]).reshape(-1, 3)
         if not len(cells):
-            all_notes.append(f"{dimension}: left out, it holds no rating")
+            all_notes.append(f"{dimension}: left out, as it has no rating")
             continue
         low, high = scale or (-np.inf, np.inf)
         for clip, _, value in cells[(cells[:, 2] < low) | (cells[:, 2] > high)]:
@@ -133,8 +133,8 @@ def join_ratings(
         ratings[dimension], repeats, differing = _matrix(cells, len(names), len(people))
         raters[dimension] = () if list(people) == [AVERAGED] else tuple(people)
         if repeats:
-            how = f", {differing} of them not with the same rating: their mean is taken" if differing else ""
-            all_notes.append(f"{dimension}: {repeats} times a rater rated the same clip again{how}")
+            how = f", {differing} of them with another rating: averaged" if differing else ""
+            all_notes.append(f"{dimension}: {repeats} repeated ratings of a clip by the same rater{how}")
     shown, made_by = (tuple(map(by_clip.get, names)) for by_clip in (prompts, models))
     others = tuple(zip(*other_names.values(), strict=False))  # a list of names in which a clip has none is none
     return Judgements(

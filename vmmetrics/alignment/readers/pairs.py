@@ -114,7 +114,7 @@ def read_pairs(table: SourceTable, asked: Sequence[str] = (), scale: RatingScale
     if models and _repeat((left, right), of_models):
         left, right = (_under_models(*side) for side in zip((left, right), of_models, strict=True))
         called_now = f"{models[0]}/{sides.left}"
-        notes.append(f"Several models have clips of one name: clips are taken to be called {called_now}")
+        notes.append(f"Several models have clips of one name: clips are read as {called_now}")
     rated: list[RatedClip] = []
     judged: defaultdict[str, list[tuple[str, str, int, str]]] = defaultdict(list)
     blank, selves = 0, 0

@@ -83,7 +83,7 @@ def read_ratings(
     notes += [f"Left out: {', '.join(read.summaries)} (taken from the ratings themselves)"] if read.summaries else []
     notes += [f"{table.source}: {reason}" for reason in read.ignored]
     nameless = len(table) - len(cells)
-    notes += [f"{nameless} rows of ratings say nothing in {rows.column} and were left out"] if nameless else []
+    notes += [f"{nameless} rows of ratings have no {rows.column} and were left out"] if nameless else []
     columns = table.roles(_roles(table, read, rows, rater, dimension))
     return judgements.join_ratings(
         rated_clips, notes, scale=scale, of_models=rows.of_models, columns=columns, by_prompt=rows.by_prompt

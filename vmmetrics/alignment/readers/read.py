@@ -112,7 +112,7 @@ def read_sides(
     if dimensions:
         judged = judgements_of_dimensions(judged, dimensions)
     if not judged.dimensions:
-        raise SetupError("; ".join(("The ratings hold no rating and no preference", *judged.notes)))
+        raise SetupError("; ".join(("The ratings contain no rating and no preference", *judged.notes)))
     return source, judged
 
 
@@ -186,14 +186,14 @@ def _to_one_level(scores: SourceScores, judged: Judgements) -> tuple[SourceScore
         if model:
             rows[model].append(row)
     if not rows:
-        raise SetupError(f"One side is about models, and the model of no clip is known in the {what}")
+        raise SetupError(f"One side is about models, but the {what} name no model")
 
     def means(columns: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
         groups = rows.values()
         return {n: np.stack([mean_of_defined(c[group], axis=0) for group in groups]) for n, c in columns.items()}
 
     models: dict[str, Any] = {"clips": tuple(rows), "models": tuple(rows), "prompts": (None,) * len(rows)}
-    note = f"The {what} of a model's clips were averaged, since the other side is about models: a clip below is a model"
+    note = f"The {what} of a model's clips were averaged, since the other side is about models: clips below are models"
     if judged.of_models:
         return replace(scores, values=means(scores.values), of_models=True, **models), judged, (note,)
     judged = replace(judged, ratings=means(judged.ratings), other_names=(), of_models=True, **models)
@@ -251,8 +251,8 @@ def _groups(
         prompts, models = prompts if any(prompts) else by_prompt, models if any(models) else by_model
         notes += [f"{what.capitalize()} taken from file names: {pattern}"] if pattern is not None else []
     if unknown := prompts.count(None):
-        notes.append(f"{unknown} of {len(clips)} clips have no known prompt: each counts as a prompt of its own")
+        notes.append(f"{unknown} of {len(clips)} clips have no prompt: each counts as its own prompt")
     if unknown := models.count(None):
-        notes.append(f"The model of {unknown} of {len(clips)} clips is not known")
+        notes.append(f"The model of {unknown} of {len(clips)} clips is unknown")
     named = (f"clip {clip}" if prompt is None else prompt for prompt, clip in zip(prompts, clips, strict=True))
     return tuple(named), tuple(model or "" for model in models), notes

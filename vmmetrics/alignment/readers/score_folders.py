@@ -195,7 +195,5 @@ def _without_clashes(root: Path, files: Mapping[Path, ScoreFile], merged: ScoreF
             "them, or put the files of each model into a folder of its name"
         )
     folders = list(dict.fromkeys(file.parent.name for file in files))
-    merged.notes.append(
-        f"{root.name}: clips have the same names, folders are taken for models: {listed(folders, SHOWN)}"
-    )
+    merged.notes.append(f"{root.name}: clips have the same names, folders are read as models: {listed(folders, SHOWN)}")
     return [entry._replace(model=file.parent.name) for file, read in files.items() for entry in read.entries]

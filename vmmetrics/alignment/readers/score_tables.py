@@ -143,5 +143,5 @@ def _first_rows(
         again.append(clip)
     nameless = rows.clips.count(None)
     notes = [f"{table.source}: {len(again)} rows are there twice: {listed(again, _SHOWN)}"] if again else []
-    notes += [f"{table.source}: {nameless} rows name no clip and were left out"] if nameless else []
+    notes += [f"{table.source}: {nameless} rows without a clip were left out"] if nameless else []
     return first, notes

@@ -163,7 +163,7 @@ def _of_run(path: Path) -> SourceTable:
     warnings: list[str] = []
     records = read_records(path, warnings)
     if not records:
-        raise SetupError(f"{path} holds no clips yet")
+        raise SetupError(f"{path} has no clips yet")
     failed = sum(record.failed for record in records)
     notes = [f"{path.name}: {failed} of {len(records)} clips failed, in whole or in part"] if failed else []
     versions = versions_of(records)

@@ -60,7 +60,7 @@ def clips_of(table: SourceTable, asked: str | None) -> TableClips:
     notes: tuple[str, ...] = ()
     if any(times > 1 for times in Counter(name or "" for name, _ in set(zip(names, models, strict=True))).values()):
         names = [f"{model}/{name}" if name and model else name for name, model in zip(names, models, strict=True)]
-        notes = (f"Several models have clips of one name: clips are taken to be called {model}/{clip}",)
+        notes = (f"Several models have clips of one name: clips are read as {model}/{clip}",)
     return TableClips(
         clip,
         {clip, prompt, model},
@@ -77,7 +77,7 @@ def clips_of(table: SourceTable, asked: str | None) -> TableClips:
 def _by_prompt(table: SourceTable, model: str, prompt: str) -> TableClips:
     models, prompts = texts(table, model), texts(table, prompt)
     names = [f"{of}/{text}" if of and text else None for of, text in zip(models, prompts, strict=True)]
-    notes = (f"No column names clips: a row is taken for the clip of its {model} and {prompt}",)
+    notes = (f"No column names clips: each row is matched by its {model} and {prompt}",)
     return TableClips(prompt, {model, prompt}, names, prompts, models, False, notes, prompt, model, True)
 
 

@@ -208,7 +208,7 @@ def _of_file(path: Path) -> SourceTable:
     names, rows = _of_lines(text, delimiter, path) if delimiter else _of_markdown(text, path)
     if (header := _HEADLESS.get(len(names))) and is_clip_file(names[0]) and to_number(names[-1]) is not None:
         names, rows = header, [names, *rows]
-        notes = (*notes, f"{path.name}: no header; its columns are taken for {', '.join(header)}")
+        notes = (*notes, f"{path.name}: no header; its columns are read as {', '.join(header)}")
     columns = {name: [row[index] for row in rows] for index, name in enumerate(names)}
     commas = {name: cells for name, cells in columns.items() if delimiter in {";", "\t"} and _has_decimal_commas(cells)}
     columns |= {name: [cell.replace(",", ".") for cell in cells] for name, cells in commas.items()}
@@ -308,7 +308,7 @@ def _of_markdown(text: str, path: Path) -> tuple[list[str], list[list[str]]]:
 
 def _refuse_repeats(names: Sequence[str], path: Path) -> None:
     if twice := {name for name in names if name and names.count(name) > 1}:
-        raise SetupError(f"{path}: several columns are called {', '.join(sorted(twice))}")
+        raise SetupError(f"{path}: several columns have the name {', '.join(sorted(twice))}")
 
 
 def _of_python(source: Any, name: str) -> SourceTable:

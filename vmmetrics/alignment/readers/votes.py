@@ -78,9 +78,9 @@ def reading_of(
         return _of_numbers(sorted(votes, key=float), scale, graded)
     words = [_words(cell) for cell in cells]
     if all(word in _GRADES for word in words) and any(_GRADES[word] for word in words):
-        return VoteReading(lambda cell: _turned(_GRADES.get(_words(cell))), f"{_SECOND}; how much is not used")
+        return VoteReading(lambda cell: _turned(_GRADES.get(_words(cell))), f"{_SECOND}; the degree is not used")
     strong = any(_STRENGTHS.search(str(cell).casefold()) for cell in cells)
-    return VoteReading(outcome_of, "how much better is not used" if strong else "")
+    return VoteReading(outcome_of, "the degree is not used" if strong else "")
 
 
 def are_grades(cells: Collection[str]) -> bool:
@@ -130,11 +130,11 @@ def _of_numbers(cells: Sequence[str], scale: tuple[float, float] | None, graded:
         if values[0] < low or values[-1] > high:
             return f"expected grades from {low:g} to {high:g} (--scale)"
         toward = 1 if scale[0] < scale[1] else -1
-        how = f"grades, {scale[0]:g} the first, {scale[1]:g} the second, {middle:g} a tie; how much is not used"
+        how = f"grades, {scale[0]:g} the first, {scale[1]:g} the second, {middle:g} a tie; the degree is not used"
         return VoteReading(lambda cell: _sign(toward * (middle - float(cell))), how)
     fitting = [] if graded else [words for words in _NUMBERS if set(cells) <= words.keys()]
     if are_grades(cells) or (graded and values[0] >= -_MOST_GRADE and values[-1] <= _MOST_GRADE):
-        how = f"{_SECOND}; how much is not used; --scale {_MOST_GRADE} -{_MOST_GRADE} where above 0 is for the first"
+        how = f"{_SECOND}; the degree is not used; --scale {_MOST_GRADE} -{_MOST_GRADE} where above 0 is for the first"
         return VoteReading(lambda cell: _sign(-float(cell)), how)
     if not fitting:
         return (

@@ -276,7 +276,8 @@ def evaluate_classifier(
     if not judged:
         raise SetupError(
             f"No clip is left to evaluate: {len(seen)} of {len(data.clips)} are of prompts that the classifier was "
-            f"trained on, {len(failed)} cannot be read or judged"
+            f"trained on, {len(failed)} cannot be read or judged; "
+            "use --include-seen to evaluate on training prompts"
         )
     probabilities = np.stack(rows)
     scores = probabilities @ LEVEL_VALUES

@@ -30,9 +30,9 @@ def training_chart(history: Sequence[Epoch], best: int) -> Figure:
     panels = {
         "loss": {
             "training (mixed and smoothed labels)": [epoch.loss for epoch in history],
-            "prompts held out": [epoch.held_out_loss for epoch in history],
+            "held-out prompts": [epoch.held_out_loss for epoch in history],
         },
-        "accuracy": {"prompts held out": [epoch.held_out_accuracy for epoch in history]},
+        "accuracy": {"held-out prompts": [epoch.held_out_accuracy for epoch in history]},
     }
     with chart_style():
         figure, rows = grid_of(len(panels), 1, 2.6, share_y=False)
@@ -157,20 +157,20 @@ def _markdown(content: Mapping[str, Any], report: EvaluationReport) -> str:
         f"{content['versions']['torch']}, seed {settings['seed']}. Labels: SHA-256 `{content['labels']}`.",
         "## Data",
         tables.pipe_table(heads, ["---"] * len(heads), parts),
-        f"Whole prompts are held out of training.  {data['without_level']} clips had no level, "
+        f"Whole prompts are held out of training. {data['without_level']} clips had no level, "
         f"{len(data['unreadable'])} could not be read.",
         "## Held-out clips",
         tables.to_markdown(agreement_table(report)).rstrip(),
-        "The epoch was chosen on these clips, so the figures are a little kind; evaluate on clips of your own with "
+        "The epoch was chosen on these clips, so the figures are slightly optimistic; evaluate on your own clips with "
         "`vmmetrics cas eval`.",
-        f"## Training: epoch {content['best_epoch']} of {len(content['history'])} kept",
+        f"## Training: best epoch {content['best_epoch']} of {len(content['history'])}",
         "![loss and accuracy by epoch](curves.png)",
         "![confidence against accuracy](calibration.png)",
         "## Settings",
         f"```json\n{json.dumps(settings, indent=2)}\n```",
         "## Limits",
-        "It knows what its labels say of clips like these. Levels given by other people, to other generators or "
-        "lengths, may mean something else; compare scores only where they come from the same checkpoint.",
+        "It reproduces its labels on clips like these. Levels by other raters, or of other generators or lengths, may "
+        "differ; compare only scores of the same checkpoint.",
     ]
     return "\n\n".join(blocks) + "\n"
 
