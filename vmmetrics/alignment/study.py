@@ -207,9 +207,9 @@ def snapped(means: FloatArray) -> FloatArray:
     return np.round(means / scale, 12) * scale if scale > 0 else means
 
 
-# What is held against what: the metrics and dimensions of a study that there are, averages added.
+# Averages over metrics and over dimensions, added to a study.
 
-# The average judgement and the average metric, held against each other like any others.
+# The average judgement and the average metric, compared like any others.
 
 AVERAGE = "average"
 """Name of the average metric and of the average dimension."""

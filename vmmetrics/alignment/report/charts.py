@@ -134,7 +134,7 @@ def _forest(
         axes.text(1.01, row, number(estimate.value), transform=edge, va="center_baseline", fontsize=8.5, color=INK)
 
 
-# Two overviews of a study: who correlates with whom, and how scores and ratings spread over the models.
+# Two overviews of a study: correlations between metrics, and how scores and ratings spread over the models.
 
 _COLUMNS = 3
 _SQUARES_NAME = 20
