@@ -72,7 +72,7 @@ def no_such_option(name: str, available: list[str]) -> str:
     text = f"No such option: {name}"
     now = [new for new in RENAMED.get(name, ()) if new.split()[0] in available]
     if now:
-        return f"{text}; it is now called {now[0]}."
+        return f"{text}; use {now[0]} instead."
     close = [ours for ours in ELSEWHERE.get(name.replace("_", "-"), ()) if ours in available][:1]
     close = close or get_close_matches(name.replace("_", "-"), available, cutoff=0.75)
     return f"{text}; did you mean {' or '.join(close)}?" if close else f"{text}."

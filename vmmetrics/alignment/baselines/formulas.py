@@ -232,8 +232,8 @@ def _window(picture: NDArray[np.float64]) -> NDArray[np.float64]:
 
 # VBench's consistency of frames: the rule behind its subject (DINO) and background (CLIP) consistency.
 #
-# Huang et al., "VBench", CVPR 2024, and its released code: every frame but the first is compared with the one before it
-# and against the first one.
+# Huang et al., "VBench", CVPR 2024, and its released code: every frame but the first is compared with the one before
+# it and with the first one.
 
 
 def consistency(features: FloatArray) -> float:
