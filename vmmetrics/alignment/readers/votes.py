@@ -134,7 +134,7 @@ def _of_numbers(cells: Sequence[str], scale: tuple[float, float] | None, graded:
         return VoteReading(lambda cell: _sign(toward * (middle - float(cell))), how)
     fitting = [] if graded else [words for words in _NUMBERS if set(cells) <= words.keys()]
     if are_grades(cells) or (graded and values[0] >= -_MOST_GRADE and values[-1] <= _MOST_GRADE):
-        how = f"{_SECOND}; the degree is not used; --scale {_MOST_GRADE} -{_MOST_GRADE} where above 0 is for the first"
+        how = f"{_SECOND}; the degree is not used; --scale {_MOST_GRADE} -{_MOST_GRADE} if above 0 is for the first"
         return VoteReading(lambda cell: _sign(-float(cell)), how)
     if not fitting:
         return (
