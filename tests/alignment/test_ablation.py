@@ -48,7 +48,7 @@ def test_the_best_metric_comes_first_and_the_order_is_called_flattering() -> Non
         assert ablation.added[0][0] == "good"
         assert {name for name, _ in ablation.added} == set(study.scores)
         assert ablation.added[-1][1].accuracy == ablation.full.accuracy
-        assert "flatters" in ablation.added[0][1].accuracy.note
+        assert "optimistic" in ablation.added[0][1].accuracy.note
         assert ablation.left_out["good"].accuracy.value < ablation.full.accuracy.value
 
 

@@ -172,4 +172,4 @@ def test_nothing_to_estimate_from_still_gives_a_plan(ratings: FloatArray) -> Non
     assert found.raters == {}
     assert found.smallest is None
     assert 0.05 <= found.power < 0.1
-    assert "not known" in found.note
+    assert "unknown" in found.note

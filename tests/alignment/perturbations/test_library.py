@@ -109,7 +109,7 @@ def test_time_is_left_alone_near_strength_0(name, clip):
 def test_a_defect_of_time_says_why_it_cannot_be_done_to_a_still_clip(clip):
     still = replace(clip, frames=np.repeat(clip.frames[:1], len(clip), axis=0))
     for name in TIMINGS:
-        with pytest.raises(NotApplicableError, match="hardly anything moves"):
+        with pytest.raises(NotApplicableError, match="too little motion to see the defect"):
             made(name, 1.0, still, None)
 
 
