@@ -76,7 +76,7 @@ def test_a_failure_is_told_and_ends_with_3(folder: Path, tmp_path: Path, capsys:
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        (("--metrics", "none"), "no metric"),
+        (("--metrics", "none"), "at least one metric"),
         (("--metrics", "beauty"), "beauty"),
         (("--defects", "blurr"), "blurr"),
         (("--strengths", "0,1"), "strengths"),
