@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from benchmarks.cas_recipe.harmless import HARMLESS, Beside
-from vmmetrics.alignment.perturbations.frames import RUNGS, TIMINGS, Frames
+from vmmetrics.alignment.perturbations.frames import SEVERITY_LEVELS, TIMINGS, Frames
 from vmmetrics.alignment.perturbations.motion import MOTIONS
 
 SECONDS = 2.0
@@ -84,7 +84,7 @@ class Member:
         group: Number of the group.
         source: Name of the source, by which folds are held out.
         kind: Defect, ``"clean"``, or ``"clean: "`` and the harmless change.
-        rung: 0 for clean, else 1..:data:`RUNGS`.
+        rung: 0 for clean, else 1..:data:`SEVERITY_LEVELS`.
         frames: The clip.
         fps: Frames per second.
     """
@@ -149,7 +149,7 @@ def members(
     for number, (name, change) in enumerate(HARMLESS.items()):
         yield member(f"{CLEAN}: {name}", 0, change(clean, beside, np.random.default_rng([seed, 1000 + number])))
     visible = [n for n in defects if n not in TIMINGS or motion >= LEAST_MOTION]
-    rungs = [(name, rung) for name in visible for rung in range(1, RUNGS + 1)]
+    rungs = [(name, rung) for name in visible for rung in range(1, SEVERITY_LEVELS + 1)]
     if drawn is not None:
         rungs = [rungs[i] for i in np.random.default_rng([seed, 2000]).permutation(len(rungs))[:drawn]]
     for name, rung in rungs:
@@ -158,8 +158,8 @@ def members(
 
 
 def inject(name: str, frames: Frames, rung: int, fps: float, rng: np.random.Generator) -> Frames:
-    """Return ``frames`` with the defect ``name`` at ``rung`` (1..:data:`RUNGS`)."""
-    strength = rung / RUNGS
+    """Return ``frames`` with the defect ``name`` at ``rung`` (1..:data:`SEVERITY_LEVELS`)."""
+    strength = rung / SEVERITY_LEVELS
     if name in TIMINGS:
         return np.asarray(frames[TIMINGS[name](len(frames), strength, fps, rng)])
     return MOTIONS[name](frames, strength, fps, rng)

@@ -48,7 +48,7 @@ def test_the_best_metric_comes_first_and_the_order_is_called_flattering() -> Non
         assert ablation.added[0][0] == "good"
         assert {name for name, _ in ablation.added} == set(study.scores)
         assert ablation.added[-1][1].accuracy == ablation.full.accuracy
-        assert "flatters" in ablation.added[0][1].accuracy.note
+        assert "optimistic" in ablation.added[0][1].accuracy.note
         assert ablation.left_out["good"].accuracy.value < ablation.full.accuracy.value
 
 
@@ -99,8 +99,8 @@ def test_only_what_has_a_direction_and_says_something_of_its_own_is_combined() -
     mixture = study.scores["good"] + study.scores["fair"]
     scores = {**study.scores, "seldom": seldom, "good_again": 2 * study.scores["good"], "motion_index": mixture}
     faced = dict.fromkeys(scores, ("motion",))
-    report = align(replace(study, scores=scores, facing=faced), resamples=20)
+    report = align(replace(study, scores=scores, pairing=faced), resamples=20)
     for ablation in report.ablations:
         assert {name for name, _ in ablation.added} == {"good", "fair"}
-    stated = align(replace(study, scores=scores, facing=faced), resamples=20, directed=["flow_magnitude"])
+    stated = align(replace(study, scores=scores, pairing=faced), resamples=20, directed=["flow_magnitude"])
     assert {name for name, _ in stated.ablations[0].added} == {"good", "fair", "flow_magnitude"}

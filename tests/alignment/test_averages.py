@@ -25,7 +25,7 @@ def study(**changes: object) -> Study:
             "looks": np.array([[3.0, 2], [1, 2], [5, 1], [4, 3]]),
         },
         raters={"motion": ("r", "s"), "looks": ("r", "s")},
-        facing={"m": ("motion",), "n": ("looks",)},
+        pairing={"m": ("motion",), "n": ("looks",)},
         matching=Matching(4, notes=("by name",)),
     )
     return replace(made, **changes)  # type: ignore[arg-type]
@@ -36,7 +36,7 @@ def test_average_of_two_judgements_and_of_two_metrics() -> None:
     assert found.ratings["average"].tolist() == [[2, 2], [2, 3], [5, 3], [3, 2.5]]  # per rater
     assert found.raters["average"] == ("r", "s")
     assert found.scores["average"] == pytest.approx([0.2, 0.6, NAN, 0.5], nan_ok=True)
-    assert found.facing == {"m": ("motion", "average"), "n": ("looks", "average"), "average": ("average",)}
+    assert found.pairing == {"m": ("motion", "average"), "n": ("looks", "average"), "average": ("average",)}
     assert notes[0].startswith("average judgement: mean of motion, looks")
     assert "mean of the scores of m, n" in notes[1]
 
@@ -68,11 +68,11 @@ def test_scores_beyond_zero_to_one_are_standardised() -> None:
 
 
 def test_one_dimension_and_one_metric_have_no_average() -> None:
-    single, notes = with_averages(study(facing={"m": ("motion",)}))
+    single, notes = with_averages(study(pairing={"m": ("motion",)}))
     assert "average" not in single.ratings and "average" not in single.scores and notes == ()
-    both, _ = with_averages(study(facing={"m": ("motion",), "n": ("motion",)}))
+    both, _ = with_averages(study(pairing={"m": ("motion",), "n": ("motion",)}))
     assert "average" not in both.ratings
-    assert both.facing["average"] == ("motion",)
+    assert both.pairing["average"] == ("motion",)
 
 
 def test_models_are_left_out_of_everything() -> None:
@@ -117,7 +117,7 @@ def test_baselines_beside_the_five_metrics_leave_the_average_alone() -> None:
     ratings = {"motion": np.array([[1.0], [2.0]])}
     made = study(
         clips=("a", "b"), prompts=("p", "q"), models=("", ""), scores=scores, ratings=ratings, raters={},
-        facing=dict.fromkeys(scores, ("motion",)),
+        pairing=dict.fromkeys(scores, ("motion",)),
     )  # fmt: skip
     found, notes = with_averages(made)
     assert found.scores["average"] == pytest.approx([0.4, 0.7])

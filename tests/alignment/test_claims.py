@@ -9,8 +9,8 @@ from tests.alignment.made_study import crossed_study
 from vmmetrics.alignment.claims import (
     above,
     below,
-    ceiling_claim,
     difference_claims,
+    human_agreement_claim,
     metric_claim,
     model_claim,
     power_claim,
@@ -18,8 +18,8 @@ from vmmetrics.alignment.claims import (
     widest_claims,
 )
 from vmmetrics.alignment.results import (
-    Ceiling,
     Grouped,
+    HumanAgreement,
     MetricDifference,
     NameBaseline,
     PairAlignment,
@@ -79,21 +79,21 @@ def report() -> StudyReport:
             "beyond differences between models, judged by shuffling",
         ),
         (Estimate(0.5, 0.3, 0.7, n=80), Estimate(-0.3, -0.5, -0.1, n=4), NULL, "runs against people (mean ρ −0.30"),
-        (Estimate(0.5, 0.3, 0.7, n=80), NONE, NONE, "how much of that is telling models apart cannot be said"),
+        (Estimate(0.5, 0.3, 0.7, n=80), NONE, NONE, "the share due to differences between models is unknown"),
         (Estimate(0.1, -0.1, 0.3, n=80), Estimate(0.0, -0.2, 0.2, n=4), NULL, "no agreement with people is shown"),
-        (Estimate(0.1, -0.1, 0.3, n=80), NONE, NONE, "among clips of the same model nothing can be said"),
+        (Estimate(0.1, -0.1, 0.3, n=80), NONE, NONE, "agreement within models is undefined"),
         (Estimate(-0.5, -0.7, -0.3, n=80), Estimate(0.0, -0.2, 0.2, n=4), NULL, "runs against people: ρ −0.50"),
         (
             Estimate(0.5, n=8, note="no interval: there is a single prompt"),
             NONE,
             NONE,
-            "no claim beyond them: no interval",
+            "not generalisable: no interval",
         ),
         (
             Estimate(None, n=2, note="the scores are all the same"),
             NONE,
             NONE,
-            "nothing can be said: the scores are all",
+            "undefined: the scores are all",
         ),
     ],
 )
@@ -128,13 +128,13 @@ def test_the_model_that_a_correlation_rests_on_is_named() -> None:
 def test_what_people_reach() -> None:
     figure = Estimate(0.78, 0.7, 0.84)
     inside, whole, inner = Estimate(0.56, 0.4, 0.7), Estimate(0.81, 0.7, 0.9), Estimate(0.49, 0.3, 0.7)
-    top = Ceiling("motion", {}, figure, NONE, inside, NONE, figure, whole, inner)
-    one, reliability = ceiling_claim(top)
+    top = HumanAgreement("motion", {}, figure, NONE, inside, NONE, figure, whole, inner)
+    one, reliability = human_agreement_claim(top)
     assert "0.78 [0.70, 0.84]" in one
     assert "0.56 [0.40, 0.70] on clips of one model" in one
     assert "reliability of 0.81" in reliability
     assert "ρ 0.90 over all clips and 0.70 on clips of one model" in reliability  # the roots of 0.81 and 0.49
-    assert list(ceiling_claim(replace(top, overall=NONE))) == []
+    assert list(human_agreement_claim(replace(top, overall=NONE))) == []
 
 
 def test_differences_seen_and_not(report: StudyReport) -> None:
@@ -147,9 +147,9 @@ def test_differences_seen_and_not(report: StudyReport) -> None:
     apart, pooled, inside, _ = difference_claims(differences, small)
     assert "of 2 pairs of metrics (p < 0.05 after Holm): b above a by 0.40 [0.20, 0.60]." in apart
     assert "above c" not in apart
-    assert "reaches 0.20 to either side" in pooled
+    assert "half-width of 0.20" in pooled
     assert "68 clips of 17 prompts" in pooled
-    assert inside == "None of 2 pairs of metrics is told apart on motion on clips of one model (p < 0.05 after Holm)."
+    assert inside == "None of 2 pairs of metrics differs on motion on clips of one model (p < 0.05 after Holm)."
     assert difference_claims([MetricDifference("a", "b", "motion", NONE, NONE)], small) == []
     steps = [Estimate(step / 20, step / 20 - 0.01, step / 20 + 0.01) for step in range(1, 8)]
     many = [MetricDifference(f"m{s}", "b", "motion", step, NONE, pooled_holm=0.001) for s, step in enumerate(steps)]
@@ -161,7 +161,7 @@ def test_differences_seen_and_not(report: StudyReport) -> None:
 
 def test_one_clip_that_differs_carries_no_claim() -> None:
     found = Estimate(-0.15, -0.34, -0.07, p=0.01, n=46)
-    assert "no claim: only 1 of 46 clips has a score other than the commonest" in metric_claim(
+    assert "too few distinct values: only 1 of 46 clips has a score other than the commonest" in metric_claim(
         pair_of(found, off_mode=1)
     )
     study = crossed_study(12, metric_noise={"good": 0.5}, seed=1)
@@ -169,7 +169,7 @@ def test_one_clip_that_differs_carries_no_claim() -> None:
     study.scores["good"][3] = 0.5
     report = align(study, resamples=100)
     assert report.alignments[0].off_mode == 1
-    assert "no claim" in widest_claims(report)[0]
+    assert "too few distinct values" in widest_claims(report)[0]
 
 
 def test_an_amount_is_not_against_people() -> None:
@@ -180,7 +180,7 @@ def test_an_amount_is_not_against_people() -> None:
 def test_what_repeats_others_is_counted_once() -> None:
     study = crossed_study(20, metric_noise={"one": 0.5, "two": 0.7, "three": 1.0, "four": 1.5, "five": 2.0}, seed=1)
     study.scores["again"] = np.exp(study.scores["one"])
-    study = replace(study, facing={})
+    study = replace(study, pairing={})
     report = align(study, resamples=100)
     assert report.repeats == {"again": "in the order of one", "average": "made of the others"}
     assert any("Of 5 metrics compared with motion (2 that repeat or mix" in claim for claim in widest_claims(report))
@@ -200,19 +200,19 @@ def test_how_many_models_make_a_ranking(models: int, said: str) -> None:
 def test_power_in_words() -> None:
     power = Power("motion", 0.6, 0.7, 0.16, 559, 140, {}, 0.25, "")
     assert list(power_claim(power, 68)) == [
-        "68 clips tell ρ 0.60 from 0.70 on motion with a chance of 16%; for 80 % it takes 559 clips of 140 prompts."
+        "With 68 clips, the power to tell ρ 0.60 from 0.70 on motion is 16%; 80 % needs 559 clips of 140 prompts."
     ]
-    assert "takes" not in next(power_claim(replace(power, clips=None, prompts=None), 68))
+    assert "needs" not in next(power_claim(replace(power, clips=None, prompts=None), 68))
 
 
 @pytest.mark.parametrize(
     ("share", "said"),
     [
         (Estimate(0.71, 0.66, 0.76), "prefers the clip that people prefer in 0.71 [0.66, 0.76] of 90 pairs"),
-        (Estimate(0.52, 0.46, 0.58), "not shown to do better than a toss"),
+        (Estimate(0.52, 0.46, 0.58), "not shown to be better than chance"),
         (Estimate(0.3, 0.2, 0.4), "right in only 0.30"),
-        (Estimate(0.7, note="no interval: single prompt"), "no claim beyond them"),
-        (Estimate(None, note="no pair"), "nothing can be said: no pair"),
+        (Estimate(0.7, note="no interval: single prompt"), "not generalisable: no interval"),
+        (Estimate(None, note="no pair"), "undefined: no pair"),
     ],
 )
 def test_preferences_in_words(share: Estimate, said: str) -> None:
@@ -224,7 +224,7 @@ def test_a_whole_study(report: StudyReport) -> None:
     claims = widest_claims(replace(report, powers=(power,)))
     assert any(claim.startswith("good on motion agrees with people among clips of the same model") for claim in claims)
     assert any(claim.startswith("noise on motion: no agreement") for claim in claims)
-    assert any("name of the model alone" in claim and "less than good" in claim for claim in claims)
+    assert any("the model's name alone" in claim and "less than good" in claim for claim in claims)
     assert any(claim.startswith("4 models cannot establish") for claim in claims)
     assert any("good above noise" in claim for claim in claims)
     assert any("30%" in claim for claim in claims)
@@ -237,7 +237,7 @@ def test_the_name_beats_all(report: StudyReport) -> None:
     claims = widest_claims(replace(report, baselines=(base,)))
     assert any("no metric here reaches more" in claim for claim in claims)
     unknown = NameBaseline("motion", NONE, NONE)
-    assert not any("name of the model" in claim for claim in widest_claims(replace(report, baselines=(unknown,))))
+    assert not any("model's name alone" in claim for claim in widest_claims(replace(report, baselines=(unknown,))))
 
 
 def test_many_metrics_are_counted() -> None:
@@ -248,7 +248,8 @@ def test_many_metrics_are_counted() -> None:
     report = align(crossed_study(3), resamples=5)
     claims = widest_claims(replace(report, alignments=pairs))
     assert any(
-        "Of 10 metrics compared with motion, 10 (m0, m1" in claim and "a chance of 22%" in claim for claim in claims
+        "Of 10 metrics compared with motion, 10 (m0, m1" in claim and "a probability of 22%" in claim
+        for claim in claims
     )
 
 
@@ -272,4 +273,4 @@ def test_a_p_that_correction_takes_away_is_said() -> None:
     assert "agrees with people among clips of the same model" in metric_claim(pair)
     weak = metric_claim(pair, 13)
     assert "shows some agreement with people among clips of the same model" in weak
-    assert "not shown once corrected for 13 metrics (p 0.390)" in weak
+    assert "not significant after correction for 13 metrics (p 0.390)" in weak

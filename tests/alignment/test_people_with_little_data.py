@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.alignment.made_study import study_of
 from vmmetrics.alignment.agreement import measure_agreement
-from vmmetrics.alignment.ceiling import measure_ceiling, measure_power
+from vmmetrics.alignment.human_agreement import measure_human_agreement, measure_power
 from vmmetrics.alignment.preference import measure_ablations, measure_preferences
 from vmmetrics.alignment.study import Study
 from vmmetrics.utils.statistics.bootstrap import Estimate
@@ -71,7 +71,7 @@ def test_nothing_breaks(study: Study) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         check(measure_agreement(study, "motion", resamples=5))
-        check(measure_ceiling(study, "motion", resamples=5))
+        check(measure_human_agreement(study, "motion", resamples=5))
         check(measure_preferences(study, "motion", metrics, resamples=5))
         check(measure_ablations(study, "motion", metrics, resamples=5))
         check(measure_power(study, "motion", metrics))

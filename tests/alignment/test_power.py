@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm, rankdata
 
 from tests.alignment.made_study import crossed_study, study_of
-from vmmetrics.alignment.ceiling import measure_power, prompt_share
+from vmmetrics.alignment.human_agreement import measure_power, prompt_share
 from vmmetrics.alignment.power import (
     clips_needed,
     design_effect,
@@ -172,4 +172,4 @@ def test_nothing_to_estimate_from_still_gives_a_plan(ratings: FloatArray) -> Non
     assert found.raters == {}
     assert found.smallest is None
     assert 0.05 <= found.power < 0.1
-    assert "not known" in found.note
+    assert "unknown" in found.note

@@ -157,7 +157,7 @@ def test_missing_scores_are_left_out_and_counted() -> None:
     assert left_out > 0
     assert f"{left_out} of {whole['m'].pairs} pairs are left out" in found["m"].rule
     assert found["equal weights"].pairs == whole["m"].pairs
-    assert "stands at that metric's mean" in found["equal weights"].rule
+    assert "imputed with the metric's mean" in found["equal weights"].rule
 
 
 def test_fitted_weights_find_the_metric_that_knows() -> None:

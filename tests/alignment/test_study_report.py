@@ -107,7 +107,7 @@ def test_several_dimensions_have_an_average() -> None:
         study,
         ratings={**study.ratings, "looks": looks},
         raters={"motion": ("a", "b", "c"), "looks": ("a", "b", "c")},
-        facing={"sharp": ("motion",), "blunt": ("looks",)},
+        pairing={"sharp": ("motion",), "blunt": ("looks",)},
     )
     report = sound(align(study, resamples=R))
     assert [(a.metric, a.dimension) for a in report.alignments] == [
@@ -145,7 +145,7 @@ def test_models_can_be_left_out() -> None:
 
 
 def test_what_was_asked_for_and_is_not_there_is_said() -> None:
-    report = sound(align(replace(made(), facing={"sharp": ("motion", "taste"), "dull": ("motion",)}), resamples=R))
+    report = sound(align(replace(made(), pairing={"sharp": ("motion", "taste"), "dull": ("motion",)}), resamples=R))
     assert report.problems[:2] == (
         "dull: there are no scores of this name",
         "sharp × taste: there are no judgements of this name",
@@ -207,7 +207,7 @@ def test_what_cannot_be_computed_is_said_and_the_rest_is(name: str) -> None:
 
 def test_problems_are_told_once() -> None:
     study = made(one=0.5, two=1.0, three=2.0)
-    study = replace(study, models=("",) * 40, scores={**study.scores, "flat": np.full(40, 0.5)}, facing={})
+    study = replace(study, models=("",) * 40, scores={**study.scores, "flat": np.full(40, 0.5)}, pairing={})
     problems = align(study, resamples=20).problems
     unknown = [line for line in problems if "models of the clips are not known" in line and "within model" in line]
     assert unknown[0].startswith("one × motion, two × motion, three × motion, average × motion (within model")

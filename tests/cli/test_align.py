@@ -145,7 +145,7 @@ def test_a_run_against_ratings(vmmetrics: Any, make_clips: Any, tmp_path: Path, 
         (["scores.csv", "ratings.csv", "--scale", "1", "3"], "expected a rating from 1 to 3"),
         (["scores.csv", "ratings.csv", "--out", "scores.csv"], "Cannot write report to scores.csv: File exists"),
         (["scores.csv", "ratings.csv", "--out", "."], "holds other files"),
-        (["ratings.csv", "."], "is a folder and no released set"),
+        (["ratings.csv", "."], "is a folder but not a released set"),
     ],
 )
 def test_what_the_user_must_mend(

@@ -64,7 +64,7 @@ def test_a_probe_of_too_few_clips_says_so_first(vmmetrics: Any, tmp_path: Path, 
         cases = ["--defects", "blur", "--strengths", "1", "--invariances", "none", "--no-rates", "--no-charts"]
         assert vmmetrics("probe", folder, "--metrics", "ssim", *cases, "--out", f"out{clips}") == 0
         first = capsys.readouterr().err.splitlines()[0]
-        assert first.startswith("warning: 1 clip: no interval can be given") == warned
+        assert first.startswith("warning: 1 clip: too few for an interval") == warned
         assert warned or first == "8 cases"
 
 

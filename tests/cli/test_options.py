@@ -91,10 +91,10 @@ def test_what_old_names_are_called_now_is_there() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("baselines", "x", "--only", "ssim"), "No such option: --only; it is --metrics now."),
-        (("leaderboard", "x", "--by", "mss"), "No such option: --by; it is --sort-by now."),
-        (("understand", "minfps", "tiny", "--by", "me"), "it is --annotator now."),
-        (("leaderboard", "x", "--csv", "f"), "it is --format csv > FILE now."),
+        (("baselines", "x", "--only", "ssim"), "No such option: --only; use --metrics instead."),
+        (("leaderboard", "x", "--by", "mss"), "No such option: --by; use --sort-by instead."),
+        (("understand", "minfps", "tiny", "--by", "me"), "use --annotator instead."),
+        (("leaderboard", "x", "--csv", "f"), "use --format csv > FILE instead."),
         (("score", "x", "--metrcs", "mss"), "No such option: --metrcs; did you mean --metrics?"),
         (("score", "x", "--num-workers", "2"), "No such option: --num-workers; did you mean --jobs?"),
         (("score", "x", "--output_dir", "o"), "No such option: --output_dir; did you mean --out?"),

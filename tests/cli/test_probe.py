@@ -48,7 +48,7 @@ def test_tables_files_and_pictures(folder: Path, tmp_path: Path, capsys: pytest.
     functions = ("--function", "toy_metrics:moving_share", "--function", "toy_metrics:sharpness")
     assert run(folder, "--out", out, *functions, *OPTIONS, "standstill,blur,boil") == 0
     shown = capsys.readouterr().out
-    for text in ("standstill", "sharpness", "Smallest strength noticed", "minFPS", "harmless changes"):
+    for text in ("standstill", "sharpness", "Smallest strength detected", "minFPS", "harmless changes"):
         assert text in shown
     report = json.loads((out / "report.json").read_text())
     assert report["clips"] == [f"{n}.npy" for n in range(4)]
@@ -76,7 +76,7 @@ def test_a_failure_is_told_and_ends_with_3(folder: Path, tmp_path: Path, capsys:
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        (("--metrics", "none"), "no metric"),
+        (("--metrics", "none"), "at least one metric"),
         (("--metrics", "beauty"), "beauty"),
         (("--defects", "blurr"), "blurr"),
         (("--strengths", "0,1"), "strengths"),

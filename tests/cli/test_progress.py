@@ -37,9 +37,9 @@ def test_one_line_for_each_clip_that_takes_more_than_a_minute() -> None:
         for number in range(2):
             live.advance(Record(f"{number}.mp4", None, None, "0" * 64, "embedded", "vmmetrics"))
             live.wait("slow\x1b.mp4", 3100)
-    assert [line for line in text.getvalue().splitlines() if "at work" in line] == [
-        r"slow\x1b.mp4: at work for 1:00 so far",
-        "next.mp4: at work for 1:15 so far",
+    assert [line for line in text.getvalue().splitlines() if "running for" in line] == [
+        r"slow\x1b.mp4: running for 1:00 so far",
+        "next.mp4: running for 1:15 so far",
     ]
 
 

@@ -103,7 +103,7 @@ def test_in_the_middle_of_a_run(
     assert vmmetrics("score", make_clips("a", "hang"), "--out", "run", "--metrics", "pas") == 130
     assert Path("run/scores.csv").read_text().count("\n") == 2
     errors = capfd.readouterr().err
-    assert ("the same command goes on" in errors) == (terminal == "open")
+    assert ("run the same command again to resume" in errors) == (terminal == "open")
     assert "Traceback" not in errors
 
 

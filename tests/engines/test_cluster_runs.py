@@ -126,7 +126,7 @@ def test_ctrl_c_lets_clips_at_work_end_and_a_second_one_does_not(machines: Any, 
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=20)
     assert process.returncode == 130
-    assert "running clips have 10 s to finish" in errors and "the same command goes on" in errors
+    assert "running clips have 10 s to finish" in errors and "run the same command again to resume" in errors
     assert "Traceback" not in errors
     assert (tmp_path / "run" / "scores.csv").read_text().count("\n") == len(lines(tmp_path / "run")) + 1 < 60
     hanging = make_clips(tmp_path / "hanging", "a", "hang1", "hang2")

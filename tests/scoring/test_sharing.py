@@ -118,7 +118,7 @@ def test_ctrl_c_keeps_what_was_scored(make_clips: Any, tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "the same command goes on" in errors
+    assert "run the same command again to resume" in errors
     assert "Traceback" not in errors
     assert (run / "scores.csv").read_text().count("\n") == count_lines(run / "scores.jsonl") + 1 >= 3
 

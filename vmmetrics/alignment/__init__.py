@@ -1,4 +1,4 @@
-"""How far people agree with a score: correlations, human ceiling, agreement, preferences, ablation, power.
+"""Agreement of scores with human ratings: correlations, human agreement, preferences, ablation, power.
 
     study = read_study("runs/mine", "ratings.csv")      # or from mappings and data frames
     report = align(study, exclude_models=("real",))

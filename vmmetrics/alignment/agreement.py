@@ -1,4 +1,4 @@
-"""How far raters agree with one another: Krippendorff's α, ICC, κ, odd raters and disputed clips."""
+"""Inter-rater agreement: Krippendorff's α, ICC, κ, outlying raters and disputed clips."""
 
 from __future__ import annotations
 
@@ -17,23 +17,22 @@ from vmmetrics.utils.statistics.correlation import spearman_statistic
 # Raters who part from the others, and clips that people disagree on.
 
 MIN_RATERS = 3
-"""Of two raters who differ nobody can say which of them is the odd one."""
+"""Minimum raters to call one of them outlying."""
 MIN_CLIPS = 10
-"""Fewer clips in common with the others say little of a rater; a correlation of ten has a standard error of a third."""
+"""Minimum clips shared with the other raters; a correlation of ten clips has a standard error of 1/3."""
 LESS_CORRELATED = 0.2
-"""A rater's correlation is this far below the middle one of the others': a difference that matters, not only one that
-many clips make certain. Two raters of reliability 0.6 and 0.36 differ by about as much against the same mean."""
+"""Distance of an outlying rater's correlation below the median: that between raters of reliability 0.6 and 0.36."""
 BIASED = 0.5
-"""A rater is this many standard deviations of the ratings from the middle one: a medium effect (Cohen 1988)."""
+"""Bias of an outlying rater in standard deviations of the ratings: a medium effect (Cohen 1988)."""
 DISPUTED = 10
-"""Clips that are listed."""
+"""Maximum disputed clips listed."""
 _RISK = 0.05  # of calling any rater of a faultless panel outlying, shared among raters and both ends
 
 
 def outlying_raters(
     ratings: FloatArray, raters: Sequence[str], prompts: Sequence[str], resamples: int, seed: int
 ) -> tuple[OutlyingRater, ...]:
-    """The raters who part from the others: in what they prefer, in level, or by saying one thing throughout.
+    """Return the outlying raters: by what they prefer, by level, or by giving nearly constant ratings.
 
     Of three raters or more, one is outlying whose correlation with the mean of the others is at least 0.2 below the
     median rater's, or whose mean difference from the panel is at least half a standard deviation of the ratings from
@@ -59,16 +58,16 @@ def outlying_raters(
     if len(judged) >= MIN_RATERS and len(varied) >= 2:
         values, samples = sampled(_rater_statistic(ratings, others, varied), prompts, resamples, seed)
         spread = float(np.nanstd(ratings))
-        for place, number in enumerate(varied):
-            correlations[number] = float(values[place])
-            reasons[number] = _reasons(place, values, samples, spread)
+        for index, number in enumerate(varied):
+            correlations[number] = float(values[index])
+            reasons[number] = _reasons(index, values, samples, spread)
     bias = {number: float(apart[common[:, number], number].mean()) for number in judged}
-    told = ((number, "; ".join(said)) for number, said in sorted(reasons.items()) if said)
-    return tuple(OutlyingRater(raters[n], correlations.get(n), bias[n], why) for n, why in told)
+    outlying = ((number, "; ".join(parts)) for number, parts in sorted(reasons.items()) if parts)
+    return tuple(OutlyingRater(raters[n], correlations.get(n), bias[n], why) for n, why in outlying)
 
 
 def _rater_statistic(ratings: FloatArray, others: list[FloatArray], judged: list[int]) -> Statistic:
-    """(B, N) weights to (B, 2 J): correlation of each judged rater with the others' mean, then difference from all."""
+    """Return (B, 2 J) from (B, N) weights: each rater's correlation with, then difference from, the others' mean."""
     correlations = [spearman_statistic(ratings[:, number], others[number]) for number in judged]
     counts = np.maximum((~np.isnan(ratings)).sum(axis=1), 1)
     # from the mean of all, the rater's own included, differences are as large as those between raters
@@ -84,31 +83,31 @@ def _rater_statistic(ratings: FloatArray, others: list[FloatArray], judged: list
     return statistic
 
 
-def _reasons(place: int, values: FloatArray, samples: FloatArray, spread: float) -> list[str]:
-    """Why the rater at this place among the judged is outlying; empty where not."""
+def _reasons(index: int, values: FloatArray, samples: FloatArray, spread: float) -> list[str]:
+    """Return the reasons why the judged rater ``index`` is outlying; empty if it is not."""
     half = values.size // 2
-    said = []
-    gap, _, gap_high = _from_median(place, values[:half], samples[:, :half])
+    reasons = []
+    gap, _, gap_high = _from_median(index, values[:half], samples[:, :half])
     if gap <= -LESS_CORRELATED and gap_high < 0:
-        surely_negative = np.nanquantile(samples[:, place], 1 - _RISK / 2) < 0
+        surely_negative = np.nanquantile(samples[:, index], 1 - _RISK / 2) < 0
         least = "rates against the others" if surely_negative else "rates unlike the others"
-        said.append(f"{least}: correlates at {values[place]:.2f} with their mean, {-gap:.2f} below the middle rater")
-    shift, low, high = _from_median(place, values[half:], samples[:, half:])
+        reasons.append(f"{least}: correlates at {values[index]:.2f} with their mean, {-gap:.2f} below the middle rater")
+    shift, low, high = _from_median(index, values[half:], samples[:, half:])
     if abs(shift) >= BIASED * spread and (low > 0 or high < 0):
         side = "higher" if shift > 0 else "lower"
-        said.append(f"rates {abs(shift):.2f} {side} than the middle rater")
-    return said
+        reasons.append(f"rates {abs(shift):.2f} {side} than the middle rater")
+    return reasons
 
 
-def _from_median(place: int, values: FloatArray, samples: FloatArray) -> tuple[float, float, float]:
-    """How far one value is from the median of all, and its interval; 0 at both ends where that is not known."""
-    gaps = samples[:, place] - np.median(samples, axis=1)
+def _from_median(index: int, values: FloatArray, samples: FloatArray) -> tuple[float, float, float]:
+    """Return the distance of one value from the median of all and its interval; (0, 0) where that is undefined."""
+    gaps = samples[:, index] - np.median(samples, axis=1)
     low, high = bootstrap.percentile_interval(gaps, _RISK / values.size / 2)
-    return float(values[place] - np.median(values)), low or 0.0, high or 0.0
+    return float(values[index] - np.median(values)), low or 0.0, high or 0.0
 
 
 def disputed_clips(ratings: FloatArray, clips: Sequence[str]) -> tuple[DisputedClip, ...]:
-    """The ten clips whose ratings spread most, worst first, those of equal spread by name; none that all agree on.
+    """Return the ten clips whose ratings spread most, worst first, ties by name; without clips on which all agree.
 
     Args:
         ratings: (N, R), NaN where a rater said nothing.
@@ -116,9 +115,9 @@ def disputed_clips(ratings: FloatArray, clips: Sequence[str]) -> tuple[DisputedC
     """
     disputed = []
     for clip, row in zip(clips, ratings, strict=True):
-        given = row[~np.isnan(row)]
-        if given.size >= 2 and np.ptp(given) > 0:
-            disputed.append(DisputedClip(clip, float(given.std(ddof=1)), tuple(float(value) for value in given)))
+        present = row[~np.isnan(row)]
+        if present.size >= 2 and np.ptp(present) > 0:
+            disputed.append(DisputedClip(clip, float(present.std(ddof=1)), tuple(float(value) for value in present)))
     return tuple(sorted(disputed, key=lambda clip: (-round(clip.spread, 9), clip.clip))[:DISPUTED])
 
 
@@ -126,11 +125,11 @@ _CONTINUOUS = (
     f"the ratings are continuous (over {agreement.MAX_CATEGORIES} values, or hardly one used twice), not categories"
 )
 _SAME = "all raters gave every clip the same value, so chance would agree as well"
-_NO_VARIANCE = "clips and raters cannot be told apart: the ratings are all the same, or no two raters share two clips"
+_NO_VARIANCE = "not defined: the ratings are all the same, or no two raters share two clips"
 
 
 def measure_agreement(study: Study, dimension: str, resamples: int = RESAMPLES, seed: int = SEED) -> Agreement:
-    """Agreement between the raters of a dimension; intervals over prompts.
+    """Measure the agreement between the raters of a dimension; intervals over prompts.
 
     Ratings may be missing. α and both ICC then use every clip rated twice or more (ICC(2,k) with k the harmonic mean
     number of ratings of a clip), Cohen's κ the clips each pair of raters shares, and Fleiss' κ, which wants the same
@@ -157,13 +156,13 @@ def measure_agreement(study: Study, dimension: str, resamples: int = RESAMPLES, 
     ratings, counts = everything[twice], counts[twice]
 
     def estimates(statistic: Statistic, undefined: str, of: Sequence[str] = prompts) -> list[Estimate]:
-        found, samples = sampled(statistic, of, resamples, seed)
-        return [estimate(value, drawn, of, undefined) for value, drawn in zip(found, samples.T, strict=True)]
+        values, samples = sampled(statistic, of, resamples, seed)
+        return [estimate(value, drawn, of, undefined) for value, drawn in zip(values, samples.T, strict=True)]
 
     nominal, ordinal, interval = estimates(agreement.alpha_statistic(ratings), _SAME)
     lacking = int(np.isnan(ratings).any(axis=1).sum())
-    told = f"{lacking} of {len(ratings)} clips lack some rater; variances from all ratings there are"
-    note = told if lacking else None
+    coverage = f"{lacking} of {len(ratings)} clips lack some rater; variances from all available ratings"
+    note = coverage if lacking else None
     single, mean = (bootstrap.with_note(icc, note) for icc in estimates(agreement.icc_statistic(ratings), _NO_VARIANCE))
     if agreement.are_categories(ratings):
         cohen, weighted = estimates(agreement.cohen_statistic(ratings), _SAME)
@@ -187,5 +186,5 @@ def _why_nothing(ratings: FloatArray) -> str:
     if not (~np.isnan(ratings)).any():
         return "there is no rating"
     if ratings.shape[1] == 1:
-        return "there is one rating per clip: a single rater, or an average whose raters are not known"
+        return "there is one rating per clip: a single rater, or an average of unnamed raters"
     return "fewer than two clips were rated by two people"

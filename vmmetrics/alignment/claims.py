@@ -1,4 +1,4 @@
-"""The widest claims that a study supports, in plain sentences, each with the number it rests on.
+"""Claims that a study supports, in plain sentences, each with the numbers it rests on.
 
 A claim is made where the 95 % interval leaves out what would refute it, and the p value, where there is one, agrees.
 From wide to narrow: a metric agrees with people among clips of the same model; it says more than which model made the
@@ -19,24 +19,23 @@ from vmmetrics.utils.display.tables import number, p_value
 from vmmetrics.utils.statistics.bootstrap import Estimate
 
 LEVEL = 0.05
-"""Of each test."""
+"""Significance level of each test."""
 MANY_METRICS = 5
-"""Metrics on one dimension from which it is said how many would pass by chance."""
+"""Minimum metrics on a dimension to state the probability of a chance finding."""
 LEAST_OFF_MODE = 5
-"""Clips whose score, and whose judgement, is not the commonest one: a claim rests on so many, since a single one would
-decide the sign."""
+"""Minimum clips off the commonest score and off the commonest judgement for a claim."""
 LISTED = 5
-"""Pairs of metrics told apart that are named, those of the best metrics first; the rest are in the table."""
+"""Maximum significant pairs of metrics named, the best metrics first; the table lists all."""
 _TOSS = 0.5
 _BY_CHANCE = LEVEL / 2  # a metric without use comes out above 0, with an interval of 95 %
 
 
 BRIEF_METRICS = 2
-"""Metrics of a dimension that a terminal says a claim of."""
+"""Maximum metrics per dimension with a claim on a terminal."""
 
 
 def widest_claims(report: results.StudyReport, brief: bool = False) -> tuple[str, ...]:
-    """What the data support, and what they do not.
+    """Return sentences on what the data support and what they do not.
 
     Args:
         report: Everything that was found.
@@ -52,22 +51,22 @@ def widest_claims(report: results.StudyReport, brief: bool = False) -> tuple[str
     for dimension in rated:
         pairs = report.ranked(dimension)
         counted = [pair for pair in pairs if pair.metric not in report.repeats and not hardly_varies(pair)]
-        told = _most_telling(pairs) if brief else pairs
-        claims += [metric_claim(pair, len(counted)) for pair in told]
+        shown = _most_telling(pairs) if brief else pairs
+        claims += [metric_claim(pair, len(counted)) for pair in shown]
         passed = [pair.metric for pair in counted if above(pair.within_model.mean)]
         if len(counted) >= MANY_METRICS and passed:
             left_out = len(pairs) - len(counted)
             but = f" ({left_out} that repeat or mix others, or hardly vary, not counted)" if left_out else ""
             claims.append(
                 f"Of {len(counted)} metrics compared with {dimension}{but}, {len(passed)} ({', '.join(passed)}) "
-                f"agree{'s' * (len(passed) == 1)} with people among clips of the same model at p < {LEVEL}; of as many "
-                f"useless and independent ones at least one would come out so above 0 with a chance of "
+                f"agree{'s' * (len(passed) == 1)} with people among clips of the same model at p < {LEVEL}; by "
+                f"chance alone, at least one of as many unrelated metrics would do so with a probability of "
                 f"{1 - (1 - _BY_CHANCE) ** len(counted):.0%}."
             )
         claims += [
             claim for base in report.baselines if base.dimension == dimension for claim in name_claim(base, pairs)
         ]
-        tops = [list(ceiling_claim(top)) for top in report.ceilings if top.dimension == dimension]
+        tops = [list(human_agreement_claim(top)) for top in report.ceilings if top.dimension == dimension]
         claims += [claim for top in tops for claim in (top[:1] if brief else top)]
         claims += [preference_baseline_claim([e for e in report.preferences if e.dimension == dimension])]
         apart = difference_claims([d for d in report.differences if d.dimension == dimension], report)
@@ -82,20 +81,22 @@ def widest_claims(report: results.StudyReport, brief: bool = False) -> tuple[str
 
 
 def _most_telling(pairs: Sequence[results.PairAlignment]) -> list[results.PairAlignment]:
-    """The first of the ranked metrics, and the one that says most with model and prompt taken out."""
+    """Return the first of the ranked metrics, and the best with model and prompt both taken out."""
     first = list(pairs[:BRIEF_METRICS])
-    known = [(p.without_both.value, p) for p in pairs if p.without_both.value is not None and above(p.without_both)]
-    best = max(known, key=itemgetter(0))[1] if known else None
+    candidates = [
+        (p.without_both.value, p) for p in pairs if p.without_both.value is not None and above(p.without_both)
+    ]
+    best = max(candidates, key=itemgetter(0))[1] if candidates else None
     return first if best is None or best in first else [*first, best]
 
 
 def hardly_varies(pair: results.PairAlignment) -> bool:
-    """Return whether a correlation rests on too few clips off the commonest score or rating to carry a claim."""
+    """Return True if a correlation rests on too few clips off the commonest score or rating to carry a claim."""
     return pair.spearman.value is not None and pair.off_mode < LEAST_OFF_MODE
 
 
 def metric_claim(pair: results.PairAlignment, metrics: int = 1) -> str:
-    """The widest claim for one metric on one dimension.
+    """Return the widest claim for one metric on one dimension.
 
     Args:
         pair: What was found.
@@ -103,56 +104,57 @@ def metric_claim(pair: results.PairAlignment, metrics: int = 1) -> str:
     """
     about, pooled, inside = f"{pair.metric} on {pair.dimension}", pair.spearman, pair.within_model.mean
     if pooled.value is None:
-        return f"{about}: nothing can be said: {pooled.note}."
+        return f"{about}: undefined: {pooled.note}."
     if hardly_varies(pair):
         return (
-            f"{about}: no claim: only {pair.off_mode} of {pooled.n} clips {'has' if pair.off_mode == 1 else 'have'} a "
-            f"{pair.rarest} other than the commonest, and it takes {LEAST_OFF_MODE}."
+            f"{about}: too few distinct values: only {pair.off_mode} of {pooled.n} clips "
+            f"{'has' if pair.off_mode == 1 else 'have'} a {pair.rarest} other than the commonest; a claim needs "
+            f"{LEAST_OFF_MODE}."
         )
     if pooled.low is None:
-        return f"{about}: {_said(pooled)} over these {pooled.n} clips, and no claim beyond them: {pooled.note}."
+        return f"{about}: {_figure(pooled)} over these {pooled.n} clips, not generalisable: {pooled.note}."
     if above(inside):
         raised = None if inside.p is None else min(1.0, inside.p * metrics)
         weak = raised is not None and raised >= LEVEL
-        told = f", not shown once corrected for {metrics} metrics (p {p_value(raised)})" if weak else ""
+        caveat = f", not significant after correction for {metrics} metrics (p {p_value(raised)})" if weak else ""
         return (
-            f"{about} {'shows some agreement' if weak else 'agrees'} with people among clips of the same model{told}: "
-            f"mean {_said(inside)} over {inside.n} model{'s' * (inside.n != 1)}; {_said(pooled)} over all "
-            f"clips{_beyond_both(pair)}{_rests_on_one(pair)}."
+            f"{about} {'shows some agreement' if weak else 'agrees'} with people among clips of the same model"
+            f"{caveat}: mean {_figure(inside)} over {inside.n} model{'s' * (inside.n != 1)}; {_figure(pooled)} over "
+            f"all clips{_beyond_both(pair)}{_rests_on_one(pair)}."
         )
     narrow = _not_inside(inside, pair.smallest)
     if below(pooled):
         how = ": more of it goes with lower ratings" if measures_amount(pair.metric) else " runs against people"
-        return f"{about}{how}: {_said(pooled)} over {pooled.n} clips{_shuffled(pair)}; {narrow}."
+        return f"{about}{how}: {_figure(pooled)} over {pooled.n} clips{_shuffled(pair)}; {narrow}."
     if not above(pooled):
-        return f"{about}: no agreement with people is shown: {_said(pooled)} over {pooled.n} clips; {narrow}."
+        return f"{about}: no agreement with people is shown: {_figure(pooled)} over {pooled.n} clips; {narrow}."
     if inside.value is None:
         return (
-            f"{about} agrees with people over all clips ({_said(pooled)}); how much of that is telling models apart "
-            f"cannot be said: {inside.note}."
+            f"{about} agrees with people over all clips ({_figure(pooled)}); the share due to differences between "
+            f"models is unknown: {inside.note}."
         )
     return f"{about} {_beside_models(pair)}; {narrow}{_rests_on_one(pair)}."
 
 
 def _beyond_both(pair: results.PairAlignment) -> str:
-    """What is left with model and prompt taken out, where that is known."""
+    """Return the correlation with model and prompt taken out as text, where it is defined."""
     left = pair.without_both
-    return "" if left.value is None else f"; {_said(left)} with model and prompt taken out"
+    return "" if left.value is None else f"; {_figure(left)} with model and prompt taken out"
 
 
 def above(figure: Estimate) -> bool:
-    """Whether a correlation is shown to be above 0."""
+    """Return True if the interval of a correlation lies above 0."""
     return figure.low is not None and figure.low > 0 and (figure.p is None or figure.p < LEVEL)
 
 
 def below(figure: Estimate) -> bool:
-    """Whether a correlation is shown to be below 0."""
+    """Return True if the interval of a correlation lies below 0."""
     return figure.high is not None and figure.high < 0 and (figure.p is None or figure.p < LEVEL)
 
 
 def _beside_models(pair: results.PairAlignment) -> str:
-    """A pooled correlation above 0 against what it is worth to tell the models apart."""
-    pooled, null = _said(pair.spearman), pair.shuffled
+    """Compare a pooled correlation above 0 with what telling the models apart gives."""
+    pooled, null = _figure(pair.spearman), pair.shuffled
     if null.high is None or pair.spearman.value is None:
         return f"agrees with people over all clips ({pooled})"
     beside = "agrees with people over all clips no more than differences between models explain"
@@ -162,7 +164,7 @@ def _beside_models(pair: results.PairAlignment) -> str:
 
 
 def _shuffled(pair: results.PairAlignment) -> str:
-    """What is left of a pooled correlation when ratings are shuffled inside each model."""
+    """Return as text the pooled correlation when ratings are shuffled inside each model."""
     null = pair.shuffled
     if null.value is None or null.low is None:
         return ""
@@ -171,17 +173,17 @@ def _shuffled(pair: results.PairAlignment) -> str:
 
 
 def _not_inside(inside: Estimate, smallest: float | None) -> str:
-    """That nothing is shown inside models, and what would have been."""
+    """Return a sentence saying that no agreement within models is shown, and the smallest one that would have been."""
     if inside.value is None:
-        return f"among clips of the same model nothing can be said ({inside.note})"
+        return f"agreement within models is undefined ({inside.note})"
     if below(inside):
-        return f"among clips of the same model it runs against people (mean {_said(inside)})"
+        return f"among clips of the same model it runs against people (mean {_figure(inside)})"
     seen = "" if smallest is None else f"; below about {number(smallest)} it could not be significant at this size"
-    return f"agreement among clips of the same model is not shown (mean {_said(inside)}{seen})"
+    return f"agreement among clips of the same model is not shown (mean {_figure(inside)}{seen})"
 
 
 def _rests_on_one(pair: results.PairAlignment) -> str:
-    """Which single model a pooled correlation above 0 rests on, if one."""
+    """Return as text the single model on which a pooled correlation above 0 rests, if there is one."""
     if not above(pair.spearman):
         return ""
     fallen = [
@@ -192,26 +194,28 @@ def _rests_on_one(pair: results.PairAlignment) -> str:
     if not fallen:
         return ""
     _, name, rest = min(fallen, key=itemgetter(0))
-    return f"; over all clips it rests on {name}, without which {_said(rest)}"
+    return f"; over all clips it rests on {name}, without which {_figure(rest)}"
 
 
 def name_claim(base: results.NameBaseline, pairs: Sequence[results.PairAlignment]) -> Iterator[str]:
-    """What the name of the model is worth over all clips, beside the metrics."""
-    known = base.overall.value
-    if known is None:
+    """Yield sentences that compare the metrics with a prediction from the model's name alone."""
+    overall = base.overall.value
+    if overall is None:
         return
-    better = [p.metric for p in pairs if p.spearman.value is not None and p.spearman.value > known]
+    better = [p.metric for p in pairs if p.spearman.value is not None and p.spearman.value > overall]
     yield (
-        f"On {base.dimension} the name of the model alone, without a look at the clip, reaches {_said(base.overall)} "
+        f"On {base.dimension} a prediction from the model's name alone reaches {_figure(base.overall)} "
         f"over all clips, {'less than ' + ', '.join(better) if better else 'and no metric here reaches more'}."
     )
 
 
 def preference_baseline_claim(entries: Sequence[results.PreferenceAccuracy]) -> str:
-    """How the best metric's share of pairs stands beside the model's name and one rater; empty without either."""
-    known = [(e.accuracy.value, e) for e in entries if e.accuracy.value is not None]
-    metrics = [(value, e) for value, e in known if not e.baseline and not e.combination and e.accuracy.low is not None]
-    beside = [f"{e.name} in {_interval(e.accuracy)} of {e.pairs}{_of_decided(e)}" for _, e in known if e.baseline]
+    """Return a sentence comparing the best metric's pairs with the model's name and one rater; empty without either."""
+    accuracies = [(e.accuracy.value, e) for e in entries if e.accuracy.value is not None]
+    metrics = [
+        (value, e) for value, e in accuracies if not e.baseline and not e.combination and e.accuracy.low is not None
+    ]
+    beside = [f"{e.name} in {_interval(e.accuracy)} of {e.pairs}{_of_decided(e)}" for _, e in accuracies if e.baseline]
     if not metrics or not beside:
         return ""
     most, best = max(metrics, key=itemgetter(0))
@@ -219,70 +223,71 @@ def preference_baseline_claim(entries: Sequence[results.PreferenceAccuracy]) -> 
     return (
         f"Of two clips on {best.dimension} the best metric{'s' * (len(names) > 1)}, {' and '.join(names)}, "
         f"prefer{'s' * (len(names) == 1)} the one that people prefer in {_interval(best.accuracy)} of {best.pairs} "
-        f"pairs; {', '.join(beside)}. Clips of one prompt are of different models: a share not above the name's does "
-        "not show more than telling models apart; ρ within model tests that."
+        f"pairs; {', '.join(beside)}. Clips of one prompt are by different models, so only a share above the name's "
+        "shows more than telling models apart; ρ within model tests that."
     )
 
 
 def _of_decided(entry: results.PreferenceAccuracy) -> str:
-    """The share of the pairs that are no ties of the judge, where it has ties."""
+    """Return the share of the pairs that are no ties of the judge, where it has ties."""
     decided = entry.decided
     if not entry.metric_ties or decided is None:
         return ""
     return f" ({entry.metric_ties} ties count half; {number(decided)} of the {entry.pairs - entry.metric_ties} decided)"
 
 
-def ceiling_claim(top: results.Ceiling) -> Iterator[str]:
-    """What people reach, as a reading aid."""
+def human_agreement_claim(top: results.HumanAgreement) -> Iterator[str]:
+    """Yield sentences on human agreement, as a reading aid."""
     if top.overall.value is None:
         return
     inside = top.within_model
-    among = f" and {_said(inside)} on clips of one model" if inside.value is not None else ""
+    among = f" and {_figure(inside)} on clips of one model" if inside.value is not None else ""
     yield (
-        f"To read these by: on {top.dimension} one person agrees with the mean of the others at {_said(top.overall)} "
+        f"Human agreement: on {top.dimension} one rater agrees with the mean of the others at {_figure(top.overall)} "
         f"over all clips{among}."
     )
     full = top.split_half_full.value
     if full is not None and full > 0:
         yield (
-            f"The mean rating of {top.dimension} has a reliability of {number(full)}, so a metric that knew the truth "
-            f"would reach about ρ {number(math.sqrt(full))} over all clips{_inner_ceiling(top)}."
+            f"The mean rating of {top.dimension} has a reliability of {number(full)}, so a perfect metric "
+            f"would reach about ρ {number(math.sqrt(full))} over all clips{_within_model_agreement(top)}."
         )
 
 
-def _inner_ceiling(top: results.Ceiling) -> str:
+def _within_model_agreement(top: results.HumanAgreement) -> str:
     inner = top.within_model_full.value
     return f" and {number(math.sqrt(inner))} on clips of one model" if inner is not None and inner > 0 else ""
 
 
 def difference_claims(differences: Sequence[results.MetricDifference], report: results.StudyReport) -> list[str]:
-    """Which metrics are told apart at p < 0.05 after Holm, and how near two may be without being so."""
+    """Return sentences on which metrics differ at p < 0.05 after Holm, and how close two may be without doing so."""
     claims = []
     for words, level in (("over all clips", "pooled"), ("on clips of one model", "within_model")):
-        found: list[tuple[results.MetricDifference, Estimate]] = [(d, getattr(d, level)) for d in differences]
-        widths = [e.high - e.low for _, e in found if e.low is not None and e.high is not None]
+        estimates: list[tuple[results.MetricDifference, Estimate]] = [(d, getattr(d, level)) for d in differences]
+        widths = [e.high - e.low for _, e in estimates if e.low is not None and e.high is not None]
         if not widths:
             continue
         about = f"on {differences[0].dimension} {words}"
-        seen = [(d, e) for d, e in found if (p := getattr(d, f"{level}_holm")) is not None and p < LEVEL]
+        seen = [(d, e) for d, e in estimates if (p := getattr(d, f"{level}_holm")) is not None and p < LEVEL]
         apart = [_ordered(d, figure) for d, figure in seen[:LISTED]]
         more = [f"{len(seen) - LISTED} pairs more"] if len(seen) > LISTED else []
         pairs = f"{len(widths)} pair{'s' * (len(widths) > 1)} of metrics"
         if apart:
-            claims.append(f"Told apart {about}, of {pairs} (p < {LEVEL} after Holm): {'; '.join([*apart, *more])}.")
+            claims.append(
+                f"Significant differences {about}, of {pairs} (p < {LEVEL} after Holm): {'; '.join([*apart, *more])}."
+            )
         if not apart:
-            claims.append(f"None of {pairs} is told apart {about} (p < {LEVEL} after Holm).")
+            claims.append(f"None of {pairs} differs {about} (p < {LEVEL} after Holm).")
         half = [number(float(part) / 2) for part in (min(widths), np.median(widths), max(widths))]
         claims.append(
-            f"How far two metrics must lie apart {about} depends on the pair: with {report.clips} clips of "
-            f"{report.prompts} prompts the interval of a difference reaches {half[1]} to either side in the middle of "
-            f"the pairs, {half[0]} at best and {half[2]} at worst."
+            f"Intervals of differences {about} have a half-width of {half[1]} (median over pairs; {half[0]} to "
+            f"{half[2]}) with {report.clips} clips of {report.prompts} prompts."
         )
     return claims
 
 
 def _ordered(difference: results.MetricDifference, figure: Estimate) -> str:
-    """Which of two metrics is ahead, by how much."""
+    """Return a sentence on which of two metrics is ahead and by how much."""
     first, second = difference.first, difference.second
     if (figure.value or 0.0) < 0:
         first, second = second, first
@@ -292,22 +297,22 @@ def _ordered(difference: results.MetricDifference, figure: Estimate) -> str:
 
 
 def preference_claim(entry: results.PreferenceAccuracy) -> str:
-    """For dimensions that people judged by pairs alone."""
+    """Return the claim for a dimension that people judged by pairs alone."""
     about, share = f"{entry.name} on {entry.dimension}", entry.accuracy
     if share.value is None:
-        return f"{about}: nothing can be said: {share.note}."
+        return f"{about}: undefined: {share.note}."
     counted = f"{_interval(share)} of {entry.pairs} pairs"
     if share.low is None or share.high is None:
-        return f"{about}: prefers what people prefer in {counted}, and no claim beyond them: {share.note}."
+        return f"{about}: prefers what people prefer in {counted}, not generalisable: {share.note}."
     if share.low > _TOSS:
         return f"{about} prefers the clip that people prefer in {counted}."
     if share.high < _TOSS:
         return f"{about} prefers the clip that people do not, and is right in only {counted}."
-    return f"{about}: not shown to do better than a toss: right in {counted}."
+    return f"{about}: not shown to be better than chance: right in {counted}."
 
 
 def model_claim(models: int) -> str:
-    """Whether so many models can establish an order of models at all."""
+    """Return a sentence on whether there are enough models to establish an order of models."""
     orders = math.factorial(models) if models <= 12 else math.inf  # far below any level by then
     p = 2 / orders
     if p >= LEVEL:
@@ -315,20 +320,20 @@ def model_claim(models: int) -> str:
             f"{models} models cannot establish a ranking of models: p of an order cannot fall below {p:.2g}, 2 of "
             f"{orders} orders."
         )
-    return f"{models} models can show that a metric ranks these models as people do; of others that says little."
+    return f"{models} models can show that a metric ranks these models as people do, but not others."
 
 
 def power_claim(power: results.Power, clips: int) -> Iterator[str]:
-    """What the number of clips allows."""
-    needed = "" if power.clips is None else f"; for 80 % it takes {power.clips} clips"
+    """Return a sentence on what the number of clips allows."""
+    needed = "" if power.clips is None else f"; 80 % needs {power.clips} clips"
     prompts = "" if power.prompts is None or not needed else f" of {power.prompts} prompts"
     yield (
-        f"{clips} clips tell ρ {number(power.first)} from {number(power.second)} on {power.dimension} with a chance "
-        f"of {power.power:.0%}{needed}{prompts}."
+        f"With {clips} clips, the power to tell ρ {number(power.first)} from {number(power.second)} on "
+        f"{power.dimension} is {power.power:.0%}{needed}{prompts}."
     )
 
 
-def _said(figure: Estimate) -> str:
+def _figure(figure: Estimate) -> str:
     p = "" if figure.p is None or figure.low is None else f", p {p_value(figure.p)}"
     return f"ρ {_interval(figure)}{p}"
 

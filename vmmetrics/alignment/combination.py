@@ -1,4 +1,4 @@
-"""Several metrics as one score: by equal weights, or by weights fitted to preferences it is then not held against.
+"""Combinations of metrics: by equal weights, or by weights cross-fitted to preferences.
 
 Every metric is standardised over the clips that have it; a clip without it stands at its mean, 0. Standardising looks
 at no judgement, so it is done once. Weights are fitted by logistic regression on differences of two clips (Bradley and
@@ -23,22 +23,22 @@ from vmmetrics.utils.statistics.bootstrap import Statistic
 # Pairs of clips and which of them people prefer: as they were judged, or from mean ratings.
 
 MAX_CLIPS = 200
-"""Clips of one prompt that are paired with each other; of more a random 200, which make 19,900 pairs."""
+"""Maximum clips of one prompt that are paired with each other; of more, a random 200 (19,900 pairs)."""
 _SAME = 1e-9  # mean ratings of whole or half steps that differ at all differ by far more
 _CELLS = 4_000_000  # weights of pairs held at a time, 32 MB
 
 
 def pairs_of(study: Study, dimension: str, seed: int) -> tuple[Preferences, str]:
-    """The pairs that people judged on a dimension; where there are none, all pairs of rated clips of one prompt.
+    """Return the pairs that people judged on a dimension; where there are none, all pairs of rated clips of one prompt.
 
     Args:
         study: The study.
         dimension: One of its dimensions.
         seed: Of the choice of clips of a prompt that has over 200.
     """
-    given = study.preferences.get(dimension)
-    if given is not None and given.outcome.size:
-        pairs = replace(given, outcome=np.sign(given.outcome).astype(np.int64))
+    judged = study.preferences.get(dimension)
+    if judged is not None and judged.outcome.size:
+        pairs = replace(judged, outcome=np.sign(judged.outcome).astype(np.int64))
         return pairs, "pairs that people judged, each judgement counted once"
     source = "pairs of clips of one prompt, preferred by mean rating"
     none = np.zeros(0, np.int64)
@@ -63,7 +63,7 @@ def pairs_of(study: Study, dimension: str, seed: int) -> tuple[Preferences, str]
 
 
 def share_statistic(pairs: Preferences, credits_: FloatArray, prompts: Sequence[str]) -> tuple[Statistic, list[str]]:
-    """Mean credit of pairs as a statistic of weighted prompts.
+    """Return the mean credit of pairs as a statistic of weighted prompts.
 
     A pair of one prompt has the weight of its prompt, a pair of two prompts the product of theirs.
 
@@ -102,20 +102,20 @@ def share_statistic(pairs: Preferences, credits_: FloatArray, prompts: Sequence[
 
 
 FOLDS = 10
-"""Groups of prompts left out in turn; with ten prompts or fewer each is its own."""
+"""Cross-validation folds over prompts; with ten prompts or fewer, one fold each."""
 MODEL_FOLDS = 8
-"""Groups of models left out in turn, two at a time; with eight models or fewer each is its own."""
+"""Cross-validation folds over models, two left out at a time; with eight models or fewer, one fold each."""
 MIN_FIT_PAIRS = 10
-"""Below so many pairs there is nothing to fit on."""
+"""Minimum pairs to fit weights on."""
 MAX_FIT_PAIRS = 20_000
-"""Pairs that a fit uses; more move a handful of weights by under a hundredth."""
+"""Maximum pairs used by a fit; more change the weights by under 0.01."""
 _RIDGE = 1.0  # precision of the standard normal prior on a weight of standardised differences
 _STEPS = 50  # of Newton's method, which the ridge brings home in about five
 _SMALL = 1e-10  # of a step
 
 
 def standardised(scores: Sequence[FloatArray]) -> FloatArray:
-    """(N, K) scores less their mean over their standard deviation; 0 where missing, NaN where a clip has none at all.
+    """Return (N, K) scores less their mean over their standard deviation; 0 where missing, NaN for clips without any.
 
     Args:
         scores: K metrics, (N,) each, NaN where missing.
@@ -132,14 +132,14 @@ def standardised(scores: Sequence[FloatArray]) -> FloatArray:
 
 
 def folds_of(groups: Sequence[str], count: int, seed: int) -> IntArray:
-    """(N,) fold of each clip: its group's, groups dealt out at random to ``count`` folds of equal size."""
+    """Return (N,) fold of each clip: its group's, groups dealt out at random to ``count`` folds of equal size."""
     names, group = np.unique(np.asarray(groups, dtype=object).astype(str), return_inverse=True)
     dealt = np.random.default_rng(seed).permutation(names.size) % min(count, max(1, names.size))
     return dealt.astype(np.int64)[group]
 
 
 def fit_weights(differences: FloatArray, outcome: IntArray) -> FloatArray:
-    """Weights under which people's preferences are likeliest, with the ridge.
+    """Return the weights under which people's preferences are likeliest, with the ridge.
 
     Args:
         differences: (M, K) left clip's standardised scores less the right one's.
@@ -179,15 +179,15 @@ class FittedCombination:
         self._prompt_folds = folds
         self._model_folds = np.full(len(z), -1) if model_folds is None else model_folds
         self._seed = seed
-        known = ~np.isnan(z[pairs.left]).any(axis=1) & ~np.isnan(z[pairs.right]).any(axis=1)
-        used = np.flatnonzero(known & (pairs.outcome != 0))
+        complete = ~np.isnan(z[pairs.left]).any(axis=1) & ~np.isnan(z[pairs.right]).any(axis=1)
+        used = np.flatnonzero(complete & (pairs.outcome != 0))
         self._ends = np.stack([pairs.left[used], pairs.right[used]])
         self._differences = z[self._ends[0]] - z[self._ends[1]]
         self._outcome = pairs.outcome[used]
         self._fitted: dict[tuple[frozenset[int], frozenset[int]], FloatArray | None] = {}
 
     def weights(self, clips: IntArray) -> FloatArray | None:
-        """(K,) weights that saw no prompt and no model of these clips; None where too few pairs are left to fit on."""
+        """Return (K,) weights fitted without the prompts and models of these clips; None with too few pairs to fit."""
         # where models may be seen all are in fold −1, which none is left out for
         prompts = frozenset(self._prompt_folds[clips].tolist())
         models = frozenset(self._model_folds[clips].tolist()) - {-1}
@@ -202,15 +202,15 @@ class FittedCombination:
         return self._fitted[key]
 
     def margins(self, pairs: Preferences) -> FloatArray:
-        """(M,) score of the left clip less the right one's; NaN where one has no score or nothing could be fitted."""
+        """Return (M,) score of the left clip less the right one's; NaN where a score or the fit is missing."""
         return self._by_fold(np.stack([pairs.left, pairs.right]), self._z[pairs.left] - self._z[pairs.right])
 
     def scores(self) -> FloatArray:
-        """(N,) score of each clip by weights that saw nothing of its prompt (nor model), NaN where there is none."""
+        """Return (N,) scores by weights fitted without the clip's prompt (and model), NaN where undefined."""
         return self._by_fold(np.arange(len(self._z))[None], self._z)
 
     def _by_fold(self, clips: IntArray, z: FloatArray) -> FloatArray:
-        """(M,) sums of the (M, K) values by the weights that saw nothing of the (C, M) clips of each row."""
+        """Return (M,) sums of (M, K) values by weights fitted without the (C, M) clips of each row."""
         sums = np.full(len(z), np.nan)
         keys = np.concatenate([np.sort(fold[clips], axis=0) for fold in (self._prompt_folds, self._model_folds)])
         _, first, kind = np.unique(keys, axis=1, return_index=True, return_inverse=True)
@@ -221,7 +221,7 @@ class FittedCombination:
         return sums
 
     def mean_weights(self) -> FloatArray:
-        """(K,) mean over the folds of prompts, NaN where nothing could be fitted."""
+        """Return (K,) mean over the folds of prompts, NaN where nothing could be fitted."""
         each = [self.weights(np.array([example])) for example in np.unique(self._prompt_folds, return_index=True)[1]]
         fitted = [weights for weights in each if weights is not None]
         return np.mean(fitted, axis=0) if fitted else np.full(self._z.shape[1], np.nan)

@@ -27,21 +27,21 @@ from vmmetrics.utils.statistics.partial import partial_statistic
 from vmmetrics.utils.statistics.ranks import code, weighted_spearman
 
 LISTED_PROMPTS = 500
-"""Prompts up to which each one's correlation is handed back beside their mean."""
+"""Maximum prompts whose correlations are returned beside their mean."""
 _CELLS = 16_000_000  # correlations held at a time, 128 MB
 
 
 Correlation = Callable[[FloatArray, FloatArray], float]
-"""Two variables to their correlation."""
+"""Function from two variables to their correlation."""
 
 
 def overall_spearman(sample: Sample, resamples: int, seed: int) -> list[Estimate]:
-    """Spearman over all clips, one per metric."""
+    """Return Spearman over all clips, one per metric."""
     return _overall(sample, spearman, resampled_spearman, resamples, seed)
 
 
 def overall_pearson(sample: Sample, resamples: int, seed: int) -> list[Estimate]:
-    """Pearson over all clips, one per metric."""
+    """Return Pearson over all clips, one per metric."""
     return _overall(sample, correlation.pearson, correlation.resampled_pearson, resamples, seed)
 
 
@@ -55,15 +55,15 @@ def _overall(
 
 
 def without_model(sample: Sample, resamples: int, seed: int) -> list[dict[str, Estimate]]:
-    """Spearman over the clips of all models but one, by the model left out; per metric. Empty for under two models."""
+    """Return Spearman without each model, by the model left out, per metric; empty for under two models."""
     names, models = sorted({model for model in sample.models if model}), np.array(sample.models)
     left_out = names if len(names) > 1 else ()
-    found = {name: overall_spearman(sample.keep(models != name), resamples, seed) for name in left_out}
-    return [{name: estimates[k] for name, estimates in found.items()} for k in range(len(sample.metrics))]
+    by_model = {name: overall_spearman(sample.keep(models != name), resamples, seed) for name in left_out}
+    return [{name: estimates[k] for name, estimates in by_model.items()} for k in range(len(sample.metrics))]
 
 
 def within_prompt(sample: Sample, resamples: int, seed: int) -> list[Grouped]:
-    """Spearman among the clips of one prompt and its mean over prompts, per metric.
+    """Return Spearman among the clips of one prompt and its mean over prompts, per metric.
 
     A prompt counts where it has three clips at least and both sides vary. The few clips of one prompt carry neither an
     interval nor a p value of their own.
@@ -74,27 +74,27 @@ def within_prompt(sample: Sample, resamples: int, seed: int) -> list[Grouped]:
     codes, names = prompt_codes(sample.prompts)[0], sorted(set(sample.prompts))
     clips, once = np.bincount(codes), np.ones((1, len(codes)), np.int64)
     coded = [code(row, codes) for row in sample.scores]
-    found = []
+    results = []
     for values in weighted_spearman(coded, code(sample.ratings, codes), once)[:, 0]:
         there = np.flatnonzero((clips >= LEAST_CLIPS) & ~np.isnan(values))
         if there.size == 0:
-            found.append(Grouped(none))
+            results.append(Grouped(none))
             continue
-        known = values[there]
-        means = [drawn @ known / there.size for drawn in prompt_blocks(there.size, resamples, seed)]
+        finite = values[there]
+        means = [drawn @ finite / there.size for drawn in prompt_blocks(there.size, resamples, seed)]
         drawn_means = np.concatenate(means) if means else np.empty(0)
-        mean = correlation_estimate(float(known.mean()), drawn_means, n=there.size, prompts=there.size)
+        mean = correlation_estimate(float(finite.mean()), drawn_means, n=there.size, prompts=there.size)
         listed = there if there.size <= LISTED_PROMPTS else ()
-        found.append(Grouped(mean, {names[k]: Estimate(float(values[k]), n=int(clips[k])) for k in listed}))
-    return found
+        results.append(Grouped(mean, {names[k]: Estimate(float(values[k]), n=int(clips[k])) for k in listed}))
+    return results
 
 
 def within_model(sample: Sample, resamples: int, seed: int) -> list[Grouped]:
-    """Spearman among the clips of one model and its mean over models, per metric.
+    """Return Spearman among the clips of one model and its mean over models, per metric.
 
     A model counts where it has three clips at least and both sides vary; in a bootstrap sample, where they do there.
     """
-    sample = sample.of_known_models()
+    sample = sample.with_named_models()
     none = Estimate(None, note="the models of the clips are not known")
     if not sample.models:
         return [Grouped(none) for _ in sample.metrics]
@@ -102,24 +102,24 @@ def within_model(sample: Sample, resamples: int, seed: int) -> list[Grouped]:
     codes, names = sample.model_codes()
     parts = [sample.keep(codes == number) for number in range(len(names))]
     prompts = len(set(sample.prompts))
-    found = []
+    results = []
     for number, by_model in enumerate(drawn):
         groups = {
             name: _estimate(part.scores[number], part, spearman, values)
             for name, part, values in zip(names, parts, by_model.T, strict=True)
         }
-        known = [estimate.value for estimate in groups.values() if estimate.value is not None]
+        defined = [estimate.value for estimate in groups.values() if estimate.value is not None]
         mean = Estimate(None, note=f"no model has {LEAST_CLIPS} clips whose scores and judgements vary")
-        if known:
+        if defined:
             there = np.array([estimate.value is not None for estimate in groups.values()])
             means = mean_of_defined(by_model[:, there])
-            mean = correlation_estimate(float(np.mean(known)), means, n=len(known), prompts=prompts)
-        found.append(Grouped(mean, groups))
-    return found
+            mean = correlation_estimate(float(np.mean(defined)), means, n=len(defined), prompts=prompts)
+        results.append(Grouped(mean, groups))
+    return results
 
 
 def resampled_within_model(sample: Sample, resamples: int, seed: int) -> FloatArray:
-    """(K, R, S) Spearman within each of the S models, in the order of their names, in bootstrap samples of prompts."""
+    """Return (K, R, S) Spearman within each of the S models, sorted by name, in bootstrap samples of prompts."""
     codes, names = sample.model_codes()
     at_once = max(1, _CELLS // (resamples * len(names))) if resamples else len(sample.scores)
     parts = [
@@ -132,12 +132,12 @@ def resampled_within_model(sample: Sample, resamples: int, seed: int) -> FloatAr
 
 
 def without_both(sample: Sample, resamples: int, seed: int) -> list[Estimate]:
-    """Correlation of ranks with model and prompt both taken out, one per metric.
+    """Return the correlation of ranks with model and prompt both taken out, one per metric.
 
     What is left when it is known which model made each clip and from which prompt: neither good models nor easy prompts
     can win it.
     """
-    sample = sample.of_known_models()
+    sample = sample.with_named_models()
     counts = (len(set(sample.models)), len(set(sample.prompts)), len(sample.ratings))
     if counts[0] < 2 or counts[2] < counts[0] + counts[1] + 1:
         note = "it takes two models, and more clips than models and prompts together"
@@ -162,7 +162,7 @@ def _estimate(scores: FloatArray, sample: Sample, point: Correlation, values: Fl
 
 
 def correlation_matrix(study: Study, metrics: Sequence[str], dimensions: Sequence[str]) -> Matrix:
-    """Spearman of metrics and mean ratings with each other.
+    """Return Spearman of metrics and mean ratings with each other.
 
     Args:
         study: The study.
@@ -185,24 +185,24 @@ def correlation_matrix(study: Study, metrics: Sequence[str], dimensions: Sequenc
 
 
 SAME_ORDER = 0.98
-"""|ρ| of two metrics from which they put clips in the same order and count as one."""
+"""Minimum |ρ| of two metrics that count as repeats of one another."""
 _MIXTURES = (AVERAGE, "motion_index")  # made of other metrics
 LEAST_SHARED = 10
-"""Clips that a correlation of two metrics rests on to make them one, or to be drawn."""
+"""Minimum clips of a correlation of two metrics to call them repeats, or to draw it."""
 
 
 def repeats_of(matrix: Matrix) -> dict[str, str]:
-    """Metrics that repeat an earlier one (|ρ| of 0.98 or more) or are made of several others, and which, in words."""
-    found: dict[str, str] = {}
+    """Return metrics that repeat an earlier one (|ρ| of 0.98 or more) or are mixtures of others, with the reason."""
+    repeats: dict[str, str] = {}
     names = matrix.names[: matrix.metrics]
     for i, name in enumerate(names):
         if name in _MIXTURES and len(names) > 2:
-            found[name] = "made of the others"
+            repeats[name] = "made of the others"
         for j, earlier in enumerate(names[:i]):
             alike = abs(matrix.values[i, j]) >= SAME_ORDER and matrix.counts[i, j] >= LEAST_SHARED
-            if alike and earlier not in found and name not in found:
-                found[name] = f"in the order of {earlier}"
-    return found
+            if alike and earlier not in repeats and name not in repeats:
+                repeats[name] = f"in the order of {earlier}"
+    return repeats
 
 
 # What the name of the model is worth: each clip is given a mean rating of other clips of its model.
@@ -215,12 +215,12 @@ def repeats_of(matrix: Matrix) -> dict[str, str]:
 # the means can be of all other prompts.
 
 SPLITS = 20
-"""Splits of the prompts into halves; the mean over so many moves by 0.01 to 0.02 with their choice (17 prompts)."""
+"""Random splits of the prompts into halves; their choice changes the mean by 0.01 to 0.02 (17 prompts)."""
 _NAME = "name of the model"
 
 
 def name_baseline(study: Study, dimension: str, resamples: int, seed: int) -> NameBaseline:
-    """What the name of the model is worth on one dimension; the intervals hold the predictions fixed."""
+    """Measure how well the model's name predicts ratings on one dimension; the intervals hold the predictions fixed."""
     ratings = study.mean_rating(dimension)
     if len(models := {model for model in study.models if model}) < 2:
         none = Estimate(None, note="there is a single model" if models else "the models of the clips are not known")
@@ -228,12 +228,12 @@ def name_baseline(study: Study, dimension: str, resamples: int, seed: int) -> Na
     predicted = other_prompts(ratings, study.prompts, study.models)
     everything = Sample(dimension, (_NAME,), predicted[None], ratings, study.prompts, study.models)
     inside = within_prompt(everything.keep(np.isfinite(predicted) & np.isfinite(ratings)), resamples, seed)[0].mean
-    overall = _over_halves(everything.keep(np.isfinite(ratings)).of_known_models(), resamples, seed)
+    overall = _over_halves(everything.keep(np.isfinite(ratings)).with_named_models(), resamples, seed)
     return NameBaseline(dimension, overall, inside)
 
 
 def other_prompts(ratings: FloatArray, prompts: Sequence[str], models: Sequence[str]) -> FloatArray:
-    """Mean rating of the clips of the same model and other prompts.
+    """Return the mean rating of the clips of the same model and other prompts.
 
     Args:
         ratings: (N,) mean ratings, NaN where there is none.
@@ -249,13 +249,13 @@ def other_prompts(ratings: FloatArray, prompts: Sequence[str], models: Sequence[
     counts, sums = there.astype(np.float64), np.where(there, ratings, 0.0)
     others = np.bincount(model, weights=counts)[model] - np.bincount(both, weights=counts)[both]
     total = np.bincount(model, weights=sums)[model] - np.bincount(both, weights=sums)[both]
-    known = (others > 0) & np.array([name != "" for name in models], bool)
-    means = np.divide(total, others, out=np.full(len(ratings), np.nan), where=known)
+    defined = (others > 0) & np.array([name != "" for name in models], bool)
+    means = np.divide(total, others, out=np.full(len(ratings), np.nan), where=defined)
     return snapped(means)
 
 
 def other_half(ratings: FloatArray, half: IntArray, model: IntArray) -> FloatArray:
-    """Mean rating of the clips of the same model in the other half; of all clips there where it has none.
+    """Return the mean rating of the clips of the same model in the other half; of all clips there where it has none.
 
     Args:
         ratings: (N,) mean ratings without NaN.

@@ -14,20 +14,20 @@ from vmmetrics.utils.statistics.bootstrap import Estimate, finite
 from vmmetrics.utils.statistics.soft_pairwise import perm_both, pooled_spearman, soft_pairwise_accuracy
 
 STRENGTH_DRAWS = 200
-"""Bootstrap samples of the strengths at most: each is a fit of its own."""
+"""Maximum bootstrap samples of the strengths: each takes a fit."""
 PERMUTED = 4
-"""Metrics that are held against the reference by PERM-BOTH, the best first: each takes a quarter of a second."""
+"""Maximum metrics compared with the reference by PERM-BOTH, the best first: 0.25 s each."""
 
 
 def measure_models(
     study: Study, dimension: str, metrics: Sequence[str], against: str | None, resamples: int, seed: int
 ) -> ModelFigures | None:
-    """Figures of models on a dimension; None where under two models have a pair.
+    """Return figures of models on a dimension; None where under two models have a pair.
 
     Args:
         study: The study.
         dimension: One of its dimensions.
-        metrics: Metrics that face it, the best first.
+        metrics: Metrics compared with it, the best first.
         against: The reference of PERM-BOTH; None takes the best metric.
         resamples: Bootstrap samples, swaps.
         seed: Of all random numbers.
@@ -42,11 +42,11 @@ def measure_models(
     if dimension in study.ratings and metrics:
         people, models, _ = cells_of(study, finite(study.mean_rating(dimension)))
         cells = {metric: cells_of(study, finite(study.scores[metric]))[0] for metric in metrics}
-        found = soft_pairwise_accuracy(people, np.stack(list(cells.values())), resamples, seed)
+        accuracies = soft_pairwise_accuracy(people, np.stack(list(cells.values())), resamples, seed)
         none = Estimate(None, note="no two models share a prompt")
         soft = {
             metric: none if np.isnan(value) else Estimate(float(value), n=len(models))
-            for metric, value in zip(cells, found, strict=True)
+            for metric, value in zip(cells, accuracies, strict=True)
         }
         figure = partial(pooled_spearman, people)
         for metric in [name for name in metrics if name != reference][:PERMUTED]:

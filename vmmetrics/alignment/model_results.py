@@ -1,4 +1,4 @@
-"""What people and metrics say of models: plain figures with intervals."""
+"""Results per model: win ratios, strengths and agreement, as plain figures with intervals."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class WinRatioAgreement:
     Attributes:
         metric: The metric.
         spearman: Spearman's ρ; n counts models, the interval draws prompts, keeps the models and holds the value.
-        pearson: Pearson's r, likewise.
+        pearson: Pearson's r over models.
     """
 
     metric: str
@@ -92,7 +92,7 @@ class ModelStrengths:
 
 @dataclass(frozen=True, slots=True)
 class ModelFigures:
-    """What people and metrics say of models on one dimension.
+    """Results per model on one dimension, by people and by metrics.
 
     Attributes:
         dimension: The dimension.

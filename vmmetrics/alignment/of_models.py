@@ -1,4 +1,4 @@
-"""Models instead of clips: win ratios by people and by metrics, and strengths from people's pairs.
+"""Model-level results: win ratios by people and by metrics, and strengths from people's pairs.
 
 Win ratio (VBench, CVPR 2024): of the pairs that a model's clips are in, the share they win, ties half; by people, and
 on the same pairs by a metric, then correlated over models. Strengths: Bradley-Terry with ties on people's pairs.
@@ -33,7 +33,7 @@ from vmmetrics.utils.statistics.bootstrap import (
 from vmmetrics.utils.statistics.bradley_terry import DEFAULT_PRIOR_SD, Outcome, PairJudgement, Strengths, fit_strengths
 
 LEAST_MODELS = 3
-"""Two models always lie on a line: below three a correlation over models says nothing."""
+"""Minimum models for a correlation over models."""
 _FEW_MODELS = 5  # up to which the chance that an order is right by luck is stated
 _EQUAL = 1e-12  # scores that differ by less are a tie
 _TAIL = 0.025  # of the samples beyond each end of an interval
@@ -44,7 +44,7 @@ _NO_PAIR = "no pair of two models was judged"
 def win_ratios(
     study: Study, dimension: str, metrics: Sequence[str], resamples: int = RESAMPLES, seed: int = SEED
 ) -> WinRatios:
-    """Win ratios of models by people and by metrics, and their correlation over models.
+    """Return win ratios of models by people and by metrics, and their correlation over models.
 
     Pairs are those that people judged; where there are none, all pairs of clips of one prompt, preferred by mean
     rating. Pairs of clips of one model, or of an unknown one, are left out.
@@ -78,13 +78,13 @@ def win_ratios(
 
 
 def _model_pairs(study: Study, dimension: str, seed: int) -> tuple[list[str], Preferences, IntArray, str]:
-    """Models with a pair, the pairs of two of them, (2, M) numbers of both sides' models, and the pairs' source."""
+    """Return models with a pair, the pairs of two of them, (2, M) model numbers of both sides, and their source."""
     pairs, source = pairs_of(study, dimension, seed)
     models = np.asarray(study.models, dtype=object).astype(str)
     left, right = models[pairs.left], models[pairs.right]
-    kept = (left != right) & (left != "") & (right != "")
-    pairs = Preferences(pairs.left[kept], pairs.right[kept], pairs.outcome[kept])
-    names, ends = np.unique(np.stack([left[kept], right[kept]]), return_inverse=True)
+    mask = (left != right) & (left != "") & (right != "")
+    pairs = Preferences(pairs.left[mask], pairs.right[mask], pairs.outcome[mask])
+    names, ends = np.unique(np.stack([left[mask], right[mask]]), return_inverse=True)
     return names.tolist(), pairs, ends.reshape(2, -1).astype(np.int64), source
 
 
@@ -97,7 +97,7 @@ def _compared(
     resamples: int,
     seed: int,
 ) -> tuple[list[Estimate], list[Estimate]]:
-    """Win ratios by each judge, one judge after the other, and Spearman and Pearson between the first and the last.
+    """Return win ratios by each judge in turn, and Spearman and Pearson between the first judge and the last.
 
     Args:
         study: The study.
@@ -109,14 +109,14 @@ def _compared(
         resamples: Bootstrap samples.
         seed: Of the samples.
     """
-    known = np.flatnonzero(~np.isnan(judges[-1]))
-    pairs_n = np.bincount(ends[:, known].ravel(), minlength=models)
-    if not known.size:
+    scored = np.flatnonzero(~np.isnan(judges[-1]))
+    pairs_n = np.bincount(ends[:, scored].ravel(), minlength=models)
+    if not scored.size:
         return [Estimate(None, note=_NO_PAIR)] * (models * len(judges)), [Estimate(None, note=_NO_PAIR)] * 2
     credits_ = np.full((len(judges), models, pairs.outcome.size), np.nan)
     for judge, sides in enumerate(judges):
-        credits_[judge, ends[0, known], known] = (1 + sides[known]) / 2
-        credits_[judge, ends[1, known], known] = (1 - sides[known]) / 2
+        credits_[judge, ends[0, scored], scored] = (1 + sides[scored]) / 2
+        credits_[judge, ends[1, scored], scored] = (1 - sides[scored]) / 2
     shares, prompts = share_statistic(pairs, credits_.reshape(-1, pairs.outcome.size).T, study.prompts)
     there = pairs_n > 0
 
@@ -153,7 +153,7 @@ def _holding_its_value(figure: Estimate) -> Estimate:
 
 
 def _correlation(first: FloatArray, second: FloatArray) -> FloatArray:
-    """(B,) Pearson's r of the rows of two (B, M); NaN where one has a NaN or does not vary."""
+    """Return (B,) Pearson's r of the rows of two (B, M); NaN where one has a NaN or does not vary."""
     first = first - first.mean(axis=1, keepdims=True)
     second = second - second.mean(axis=1, keepdims=True)
     scale = np.sqrt((first**2).sum(axis=1) * (second**2).sum(axis=1))
@@ -161,7 +161,7 @@ def _correlation(first: FloatArray, second: FloatArray) -> FloatArray:
 
 
 def model_strengths(study: Study, dimension: str, resamples: int = RESAMPLES, seed: int = SEED) -> ModelStrengths:
-    """Bradley-Terry strengths of models from people's pairs, ties by Davidson's model.
+    """Return Bradley-Terry strengths of models from people's pairs, ties by Davidson's model.
 
     Where some model always won or lost, here or in more bootstrap samples than lie beyond an end of the interval, the
     likelihood has no maximum; then a normal prior holds all strengths, those of the samples too. Samples that lack a
@@ -209,7 +209,7 @@ def model_strengths(study: Study, dimension: str, resamples: int = RESAMPLES, se
     notes = []
     if fit.prior_sd is not None:
         notes.append(
-            f"some models always won or lost, or nearly: a normal prior of {fit.prior_sd:g} holds the strengths"
+            f"some models always won or lost, or nearly: a normal prior of {fit.prior_sd:g} keeps the strengths finite"
         )
     if fit.graph.components > 1:
         notes.append(f"{fit.graph.components} groups of models were never compared: strengths hold within a group")
@@ -217,7 +217,7 @@ def model_strengths(study: Study, dimension: str, resamples: int = RESAMPLES, se
 
 
 def _strengths(comparisons: list[PairJudgement], names: Sequence[str], fit: Strengths) -> FloatArray:
-    """(M,) strengths of a bootstrap sample fitted like the whole: infinite without a maximum, NaN where undefined."""
+    """Return (M,) strengths of a bootstrap sample: infinite without a maximum, NaN where undefined."""
     try:
         sample = fit_strengths(comparisons, names, prior_sd=fit.prior_sd)
     except SetupError:
@@ -228,19 +228,19 @@ def _strengths(comparisons: list[PairJudgement], names: Sequence[str], fit: Stre
 
 
 def cells_of(study: Study, values: FloatArray) -> tuple[FloatArray, tuple[str, ...], tuple[str, ...]]:
-    """Mean of (N,) values per model and prompt, as soft pairwise accuracy takes them.
+    """Return the mean of (N,) values per model and prompt, as soft pairwise accuracy takes them.
 
     Returns:
         (M, P) means of the clips that have a value, NaN without one; the models and the prompts, in order of name.
         Clips of an unknown model are left out.
     """
-    known = np.flatnonzero(np.isfinite(values) & np.array([model != "" for model in study.models], bool))
+    scored = np.flatnonzero(np.isfinite(values) & np.array([model != "" for model in study.models], bool))
     models = sorted({model for model in study.models if model})
     prompts = sorted(set(study.prompts))
     rows, columns = {name: k for k, name in enumerate(models)}, {name: k for k, name in enumerate(prompts)}
     sums, counts = np.zeros((2, len(models), len(prompts)))
-    at = [rows[study.models[clip]] for clip in known], [columns[study.prompts[clip]] for clip in known]
-    np.add.at(sums, at, values[known])
+    at = [rows[study.models[clip]] for clip in scored], [columns[study.prompts[clip]] for clip in scored]
+    np.add.at(sums, at, values[scored])
     np.add.at(counts, at, 1.0)
     means = np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
     return means, tuple(models), tuple(prompts)

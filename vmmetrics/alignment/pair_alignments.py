@@ -1,4 +1,4 @@
-"""Every metric against every dimension it faces, at every level."""
+"""Alignment of every metric with every dimension it is paired with, at every level."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scipy import stats
 
 from vmmetrics.alignment import levels
 from vmmetrics.alignment.results import MetricDifference, PairAlignment
-from vmmetrics.alignment.study import Sample, Study, known_clips, sample_of, samples_of, snapped
+from vmmetrics.alignment.study import Sample, Study, clips_with_both, sample_of, samples_of, snapped
 from vmmetrics.types import FloatArray, IntArray
 from vmmetrics.utils.statistics import bootstrap
 from vmmetrics.utils.statistics.bootstrap import Estimate, bootstrapped, mean_of_defined
@@ -34,39 +34,41 @@ from vmmetrics.utils.statistics.paired import holm
 SHUFFLES = 1000
 """Shuffles of the ratings inside each model."""
 EXACT_MODELS = 8
-"""Models up to which every order is tried for the p value at model level: 8! = 40,320."""
+"""Maximum models for an exact permutation p value at model level: 8! = 40,320 orders."""
 _TIE = 1e-12  # correlations that differ by less differ by rounding alone
 MetricPair = tuple[str, str]
 _UNKNOWN = "the models of the clips are not known"
 
 
 def model_level(sample: Sample, resamples: int, seed: int) -> list[Estimate]:
-    """Spearman of the models' mean scores with their mean ratings, per metric.
+    """Return Spearman of the models' mean scores with their mean ratings, per metric.
 
     The interval draws prompts and holds the models fixed; p tries every order of up to eight models (scipy's t above),
     so it speaks of models. With three or four models it cannot fall below 0.33 or 0.08.
     """
-    sample = sample.of_known_models()
+    sample = sample.with_named_models()
     codes, names = sample.model_codes()
     if len(names) < LEAST_CLIPS:
         note = f"an order of models needs {LEAST_CLIPS} of them, and there are {len(names)}" if names else _UNKNOWN
         return [Estimate(None, n=len(names), note=note) for _ in sample.metrics]
     prompts = len(set(sample.prompts))
     ratings = _model_means(sample.ratings, codes, sample.prompts, resamples, seed)
-    found = []
+    estimates = []
     for row in sample.scores:
         scores = _model_means(row, codes, sample.prompts, resamples, seed)
         if (reason := why_undefined(scores[0], ratings[0])) is not None:
-            found.append(Estimate(None, n=len(names), note=f"{reason} on the mean over each model"))
+            estimates.append(Estimate(None, n=len(names), note=f"{reason} on the mean over each model"))
             continue
         value, p = map(float, stats.spearmanr(scores[0], ratings[0]))
         p = permutation_p(scores[0], ratings[0]) if len(names) <= EXACT_MODELS else p
-        found.append(bootstrapped(value, _row_spearman(scores[1:], ratings[1:]), n=len(names), prompts=prompts, p=p))
-    return found
+        estimates.append(
+            bootstrapped(value, _row_spearman(scores[1:], ratings[1:]), n=len(names), prompts=prompts, p=p)
+        )
+    return estimates
 
 
 def permutation_p(scores: FloatArray, ratings: FloatArray) -> float:
-    """Share of the orders of (M,) ratings, M ≤ 8, in which Spearman is as far from 0 as in the one found.
+    """Return the share of the orders of (M,) ratings, M ≤ 8, in which Spearman is as far from 0 as in the one found.
 
     >>> permutation_p(np.array([1.0, 2.0, 3.0]), np.array([2.0, 4.0, 9.0]))  # 2 of 6
     0.3333333333333333
@@ -78,13 +80,13 @@ def permutation_p(scores: FloatArray, ratings: FloatArray) -> float:
 
 
 def shuffled(sample: Sample, seed: int) -> list[Estimate]:
-    """Pooled Spearman of each metric with ratings shuffled inside each model: what the models alone bring.
+    """Return pooled Spearman of each metric with ratings shuffled inside each model: what the models alone bring.
 
-    A shuffle orders the prompts anew, for all models alike: what a prompt does to the clips of every model then stays
+    A shuffle permutes the prompts, for all models alike: what a prompt does to the clips of every model then stays
     together, as it is in the data, and chance reaches as far as it does among clustered clips. ``value`` is the mean
     over all possible shuffles, worked out; ``low`` and ``high`` bound 95 % of 1,000 of them.
     """
-    sample = sample.of_known_models()
+    sample = sample.with_named_models()
     codes, names = sample.model_codes()
     if len(names) < 2:
         note = "there is a single model" if names else _UNKNOWN
@@ -97,8 +99,8 @@ def shuffled(sample: Sample, seed: int) -> list[Estimate]:
     starts = np.cumsum(sizes) - sizes
     expected = (np.add.reduceat(ranks, starts, axis=1) * np.add.reduceat(rated, starts) / sizes).sum(axis=1)
     rng = np.random.default_rng(seed)
-    found = np.empty((SHUFFLES, len(ranks)))
-    for row in found:
+    correlations = np.empty((SHUFFLES, len(ranks)))
+    for row in correlations:
         # the clips of each model in a new order of prompts, those of one prompt in any
         row[:] = (
             ranks
@@ -108,12 +110,12 @@ def shuffled(sample: Sample, seed: int) -> list[Estimate]:
         Estimate(float(value), *bootstrap.percentile_interval(values), n=len(codes))
         if (reason := why_undefined(scores, sample.ratings)) is None
         else Estimate(None, n=len(codes), note=reason)
-        for scores, value, values in zip(sample.scores, expected, found.T, strict=True)
+        for scores, value, values in zip(sample.scores, expected, correlations.T, strict=True)
     ]
 
 
 def _model_means(values: FloatArray, codes: IntArray, prompts: Sequence[str], resamples: int, seed: int) -> FloatArray:
-    """(1 + R, M) mean per model, of the sample and of its bootstrap samples; NaN where one lacks the model."""
+    """Return (1 + R, M) mean per model, of the sample and of its bootstrap samples; NaN where one lacks the model."""
     prompt, count = bootstrap.prompt_codes(prompts)
     models = int(codes.max()) + 1
     cell = prompt * models + codes
@@ -125,14 +127,14 @@ def _model_means(values: FloatArray, codes: IntArray, prompts: Sequence[str], re
 
 
 def _row_spearman(x: FloatArray, y: FloatArray) -> FloatArray:
-    """(R,) Spearman of the rows of two (R, M); NaN where one does not vary or has a NaN."""
-    found: FloatArray = (_unit_ranks(x) * _unit_ranks(y)).sum(axis=1)
+    """Return (R,) Spearman of the rows of two (R, M); NaN where one does not vary or has a NaN."""
+    correlations: FloatArray = (_unit_ranks(x) * _unit_ranks(y)).sum(axis=1)
     varied = (np.ptp(x, axis=1) > 0) & (np.ptp(y, axis=1) > 0)  # neither is where a value is NaN
-    return np.where(varied, np.clip(found, -1, 1), np.nan)
+    return np.where(varied, np.clip(correlations, -1, 1), np.nan)
 
 
 def _unit_ranks(values: FloatArray) -> FloatArray:
-    """(R, N) ranks of each row, less their mean and with length 1: their products sum to Spearman. Constant: 0."""
+    """Return (R, N) centred ranks of each row with norm 1 (their products sum to Spearman); 0 for a constant row."""
     ranks = stats.rankdata(values, axis=1, nan_policy="omit") - (values.shape[1] + 1) / 2
     length = np.sqrt((ranks**2).sum(axis=1, keepdims=True))
     unit: FloatArray = np.divide(ranks, length, out=np.zeros_like(ranks), where=length > 0)
@@ -148,12 +150,12 @@ _WITHIN_MODEL = 2
 
 
 def measure_alignments(study: Study, dimensions: Sequence[str], resamples: int, seed: int) -> Iterator[PairAlignment]:
-    """In the order of the study's metrics, for each in the order of the rated dimensions it faces."""
-    found: dict[MetricPair, PairAlignment] = {}
+    """Yield alignments in the order of the metrics and, for each, of the rated dimensions it is paired with."""
+    alignments: dict[MetricPair, PairAlignment] = {}
     drawn = (resamples, seed)
     for dimension in dimensions:
         judged = int(np.isfinite(study.mean_rating(dimension)).sum())
-        for sample in samples_of(study, dimension, study.facing_metrics(dimension)):
+        for sample in samples_of(study, dimension, study.metrics_for(dimension)):
             pooled = levels.overall_spearman(sample, *drawn)
             others: list[Any] = [measure(sample, *drawn) for measure in _MEASURES]
             others.append(shuffled(sample, seed))
@@ -166,38 +168,38 @@ def measure_alignments(study: Study, dimensions: Sequence[str], resamples: int, 
                 each += [off_mode, _smallest(others[_WITHIN_MODEL][k].mean)]
                 fit = fit_logistic(scores, sample.ratings)
                 each += [judged - len(scores), fit.plcc, fit.rmse, rarest]
-                found[metric, dimension] = PairAlignment(metric, dimension, *each)
-    for metric, faced in study.facing.items():
-        yield from (found[metric, dimension] for dimension in faced if dimension in study.ratings)
+                alignments[metric, dimension] = PairAlignment(metric, dimension, *each)
+    for metric, paired in study.pairing.items():
+        yield from (alignments[metric, dimension] for dimension in paired if dimension in study.ratings)
 
 
 def _smallest(inside: Estimate) -> float | None:
-    """The correlation whose interval would just leave out 0, from the width that this one's has on Fisher's scale."""
+    """Return the smallest correlation whose interval leaves out 0, from the width of this one on Fisher's scale."""
     if inside.low is None or inside.high is None or max(-inside.low, inside.high) >= 1:
         return None
     return float(np.tanh((np.arctanh(inside.high) - np.arctanh(inside.low)) / 2))
 
 
 def _rarest(scores: FloatArray, ratings: FloatArray) -> tuple[int, str]:
-    """The fewer of the clips off the commonest score and of those off the commonest rating, and which it is."""
+    """Return the smaller count of clips off the commonest score or rating, and which of the two it is."""
     return min((_off_mode(scores), "score"), (_off_mode(ratings), "rating"), key=itemgetter(0))
 
 
 def _off_mode(values: FloatArray) -> int:
-    """How many of (N,) are not the commonest value."""
+    """Return how many of (N,) values differ from the commonest one."""
     return len(values) - int(np.unique(values, return_counts=True)[1].max(initial=0))
 
 
 # Is one metric better than another? On the clips that both have, drawing the same prompts for both.
 
 ALL_PAIRS = 12
-"""Metrics up to which every pair is compared; of more, each is compared with the best and with those named."""
+"""Maximum metrics for which all pairs are compared; of more, each with the best and with ``against``."""
 
 
 def measure_differences(
     study: Study, dimension: str, metrics: Sequence[str], against: str | None, resamples: int, seed: int
 ) -> tuple[MetricDifference, ...]:
-    """Compare the metrics that face a dimension.
+    """Compare the metrics on a dimension.
 
     Interval and p come from the standard error of the difference over bootstrap samples of prompts. Holm's p and that
     of Benjamini and Hochberg are raised for all pairs here.
@@ -205,21 +207,23 @@ def measure_differences(
     Args:
         study: The study.
         dimension: The dimension.
-        metrics: Names of those that face it.
+        metrics: Names of metrics compared with it.
         against: One that each is compared with even where not every pair is.
         resamples: Bootstrap samples.
         seed: Of the random numbers.
     """
-    known = {metric: known_clips(study, metric, dimension) for metric in metrics}
+    mask = {metric: clips_with_both(study, metric, dimension) for metric in metrics}
     by_clips: defaultdict[bytes, list[MetricPair]] = defaultdict(list)
     for first, second in compared(study, dimension, metrics, against):
-        by_clips[(known[first] & known[second]).tobytes()].append((first, second))
-    found: dict[MetricPair, MetricDifference] = {}
+        by_clips[(mask[first] & mask[second]).tobytes()].append((first, second))
+    differences: dict[MetricPair, MetricDifference] = {}
     for clips, pairs in by_clips.items():
         names = dict.fromkeys(itertools.chain.from_iterable(pairs))
         sample = sample_of(study, dimension, names, np.frombuffer(clips, bool))
-        found.update(zip(pairs, _differences(sample, pairs, resamples, seed), strict=True))
-    in_order = [found[pair] for pair in sorted(found, key=lambda pair: [metrics.index(name) for name in pair])]
+        differences.update(zip(pairs, _differences(sample, pairs, resamples, seed), strict=True))
+    in_order = [
+        differences[pair] for pair in sorted(differences, key=lambda pair: [metrics.index(name) for name in pair])
+    ]
     for level in ("pooled", "within_model"):
         at = [k for k, difference in enumerate(in_order) if getattr(difference, level).p is not None]
         p = [getattr(in_order[k], level).p for k in at]
@@ -230,12 +234,12 @@ def measure_differences(
 
 
 def compared(study: Study, dimension: str, metrics: Sequence[str], against: str | None) -> list[MetricPair]:
-    """Which metrics are compared: all pairs of up to 12, else each with the best (pooled Spearman) and ``against``."""
+    """Return the pairs of metrics to compare: all of up to 12, else each with the best (pooled ρ) and ``against``."""
     if len(metrics) <= ALL_PAIRS:
         return list(itertools.combinations(metrics, 2))
     rating, strength = study.mean_rating(dimension), {}
     for metric in metrics:
-        clips = known_clips(study, metric, dimension)
+        clips = clips_with_both(study, metric, dimension)
         strength[metric] = _spearman_or(-np.inf, study.scores[metric][clips], rating[clips])
     best = max(metrics, key=strength.__getitem__)
     rivals = [best] if against is None or against not in metrics or against == best else [best, against]
@@ -253,10 +257,10 @@ def _differences(sample: Sample, pairs: Sequence[MetricPair], resamples: int, se
     point = np.array([_spearman_or(np.nan, row, sample.ratings) for row in sample.scores])
     drawn = resampled_spearman(list(sample.scores), sample.ratings, sample.prompts, resamples, seed)[:, :, 0]
     pooled = np.concatenate([point[:, None], drawn], axis=1)
-    of_models = sample.of_known_models()
+    of_models = sample.with_named_models()
     within = _within(of_models, resamples, seed) if of_models.models else None
     prompts = len(set(sample.prompts))
-    found = []
+    differences = []
     for pair in pairs:
         one, other = map(sample.metrics.index, pair)
         why = "; ".join(f"{sample.metrics[k]}: {reasons[k]}" for k in (one, other) if reasons[k])
@@ -270,12 +274,12 @@ def _differences(sample: Sample, pairs: Sequence[MetricPair], resamples: int, se
             note = f"no model has {LEAST_CLIPS} clips on which both metrics and the judgements vary"
             means, many = mean_of_defined(apart), len(set(of_models.prompts))
             inside = difference_estimate(float(means[0]), means[1:], n=apart.shape[1], prompts=many, undefined=note)
-        found.append(MetricDifference(*pair, sample.dimension, overall, inside))
-    return found
+        differences.append(MetricDifference(*pair, sample.dimension, overall, inside))
+    return differences
 
 
 def _within(sample: Sample, resamples: int, seed: int) -> FloatArray:
-    """(K, 1 + R, S) Spearman within each model, of the sample first; NaN where it has none there."""
+    """Return (K, 1 + R, S) Spearman within each model, of the sample first; NaN where it has none there."""
     codes, names = sample.model_codes()
     parts = [sample.keep(codes == number) for number in range(len(names))]
     point = np.array([[_spearman_or(np.nan, row, part.ratings) for row in part.scores] for part in parts]).T

@@ -1,4 +1,4 @@
-"""What a study of a given size can tell apart, and what size a study needs: in closed form.
+"""Power analysis of a study in closed form: detectable differences and required sizes.
 
 Two metrics held against the same people on the same clips: their correlations ρ₁ and ρ₂ with the mean rating are
 compared after Fisher's transform, by a two-sided z test at 5 %. In it are
@@ -27,12 +27,11 @@ from scipy.stats import norm
 LEVEL = 0.05
 """Two-sided level of the test."""
 POWER = 0.8
-"""Chance of seeing the difference that a study is planned for."""
+"""Power that a study is planned for."""
 RELIABILITY = 0.5
-"""Of one rating, where no ratings tell: a rater then correlates with the mean of two others at 0.58. People reached
-0.56 among clips of one model, on the temporal quality of four models of 2023."""
+"""Default reliability of one rating; measured 0.56 within models (temporal quality, four models of 2023)."""
 PROMPT_SHARE = 0.2
-"""Share of the ratings' variance between prompts, where no ratings tell: some prompts ask for harder motion."""
+"""Default share of the ratings' variance between prompts."""
 _Z = float(norm.ppf(1 - LEVEL / 2))
 _HIGHEST = 0.999  # a correlation at 1 has no transform
 
@@ -76,7 +75,7 @@ def plan_study(
     prompt_share: float = PROMPT_SHARE,
     between: float | None = None,
 ) -> StudyPlan:
-    """How many clips, prompts and ratings it takes to tell two metrics apart.
+    """Return how many clips, prompts and ratings a study needs to tell two metrics apart.
 
     Args:
         first: Spearman of one metric with the mean rating of ``reference_raters`` people.
@@ -136,7 +135,7 @@ def plan_study(
 
 
 def power_of(first: float, second: float, between: float, clips: float, design: float = 1.0) -> float:
-    """Chance that a two-sided test at 5 % tells the two correlations apart.
+    """Return the power: the chance that a two-sided test at 5 % tells the two correlations apart.
 
     Args:
         first: Spearman of one metric with the ratings.
@@ -156,14 +155,14 @@ def power_of(first: float, second: float, between: float, clips: float, design: 
 
 
 def clips_needed(first: float, second: float, between: float, design: float = 1.0, power: float = POWER) -> int:
-    """Clips with which two different correlations are told apart with this power; arguments as in :func:`power_of`."""
+    """Return how many clips tell two correlations apart with this power; arguments as in :func:`power_of`."""
     shift = math.atanh(first) - math.atanh(second)
-    wanted = _Z + float(norm.ppf(power))
-    return math.ceil(3 + unit_variance(first, second, between) * design * (wanted / shift) ** 2)
+    quantile = _Z + float(norm.ppf(power))
+    return math.ceil(3 + unit_variance(first, second, between) * design * (quantile / shift) ** 2)
 
 
 def unit_variance(first: float, second: float, between: float) -> float:
-    """Variance of the difference of the two transformed correlations, times N − 3.
+    """Return the variance of the difference of the two transformed correlations, times N − 3.
 
     Args:
         first: Spearman of one metric with the ratings.
@@ -178,13 +177,13 @@ def unit_variance(first: float, second: float, between: float) -> float:
 
 
 def feasible(between: float, first: float, second: float) -> float:
-    """The value nearest ``between`` with which three variables can have these correlations, a little inside."""
+    """Return the value nearest ``between`` that three variables with these correlations allow, slightly inside."""
     room = 0.98 * math.sqrt((1 - first**2) * (1 - second**2))
     return min(max(between, first * second - room), first * second + room)
 
 
 def design_effect(clips_per_prompt: float, share: float) -> float:
-    """How many clips of a clustered study are worth one of unrelated clips.
+    """Return the design effect: how many clips of a clustered study are worth one independent clip.
 
     Args:
         clips_per_prompt: m; for unequal numbers their mean weighted by themselves.
@@ -194,12 +193,12 @@ def design_effect(clips_per_prompt: float, share: float) -> float:
 
 
 def mean_reliability(single: float, raters: float) -> float:
-    """Reliability of the mean of several ratings, from that of one (Spearman-Brown)."""
+    """Return the reliability of the mean of several ratings, from that of one (Spearman-Brown)."""
     return raters * single / (1 + (raters - 1) * single)
 
 
 def smallest_within_model(clips: Sequence[int], share: float = 0.0) -> float | None:
-    """Smallest mean within-model Spearman that a two-sided test at 5 % tells from 0.
+    """Return the smallest mean within-model Spearman that a two-sided test at 5 % tells from 0.
 
     With nothing to find Spearman of n clips has the variance 1 / (n − 1); models that made clips of the same prompts
     have correlations in common as far as prompts do.

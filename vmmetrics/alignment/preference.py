@@ -1,4 +1,4 @@
-"""How often a metric, or several together, prefers the clip that people prefer."""
+"""Preference accuracy of metrics and of combinations: how often they prefer the clip that people prefer."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ Ties = Literal["half", "calibrated"]
 EQUAL_WEIGHTS = "equal weights"
 FITTED = "fitted"
 FITTED_UNSEEN = "fitted, generator unseen"
-HALF_RULE = "pairs that people call equal are left out; a pair that the metric scores equal counts half"
+HALF_RULE = "pairs that people tie are left out; a pair that the metric ties counts half"
 CALIBRATED_RULE = (
-    "pairs that people call equal count too; a metric calls a pair equal where its scores differ by no more than a "
-    "threshold, the one that agrees with people most often on other prompts"
+    "pairs that people tie count too; a metric ties a pair if its scores differ by at most a threshold, fitted on "
+    "other prompts to agree with people most often"
 )
-_IMPUTED = "a clip without one of the metrics stands at that metric's mean"
+_IMPUTED = "missing scores are imputed with the metric's mean"
 _UNSEEN = "weights fitted on other prompts"
 _UNSEEN_MODELS = "weights fitted on other prompts and without the pair's models"
-NO_PAIRS = "there is no pair of which people prefer one clip"
+NO_PAIRS = "no pair has a clip that people prefer"
 NOT_FITTED = f"a clip has no score, or under {MIN_FIT_PAIRS} pairs of other prompts are left to fit weights on"
 _NO_SCORE = "a clip has no score"
 _LEAST_MODELS = 3  # with two, leaving out those of a pair leaves nothing
@@ -54,7 +54,7 @@ def measure_preferences(
     ties: Ties = "half",
     combined: Sequence[str] | None = None,
 ) -> tuple[PreferenceAccuracy, ...]:
-    """Preference accuracy of each metric, and of several together.
+    """Measure the preference accuracy of each metric and of combinations of them.
 
     Pairs are those that people judged; where there are none, all pairs of clips of one prompt, preferred by mean
     rating. The combinations are equal weights on standardised scores, weights fitted on other prompts, and, for three
@@ -63,7 +63,7 @@ def measure_preferences(
     Args:
         study: The study.
         dimension: One of its dimensions.
-        metrics: Metrics that face it.
+        metrics: Metrics compared with it.
         resamples: Bootstrap samples.
         seed: Of the samples and the folds.
         ties: ``"half"``: pairs that people call equal are left out, and a tie of the metric counts half, as a coin
@@ -77,13 +77,13 @@ def measure_preferences(
         how many pairs lacked a score.
     """
     (pairs, source), folds = pairs_of(study, dimension, seed), folds_of(study.prompts, FOLDS, seed)
-    wanted = int(np.count_nonzero(pairs.outcome)) if ties == "half" else pairs.outcome.size
+    decidable = int(np.count_nonzero(pairs.outcome)) if ties == "half" else pairs.outcome.size
     ends = folds[np.stack([pairs.left, pairs.right])]
 
     def judged(
         name: str, margins: FloatArray, lacking: str, note: str = "", combination: bool = False
     ) -> PreferenceAccuracy:
-        """Accuracy of (M,) margins; ``lacking`` says why a pair may have none."""
+        """Return the accuracy of (M,) margins; ``lacking`` says why a pair may have none."""
         if ties == "half":
             thresholds, rule = np.where(np.isnan(margins), np.nan, _EQUAL), [source, HALF_RULE, note]
             credits_ = half_credits(margins, pairs.outcome)
@@ -92,9 +92,9 @@ def measure_preferences(
             rule = [source, CALIBRATED_RULE, threshold_range(thresholds), note]
             credits_ = tie_credits(margins, pairs.outcome, thresholds)
         counted = ~np.isnan(credits_)
-        if 0 < counted.sum() < wanted:
-            rule.append(f"{wanted - counted.sum()} of {wanted} pairs are left out: {lacking}")
-        undefined = f"no pair counts: {lacking}" if wanted else NO_PAIRS
+        if 0 < counted.sum() < decidable:
+            rule.append(f"{decidable - counted.sum()} of {decidable} pairs are left out: {lacking}")
+        undefined = f"no pair counts: {lacking}" if decidable else NO_PAIRS
         (accuracy,) = accuracy_estimates(credits_[:, None], pairs, study.prompts, resamples, seed, undefined)
         if ties == "calibrated":
             accuracy = replace(accuracy, p=None)  # which tests against one half
@@ -106,42 +106,42 @@ def measure_preferences(
             decided=decided_share(credits_) if ties == "half" else None,
         )  # fmt: skip
 
-    found = [judged(metric, differences(finite(study.scores[metric]), pairs), _NO_SCORE) for metric in metrics]
+    accuracies = [judged(metric, differences(finite(study.scores[metric]), pairs), _NO_SCORE) for metric in metrics]
     together = metrics if combined is None else combined
     if len(together) < 2:
-        return tuple(found)
+        return tuple(accuracies)
     z = combination.standardised([finite(study.scores[metric]) for metric in together])
-    found.append(judged(EQUAL_WEIGHTS, differences(z.mean(axis=1), pairs), _NO_SCORE, _IMPUTED, True))
+    accuracies.append(judged(EQUAL_WEIGHTS, differences(z.mean(axis=1), pairs), _NO_SCORE, _IMPUTED, True))
     fitted = FittedCombination(z, pairs, folds, seed=seed)
-    found.append(judged(FITTED, fitted.margins(pairs), NOT_FITTED, f"{_UNSEEN}; {_IMPUTED}", True))
+    accuracies.append(judged(FITTED, fitted.margins(pairs), NOT_FITTED, f"{_UNSEEN}; {_IMPUTED}", True))
     models = len({model for model in study.models if model})
     if models >= _LEAST_MODELS:
         unseen = FittedCombination(z, pairs, folds, folds_of(study.models, combination.MODEL_FOLDS, seed), seed=seed)
         why = f"{NOT_FITTED} without the two models of a pair (there are {models})"
-        found.append(judged(FITTED_UNSEEN, unseen.margins(pairs), why, f"{_UNSEEN_MODELS}; {_IMPUTED}", True))
-    return tuple(found)
+        accuracies.append(judged(FITTED_UNSEEN, unseen.margins(pairs), why, f"{_UNSEEN_MODELS}; {_IMPUTED}", True))
+    return tuple(accuracies)
 
 
 def half_credits(margins: FloatArray, outcome: IntArray) -> FloatArray:
-    """(M,) 1 where the margin prefers what people prefer, ½ where it is 0; NaN without a margin or a preference."""
+    """Return (M,) 1 where the margin prefers what people prefer, ½ where it is 0; NaN without margin or preference."""
     sides = np.where(np.abs(margins) <= _EQUAL, 0, np.sign(margins))
     return np.where(np.isnan(margins) | (outcome == 0), np.nan, (1 + sides * outcome) / 2)
 
 
 def decided_share(credits_: FloatArray) -> float | None:
-    """Share of the pairs that a judge decides, of (M,) half credits; None where it decides none."""
+    """Return the share of the pairs that a judge decides, of (M,) half credits; None where it decides none."""
     decided = credits_[~np.isnan(credits_) & (credits_ != _TIED)]
     return float(decided.mean()) if decided.size else None
 
 
 def tie_credits(margins: FloatArray, outcome: IntArray, thresholds: FloatArray) -> FloatArray:
-    """(M,) 1 where the margin, a tie up to its (M,) threshold, agrees with people, else 0; NaN without a margin."""
+    """Return (M,) 1 where the margin (a tie up to its threshold) agrees with people, else 0; NaN without a margin."""
     called = np.where(np.abs(margins) <= thresholds, 0, np.sign(margins))
     return np.where(np.isnan(margins), np.nan, called == outcome)
 
 
 def calibrated_thresholds(margins: FloatArray, outcome: IntArray, folds: IntArray) -> FloatArray:
-    """(M,) threshold of |margin| up to which each pair is a tie, chosen on other prompts; NaN without a margin.
+    """Return (M,) thresholds of |margin| up to which pairs are ties, fitted on other prompts; NaN without a margin.
 
     Args:
         margins: (M,) score of the left clip less the right one's.
@@ -149,17 +149,17 @@ def calibrated_thresholds(margins: FloatArray, outcome: IntArray, folds: IntArra
         folds: (2, M) fold of each side's prompt: the threshold of a pair is chosen on pairs with neither. Where none
             is left only equal scores are a tie.
     """
-    known = ~np.isnan(margins)
+    defined = ~np.isnan(margins)
     thresholds = np.full(margins.size, np.nan)
     low, high = np.sort(folds, axis=0)
-    for one, other in np.unique(np.stack([low, high])[:, known], axis=1).T:
-        elsewhere = known & ~np.isin(folds, [one, other]).any(axis=0)
-        thresholds[known & (low == one) & (high == other)] = best_threshold(margins[elsewhere], outcome[elsewhere])
+    for one, other in np.unique(np.stack([low, high])[:, defined], axis=1).T:
+        elsewhere = defined & ~np.isin(folds, [one, other]).any(axis=0)
+        thresholds[defined & (low == one) & (high == other)] = best_threshold(margins[elsewhere], outcome[elsewhere])
     return thresholds
 
 
 def best_threshold(margins: FloatArray, outcome: IntArray) -> float:
-    """The smallest threshold on |margin| that, called ties up to it, agrees with people most often.
+    """Return the smallest threshold on |margin| that, called ties up to it, agrees with people most often.
 
     >>> best_threshold(np.array([0.1, -0.2, 0.5, -0.9]), np.array([0, 0, 1, -1]))
     0.2
@@ -172,23 +172,23 @@ def best_threshold(margins: FloatArray, outcome: IntArray) -> float:
 
 
 def threshold_range(thresholds: FloatArray) -> str:
-    """The thresholds of (M,) pairs as text, NaN left out; "" for none.
+    """Return the thresholds of (M,) pairs as text, NaN left out; "" for none.
 
     >>> threshold_range(np.array([0.25, np.nan, 0.125]))
     'thresholds 0.125 to 0.25'
     """
-    known = thresholds[~np.isnan(thresholds)]
-    if not known.size:
+    defined = thresholds[~np.isnan(thresholds)]
+    if not defined.size:
         return ""
-    low, high = (f"{0.0 if end <= _EQUAL else end:.3g}" for end in (known.min(), known.max()))
+    low, high = (f"{0.0 if end <= _EQUAL else end:.3g}" for end in (defined.min(), defined.max()))
     return f"threshold {low}" if low == high else f"thresholds {low} to {high}"
 
 
 def accuracy_estimates(
     credits_: FloatArray, pairs: Preferences, prompts: Sequence[str], resamples: int, seed: int, undefined: str
 ) -> list[Estimate]:
-    """Mean of each column of (M, S) credits with its interval over prompts; p against ½, which a toss gets."""
-    found = [Estimate(None, note=undefined)] * credits_.shape[1]
+    """Return the mean of each column of (M, S) credits with its interval over prompts; p against ½ (chance)."""
+    estimates = [Estimate(None, note=undefined)] * credits_.shape[1]
     for columns in bootstrap.alike(credits_):
         counted = int((~np.isnan(credits_[:, columns[0]])).sum())
         if not counted:
@@ -198,23 +198,23 @@ def accuracy_estimates(
         for column, value, drawn in zip(columns, values, samples.T, strict=True):
             if len(names) < LEAST_CLIPS:
                 few = few_prompts(len(names))
-                found[column] = Estimate(float(value), n=counted, note=few)
+                estimates[column] = Estimate(float(value), n=counted, note=few)
                 continue
             p = bootstrap.two_sided_p(drawn - _CHANCE)
-            found[column] = bootstrap.bootstrapped(float(value), drawn, n=counted, prompts=len(names), p=p)
-    return found
+            estimates[column] = bootstrap.bootstrapped(float(value), drawn, n=counted, prompts=len(names), p=p)
+    return estimates
 
 
 def differences(scores: FloatArray, pairs: Preferences) -> FloatArray:
-    """(M,) score of the left clip less the right one's, from (N,) scores."""
+    """Return (M,) score of the left clip less the right one's, from (N,) scores."""
     return np.asarray(scores[pairs.left] - scores[pairs.right])
 
 
 # What each metric adds to the combination of all: left out one at a time, and added one by one.
 
-ORDER_NOTE = "chosen as the best addition on these very clips, which flatters the first few metrics"
+ORDER_NOTE = "chosen greedily on these clips, which is optimistic for the first few metrics"
 LEAST_RESAMPLES = 200
-"""Bootstrap samples that large studies come down to: an end of the interval is then off by 7 % of its width."""
+"""Minimum bootstrap samples in large studies: an interval's end is then off by 7 % of its width."""
 _DRAWN = 20_000_000  # clips times samples: 1,000 samples of 20,000 clips
 _NONE = Estimate(None)
 _NO_JUDGEMENT = "there is no rating, only preferences"
@@ -237,13 +237,13 @@ class Combined:
 
 
 Combine = Callable[[Sequence[int]], Combined]
-"""Columns of the standardised scores to their combination."""
+"""Function from columns of the standardised scores to their combination."""
 
 
 def measure_ablations(
     study: Study, dimension: str, metrics: Sequence[str], resamples: int = RESAMPLES, seed: int = SEED
 ) -> tuple[Ablation, ...]:
-    """Ablations of the combination by equal weights and of the fitted one.
+    """Measure ablations of the combination by equal weights and of the fitted one.
 
     Metrics are added in the order in which each next one gains most preference accuracy (without pairs, pooled
     Spearman). That order is chosen on the clips it is then reported on, so the figures of the first few flatter; their
@@ -255,7 +255,7 @@ def measure_ablations(
     Args:
         study: The study.
         dimension: One of its dimensions.
-        metrics: Metrics that face it.
+        metrics: Metrics compared with it.
         resamples: Bootstrap samples.
         seed: Of the samples and the folds.
 
@@ -277,8 +277,8 @@ def measure_ablations(
         return Combined(differences(scores, pairs), scores, np.full(len(columns), 1 / len(columns)))
 
     def fitted(columns: Sequence[int]) -> Combined:
-        found = FittedCombination(z[:, list(columns)], pairs, folds, seed=seed)
-        return Combined(found.margins(pairs), found.scores(), found.mean_weights())
+        refitted = FittedCombination(z[:, list(columns)], pairs, folds, seed=seed)
+        return Combined(refitted.margins(pairs), refitted.scores(), refitted.mean_weights())
 
     ways = {EQUAL_WEIGHTS: equal, FITTED: fitted}
     return tuple(_ablation(dimension, name, combine, metrics, bench) for name, combine in ways.items())
@@ -286,7 +286,7 @@ def measure_ablations(
 
 @dataclass(frozen=True, slots=True)
 class _Bench:
-    """What every combination is held against."""
+    """Judgements that every combination is evaluated on."""
 
     study: Study
     pairs: Preferences
@@ -295,19 +295,19 @@ class _Bench:
     seed: int
 
     def figures(self, combinations: Sequence[Combined]) -> list[CombinationFigure]:
-        """How each combination does; those that score the same clips share their bootstrap samples."""
+        """Return the figures of each combination; those that score the same clips share bootstrap samples."""
         credits_ = np.column_stack([half_credits(each.margins, self.pairs.outcome) for each in combinations])
         undefined = f"no pair counts: {NOT_FITTED}" if self.pairs.outcome.any() else NO_PAIRS
         accuracies = accuracy_estimates(credits_, self.pairs, self.study.prompts, self.resamples, self.seed, undefined)
         scores = np.column_stack([each.scores for each in combinations])
-        found = [CombinationFigure(accuracy, _NONE, _NONE) for accuracy in accuracies]
+        figures = [CombinationFigure(accuracy, _NONE, _NONE) for accuracy in accuracies]
         for columns in bootstrap.alike(scores):
             for column, spearman, within in zip(columns, *self._correlations(scores[:, columns]), strict=True):
-                found[column] = CombinationFigure(accuracies[column], spearman, within)
-        return found
+                figures[column] = CombinationFigure(accuracies[column], spearman, within)
+        return figures
 
     def _correlations(self, scores: FloatArray) -> tuple[list[Estimate], list[Estimate]]:
-        """Pooled Spearman and mean within-model Spearman of the columns of (N, K), NaN in the same rows."""
+        """Return pooled Spearman and mean within-model Spearman of the columns of (N, K), NaN in the same rows."""
         both = np.flatnonzero(~np.isnan(scores[:, 0]) & ~np.isnan(self.judgements))
         scores, judgements = scores[both], self.judgements[both]
         if np.isnan(self.judgements).all():
@@ -329,12 +329,12 @@ class _Bench:
         return pooled, inside
 
     def gain(self, combined: Combined) -> float:
-        """What the order of metrics goes by: accuracy, else pooled Spearman, −∞ where there is neither."""
+        """Return the value that metrics are ordered by: accuracy, else pooled Spearman, −∞ where both are undefined."""
         credits_ = half_credits(combined.margins, self.pairs.outcome)
         if not np.isnan(credits_).all():
             return float(np.nanmean(credits_))
-        found = spearman_statistic(combined.scores, self.judgements)(np.ones((1, len(self.judgements))))[0, 0]
-        return -np.inf if np.isnan(found) else float(found)
+        correlation = spearman_statistic(combined.scores, self.judgements)(np.ones((1, len(self.judgements))))[0, 0]
+        return -np.inf if np.isnan(correlation) else float(correlation)
 
 
 def _ablation(dimension: str, name: str, combine: Combine, metrics: Sequence[str], bench: _Bench) -> Ablation:

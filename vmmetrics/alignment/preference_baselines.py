@@ -1,4 +1,4 @@
-"""What the preference accuracy of a metric is read against: the name of the model, and one person."""
+"""Reference values for preference accuracy: the model's name alone, and a single rater."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _RATER_RULE = "each rater's own ratings against the mean of the others, counted 
 def measure_preference_baselines(
     study: Study, dimension: str, resamples: int, seed: int
 ) -> tuple[PreferenceAccuracy, ...]:
-    """How often the name of the model alone, and one person, prefer the clip that people (the others) prefer.
+    """Measure the preference accuracy of the model's name alone and of a single rater against the others.
 
     Pairs of one prompt are of two models, so what a metric's share exceeds the name's by is all that it says of clips.
 
@@ -37,7 +37,7 @@ def measure_preference_baselines(
         The name's, where two models are known; one person's, where two rated a clip.
     """
     pairs, _ = pairs_of(study, dimension, seed)
-    found = []
+    accuracies = []
     if len({model for model in study.models if model}) > 1:
         rated = dimension in study.ratings and dimension not in study.preferences
         strength = (
@@ -45,7 +45,7 @@ def measure_preference_baselines(
             if rated
             else _shares_of_other_prompts(study, pairs)
         )
-        found.append(_judged(study, dimension, MODEL_NAME, [(pairs, strength)], _NAME_RULE, resamples, seed))
+        accuracies.append(_judged(study, dimension, MODEL_NAME, [(pairs, strength)], _NAME_RULE, resamples, seed))
     if dimension in study.ratings and study.ratings[dimension].shape[1] > 1:
         ratings = finite(study.ratings[dimension])
         sides = []
@@ -53,8 +53,8 @@ def measure_preference_baselines(
             apart = differences(mean_of_defined(np.delete(ratings, rater, axis=1)), pairs)
             outcome = np.where(np.isnan(apart), 0, np.sign(np.nan_to_num(apart))).astype(np.int64)
             sides.append((Preferences(pairs.left, pairs.right, outcome), ratings[:, rater]))
-        found.append(_judged(study, dimension, SINGLE_RATER, sides, _RATER_RULE, resamples, seed))
-    return tuple(found)
+        accuracies.append(_judged(study, dimension, SINGLE_RATER, sides, _RATER_RULE, resamples, seed))
+    return tuple(accuracies)
 
 
 def _judged(
@@ -66,7 +66,7 @@ def _judged(
     resamples: int,
     seed: int,
 ) -> PreferenceAccuracy:
-    """Accuracy of (N,) values on pairs, over all sides together."""
+    """Return the accuracy of (N,) values on pairs, over all sides together."""
     left, right, outcome = (
         np.concatenate([getattr(pairs, field) for pairs, _ in sides]) for field in ("left", "right", "outcome")
     )
@@ -89,7 +89,7 @@ def _judged(
 
 
 def _shares_of_other_prompts(study: Study, pairs: Preferences) -> FloatArray:
-    """(N,) share of its model's pairs of other prompts that people decide for it, ties half; NaN without such pairs."""
+    """Return (N,) share of the model's pairs on other prompts that people decide for it, ties half; NaN without any."""
     model, models = prompt_codes(study.models)
     prompt, count = prompt_codes(study.prompts)
     wins, seen = np.zeros((models, count)), np.zeros((models, count))
@@ -97,6 +97,6 @@ def _shares_of_other_prompts(study: Study, pairs: Preferences) -> FloatArray:
         np.add.at(wins, (model[clips], prompt[clips]), (1 + sign * pairs.outcome) / 2)
         np.add.at(seen, (model[clips], prompt[clips]), 1.0)
     others, of = (part.sum(axis=1)[model] - part[model, prompt] for part in (wins, seen))
-    known = (of > 0) & np.array([name != "" for name in study.models], bool)
-    shares: FloatArray = np.divide(others, of, out=np.full(len(model), np.nan), where=known)
+    defined = (of > 0) & np.array([name != "" for name in study.models], bool)
+    shares: FloatArray = np.divide(others, of, out=np.full(len(model), np.nan), where=defined)
     return shares

@@ -1,4 +1,4 @@
-"""What a study finds: plain figures with intervals, and in words what could not be computed."""
+"""Results of a study: plain figures with intervals, and reasons where one could not be computed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Grouped:
 
 @dataclass(frozen=True, slots=True)
 class PairAlignment:
-    """One metric held against one dimension.
+    """One metric compared with one dimension.
 
     Attributes:
         metric: Name of the metric (or combination).
@@ -76,7 +76,7 @@ class PairAlignment:
 
 @dataclass(frozen=True, slots=True)
 class NameBaseline:
-    """What knowing only the name of the model is worth: a clip is given a mean rating of its model's other clips.
+    """Baseline by the model's name: a clip's prediction is the mean rating of its model's other clips.
 
     Attributes:
         dimension: The dimension.
@@ -92,7 +92,7 @@ class NameBaseline:
 
 @dataclass(frozen=True, slots=True)
 class MetricDifference:
-    """Two metrics held against the same dimension, on the clips that both have.
+    """Two metrics compared on one dimension, on the clips that both have.
 
     Attributes:
         first: Metric.
@@ -118,8 +118,8 @@ class MetricDifference:
 
 
 @dataclass(frozen=True, slots=True)
-class Ceiling:
-    """What a person reaches: the scale that a metric's correlation is read against.
+class HumanAgreement:
+    """Human agreement: the scale that a metric's correlation is read on.
 
     Attributes:
         dimension: The dimension.
@@ -146,7 +146,7 @@ class Ceiling:
 
 @dataclass(frozen=True, slots=True)
 class OutlyingRater:
-    """A rater who parts from the others.
+    """A rater who disagrees with the others.
 
     Attributes:
         rater: Name.
@@ -168,7 +168,7 @@ class DisputedClip:
     Attributes:
         clip: Name.
         spread: Standard deviation of its ratings (n − 1).
-        ratings: What was said.
+        ratings: The ratings.
     """
 
     clip: str
@@ -178,7 +178,7 @@ class DisputedClip:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How far raters agree with one another on one dimension.
+    """Inter-rater agreement on one dimension.
 
     Attributes:
         dimension: The dimension.
@@ -209,7 +209,7 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True)
 class PreferenceAccuracy:
-    """How often a metric (or combination) prefers the clip that people prefer.
+    """Preference accuracy: how often a metric (or combination) prefers the clip that people prefer.
 
     Attributes:
         name: Metric or combination.
@@ -238,7 +238,7 @@ class PreferenceAccuracy:
 
 @dataclass(frozen=True, slots=True)
 class Ablation:
-    """What each metric adds to the combination of all.
+    """Ablation of a combination: what each metric adds.
 
     Attributes:
         dimension: The dimension.
@@ -259,7 +259,7 @@ class Ablation:
 
 @dataclass(frozen=True, slots=True)
 class CombinationFigure:
-    """How a combination does.
+    """Accuracy and correlations of a combination.
 
     Attributes:
         accuracy: Preference accuracy.
@@ -291,12 +291,12 @@ class Matrix:
 
 @dataclass(frozen=True, slots=True)
 class Power:
-    """What a study of this kind can tell apart.
+    """Power of a study of this kind.
 
     Attributes:
         dimension: The dimension whose raters and clusters it was worked out from.
         first: A correlation.
-        second: Another, to be told from it.
+        second: The other correlation.
         power: Chance of telling them apart with the clips there are.
         clips: Clips needed for 80 %, with the raters and clips per prompt there are.
         prompts: Prompts that makes.
@@ -318,24 +318,24 @@ class Power:
 
 @dataclass(frozen=True, slots=True)
 class StudyReport:
-    """Everything a study says.
+    """All results of a study.
 
     Attributes:
         clips: Clips with a score and a judgement.
         prompts: Their prompts.
         models: Their models.
         matching: How many and which clips did not match, and what was assumed, in words.
-        facing: Metric to the dimensions it was held against.
-        alignments: One per metric and dimension it faces.
+        facing: Metric → the dimensions it was compared with.
+        alignments: One per metric and dimension it is paired with.
         baselines: One per dimension.
-        differences: Pairs of metrics that face the same dimension.
+        differences: Pairs of metrics of the same dimension.
         ceilings: One per dimension with several raters.
-        agreements: Likewise.
+        agreements: One per dimension with several raters.
         preferences: Preference accuracy per metric and dimension.
         ablations: Per dimension, by equal weights and fitted.
         matrix: Metric × metric and metric × human.
         models_ranked: Per dimension with pairs of two models: win ratios, strengths, soft pairwise accuracy.
-        repeats: Metrics that say what others say, and which: counted once where metrics are counted.
+        repeats: Metrics that repeat others → the others; counted once.
         powers: One per dimension.
         claims: The widest claims that the data supports, and what it does not, in words.
         problems: What could not be computed, and why.
@@ -350,7 +350,7 @@ class StudyReport:
     alignments: tuple[PairAlignment, ...]
     baselines: tuple[NameBaseline, ...]
     differences: tuple[MetricDifference, ...]
-    ceilings: tuple[Ceiling, ...]
+    ceilings: tuple[HumanAgreement, ...]
     agreements: tuple[Agreement, ...]
     preferences: tuple[PreferenceAccuracy, ...]
     ablations: tuple[Ablation, ...]
@@ -363,17 +363,17 @@ class StudyReport:
     settings: Mapping[str, Any]
 
     def to_json(self) -> dict[str, Any]:
-        """All of it as plain values; NaN as None."""
+        """Return all of it as plain values; NaN as None."""
         return dict(plain(self))
 
     def ranked(self, dimension: str) -> list[PairAlignment]:
-        """The metrics that face a dimension: best within model first, then best over all clips, those without last.
+        """Return the metrics on a dimension: best within model first, then best over all clips, undefined ones last.
 
         Metrics that score under half of the clips come after the others: the best of a handful is no best.
         """
 
-        def place(pair: PairAlignment) -> tuple[Any, ...]:
+        def rank(pair: PairAlignment) -> tuple[Any, ...]:
             figures = (pair.within_model.mean.descending, pair.spearman.descending)
             return pair.missing > pair.spearman.n, *figures, pair.metric
 
-        return sorted((pair for pair in self.alignments if pair.dimension == dimension), key=place)
+        return sorted((pair for pair in self.alignments if pair.dimension == dimension), key=rank)

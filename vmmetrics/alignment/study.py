@@ -33,15 +33,15 @@ class Preferences:
     raters: tuple[str, ...] = ()
 
     def moved(self, index: IntArray) -> Preferences:
-        """Those between clips that are left, by the (N,) new index of each clip, −1 where it is left out."""
+        """Return the preferences between remaining clips, by the (N,) new index of each clip, −1 if left out."""
         left, right = index[self.left], index[self.right]
-        kept = (left >= 0) & (right >= 0)
-        return Preferences(left[kept], right[kept], self.outcome[kept], tuple(compress(self.raters, kept)))
+        mask = (left >= 0) & (right >= 0)
+        return Preferences(left[mask], right[mask], self.outcome[mask], tuple(compress(self.raters, mask)))
 
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """What happened to clips that only one side knows.
+    """Clips matched, and clips that only one side has.
 
     Attributes:
         matched: Clips with a score and a judgement.
@@ -70,7 +70,7 @@ class Study:
         ratings: Dimension to (N, R) float64, NaN where a rater said nothing; R = 1 for averaged ratings.
         raters: Dimension to the names of its R raters, () where the ratings came averaged.
         preferences: Dimension to judgements of pairs.
-        facing: Metric to the dimensions it is held against.
+        pairing: Metric → the dimensions it is compared with.
         matching: How the two sides were joined.
         recovered: Dimension to (N,) recovered quality, which stands for the mean rating where it is given.
     """
@@ -82,12 +82,12 @@ class Study:
     ratings: Mapping[str, FloatArray]
     raters: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
     preferences: Mapping[str, Preferences] = field(default_factory=lambda: MappingProxyType({}))
-    facing: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    pairing: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
     matching: Matching = field(default_factory=lambda: Matching(0))
     recovered: Mapping[str, FloatArray] = field(default_factory=lambda: MappingProxyType({}))
 
     def keep(self, clips: BoolArray, note: str) -> Study:
-        """The part in which (N,) ``clips`` is true, without pairs that other clips are in; the matching says why."""
+        """Return the clips where (N,) ``clips`` is true, without pairs that involve others; ``why`` is noted."""
         index = np.where(clips, np.cumsum(clips) - 1, -1)
         names, prompts, models = (tuple(compress(of, clips)) for of in (self.clips, self.prompts, self.models))
         return replace(
@@ -102,39 +102,39 @@ class Study:
             matching=replace(self.matching, matched=len(names), notes=(note, *self.matching.notes)),
         )
 
-    def facing_metrics(self, dimension: str) -> list[str]:
-        """Metrics that face a dimension."""
-        return [metric for metric, faced in self.facing.items() if dimension in faced]
+    def metrics_for(self, dimension: str) -> list[str]:
+        """Return the metrics paired with a dimension."""
+        return [metric for metric, paired in self.pairing.items() if dimension in paired]
 
     def rater_names(self, dimension: str) -> tuple[str, ...]:
-        """The raters of a dimension; those without a name are numbered."""
+        """Return the raters of a dimension; those without a name are numbered."""
         columns = range(self.ratings[dimension].shape[1])
         return self.raters.get(dimension) or tuple(f"rater {number + 1}" for number in columns)
 
     def mean_rating(self, dimension: str) -> FloatArray:
-        """(N,) mean over the raters who rated a clip, or the quality recovered from them; NaN where none did."""
+        """Return (N,) mean over the raters who rated a clip, or the quality recovered from them; NaN where none did."""
         if dimension in self.recovered:
             return self.recovered[dimension]
         return mean_of_defined(self.ratings[dimension])
 
 
 def with_recovered_quality(study: Study) -> Study:
-    """The study with the quality that MOS recovery finds in place of mean ratings, where several people rated.
+    """Return the study with quality from MOS recovery in place of mean ratings, where several people rated.
 
     The matching says each rater's bias and inconsistency (:func:`vmmetrics.utils.statistics.mos_recovery.recover_mos`).
     """
-    found, notes = {}, []
+    qualities, notes = {}, []
     for dimension, ratings in study.ratings.items():
         if ratings.shape[1] < 2:
             continue
         recovered = recover_mos(ratings.T)
-        found[dimension] = recovered.quality
+        qualities[dimension] = recovered.quality
         raters = zip(study.rater_names(dimension), recovered.bias, recovered.inconsistency, strict=True)
-        said = ", ".join(f"{name} {bias:+.2f} ± {spread:.2f}" for name, bias, spread in raters)
-        notes.append(f"{dimension}: quality recovered from its raters (bias ± inconsistency: {said})")
+        shown = ", ".join(f"{name} {bias:+.2f} ± {spread:.2f}" for name, bias, spread in raters)
+        notes.append(f"{dimension}: quality recovered from its raters (bias ± inconsistency: {shown})")
         notes += [f"{dimension}: {recovered.note}"] if recovered.note else []
     matching = replace(study.matching, notes=(*study.matching.notes, *notes))
-    return replace(study, recovered=found, matching=matching)
+    return replace(study, recovered=qualities, matching=matching)
 
 
 # What one set of clips has in common: metrics, one judgement, prompts and models; nothing missing.
@@ -142,7 +142,7 @@ def with_recovered_quality(study: Study) -> Study:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Metrics and a dimension on the clips that have all of them.
+    """Scores of metrics and ratings of a dimension, on the clips that have all of them.
 
     Attributes:
         dimension: The dimension.
@@ -161,27 +161,27 @@ class Sample:
     models: tuple[str, ...]
 
     def keep(self, clips: BoolArray) -> Sample:
-        """The part in which (N,) ``clips`` is true."""
+        """Return the clips where (N,) ``clips`` is true."""
         prompts, models = (tuple(compress(of_clips, clips)) for of_clips in (self.prompts, self.models))
         return Sample(self.dimension, self.metrics, self.scores[:, clips], self.ratings[clips], prompts, models)
 
-    def of_known_models(self) -> Sample:
-        """The clips whose model is known."""
+    def with_named_models(self) -> Sample:
+        """Return the clips whose model is known."""
         return self.keep(np.array([model != "" for model in self.models], bool))
 
     def model_codes(self) -> tuple[IntArray, list[str]]:
-        """(N,) number of each clip's model, and the models in the order of their names."""
+        """Return (N,) number of each clip's model, and the models in the order of their names."""
         return prompt_codes(self.models)[0], sorted(set(self.models))
 
 
-def known_clips(study: Study, metric: str, dimension: str) -> BoolArray:
-    """(N,) whether a clip has this score and this judgement."""
-    known: BoolArray = np.isfinite(study.scores[metric]) & np.isfinite(study.mean_rating(dimension))
-    return known
+def clips_with_both(study: Study, metric: str, dimension: str) -> BoolArray:
+    """Return (N,) bool: clips with both this score and this judgement."""
+    mask: BoolArray = np.isfinite(study.scores[metric]) & np.isfinite(study.mean_rating(dimension))
+    return mask
 
 
 def sample_of(study: Study, dimension: str, metrics: Iterable[str], clips: BoolArray) -> Sample:
-    """These metrics against this dimension on the clips for which (N,) ``clips`` is true; all must be known there."""
+    """Return these metrics and this dimension on the clips where (N,) ``clips`` is true; all must be finite there."""
     names = tuple(metrics)
     scores = np.stack([np.asarray(study.scores[name], np.float64) for name in names])
     whole = Sample(dimension, names, scores, study.mean_rating(dimension), study.prompts, study.models)
@@ -189,69 +189,68 @@ def sample_of(study: Study, dimension: str, metrics: Iterable[str], clips: BoolA
 
 
 def samples_of(study: Study, dimension: str, metrics: Iterable[str]) -> list[Sample]:
-    """One sample per set of clips: metrics known on the same clips share theirs, and with it the bootstrap samples."""
+    """Return one sample per set of clips: metrics with scores on the same clips share it and its bootstrap samples."""
     alike: defaultdict[bytes, list[str]] = defaultdict(list)
     for metric in metrics:
-        alike[known_clips(study, metric, dimension).tobytes()].append(metric)
+        alike[clips_with_both(study, metric, dimension).tobytes()].append(metric)
     return [sample_of(study, dimension, names, np.frombuffer(clips, bool)) for clips, names in alike.items()]
 
 
 def snapped(means: FloatArray) -> FloatArray:
-    """Means rounded to 12 digits of the largest: what is equal but for the order of its sums has equal ranks.
+    """Round means to 12 digits of the largest, so that sums in another order rank equally.
 
     >>> snapped(np.array([13 / 3 + 11 / 3, 7 / 3 + 17 / 3, np.nan]) / 2)
     array([ 4.,  4., nan])
     """
-    known = np.abs(means[np.isfinite(means)])
-    scale = float(known.max()) if known.size else 0.0
+    finite = np.abs(means[np.isfinite(means)])
+    scale = float(finite.max()) if finite.size else 0.0
     return np.round(means / scale, 12) * scale if scale > 0 else means
 
 
-# What is held against what: the metrics and dimensions of a study that there are, averages added.
+# Averages over metrics and over dimensions, added to a study.
 
-# The average judgement and the average metric, held against each other like any others.
+# The average judgement and the average metric, compared like any others.
 
 AVERAGE = "average"
 """Name of the average metric and of the average dimension."""
 
 
 def with_averages(study: Study) -> tuple[Study, tuple[str, ...]]:
-    """Add the average of the dimensions that metrics face, and of the metrics that face them, where there are several.
+    """Add the average of the paired dimensions, and of the metrics paired with them, where there are several.
 
     - The average judgement of a clip is the mean over dimensions of its mean ratings, of clips that have all. Where the
       same people rated the same clips on every dimension, each one's average is kept, so that they too can be compared.
     - The average score is the mean over metrics (over VMBench's five, where any of them is there, so that baselines
       beside them change nothing), of clips that have all: of the scores themselves where all lie in 0 to
-      1, else of the scores less their mean and over their standard deviation. It faces the average judgement, or the
-      only one.
+      1, else of standardised scores. It is compared with the average judgement, or with the only one.
 
-    Every metric then also faces the average judgement. What already bears the name is left as it is.
+    Every metric is then also compared with the average judgement. What already bears the name is left as it is.
 
     Returns:
         The study with these, and what was averaged, in words.
     """
-    metrics = [metric for metric, faced in study.facing.items() if any(d in study.ratings for d in faced)]
-    dimensions = [d for d in study.ratings if any(d in study.facing[metric] for metric in metrics)]
-    facing, notes = dict(study.facing), []
+    metrics = [metric for metric, paired in study.pairing.items() if any(d in study.ratings for d in paired)]
+    dimensions = [d for d in study.ratings if any(d in study.pairing[metric] for metric in metrics)]
+    pairing, notes = dict(study.pairing), []
     target = dimensions[0] if dimensions else ""
     if len(dimensions) > 1 and AVERAGE not in study.ratings:
         target = AVERAGE
         ratings, raters = _average_judgement(study, dimensions)
         study = replace(study, ratings={**study.ratings, AVERAGE: ratings}, raters={**study.raters, AVERAGE: raters})
-        facing |= {metric: (*facing[metric], AVERAGE) for metric in metrics}
+        pairing |= {metric: (*pairing[metric], AVERAGE) for metric in metrics}
         notes.append(f"average judgement: mean of {', '.join(dimensions)}, on clips that have all")
     ours = [metric for metric in metrics if metric in METRICS]
     metrics = ours or metrics
     if len(metrics) > 1 and AVERAGE not in study.scores and (target == AVERAGE or len(dimensions) == 1):
         average, how = _average_score(study.scores, metrics)
         study = replace(study, scores={**study.scores, AVERAGE: average})
-        facing[AVERAGE] = (target,)
+        pairing[AVERAGE] = (target,)
         notes.append(f"average metric: mean of {how} {', '.join(metrics)}, on clips that have all")
-    return replace(study, facing=facing), tuple(notes)
+    return replace(study, pairing=pairing), tuple(notes)
 
 
 def _average_judgement(study: Study, dimensions: Sequence[str]) -> tuple[FloatArray, tuple[str, ...]]:
-    """(N, R) per rater where the same ones rated the same clips throughout, else (N, 1); and the raters' names."""
+    """Return (N, R) ratings where the same raters rated the same clips throughout, else (N, 1) means; and names."""
     raters = study.raters.get(dimensions[0], ())
     first = np.isfinite(study.ratings[dimensions[0]])
     alike = all(
@@ -263,13 +262,13 @@ def _average_judgement(study: Study, dimensions: Sequence[str]) -> tuple[FloatAr
 
 
 def _average_score(scores: Mapping[str, FloatArray], metrics: Sequence[str]) -> tuple[FloatArray, str]:
-    """(N,) average, NaN where a metric is missing, and of what it is one."""
+    """Return (N,) average, NaN where a metric is missing, and of what it is one."""
     table = np.stack([np.asarray(scores[metric], np.float64) for metric in metrics])
     there = np.isfinite(table).all(axis=0)
-    known, average = table[:, there], np.full(table.shape[1], np.nan)
-    within = bool(((known >= 0) & (known <= 1)).all())
+    complete, average = table[:, there], np.full(table.shape[1], np.nan)
+    within = bool(((complete >= 0) & (complete <= 1)).all())
     if not within:
-        spread = known.std(axis=1, keepdims=True)
-        known = (known - known.mean(axis=1, keepdims=True)) / np.where(spread > 0, spread, 1)
-    average[there] = known.mean(axis=0)
+        spread = complete.std(axis=1, keepdims=True)
+        complete = (complete - complete.mean(axis=1, keepdims=True)) / np.where(spread > 0, spread, 1)
+    average[there] = complete.mean(axis=0)
     return snapped(average), "the scores of" if within else "the standardised scores of"

@@ -1,4 +1,4 @@
-"""Everything a study says, in one call."""
+"""Alignment report of a study, in one call."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import scipy
 
 from vmmetrics.alignment import results
 from vmmetrics.alignment.agreement import measure_agreement
-from vmmetrics.alignment.ceiling import measure_ceiling, measure_power
 from vmmetrics.alignment.claims import LEAST_OFF_MODE, widest_claims
+from vmmetrics.alignment.human_agreement import measure_human_agreement, measure_power
 from vmmetrics.alignment.levels import correlation_matrix, name_baseline, repeats_of
 from vmmetrics.alignment.model_figures import measure_models
 from vmmetrics.alignment.of_models import LEAST_MODELS
@@ -42,8 +42,8 @@ def without_models(study: Study, models: Collection[str]) -> Study:
     if not models:
         return study
     if unknown := sorted(set(models) - set(study.models)):
-        known = ", ".join(sorted({model for model in study.models if model})) or "none"
-        raise SetupError(f"Expected models of the study to leave out ({known}) but got {', '.join(unknown)}")
+        available = ", ".join(sorted({model for model in study.models if model})) or "none"
+        raise SetupError(f"Expected models of the study to leave out ({available}) but got {', '.join(unknown)}")
     keep = np.array([model not in models for model in study.models], bool)
     return study.keep(keep, f"left out: {int((~keep).sum())} clips of {', '.join(sorted(models))}")
 
@@ -53,7 +53,7 @@ def without_models(study: Study, models: Collection[str]) -> Study:
 _KINDS: dict[type, str] = {
     results.NameBaseline: "name of the model",
     results.MetricDifference: "difference",
-    results.Ceiling: "human ceiling",
+    results.HumanAgreement: "human ceiling",
     results.Agreement: "agreement of raters",
     results.PreferenceAccuracy: "preferences",
     results.Ablation: "ablation",
@@ -64,7 +64,7 @@ _NAMED = 4  # subjects of one line; the others are counted
 
 
 def problems_of(report: results.StudyReport) -> tuple[str, ...]:
-    """One line for what lacks the same statistics for the same reason, in the order of the report.
+    """Return one line for all that lacks the same statistics for the same reason, in the order of the report.
 
     Of a metric that has no correlation over all clips nothing else is listed, since the reason is the same; of a group
     (a prompt, a model) neither, since its mean speaks for it.
@@ -90,7 +90,7 @@ def problems_of(report: results.StudyReport) -> tuple[str, ...]:
 
 
 def _missing(part: Any) -> Iterator[tuple[str, str]]:
-    """The statistics without a value inside a part, by the names of their fields, and why."""
+    """Yield the statistics without a value inside a part, by the names of their fields, and why."""
     if isinstance(part, results.PairAlignment) and part.spearman.value is None:
         yield "", part.spearman.note or ""
         return
@@ -111,7 +111,7 @@ def _line(subjects: list[str], where: tuple[str, ...], note: str) -> str:
 
 
 NAMED_CLIPS = 5
-"""Of the clips that only one side knows, so many are named in the report; the study has all."""
+"""Maximum unmatched clips named in the report; the study lists all."""
 
 
 _MADE_BY = {
@@ -137,10 +137,10 @@ def align(
     ties: Ties = "half",
     mos: Literal["mean", "recovered"] = "mean",
 ) -> results.StudyReport:
-    """Hold every metric against the judgements it faces.
+    """Compare every metric with the judgements it is paired with.
 
     Args:
-        study: Scores and judgements, matched. Where it does not say which metric faces which dimension, each faces all.
+        study: Scores and judgements, matched. Without a pairing, each metric is compared with all dimensions.
         exclude_models: Models whose clips are left out of everything, such as real footage among generated clips.
         resamples: Bootstrap samples of prompts.
         seed: Of all random numbers; the same study and seed give the same report.
@@ -156,14 +156,14 @@ def align(
     if against is not None and against not in study.scores:
         raise SetupError(f"Expected one of the metrics ({', '.join(study.scores)}) but got {against}")
     study = without_models(study, exclude_models)
-    given, unknown = _with_facing(with_recovered_quality(study) if mos == "recovered" else study)
-    study, averages = with_averages(given)
-    rated = [dimension for dimension in study.ratings if study.facing_metrics(dimension)]
-    judged = [*rated, *(d for d in study.preferences if d not in study.ratings and study.facing_metrics(d))]
+    original, unknown = _with_pairing(with_recovered_quality(study) if mos == "recovered" else study)
+    study, averages = with_averages(original)
+    rated = [dimension for dimension in study.ratings if study.metrics_for(dimension)]
+    judged = [*rated, *(d for d in study.preferences if d not in study.ratings and study.metrics_for(d))]
     several = [dimension for dimension in rated if study.ratings[dimension].shape[1] > 1]
-    single = {d: [metric for metric in study.facing_metrics(d) if metric in given.scores] for d in judged}
+    single = {d: [metric for metric in study.metrics_for(d) if metric in original.scores] for d in judged}
     clips, drawn = _judged_clips(study, judged), (resamples, seed)
-    matrix = correlation_matrix(study, [metric for metric in study.scores if study.facing.get(metric)], rated)
+    matrix = correlation_matrix(study, [metric for metric in study.scores if study.pairing.get(metric)], rated)
     repeats = repeats_of(matrix)
 
     alignments = tuple(measure_alignments(study, rated, *drawn))
@@ -178,15 +178,15 @@ def align(
         prompts=len(set(compress(study.prompts, clips)) - {""}),
         models=len(set(compress(study.models, clips)) - {""}),
         matching=_matching(study),
-        facing=given.facing,
+        facing=original.pairing,
         alignments=alignments,
         baselines=tuple(name_baseline(study, d, *drawn) for d in rated),
         differences=tuple(
             chain.from_iterable(measure_differences(study, d, compared[d], against, *drawn) for d in rated)
         ),
-        ceilings=tuple(measure_ceiling(study, d, *drawn) for d in several),
+        ceilings=tuple(measure_human_agreement(study, d, *drawn) for d in several),
         # an average is no answer on a scale, so nobody was asked about it
-        agreements=tuple(measure_agreement(study, d, *drawn) for d in several if d in given.ratings),
+        agreements=tuple(measure_agreement(study, d, *drawn) for d in several if d in original.ratings),
         preferences=tuple(
             chain.from_iterable(_preferences(study, d, single[d], combined[d], *drawn, ties) for d in judged)
         ),
@@ -194,7 +194,7 @@ def align(
         matrix=matrix,
         models_ranked=tuple(filter(None, (measure_models(study, d, ranked[d], against, *drawn) for d in judged))),
         repeats=repeats,
-        powers=tuple(measure_power(study, d, single[d], seed) for d in rated if d in given.ratings),
+        powers=tuple(measure_power(study, d, single[d], seed) for d in rated if d in original.ratings),
         claims=(),
         problems=(),
         settings=_settings(drawn, exclude_models, averages, against, ties, mos),
@@ -228,8 +228,8 @@ def _preferences(
 
 
 def _best_first(metrics: Sequence[str], dimension: str, alignments: Sequence[results.PairAlignment]) -> list[str]:
-    found = {pair.metric: pair.spearman.descending for pair in alignments if pair.dimension == dimension}
-    return sorted(metrics, key=lambda metric: found.get(metric, (True, 0.0)))
+    correlations = {pair.metric: pair.spearman.descending for pair in alignments if pair.dimension == dimension}
+    return sorted(metrics, key=lambda metric: correlations.get(metric, (True, 0.0)))
 
 
 def _comparable(
@@ -238,7 +238,7 @@ def _comparable(
     repeats: Mapping[str, str],
     stated: Collection[str | None],
 ) -> list[str]:
-    """Metrics with a direction, on half of the clips or more that differ, each order of clips once; the best first."""
+    """Return metrics with a direction and scores on half of the clips, without repeats; the best first."""
     varied = [p.metric for p in alignments if p.dimension == dimension and not _is_thin(p)]
     return [
         metric
@@ -251,15 +251,15 @@ def _comparable(
 def too_small(study: Study) -> list[str]:
     """Return what a study is too small to tell, known before anything is computed."""
     models, prompts = len({model for model in study.models if model}), len(set(study.prompts))
-    found = []
+    limits = []
     if len(study.clips) < LEAST_OFF_MODE:
-        found.append(f"clips with a score and a judgement: {len(study.clips)}; a claim takes {LEAST_OFF_MODE}")
+        limits.append(f"clips with a score and a judgement: {len(study.clips)}; a claim needs {LEAST_OFF_MODE}")
     if prompts < FEW_PROMPTS:
-        needs = f"take {LEAST_CLIPS} prompts, and are rough below {FEW_PROMPTS}"
-        found.append(f"prompts: {prompts}; intervals {needs}")
+        needs = f"need {LEAST_CLIPS} prompts, and are rough below {FEW_PROMPTS}"
+        limits.append(f"prompts: {prompts}; intervals {needs}")
     if models < LEAST_MODELS:
-        found.append(f"models: {models}; nothing can be said about the order of models below {LEAST_MODELS}")
-    return found
+        limits.append(f"models: {models}; an order of models needs {LEAST_MODELS}")
+    return limits
 
 
 def _combinable(
@@ -269,59 +269,59 @@ def _combinable(
     repeats: Mapping[str, str],
     stated: Collection[str | None],
 ) -> list[str]:
-    """Metrics with a direction and, of those that were rated, enough scores that differ; no repeats and mixtures."""
+    """Return metrics with a direction and enough distinct scores on rated clips; without repeats and mixtures."""
     thin = {p.metric for p in alignments if p.dimension == dimension and _is_thin(p)}
     return [m for m in metrics if m not in thin and m not in repeats and _has_direction(m, dimension, stated)]
 
 
 def _is_sparse(pair: results.PairAlignment) -> bool:
-    """Return whether more rated clips lack the score than have it."""
+    """Return True if more rated clips lack the score than have it."""
     return pair.missing > pair.spearman.n
 
 
 def _is_thin(pair: results.PairAlignment) -> bool:
-    """Return whether too few clips have a score, or one that differs, to compare the metric with others."""
+    """Return True if too few clips have a score, or one that differs, to compare the metric with others."""
     return _is_sparse(pair) or pair.off_mode < LEAST_OFF_MODE
 
 
 def _has_direction(metric: str, dimension: str, stated: Collection[str | None] = ()) -> bool:
-    """Return whether higher is better: it was stated, or neither is an amount, or both are."""
+    """Return True if higher is better: it was stated, or neither is an amount, or both are."""
     return metric in stated or measures_amount(dimension) or not measures_amount(metric)
 
 
-def _with_facing(study: Study) -> tuple[Study, list[str]]:
-    """The study with what faces what among what there is (each metric all where it does not say), and what is not."""
+def _with_pairing(study: Study) -> tuple[Study, list[str]]:
+    """Return the study with its pairing restricted to existing names (by default all with all), and unknown names."""
     judged = dict.fromkeys([*study.ratings, *study.preferences])
-    facing = study.facing or {metric: tuple(judged) for metric in study.scores}
+    pairing = study.pairing or {metric: tuple(judged) for metric in study.scores}
     sides = {"scores": study.scores, "judgements": judged}
     unknown = [f"there are no {side}, so there is nothing to compare" for side, names in sides.items() if not names]
-    unknown += [f"{metric}: there are no scores of this name" for metric in facing if metric not in study.scores]
+    unknown += [f"{metric}: there are no scores of this name" for metric in pairing if metric not in study.scores]
     unknown += [
         f"{metric} × {dimension}: there are no judgements of this name"
-        for metric, faced in facing.items()
-        for dimension in faced
+        for metric, paired in pairing.items()
+        for dimension in paired
         if dimension not in judged
     ]
-    there = {m: tuple(d for d in faced if d in judged) for m, faced in facing.items() if m in study.scores}
-    return replace(study, facing=there), unknown
+    there = {m: tuple(d for d in paired if d in judged) for m, paired in pairing.items() if m in study.scores}
+    return replace(study, pairing=there), unknown
 
 
 def _judged_clips(study: Study, dimensions: Sequence[str]) -> BoolArray:
-    """(N,) whether a clip has a score and, on a dimension which that metric faces, a rating or a pair."""
-    found = np.zeros(len(study.clips), bool)
+    """Return (N,) bool: clips with a score and, on a dimension paired with that metric, a rating or a pair."""
+    mask = np.zeros(len(study.clips), bool)
     for dimension in dimensions:
-        judged = np.zeros(len(found), bool)
+        judged = np.zeros(len(mask), bool)
         if dimension in study.ratings:
             judged |= np.isfinite(study.mean_rating(dimension))
         if (pairs := study.preferences.get(dimension)) is not None:
             judged[pairs.left] = judged[pairs.right] = True
-        for metric in study.facing_metrics(dimension):
-            found |= judged & np.isfinite(study.scores[metric])
-    return found
+        for metric in study.metrics_for(dimension):
+            mask |= judged & np.isfinite(study.scores[metric])
+    return mask
 
 
 def _matching(study: Study) -> tuple[str, ...]:
-    found = study.matching
-    sides = {"a score and no judgement": found.scores_only, "a judgement and no score": found.ratings_only}
+    matching = study.matching
+    sides = {"a score and no judgement": matching.scores_only, "a judgement and no score": matching.ratings_only}
     alone = (f"{len(names)} clips with {what}: {listed(names, NAMED_CLIPS)}" for what, names in sides.items() if names)
-    return (f"{found.matched} clips with a score and a judgement", *alone, *found.notes)
+    return (f"{matching.matched} clips with a score and a judgement", *alone, *matching.notes)

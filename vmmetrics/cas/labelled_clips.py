@@ -1,4 +1,4 @@
-"""Clips with their levels: the labels that ``vmmetrics cas label`` writes, joined with the files they speak of."""
+"""Labelled clips: the labels of ``vmmetrics cas label``, joined with the files they name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from vmmetrics.video import Source, discover
 
 @dataclass(frozen=True, slots=True)
 class LabelledClip:
-    """One clip to learn from or to be held against.
+    """One clip to train or evaluate on.
 
     Attributes:
         clip: Its name in the labels.
@@ -39,14 +39,14 @@ class LabelledClip:
 
     @property
     def prompt_key(self) -> str:
-        """What clips of the same prompt share, however it is written."""
+        """Return the key of its prompt: case, spaces and punctuation do not matter."""
         text = " ".join(re.findall(r"\w+", self.prompt.casefold())) or self.prompt
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
 class LabelledClips:
-    """What was found.
+    """Clips with levels, read from files.
 
     Attributes:
         clips: Clips with a level, sorted by name.
@@ -94,14 +94,14 @@ def read_labelled_clips(clips: Iterable[Path], labels: Path) -> LabelledClips:
         group = optional_text(fields, "group") or source.model
         return LabelledClip(name, source.path, level, required_text(fields, "prompt"), group)
 
-    found = [clip for clip in read_lines([labels], labelled) if clip is not None]
-    if not found:
+    matches = [clip for clip in read_lines([labels], labelled) if clip is not None]
+    if not matches:
         raise SetupError(f"{labels}: no clip in it has a level")
-    return LabelledClips(tuple(sorted(found, key=lambda c: c.clip)), tuple(without), sha256_of(labels))
+    return LabelledClips(tuple(sorted(matches, key=lambda c: c.clip)), tuple(without), sha256_of(labels))
 
 
 def _keys(name: str) -> tuple[str, str, str]:
-    """The ways a clip may be named, the most telling first."""
+    """Return the ways a clip may be named, the most telling first."""
     path = PurePosixPath(name)
     return name, f"name:{path.name}", f"stem:{path.stem}"
 
@@ -140,7 +140,7 @@ def split_by_prompt(clips: Sequence[LabelledClip], share: float, seed: int) -> S
     if len(prompts) < 2:
         raise SetupError("Expected clips of two prompts at least, one to train on and one to hold out, but got one")
     first, *others, last = (of_prompt[prompts[n]] for n in np.random.default_rng(seed).permutation(len(prompts)))
-    held, trained = list(first), list(last)
+    validation, trained = list(first), list(last)
     for group in others:
-        (held if len(held) + len(group) / 2 <= share * len(clips) else trained).extend(group)
-    return Split(sorted(trained, key=lambda c: c.clip), sorted(held, key=lambda c: c.clip))
+        (validation if len(validation) + len(group) / 2 <= share * len(clips) else trained).extend(group)
+    return Split(sorted(trained, key=lambda c: c.clip), sorted(validation, key=lambda c: c.clip))

@@ -39,15 +39,15 @@ Sources = Annotated[
 RatingsFormat = Annotated[
     str | None,
     option(
-        "Read the ratings in this form: long, cells, wide, averaged, pairs, fetv, video-bench, videofeedback, "
-        "videofeedback2, visionreward, vmbench. Default: told from the file.",
+        "Form of the ratings: long, cells, wide, averaged, pairs, fetv, video-bench, videofeedback, "
+        "videofeedback2, visionreward, vmbench. Default: detected from the file.",
         "--ratings-format",
     ),
 ]
 
-Where = Annotated[list[str] | None, option("Only clips of which this holds; repeatable.", metavar="COLUMN=VALUE")]
+Where = Annotated[list[str] | None, option("Use only clips where this holds; repeatable.", metavar="COLUMN=VALUE")]
 GroupBy = Annotated[
-    str | None, option("Report by the values of this column, such as a category; 'model' works too.", "--group-by")
+    str | None, option("Report per value of this column, such as a category, or of 'model'.", "--group-by")
 ]
 TiesOption = Annotated[
     Literal["half", "calibrated"],
@@ -57,9 +57,7 @@ MosOption = Annotated[
     Literal["mean", "recovered"],
     option("A clip's rating: the mean, or recovered with each rater's bias and noise taken out (ITU-T P.910)."),
 ]
-Higher = Annotated[
-    list[str] | None, option("Treat this metric as higher-is-better, though its name says an amount; repeatable.")
-]
+Higher = Annotated[list[str] | None, option("Treat this metric of an amount as higher-is-better; repeatable.")]
 Pair = Annotated[
     list[str] | None,
     option(
@@ -71,9 +69,7 @@ Dimension = Annotated[
     list[str] | None, option("Evaluate only this column of ratings, even one that is skipped by its name; repeatable.")
 ]
 ClipColumn = Annotated[str | None, option("Column that names the clip. Default: clip, video, file, path, ...")]
-Scale = Annotated[
-    tuple[float, float] | None, number_option("Lowest and highest rating there can be; others are an error.")
-]
+Scale = Annotated[tuple[float, float] | None, number_option("Range of the ratings; a rating outside is an error.")]
 ReportFolder = Annotated[
     Path | None, out_option("Folder for the report: HTML, JSON, CSV, Markdown, LaTeX and pictures.")
 ]
@@ -102,14 +98,14 @@ def align(
     dry_run: DryRun = False,
     form: options.Format = "text",
 ) -> None:
-    """Print how far people agree with scores: pooled, within prompt, within model, and beside human agreement.
+    """Measure how well scores agree with people: pooled, within prompt, within model, and against human agreement.
 
-    docs/ratings-formats.md has the forms of ratings. 'vmmetrics plan' says how many clips a study needs.
+    See docs/ratings-formats.md for the forms of ratings, and 'vmmetrics plan' for the size of a study.
     """
     from vmmetrics.alignment.readers.groups import chosen_clips
     from vmmetrics.alignment.readers.read import columns_read, matched_study, read_sides
     from vmmetrics.alignment.report.reading import column_tables
-    from vmmetrics.alignment.study_report import align as hold_against
+    from vmmetrics.alignment.study_report import align as compute
     from vmmetrics.alignment.study_report import too_small, without_models
     from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED
     from vmmetrics.utils.storage.atomic import write_text
@@ -118,14 +114,14 @@ def align(
     if len(sources) < 2:
         raise typer.BadParameter("expected scores and then ratings: vmmetrics align SCORES... RATINGS")
     output, messages = open_consoles()
-    facing = _facing(pair or [])
+    pairing = _pairing(pair or [])
     scores, judged = read_sides(
-        sources[:-1], sources[-1], facing=facing, format=ratings_format, metrics=_names(metrics),
+        sources[:-1], sources[-1], pairing=pairing, format=ratings_format, metrics=_names(metrics),
         dimensions=dimension or (), lower=lower_is_better or (), clip_column=clip_column, scale=scale,
     )  # fmt: skip
 
     def matched() -> Study:
-        return chosen_clips(matched_study(scores, judged, facing, dimension or ()), sources, where or (), clip_column)
+        return chosen_clips(matched_study(scores, judged, pairing, dimension or ()), sources, where or (), clip_column)
 
     if dry_run:
         columns = list(column_tables(columns_read(scores, judged)))
@@ -137,7 +133,7 @@ def align(
         prepare(out, _MATCHING, (), "report")  # before the figures: a folder that cannot be written costs no waiting
     warn(messages, too_small(study))
     ask = partial(
-        hold_against, resamples=resamples or RESAMPLES, seed=SEED if seed is None else seed, against=reference,
+        compute, resamples=resamples or RESAMPLES, seed=SEED if seed is None else seed, against=reference,
         directed=(*(higher_is_better or ()), *(lower_is_better or ())), ties=ties, mos=mos,
     )  # fmt: skip
     report = ask(study, exclude_models=exclude_model or ())
@@ -152,8 +148,8 @@ def align(
         messages.print("--out DIR writes all tables, claims and pictures", style="dim")
     matching = study.matching
     if max(len(matching.scores_only), len(matching.ratings_only)) > _NAMED:
-        place = f"--out DIR writes them to {_MATCHING}" if out is None else f"{out}/{_MATCHING}"
-        messages.print(f"all clips that only one side knows: {place}", soft_wrap=True)
+        destination = f"--out DIR writes them to {_MATCHING}" if out is None else f"{out}/{_MATCHING}"
+        messages.print(f"all unmatched clips: {destination}", soft_wrap=True)
 
 
 def _show_reading(columns: Sequence[Part], matched: Callable[[], Study], form: str, output: Console) -> None:
@@ -193,8 +189,8 @@ def _groups(
 
     if column is None:
         return {}
-    kept = without_models(study, left_out)
-    return by_group(kept, read_groups(kept, sources, column, clip_column), column)
+    selected = without_models(study, left_out)
+    return by_group(selected, read_groups(selected, sources, column, clip_column), column)
 
 
 def _groups_csv(reports: dict[str, StudyReport], column: str) -> str:
@@ -209,15 +205,15 @@ def _names(texts: list[str] | None) -> list[str]:
     return [name.strip() for text in texts or () for name in text.split(",") if name.strip()]
 
 
-def _facing(faces: list[str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for text in faces:
+def _pairing(texts: list[str]) -> dict[str, list[str]]:
+    pairing: dict[str, list[str]] = {}
+    for text in texts:
         metric, equals, dimensions = text.partition("=")
         names = [name.strip() for name in dimensions.split(",") if name.strip()]
         if not equals or not metric.strip() or not names:
             raise typer.BadParameter(f"expected METRIC=DIMENSION but got {text!r}", param_hint="--pair")
-        found.setdefault(metric.strip(), []).extend(names)
-    return found
+        pairing.setdefault(metric.strip(), []).extend(names)
+    return pairing
 
 
 def _write(out: Path, study: Study, report: StudyReport) -> None:
@@ -233,7 +229,7 @@ def _write(out: Path, study: Study, report: StudyReport) -> None:
         for clip, prompt, model in zip(study.clips, study.prompts, study.models, strict=True)
     ]
     only = {name: list(getattr(study.matching, name)) for name in ("scores_only", "ratings_only", "notes")}
-    read = {"columns": study.matching.columns, "compared": study.facing}
+    read = {"columns": study.matching.columns, "compared": study.pairing}
     write_json(
         out / _MATCHING, {"matched": matched, **only, **read}
     )  # first: by it the folder is ours, also after a kill
@@ -256,18 +252,16 @@ _RATERS = (1, 2, 3, 5, 10)
 
 def plan(
     first: Annotated[float, number_option("Spearman of one metric with the mean of three raters.", -1, 1)] = 0.6,
-    second: Annotated[float, number_option("Spearman of another, to be told from it.", -1, 1)] = 0.7,
-    raters: Annotated[
-        list[int] | None, count_option("People who rate each clip; repeatable. Default: 1, 2, 3, 5, 10.")
-    ] = None,
-    clips_per_prompt: Annotated[int, count_option("Clips of each prompt, each by another model.")] = 4,
-    power: Annotated[float, share_option("Chance of detecting the difference.")] = 0.8,
+    second: Annotated[float, number_option("Spearman of the other metric.", -1, 1)] = 0.7,
+    raters: Annotated[list[int] | None, count_option("Raters per clip; repeatable. Default: 1, 2, 3, 5, 10.")] = None,
+    clips_per_prompt: Annotated[int, count_option("Clips per prompt, each by another model.")] = 4,
+    power: Annotated[float, share_option("Power: chance to detect the difference.")] = 0.8,
     between: Annotated[
         float | None, number_option("Spearman of the two metrics with each other. Default: first × second.", -1, 1)
     ] = None,
     form: options.Format = "text",
 ) -> None:
-    """Print what a study needs to tell two metrics apart, before anyone has rated a clip."""
+    """Print how many clips and ratings a study needs to tell two metrics apart."""
     from vmmetrics.alignment.power import plan_study
     from vmmetrics.utils.display.tables import DisplayTable, figure, heads
 
@@ -277,17 +271,17 @@ def plan(
             plan_study(first, second, raters=people, clips_per_prompt=clips_per_prompt, power=power, between=between)
             for people in raters or _RATERS
         ]
-    title = f"To tell ρ = {first:g} from ρ = {second:g} with a chance of {power:.0%}"
+    title = f"To tell ρ = {first:g} from ρ = {second:g} with a power of {power:.0%}"
     middle = plans[len(plans) // 2]  # the notes differ in the numbers that the table has
     caption = f"With {middle.raters} raters: {middle.note}"
     columns = heads(
         "raters", "clips", "prompts", "ratings", "first ρ seen", "second", "smallest within-model ρ", texts=0
     )
     table = DisplayTable("plan", title, caption, columns)
-    for found in plans:
-        counts = (found.raters, found.clips, found.prompts, found.ratings)
+    for row in plans:
+        counts = (row.raters, row.clips, row.prompts, row.ratings)
         table.add(
-            *(figure(value, str(value)) for value in counts), figure(found.first), figure(found.second),
-            figure(found.smallest_within_model, why=found.note),
+            *(figure(value, str(value)) for value in counts), figure(row.first), figure(row.second),
+            figure(row.smallest_within_model, why=row.note),
         )  # fmt: skip
     print_result(form, [table], output)

@@ -72,8 +72,8 @@ app = group(
 )
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(value: bool) -> None:
+    if value:
         from vmmetrics.utils.version import __version__
 
         typer.echo(f"vmmetrics {__version__}")
@@ -84,7 +84,7 @@ def _print_version(wanted: bool) -> None:
 def _options(
     version: Annotated[
         bool,
-        typer.Option("--version", "-V", help="Print the version and leave.", callback=_print_version, is_eager=True),
+        typer.Option("--version", "-V", help="Print the version and exit.", callback=_print_version, is_eager=True),
     ] = False,
 ) -> None:
     """Hold the options that come before a subcommand."""

@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from vmmetrics.scoring.table import Table
 
 SHOWN_MODELS = 5
-"""Models that get a column on the screen; all of them are in scores.csv."""
+"""Maximum columns of models on a terminal; scores.csv has all."""
 
 
 def baselines(
     clips: options.Clips,
     out: options.RunFolder = None,
     metrics: Annotated[
-        list[str] | None, option("Names with commas between them. Default: those that need no download.")
+        list[str] | None, option("Baselines, with commas between. Default: those that need no download.")
     ] = None,
     weights: Annotated[
         list[str] | None,
@@ -44,10 +44,10 @@ def baselines(
         str | None, option("Model for vlm_judge: its name at --judge-url, or a folder for transformers.")
     ] = None,
     judge_url: Annotated[str | None, option("OpenAI-compatible endpoint, such as http://localhost:8000/v1.")] = None,
-    judge_frames: Annotated[int | None, count_option("Frames the judge is shown. Default: 12.")] = None,
+    judge_frames: Annotated[int | None, count_option("Frames shown to the judge. Default: 12.")] = None,
     judge_per_minute: Annotated[
         float | None,
-        number_option("Most requests a minute to the endpoint. Default: no bound.", 0.01, options.MAX_COUNT),
+        number_option("Maximum requests per minute to the endpoint. Default: no limit.", 0.01, options.MAX_COUNT),
     ] = None,
     judge_key_env: Annotated[
         str | None, option("Environment variable with the endpoint's key. Default: VMMETRICS_JUDGE_KEY.")
@@ -89,18 +89,18 @@ def baselines(
     cluster = ClusterOptions(engine, address, cpus_per_job, gpus_per_job, retries)
     start = start_of(jobs, timeout, shard, limit, verify, cluster)
     if device is not None and device != "cpu" and not weights and judge is None:
-        raise typer.BadParameter("what needs no weights runs on the CPU; --device is for --weights and --judge")
+        raise typer.BadParameter("baselines without weights run on the CPU; use --device with --weights or --judge")
     asked = {"url": judge_url, "frames": judge_frames, "per_minute": judge_per_minute, "key_variable": judge_key_env}
-    given = _given(weights or [], judge, {name: value for name, value in asked.items() if value is not None})
+    resources = _resources(weights or [], judge, {name: value for name, value in asked.items() if value is not None})
     names = None if metrics is None else parse_names(",".join(metrics))
     reading = reading_of(assume_fps, max_memory)
     with usage():
-        wanted = chosen(names, tuple(given))
-        idle = [family for family in given if not set(chosen([family])) & set(wanted)]
+        selected = chosen(names, tuple(resources))
+        idle = [family for family in resources if not set(chosen([family])) & set(selected)]
         if idle:
-            raise typer.BadParameter(f"--metrics leaves out {', '.join(idle)}, which something was given for")
+            raise typer.BadParameter(f"--metrics leaves out {', '.join(idle)}, but --weights or --judge sets it up")
         settings = BaselineSettings(
-            metrics=wanted, reading=reading, given=tuple(given.items()), scratch=parse_scratch(scratch)
+            metrics=selected, reading=reading, resources=tuple(resources.items()), scratch=parse_scratch(scratch)
         )
     table, output, messages, mirrored = run_clips(
         ClipOptions(clips, prompts, follow_links=follow_links, relist=relist),
@@ -115,30 +115,30 @@ def baselines(
         raise typer.Exit(EXIT_FAILURES)
 
 
-def _given(weights: list[str], judge: str | None, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """What families are given: paths of weights, and the judge."""
+def _resources(weights: list[str], judge: str | None, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the families need: paths of weights, and the settings of the judge."""
     from vmmetrics.alignment.baselines.catalogue import FAMILIES
     from vmmetrics.alignment.baselines.judge import JudgeSettings
 
-    given: dict[str, Any] = {}
-    known = [family for family in FAMILIES if family != "vlm_judge"]
+    resources: dict[str, Any] = {}
+    families = [family for family in FAMILIES if family != "vlm_judge"]
     for item in weights:
         name, _, path = item.partition("=")
-        if name not in known or not path:
+        if name not in families or not path:
             raise typer.BadParameter(
-                f"expected --weights NAME=PATH with NAME among {', '.join(known)} but got {item!r}"
+                f"expected --weights NAME=PATH with NAME among {', '.join(families)} but got {item!r}"
             )
-        given[name] = str(Path(path).absolute())
+        resources[name] = str(Path(path).absolute())
     if judge is None:
         if asked:
             raise typer.BadParameter("the judge's options need --judge MODEL")
-        return given
+        return resources
     with usage():
-        return given | {"vlm_judge": JudgeSettings(judge, **asked)}
+        return resources | {"vlm_judge": JudgeSettings(judge, **asked)}
 
 
 def _print(table: Table, form: str, output: Console, messages: Console) -> None:
-    """A row per baseline: unit, direction, mean over all clips and over those of each model."""
+    """Print a row per baseline: unit, direction, mean over all clips and per model."""
     from vmmetrics.alignment.baselines.catalogue import BASELINES
     from vmmetrics.cli.formats import print_result
     from vmmetrics.cli.results import print_besides, results_data
@@ -157,7 +157,7 @@ def _print(table: Table, form: str, output: Console, messages: Console) -> None:
             interval = "-" if ends is None else f"{ends[0]:.4g} .. {ends[1]:.4g}"
             shown = DisplayCell(f"{mean.mean:.4g}", value=mean.mean, interval=ends)
             cells = [figure(mean.clips, str(mean.clips)), shown, DisplayCell(interval)]
-        by_model = [found[name].mean if name in found else None for found in models.values()]
+        by_model = [scores[name].mean if name in scores else None for scores in models.values()]
         cells += [figure(value, "-" if value is None else f"{value:.4g}") for value in by_model]
         grid.add(name, baseline.unit, "lower" if baseline.lower_is_better else "higher", *cells)
     print_result(form, [grid], output, data=lambda: results_data(table), csv=table.to_csv)
@@ -166,4 +166,4 @@ def _print(table: Table, form: str, output: Console, messages: Console) -> None:
     messages.print(f"results: {table.path}/scores.csv, scores.jsonl, events.jsonl, run.json", soft_wrap=True)
     print_besides(table, messages)
     command = f"vmmetrics align RUN {shlex.quote(str(table.path))} RATINGS"
-    messages.print(f"beside a run of metrics and people's ratings: {command}", soft_wrap=True)
+    messages.print(f"to compare with a run and human ratings: {command}", soft_wrap=True)

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from vmmetrics.cli.options import PromptsFound, argument, check_device, option, out_option, seed_option
+from vmmetrics.cli.options import PromptsBeside, argument, check_device, option, out_option, seed_option
 from vmmetrics.cli.terminal import EXIT_FAILURES, count, error, open_consoles
 from vmmetrics.utils.storage.atomic import write_atomically
 from vmmetrics.utils.storage.journal import encode
@@ -22,19 +22,17 @@ def reward(
     instruction: Annotated[
         Path | None, option("VideoAlign's prompt_template.py. Default: looked for in and above --model.")
     ] = None,
-    prompts: PromptsFound = None,
+    prompts: PromptsBeside = None,
     rewards: Annotated[
         Path | None, option("Rewards (JSONL); resumes what is there. Default: OUT.rewards.jsonl.")
     ] = None,
     across_prompts: Annotated[bool, option("Compare clips of different prompts too.")] = False,
-    sampled: Annotated[
-        bool, option("One drawn outcome per pair, not three weighted with their probabilities.")
-    ] = False,
+    sampled: Annotated[bool, option("Draw one outcome per pair instead of weighting all three.")] = False,
     seed: Annotated[int, seed_option("Random seed.")] = 0,
-    device: Annotated[str, option("Where the model runs: cpu, cuda, cuda:1, ...", callback=check_device)] = "cpu",
+    device: Annotated[str, option("Device of the model: cpu, cuda, cuda:1, ...", callback=check_device)] = "cpu",
     dtype: Annotated[Literal["bfloat16", "float16", "float32"], option("Precision.")] = "bfloat16",
 ) -> None:
-    """Score motion quality with VideoReward and write what it says of every pair, for 'vmmetrics cas label'.
+    """Score motion quality with VideoReward and write pairwise comparisons for 'vmmetrics cas label'.
 
     Runs from local folders only. Re-run the same command to resume. Exit codes: 0 all scored, 3 some clips
     failed, 2 wrong usage or setup.
@@ -49,17 +47,17 @@ def reward(
     sources = discover(clips)
     if not sources:
         raise typer.BadParameter(no_clips(clips))
-    known = Prompts(prompts, next((source.root for source in sources if source.root is not None), None))
+    prompt_list = Prompts(prompts, next((source.root for source in sources if source.root is not None), None))
     check_folder(out.parent, holds="comparisons")
     scorer = VideoReward.load(model, base, instruction=instruction, device=device, dtype=dtype)
     steps: list[RewardStep] = []
     file = out.with_suffix(".rewards.jsonl") if rewards is None else rewards
     text = hashlib.sha256(scorer.text.encode()).hexdigest()[:12]
     identity = f"VideoReward {weights_hash(model)} {dtype} text {text}"
-    for step in reward_clips(sources, known, scorer, identity, file):
+    for step in reward_clips(sources, prompt_list, scorer, identity, file):
         steps.append(step)
-        said = f"failed: {step.error}" if step.error else f"{step.reward:+.3f}{' (known)' if step.known else ''}"
-        line = f"[{len(steps)}/{len(sources)}] {step.clip}  {said}"
+        outcome = f"failed: {step.error}" if step.error else f"{step.reward:+.3f}{' (cached)' if step.cached else ''}"
+        line = f"[{len(steps)}/{len(sources)}] {step.clip}  {outcome}"
         if step.error:
             error(messages, line)
         else:
@@ -69,7 +67,7 @@ def reward(
     failed = sum(step.error is not None for step in steps)
     messages.print(f"{count(len(lines), 'line')} of comparisons: {out}; rewards: {file}")
     if not lines:
-        messages.print("no two clips share a prompt; --across-prompts compares them all the same")
+        messages.print("no two clips share a prompt; use --across-prompts to compare clips of different prompts")
     if failed:
         error(messages, f"{failed} of {len(steps)} clips failed")
         raise typer.Exit(EXIT_FAILURES)

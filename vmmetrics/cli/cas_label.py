@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from vmmetrics.cas.label.label import Labelling
 
 SHOWN_CLIPS = 40
-"""Rows on the screen; all of them are in the file."""
+"""Maximum rows on a terminal; the file has all."""
 SHOWN_COMPONENTS = 5
 
 
@@ -38,31 +38,31 @@ def label(
     ] = None,
     out: Annotated[Path | None, out_option("Labels to write (JSONL).", show_default=False)] = None,
     clips: Annotated[
-        Path | None, option("The pool: clip, and prompt and group (model). Default: the clips compared.")
+        Path | None, option("List of clips: clip, prompt, group (model). Default: the compared clips.")
     ] = None,
     ties: Annotated[Literal["davidson", "rao-kupper"], option("Model of ties.")] = "davidson",
     prior: Annotated[
         Literal["auto", "none", "always"],
-        option("Normal prior on strengths: auto is only where the data do not pin them down."),
+        option("Normal prior on strengths; auto: only where the data need one."),
     ] = "auto",
-    prior_sd: Annotated[float | None, number_option("Its standard deviation, log odds. Default: 1.5.")] = None,
+    prior_sd: Annotated[float | None, number_option("Standard deviation of the prior, log odds. Default: 1.5.")] = None,
     cut: Annotated[
         Literal["quantile", "normal", "fixed"], option("quantile: equal shares; normal: quintiles; fixed: --at.")
     ] = "quantile",
     at: Annotated[str | None, names_option("The four strengths to cut at, such as -1.5,-0.5,0.5,1.5.")] = None,
     scope: Annotated[
         Literal["auto", "pooled", "prompt", "component"],
-        option("What is cut together: auto is all where linked, else each component."),
+        option("Clips cut together; auto: all if linked by comparisons, else each component."),
     ] = "auto",
     repeat_votes: Annotated[
         Literal["share", "keep"],
-        option("Repeated judgements of a pair by one rater: share one vote, or keep each as a vote."),
+        option("Repeated judgements of a pair by one rater: share one vote, or keep one each."),
     ] = "share",
     form: options.Format = "text",
-    ask: Annotated[int, count_option("How many pairs to ask next.", 0)] = 0,
-    pairs_out: Annotated[Path | None, option("Where to write them (JSONL).", show_default=False)] = None,
+    ask: Annotated[int, count_option("Number of pairs to ask next.", 0)] = 0,
+    pairs_out: Annotated[Path | None, option("File for the pairs to ask (JSONL).", show_default=False)] = None,
     across_prompts: Annotated[bool, option("Also ask about clips of different prompts.")] = False,
-    seed: Annotated[int, seed_option("Random seed, for sides and order of the pairs asked.")] = 0,
+    seed: Annotated[int, seed_option("Random seed of sides and order of the pairs.")] = 0,
 ) -> None:
     """Turn pairwise comparisons into five levels, Bad to Perfect, with their certainty.
 
@@ -107,7 +107,7 @@ def label(
 
 
 def _print(labelling: Labelling, read: Comparisons, form: str, output: Console) -> None:
-    """Clips, raters, fit, and what to mind."""
+    """Print clips, raters, fit and warnings."""
     from vmmetrics.utils.display.tables import DisplayCell, DisplayTable, Lines, figure, heads
 
     rows = sorted(labelling.rows(), key=lambda row: (row["component"], -(row["strength"] or 0)))
@@ -124,7 +124,7 @@ def _print(labelling: Labelling, read: Comparisons, form: str, output: Console) 
         strength = DisplayCell(f"{row['strength']:+.2f}", below, value=row["strength"], interval=ends)
         likely = figure(row["level_probs"][row["level"]])
         clips.add(row["clip"], row["level_name"], likely, strength, f"{row['comparisons']:g}")
-    names = heads("rater", "comparisons", "agree with others", "steady on repeats", "agree with strengths")
+    names = heads("rater", "comparisons", "agree with others", "consistent on repeats", "agree with strengths")
     raters = DisplayTable("raters", "Raters", "", names)
     for one in labelling.raters:
         shares = [figure(s, "-" if s is None else f"{s:.0%}") for s in (one.agreed, one.steady, one.with_fit)]
@@ -160,9 +160,9 @@ def _summary(labelling: Labelling, read: Comparisons) -> list[str]:
             f"themselves on {count(labelling.repeats.contradicted, 'pair')}"
         )
     if read.ignored_columns:
-        lines.append(f"columns without a meaning here: {', '.join(read.ignored_columns)}")
+        lines.append(f"ignored columns: {', '.join(read.ignored_columns)}")
     uncertain = labelling.uncertain()
     if uncertain:
         names = listed([labelling.clips[number].clip for number in uncertain], 3)
-        lines.append(f"uncertain: the level of {count(len(uncertain), 'clip')} is less likely than not ({names})")
+        lines.append(f"uncertain: the level of {count(len(uncertain), 'clip')} has a probability below 0.5 ({names})")
     return lines + [f"note: {note}" for note in labelling.notes]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from vmmetrics.cas.train.settings import Epoch
 
 Precision = Literal["fp32", "fp16", "bf16"]
+_SECONDS_BETWEEN_LINES = 30.0
+"""Seconds between lines of progress where there is no terminal."""
 
 
 # ``vmmetrics cas eval``: a classifier against labelled clips.
@@ -39,7 +42,7 @@ def evaluate(
     labels: Annotated[Path, argument("JSONL, CSV or TSV: clip, level, prompt, group.")],
     out: Annotated[Path | None, out_option("JSON with all figures and every clip's probabilities.")] = None,
     include_seen: Annotated[
-        bool, option("Also clips of prompts that the checkpoint was trained on.", "--include-seen")
+        bool, option("Include clips of prompts that the checkpoint was trained on.", "--include-seen")
     ] = False,
     device: options.Device = None,
     form: options.Format = "text",
@@ -49,7 +52,7 @@ def evaluate(
     ] = None,
 ) -> None:
     """Print accuracy, error in levels, rank correlation and calibration error, for all clips and by group."""
-    from vmmetrics.cas.evaluate.evaluation import hold_against, load_judge
+    from vmmetrics.cas.evaluate.evaluation import evaluate_classifier, load_judge
     from vmmetrics.cas.evaluate.model_card import agreement_table
     from vmmetrics.cas.labelled_clips import read_labelled_clips
     from vmmetrics.cli.formats import print_result
@@ -59,15 +62,15 @@ def evaluate(
     with Bar(messages) as bar:
         judge = load_judge(classifier, device, precision)
         progress = _TrainingProgress(messages, bar).judging
-        found = hold_against(judge, data, include_seen=include_seen, progress=progress)
-    for clip, reason in found.failed:
+        evaluated = evaluate_classifier(judge, data, include_seen=include_seen, progress=progress)
+    for clip, reason in evaluated.failed:
         messages.print(f"left out: {clip}: {reason}", soft_wrap=True)
-    if found.seen:
-        prompts = f"{count(len(found.seen), 'clip')} of prompts that were trained on"
-        messages.print(f"left out: {prompts}; --include-seen takes them in", soft_wrap=True)
-    print_result(form, [agreement_table(found.report)], output, data=found.to_json)
+    if evaluated.seen:
+        prompts = f"{count(len(evaluated.seen), 'clip')} of training prompts"
+        messages.print(f"left out: {prompts}; use --include-seen to include them", soft_wrap=True)
+    print_result(form, [agreement_table(evaluated.report)], output, data=evaluated.to_json)
     if out is not None:
-        write_json(out, found.to_json())
+        write_json(out, evaluated.to_json())
 
 
 def _print_report(report: EvaluationReport, output: Console) -> None:
@@ -88,18 +91,20 @@ def train(
         Literal["small", "base", "large", "huge", "giant"] | None,
         option("Size of a network from scratch. Default: small."),
     ] = None,
-    epochs: Annotated[int | None, count_option("Passes over the clips, at most. Default: 30.")] = None,
-    batch_size: Annotated[int | None, count_option("Views per step and process. Default: 8.")] = None,
+    epochs: Annotated[int | None, count_option("Maximum number of epochs. Default: 30.")] = None,
+    batch_size: Annotated[int | None, count_option("Batch size per process. Default: 8.")] = None,
     lr: Annotated[float | None, share_option("Learning rate of the head. Default: 5e-4.")] = None,
-    layer_decay: Annotated[float | None, share_option("Factor on it per block downwards. Default: 0.75.")] = None,
+    layer_decay: Annotated[float | None, share_option("Layer-wise decay of the learning rate. Default: 0.75.")] = None,
     weight_decay: Annotated[float | None, share_option("Weight decay of AdamW. Default: 0.05.")] = None,
-    warmup: Annotated[float | None, share_option("Share of the steps for warming up. Default: 0.1.")] = None,
+    warmup: Annotated[float | None, share_option("Share of steps for warm-up. Default: 0.1.")] = None,
     mixup: Annotated[float | None, number_option("Alpha of mixup; 0 for none. Default: 0.2.", 0, 1000)] = None,
     smoothing: Annotated[float | None, share_option("Label smoothing. Default: 0.1.")] = None,
     balance: Annotated[float | None, number_option("Class balancing: 0 none, 1 full. Default: 1.", 0, 10)] = None,
     drop_path: Annotated[float | None, share_option("Stochastic depth of the last block. Default: 0.1.")] = None,
     held_out: Annotated[float | None, share_option("Share of clips held out by prompt. Default: 0.2.")] = None,
-    patience: Annotated[int | None, count_option("Stop after so many epochs without a better one. Default: 8.")] = None,
+    patience: Annotated[
+        int | None, count_option("Stop after this many epochs without improvement. Default: 8.")
+    ] = None,
     stride: Annotated[int | None, count_option("Frame stride. Default: 4.")] = None,
     precision: Annotated[Precision | None, option("Precision of matrix products. Default: fp32.")] = None,
     checkpointing: Annotated[
@@ -108,46 +113,47 @@ def train(
     save_every: Annotated[int | None, count_option("Steps between saves. Default: 200.")] = None,
     seed: Annotated[int | None, seed_option("Random seed. Default: 0.")] = None,
     device: options.Device = None,
-    jobs: Annotated[int, jobs_option("Processes that read clips, per process that trains.", 0)] = 2,
+    jobs: Annotated[int, jobs_option("Data loading processes per training process.", 0)] = 2,
 ) -> None:
     """Train the commonsense classifier on clips with levels.
 
-    A fifth of the clips, in whole prompts, is held out to stop by and to evaluate on. Writes best.pt, a model card
-    with figures and plots, and last.pt to go on from. On several GPUs: torchrun --nproc-per-node N -m vmmetrics cas
+    A fifth of the clips, in whole prompts, is held out for early stopping and evaluation. Writes best.pt, a model card
+    with figures and plots, and last.pt to resume from. On several GPUs: torchrun --nproc-per-node N -m vmmetrics cas
     train ...
     """
-    given: dict[str, Any] = {
+    chosen: dict[str, Any] = {
         "epochs": epochs, "batch": batch_size, "lr": lr, "layer_decay": layer_decay, "weight_decay": weight_decay,
         "warmup": warmup, "mixup": mixup, "smoothing": smoothing, "balance": balance, "drop_path": drop_path,
         "held_out": held_out, "patience": patience, "rate": stride, "checkpointing": checkpointing,
         "save_every": save_every, "seed": seed, "precision": precision,
     }  # fmt: skip
     if start is not None and model_size is not None:
-        raise typer.BadParameter("--model-size is for a network from scratch; a checkpoint has its own")
+        raise typer.BadParameter("--model-size is for training from scratch; drop it with --from")
     from vmmetrics.cas.labelled_clips import read_labelled_clips
     from vmmetrics.cas.train.run import train as train_classifier
     from vmmetrics.cas.train.settings import TrainSettings
 
     with usage():
-        settings = TrainSettings(**{name: value for name, value in given.items() if value is not None})
+        settings = TrainSettings(**{name: value for name, value in chosen.items() if value is not None})
     output, messages = open_consoles()
     data = read_labelled_clips([clips], labels)
     origin = start or model_size or "small"
-    kept = f"stopped; the same command goes on with what was saved in {out}"
-    with until_stopped(messages, kept), Bar(messages) as bar:
+    message = f"stopped; progress is saved in {out}; run the same command again to resume"
+    with until_stopped(messages, message), Bar(messages) as bar:
         progress = _TrainingProgress(messages, bar)
         trained = train_classifier(data, out, settings, origin, device=device, workers=jobs, watcher=progress)
     if trained is not None:
-        output.print(f"epoch {trained.best.number} of {len(trained.history)} kept, on prompts held out:")
+        output.print(f"best epoch: {trained.best.number} of {len(trained.history)}; on held-out prompts:")
         _print_report(trained.report, output)
         output.print(f"{trained.checkpoint}, {out / 'card.md'}", soft_wrap=True)
 
 
 class _TrainingProgress:
-    """Shows clips tried, steps done and what each epoch came to."""
+    """Progress of training: a bar on a terminal, a line now and then elsewhere; and a line per epoch."""
 
     def __init__(self, console: Console, bar: Bar) -> None:
         self._console, self._bar = console, bar
+        self._phase, self._printed = "", 0.0
 
     def notice(self, text: str) -> None:
         """Print a line."""
@@ -174,8 +180,14 @@ class _TrainingProgress:
         )
 
     def _show(self, what: str, done: int, total: int) -> None:
-        if not self._bar.show(description=what, completed=done, total=total):
+        if self._bar.show(description=what, completed=done, total=total):
+            return
+        if self._console.is_terminal:
             from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
             described = TextColumn("{task.description}")
             self._bar.start(total, done, described, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        now, phase = time.monotonic(), what.partition(",")[0]
+        if not self._console.is_terminal and (phase != self._phase or now - self._printed >= _SECONDS_BETWEEN_LINES):
+            self._phase, self._printed = phase, now
+            self.notice(f"[{done}/{total}] {what}")

@@ -1,4 +1,4 @@
-"""Commands and groups of commands: their help, the options that all of them have, and how their errors read."""
+"""Commands and groups: their help, their common options, and their error messages."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from vmmetrics.utils.display.markup import clean
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _WHOLE = 10**4
-"""Characters of a sentence that is not cut off."""
+"""Maximum characters of a sentence in the list of commands."""
 _TYPES = {"int": "N", "int range": "N", "integer": "N", "integer range": "N", "float": "X", "float range": "X",
           "str": "TEXT", "text": "TEXT", "path": "PATH", "file": "PATH"}  # fmt: skip
-"""What help calls the kinds of values; typer has other names for them from version to version."""
+"""Names of value types in help, independent of typer's version."""
 
 Config = Annotated[
     str | None,
-    option("YAML or TOML file with values of options; the command line wins.", "--config", callback=config.apply,
+    option("YAML or TOML file with option values; the command line wins.", "--config", callback=config.apply,
            is_eager=True, metavar="PATH"),
 ]  # fmt: skip
 Quiet = Annotated[bool, option("Print errors and the result only.", "--quiet", "-q")]
 
 
 class _Readable:
-    """Help in two columns that 80 characters are enough for."""
+    """Help formatter with two columns that fit 80 characters."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return what follows the command's name in its line of usage."""
@@ -74,7 +74,7 @@ def _usage(argument: Any) -> str:
 
 
 def _record(parameter: Any, ctx: Any) -> tuple[str, str]:
-    """Names of a parameter with the kind of its value, and what it is for, with its default."""
+    """Return names of a parameter with the kind of its value, and what it is for, with its default."""
     if parameter.param_type_name == "argument":
         return _usage(parameter).strip("[]"), parameter.help or ""
     names = sorted(parameter.opts, key=len)
@@ -154,8 +154,8 @@ class OnDemand(UserDict[str, Any]):
         if isinstance(command, str):
             module, _, function = command.partition(":")
             command = typer.Typer(add_completion=False, rich_markup_mode=None)
-            found = getattr(import_module(f"vmmetrics.cli.{module}"), function)
-            command.command(cls=Command, context_settings=SETTINGS)(with_common_options(found))
+            loaded = getattr(import_module(f"vmmetrics.cli.{module}"), function)
+            command.command(cls=Command, context_settings=SETTINGS)(with_common_options(loaded))
         if isinstance(command, typer.Typer):
             self[name] = command = typer.main.get_command(command)
             command.name = name
@@ -166,10 +166,10 @@ def with_common_options(function: Callable[..., None]) -> Callable[..., None]:
     """Return a command's function with the options that every command has."""
 
     @wraps(function)
-    def command(**given: Any) -> None:
-        given.pop("_config")
-        with terminal.quietly(given.pop("_quiet")):
-            function(**given)
+    def command(**arguments: Any) -> None:
+        arguments.pop("_config")
+        with terminal.quietly(arguments.pop("_quiet")):
+            function(**arguments)
 
     hints = {**get_type_hints(function, include_extras=True), "_config": Config, "_quiet": Quiet}
     own = [p.replace(annotation=hints[p.name]) for p in inspect.signature(function).parameters.values()]

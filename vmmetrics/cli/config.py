@@ -1,4 +1,4 @@
-"""Values of options from a file: YAML or TOML."""
+"""Option values from a YAML or TOML file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import typer
 
 MAX_BYTES = 2**20
-"""Of a file of options; none is longer."""
+"""Maximum size of an option file in bytes."""
 
 
 def apply(ctx: typer.Context, path: str | None) -> str | None:
@@ -72,7 +72,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _typed(option: Any, name: str, value: Any, path: str) -> Any:
-    """A value as the command line would have it: text, but for switches; a list where the option can be repeated."""
+    """Return a value as the command line would pass it: text, except for switches; a list for repeatable options."""
 
     def wrong(expected: str) -> typer.BadParameter:
         return typer.BadParameter(f"{path}: expected {expected} for {name} but got {value!r}")

@@ -20,11 +20,11 @@ def diff(
         option("Exit with 4 if this is significantly worse: INDEX, a metric, or any.", metavar="METRIC"),
     ] = None,
     across_versions: Annotated[
-        bool, option("Compare scores that mean different things, too.", "--across-versions")
+        bool, option("Compare even if the scores are not comparable.", "--across-versions")
     ] = False,
     form: Format = "text",
 ) -> None:
-    """Compare two runs clip by clip: what the means moved by, and which clips changed most.
+    """Compare two runs clip by clip: changes of the means, and the clips that changed most.
 
     Clips are paired by name, else by content or prompt. With several models --fail-if-worse tests each of
     them. Exit codes: 0 compared, 2 the runs cannot be compared, 4 worse.
@@ -34,15 +34,15 @@ def diff(
     from vmmetrics.scoring.leaderboard import INDEX
 
     output, messages = open_consoles()
-    found = compare(before, after, across_versions=across_versions)
-    print_result(form, diff_parts(found), output)
+    difference = compare(before, after, across_versions=across_versions)
+    print_result(form, diff_parts(difference), output)
     if fail_if_worse is None:
         return
     metric = fail_if_worse.strip().lower()
     with usage("--fail-if-worse"):
-        passed, said = verdict(found, INDEX if metric == "index" else metric)
+        passed, text = verdict(difference, INDEX if metric == "index" else metric)
     if passed:
-        messages.print(said, soft_wrap=True)
+        messages.print(text, soft_wrap=True)
     else:
-        error(messages, said, "bold red")
+        error(messages, text, "bold red")
         raise typer.Exit(EXIT_WORSE)

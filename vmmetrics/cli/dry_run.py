@@ -1,4 +1,4 @@
-"""What a command would do, for ``--dry-run``: nothing is computed or written."""
+"""Output of ``--dry-run``: what a command would do; nothing is computed or written."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from vmmetrics.utils.display.tables import DisplayTable, Part
 
 SHOWN_CLIPS = 20
-"""Rows on the screen; every other form has all."""
+"""Maximum rows on a terminal; other formats have all."""
 
 
 def show_run(
@@ -37,14 +37,14 @@ def show_run(
 
     lines = [f"{count(len(tasks), 'clip')}; metrics: {', '.join(settings.metrics)}", prompts_found(tasks)]
     models = DisplayTable("models", "Models", "", heads("for", "model", texts=2))
-    weights = DisplayTable("weights", "Weights, all here", "", heads("file", "SHA-256", texts=2))
+    weights = DisplayTable("weights", "Weights, all present", "", heads("file", "SHA-256", texts=2))
     lacking = False
     try:
         setup = prepare(settings)
     except SetupError as error:
         lacking = True
-        lines += ["this cannot run yet:", *map(str, error.args)]
-        place = out
+        lines += ["not ready to run:", *map(str, error.args)]
+        directory = out
     else:
         lines.append(setup.label)
         unused = getattr(setup.scorer.suite(settings.metrics), "unused", ())  # baselines load what they need alone
@@ -52,10 +52,10 @@ def show_run(
             for name, shown in setup.configuration.get(part, {}).items():
                 if name not in unused:
                     table.add(str(name), str(shown))
-        place = default_directory(setup, clips) if out is None else out
-    if place is not None:
-        lines.append(f"results: {place}, {_there(place, tasks)}")
-    parts: list[Part] = [Lines("plan", "Would be run", tuple(filter(None, lines))), clip_table(tasks, form)]
+        directory = default_directory(setup, clips) if out is None else out
+    if directory is not None:
+        lines.append(f"results: {directory}, {_there(directory, tasks)}")
+    parts: list[Part] = [Lines("plan", "Planned run", tuple(filter(None, lines))), clip_table(tasks, form)]
     parts += [table for table in (models, weights) if table.rows]
     print_result(form, parts, output)
     raise typer.Exit(2 if lacking else 0)
@@ -73,11 +73,11 @@ def clip_table(tasks: Sequence[Task], form: str) -> DisplayTable:
     return table
 
 
-def _there(place: Path, tasks: Sequence[Task]) -> str:
+def _there(directory: Path, tasks: Sequence[Task]) -> str:
     from vmmetrics.scoring.records import records_by_name
 
-    if not (place / "run.json").exists():
+    if not (directory / "run.json").exists():
         return "new"
     keys = {task.key for task in tasks}
-    done = sum(record.key in keys and not record.failed for record in records_by_name(place))
+    done = sum(record.key in keys and not record.failed for record in records_by_name(directory))
     return f"which has {done} of these clips"

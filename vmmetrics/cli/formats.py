@@ -45,9 +45,9 @@ def print_result(
             text()
         return
     if form == "json":
-        found = records.to_data(parts) if data is None else data()
+        result = records.to_data(parts) if data is None else data()
         ascii_only = not (getattr(sys.stdout, "encoding", None) or "utf-8").lower().startswith("utf")
-        shown = records.to_json(plain(found), ascii_only=ascii_only)
+        shown = records.to_json(plain(result), ascii_only=ascii_only)
     elif form == "csv":
         shown = records.to_csv(parts) if csv is None else csv()
     else:

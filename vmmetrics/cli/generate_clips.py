@@ -39,11 +39,11 @@ def generate_clips(
     command: Annotated[
         str | None,
         option(
-            "Any program instead: 'python gen.py --prompt={prompt} --seed {seed} --out {out}'. Run without a "
+            "Program to run instead: 'python gen.py --prompt={prompt} --seed {seed} --out {out}'. Run without a "
             "shell. Also {index}, {sample}, {subject}, {action}, {place}, {pattern}."
         ),
     ] = None,
-    fps: Annotated[float | None, number_option("With --pipeline: the rate its model makes.", 0.1, MAX_FPS)] = None,
+    fps: Annotated[float | None, number_option("With --pipeline: frame rate of the model.", 0.1, MAX_FPS)] = None,
     frames: Annotated[int | None, count_option("With --pipeline: frames per clip.", 2)] = None,
     size: Annotated[str | None, option("With --pipeline: WIDTHxHEIGHT.")] = None,
     steps: Annotated[int | None, count_option("With --pipeline: denoising steps.")] = None,
@@ -57,11 +57,11 @@ def generate_clips(
         float | None, number_option("With --command: seconds a clip may take.", 0.1, MAX_SECONDS)
     ] = None,
     samples: Annotated[int, count_option("Clips per prompt.")] = 1,
-    seed: Annotated[int, seed_option("Random seed; every clip's own is derived from it.")] = 0,
+    seed: Annotated[int, seed_option("Random seed; each clip's seed is derived from it.")] = 0,
     where: Annotated[
         list[str] | None, option("Only prompts of a motion pattern, or NAME=VALUE with a tag or index; repeatable.")
     ] = None,
-    limit: Annotated[int | None, count_option("Use only the first N prompts of those.")] = None,
+    limit: Annotated[int | None, count_option("Use only the first N of those prompts.")] = None,
     dry_run: DryRun = False,
     form: Format = "text",
 ) -> None:
@@ -81,42 +81,42 @@ def generate_clips(
     with usage("--where"):
         plan = plan_of(entries, where or (), limit, samples, seed)
     if not plan.jobs:
-        raise typer.BadParameter(f"no prompt of {prompts} is wanted")
+        raise typer.BadParameter(f"no prompt of {prompts} matches --where")
     output, messages = open_consoles()
     if dry_run:
         from vmmetrics.utils.display.tables import DisplayTable, heads
 
         table = DisplayTable(
-            "clips", f"Clips that would be made in {out}", "", heads("clip", "seed", "prompt", "state", texts=4)
+            "clips", f"Clips to generate in {out}", "", heads("clip", "seed", "prompt", "state", texts=4)
         )
         for job in plan.jobs:
-            there = "there" if (out / job.clip).exists() else "to be made"
+            there = "there" if (out / job.clip).exists() else "to generate"
             table.add(job.clip, str(job.seed), job.entry.prompt, there)
         print_result(form, [table], output)
         return
-    kept = f"stopped; what was made is in {out}, the same command goes on"
-    with until_stopped(messages, kept), _ClipProgress(messages) as progress:
+    message = f"stopped; clips made so far are in {out}; run the same command again to resume"
+    with until_stopped(messages, message), _ClipProgress(messages) as progress:
         outcome = generate(out, plan, maker, progress)
     messages.print(f"{count(len(outcome.made), 'clip')} in {out}; next: vmmetrics score {out}", soft_wrap=True)
     if outcome.failed:
-        error(messages, f"{count(len(outcome.failed), 'clip')} failed; the same command tries again")
+        error(messages, f"{count(len(outcome.failed), 'clip')} failed; run the same command again to retry")
         raise typer.Exit(EXIT_FAILURES)
 
 
 def _maker(pipeline: str | None, command: str | None, options: dict[str, Any], timeout: float | None) -> Maker:
-    given = [f"--{name}" for name, value in options.items() if value is not None]
+    flags = [f"--{name}" for name, value in options.items() if value is not None]
     if (pipeline is None) == (command is None):
         raise typer.BadParameter("give --pipeline or --command")
     if command is not None:
-        if given:
-            raise typer.BadParameter(f"{given[0]} goes with --pipeline; write what the program needs into --command")
+        if flags:
+            raise typer.BadParameter(f"{flags[0]} goes with --pipeline; pass it in --command instead")
         from vmmetrics.prompts.clips.makers import CommandMaker
 
         return CommandMaker(command, timeout)
     if timeout is not None:
         raise typer.BadParameter("--timeout goes with --command")
     if options["fps"] is None:
-        raise typer.BadParameter("--pipeline needs --fps: the rate that its model makes, which its files do not say")
+        raise typer.BadParameter("--pipeline needs --fps, the frame rate of its model")
     from vmmetrics.prompts.clips.makers import PipelineMaker
 
     others = {name: options[name] for name in ("fps", "frames", "steps", "device", "dtype")}
@@ -132,25 +132,25 @@ def _size(text: str) -> tuple[int, int]:
 
 
 def _options(texts: Sequence[str]) -> dict[str, Any]:
-    """Values as JSON where they are JSON, else as text."""
-    found: dict[str, Any] = {}
+    """Return values as JSON where they are JSON, else as text."""
+    values: dict[str, Any] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name.strip().isidentifier():
             raise typer.BadParameter(f"expected NAME=VALUE but got {text!r}", param_hint="--set")
         try:
-            found[name.strip()] = json.loads(value)
+            values[name.strip()] = json.loads(value)
         except ValueError:
-            found[name.strip()] = value
-    return found
+            values[name.strip()] = value
+    return values
 
 
 class _ClipProgress(Bar):
-    """Shows clips made, and why others were not: a bar on a terminal, a line per clip elsewhere."""
+    """Progress of generation: a bar on a terminal, a line per clip elsewhere; reasons of failures."""
 
     def begin(self, total: int, made: int) -> None:
         """Start; ``made`` clips were there before."""
-        before = f", {made} of them there already" if made else ""
+        before = f", {made}of them already exist" if made else ""
         self._console.print(f"{count(total, 'clip')}{before}")
         self.start(total, made)
 

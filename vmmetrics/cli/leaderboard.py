@@ -15,10 +15,10 @@ def leaderboard(
         str | None,
         option("Rank by motion_index, average or a metric. Default: motion_index, which protocol vmbench lacks."),
     ] = None,
-    published: Annotated[bool, option("VMBench's published rows below ours.")] = True,
+    published: Annotated[bool, option("Show VMBench's published rows below.")] = True,
     form: Format = "text",
 ) -> None:
-    """Rank the models of some runs: means with intervals over prompts, steps tested in pairs, places by resampling.
+    """Rank models by their runs: means with intervals over prompts, pairwise tests, rank intervals by bootstrap.
 
     Runs of different presets, protocols or weights get a table each.
     """
@@ -28,10 +28,10 @@ def leaderboard(
 
     output, messages = open_consoles()
     boards = make_boards(runs, sort_by and {"index": INDEX}.get(sort_by.lower(), sort_by.lower()))
-    known = published_rows() if published else []
-    parts = [part for board in boards for part in board_parts(board, known)]
+    rows = published_rows() if published else []
+    parts = [part for board in boards for part in board_parts(board, rows)]
     remarks = [line for part in parts if isinstance(part, Lines) for line in part.lines]
-    data = {"models": board_records(boards, known), "remarks": remarks}
-    print_result(form, parts, output, data=lambda: data, csv=lambda: to_csv(boards, known))
+    data = {"models": board_records(boards, rows), "remarks": remarks}
+    print_result(form, parts, output, data=lambda: data, csv=lambda: to_csv(boards, rows))
     if len(boards) > 1:
-        messages.print("Several tables: their numbers are not comparable with one another", style="bold")
+        messages.print("Several tables: numbers are not comparable across them", style="bold")

@@ -24,8 +24,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         from vmmetrics.cli.usage import UsageError, report
 
         try:
-            given = None if arguments is None else list(arguments)
-            sys.exit(app(args=given, prog_name="vmmetrics", standalone_mode=False) or 0)
+            args = None if arguments is None else list(arguments)
+            sys.exit(app(args=args, prog_name="vmmetrics", standalone_mode=False) or 0)
         except UsageError as error:
             typer.echo(report(error), err=True)
             sys.exit(error.exit_code)

@@ -1,4 +1,4 @@
-"""Options that several commands have, and what those of an endpoint and of files to be written come to."""
+"""Options shared by several commands."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 # Bounds of the numbers that options take: nothing larger is meant, and what counts by them must not overflow.
 
 MAX_COUNT = 10**9
-"""Of clips, prompts, frames, tokens, pixels, draws."""
+"""Upper bound of counts of clips, prompts, frames, tokens, pixels or draws."""
 MAX_JOBS = 1024
-"""Of processes and threads."""
+"""Upper bound of processes and threads."""
 MAX_SEED = 2**63 - 1
-"""Larger ones torch refuses."""
+"""Largest random seed that torch accepts."""
 MAX_FPS = 1000.0
 """As :data:`vmmetrics.video.timing.MAX_FPS`, which would load numpy into every command."""
 MAX_SECONDS = 1e6
-"""Eleven days; waiting in the system overflows at 24."""
+"""Maximum timeout in seconds: eleven days (system calls overflow at 24)."""
 MAX_PRICE = 1e9
-"""In the money of the prices given."""
+"""Upper bound of costs, in the currency of the prices."""
 
 
 _Number = TypeVar("_Number", bound=float | tuple[float, ...] | None)
@@ -87,11 +87,11 @@ def _run_plugins(paths: list[Path] | None) -> list[Path] | None:
 
 
 def _plugin_option(what: str, callback: Callable[..., Any] | None = None) -> Any:
-    text = f"Python file that registers {what} of your own; it is run. Repeatable."
+    text = f"Python file that registers {what}; it is executed. Repeatable."
     return option(text, "--plugin", callback=callback, show_default=False)
 
 
-Plugins = Annotated[list[Path] | None, _plugin_option("something")]
+Plugins = Annotated[list[Path] | None, _plugin_option("plugins")]
 BenchmarkPlugins = Annotated[list[Path] | None, _plugin_option("a benchmark", _run_plugins)]
 
 
@@ -131,23 +131,23 @@ KEY_VARIABLE = "VMMETRICS_ENDPOINT_KEY"
 """As :data:`vmmetrics.utils.endpoint.messages.KEY_VARIABLE`, which would load the client into every command."""
 
 Url = Annotated[str | None, option("OpenAI-compatible endpoint (http://localhost:8000/v1).")]
-ModelThere = Annotated[str | None, option("Name of the model there.")]
-MaxTokens = Annotated[int, count_option("Most tokens of an answer.")]
-PerMinute = Annotated[float | None, number_option("Most requests a minute, to each endpoint.", 0.01, MAX_COUNT)]
+ModelThere = Annotated[str | None, option("Model name at the endpoint.")]
+MaxTokens = Annotated[int, count_option("Maximum tokens per answer.")]
+PerMinute = Annotated[float | None, number_option("Maximum requests per minute and endpoint.", 0.01, MAX_COUNT)]
 Threads = Annotated[int, threads_option("Concurrent requests.")]
 PricePerMillion = Annotated[
     tuple[float, float] | None,
     option("Price of a million input and output tokens, for the cost estimate.", callback=finite, metavar="IN OUT"),
 ]
-MaxCost = Annotated[float | None, number_option("Stop before more than this is spent.", 0, MAX_PRICE)]
+MaxCost = Annotated[float | None, number_option("Maximum cost: stop before it is exceeded.", 0, MAX_PRICE)]
 KeyEnv = Annotated[str, option("Environment variable with the endpoint's key.")]
-Yes = Annotated[bool, option("Do not ask whether the cost is fine.", "--yes", "-y")]
+Yes = Annotated[bool, option("Do not ask to confirm the cost.", "--yes", "-y")]
 
 
 OutputFormat = Literal["text", "json", "csv", "markdown", "latex"]
-Format = Annotated[OutputFormat, option("Form of the result on stdout; messages go to stderr.", "--format")]
+Format = Annotated[OutputFormat, option("Output format on stdout; messages go to stderr.", "--format")]
 Limit = Annotated[int | None, count_option("Use only the first N clips.")]
-Verify = Annotated[bool, option("Hash what was scored before, also where size and time of a file agree.", "--verify")]
+Verify = Annotated[bool, option("Hash files scored before even if size and time agree.", "--verify")]
 DryRun = Annotated[bool, option("Print what would be done; compute and write nothing.", "--dry-run")]
 Clips = Annotated[  # texts: a path would lose a slash of an address
     list[str],
@@ -159,17 +159,16 @@ Clips = Annotated[  # texts: a path would lose a slash of an address
 Scratch = Annotated[
     str | None,
     option(
-        "Folder for clips from addresses until they are read, and how much it may hold. Default: 10GB of the temporary "
-        "folder.",
+        "Folder for downloaded clips, and its size limit. Default: 10GB of the temporary folder.",
         metavar="DIR[:SIZE]",
     ),
 ]
-Relist = Annotated[bool, option("List addresses again; without it a resumed run keeps its list.", "--relist")]
+Relist = Annotated[bool, option("List addresses again; otherwise a resumed run keeps its list.", "--relist")]
 Mirror = Annotated[
-    str | None, option("Copy the run directory to this address (s3://bucket/runs/mine) while it grows.", metavar="URI")
+    str | None, option("Mirror the run directory to this address (s3://bucket/runs/mine).", metavar="URI")
 ]
 RunFolder = Annotated[
-    Path | None, out_option("Run directory; resumes what is there. Default: a folder of its own below vmmetrics-runs/.")
+    Path | None, out_option("Run directory; resumes what is there. Default: a new folder in vmmetrics-runs/.")
 ]
 PromptsBeside = Annotated[Path | None, option("Prompt list (JSON, JSONL, CSV). Default: looked for beside the clips.")]
 AssumeFps = Annotated[
@@ -177,31 +176,28 @@ AssumeFps = Annotated[
 ]
 Timeout = Annotated[
     float | None,
-    number_option("Seconds a clip may take, then it fails; the others go on. Default: 3600.", 0.1, MAX_SECONDS),
+    number_option("Timeout per clip in seconds. Default: 3600.", 0.1, MAX_SECONDS),
 ]
 EngineName = Annotated[Literal["local", "ray"], option("Where workers run: on this machine, or on a Ray cluster.")]
-Address = Annotated[
-    str | None, option("Ray: auto, or HOST:PORT of the head. Default: a cluster of this machine alone, for this run.")
-]
-CpusPerJob = Annotated[float | None, number_option("Ray: CPUs of a worker. Default: 1.", 0, MAX_JOBS)]
+Address = Annotated[str | None, option("Ray: auto, or HOST:PORT of the head. Default: a local cluster for this run.")]
+CpusPerJob = Annotated[float | None, number_option("Ray: CPUs per worker. Default: 1.", 0, MAX_JOBS)]
 GpusPerJob = Annotated[
-    float | None, number_option("Ray: GPUs of a worker; with 0.25 four share one. Default: 0.", 0, MAX_JOBS)
+    float | None, number_option("Ray: GPUs per worker; with 0.25 four share one. Default: 0.", 0, MAX_JOBS)
 ]
 Retries = Annotated[
     int | None,
-    typer.Option(min=1, max=100, help="Ray: times that a clip whose worker died is tried again, alone. Default: 2."),
+    typer.Option(min=1, max=100, help="Ray: retries of a clip whose worker died. Default: 2."),
 ]
 MaxMemory = Annotated[
-    str | None, option("Bound on one clip's memory, such as 2GB; larger clips are downscaled. Default: 4GB.")
+    str | None, option("Memory limit per clip, such as 2GB; larger clips are downscaled. Default: 4GB.")
 ]
 FollowLinks = Annotated[
     bool, option("Follow symlinks that point outside the given folders; without it such a clip fails.")
 ]
 AllowFailures = Annotated[bool, option("Exit with 0 even if clips failed.")]
-PromptsFound = Annotated[Path | None, option("Prompt list. Default: looked for beside the clips.")]
 ClipFolder = Annotated[Path, argument("Folder of the clips.")]
 DEVICE_VARIABLE = "VMMETRICS_DEVICE"
-"""As :data:`vmmetrics.utils.tensors.DEVICE_VARIABLE`, which stands in a room that torch users import."""
+"""As :data:`vmmetrics.utils.tensors.DEVICE_VARIABLE`, which lives in a module that only torch users import."""
 
 
 def check_device(text: str | None) -> str | None:
@@ -211,9 +207,9 @@ def check_device(text: str | None) -> str | None:
     from vmmetrics.utils.tensors import devices
 
     with usage("--device"):
-        known = devices()
-        if text not in known and text != "auto":
-            raise ValueError(f"no device is called {text!r} here; there is {', '.join(known)}")
+        available = devices()
+        if text not in available and text != "auto":
+            raise ValueError(f"no device is called {text!r} here; there is {', '.join(available)}")
     if text != "auto":
         os.environ[DEVICE_VARIABLE] = text
     return text
@@ -221,18 +217,18 @@ def check_device(text: str | None) -> str | None:
 
 Device = Annotated[
     str | None,
-    option("Where models run: cpu, cuda, cuda:1, ... Default: a GPU where there is one.", callback=check_device),
+    option("Device of the models: cpu, cuda, cuda:1, ... Default: a GPU if available.", callback=check_device),
 ]
 Seed = Annotated[int, seed_option("Random seed.")]
 PromptList = Annotated[str, argument("'library', 'mini', or a list (.json, .jsonl).", metavar="LIST")]
-PictureFile = Annotated[Path | None, option("File for the picture (.png, .svg).")]
-Parse = Annotated[bool, option("Count parts of speech, where spaCy is installed.")]
-Embedding = Annotated[bool, option("Find nearest neighbours, where the embedding is installed.")]
+PictureFile = Annotated[Path | None, option("File for the chart (.png, .svg).")]
+Parse = Annotated[bool, option("Count parts of speech, if spaCy is installed.")]
+Embedding = Annotated[bool, option("Find nearest neighbours, if the embedding is installed.")]
 Temperature = Annotated[float, number_option("Sampling temperature of the model that writes.", 0, 2)]
 ScoredBy = Annotated[str, option("Protocol of the scores: vmmetrics or upstream.")]
 RunArgument = Annotated[Path, argument("Folder of a run.")]
-DataOfRun = Annotated[Path | None, option("The benchmark's data. Default: where the run had them.")]
-BenchmarkName = Annotated[str, argument("The benchmark; 'vmmetrics understand list' has them.")]
+DataOfRun = Annotated[Path | None, option("The benchmark's data. Default: the path used by the run.")]
+BenchmarkName = Annotated[str, argument("Benchmark; see 'vmmetrics understand list'.")]
 Videos = Annotated[Path | None, option("Folder of the videos. Default: with the data.")]
 
 
@@ -244,11 +240,11 @@ def open_client(
     max_cost: float | None,
     **asking: Any,
 ) -> Client | None:
-    """The client of an endpoint; None where no endpoint is named.
+    """Return the client of an endpoint; None where no endpoint is named.
 
     Args:
         url: Base address.
-        model: Name of the model there.
+        model: Model name at the endpoint.
         replies: Folder where replies are kept.
         prices: Of a million tokens sent, and answered.
         max_cost: Most that may be spent.
@@ -264,11 +260,11 @@ def open_client(
         raise typer.BadParameter("--url and --model go together")
     if url is None or model is None:
         if prices is not None or max_cost is not None:
-            raise typer.BadParameter("prices and a bound on the cost need --url and --model")
+            raise typer.BadParameter("--prices and --max-cost need --url and --model")
         return None
-    given, answered = prices or (None, None)
+    input_price, output_price = prices or (None, None)
     with usage():
-        settings = EndpointSettings(url, model, input_price=given, output_price=answered, **asking)
+        settings = EndpointSettings(url, model, input_price=input_price, output_price=output_price, **asking)
     return Client(settings, replies, max_cost)
 
 
@@ -286,9 +282,9 @@ def check_outputs(lists: Sequence[str], outputs: Sequence[Path | None]) -> None:
 
     written = [path.resolve() for path in outputs if path is not None]
     if set(written) & {shipped_list(name).resolve() for name in lists}:
-        raise typer.BadParameter("a list that is read would be written over; choose another name")
+        raise typer.BadParameter("an output would overwrite an input list; choose another name")
     if len(set(written)) < len(written):
-        raise typer.BadParameter("two of the files to be written are one; give them different names")
+        raise typer.BadParameter("two outputs have the same path; give them different names")
 
 
 def check_picture(path: Path | None) -> None:

@@ -30,13 +30,11 @@ if TYPE_CHECKING:
 
 OURS = ",".join(METRICS)
 FOLDER = "vmmetrics-probe"
-"""Where a probe goes that was given no directory."""
+"""Default directory of a probe."""
 
-Changes = Annotated[
-    tuple[float, float], number_option("Largest change that counts as none: of the mean, and of one clip.")
-]
+Changes = Annotated[tuple[float, float], number_option("Tolerance for harmless changes: of the mean, and of one clip.")]
 Functions = Annotated[
-    list[str] | None, option("A metric of your own, as module:name, from a Clip to a score; repeatable.")
+    list[str] | None, option("Your own metric as module:name, a function from a Clip to a score; repeatable.")
 ]
 HarmlessStrengths = Annotated[
     str | None,
@@ -44,7 +42,7 @@ HarmlessStrengths = Annotated[
 ]
 Seconds = Annotated[
     float | None,
-    number_option("Use only so many seconds from the middle of every clip. Default: all.", 0.01, options.MAX_SECONDS),
+    number_option("Use only this many seconds from the middle of every clip. Default: all.", 0.01, options.MAX_SECONDS),
 ]
 MaxFps = Annotated[float | None, number_option("Subsample clips above this frame rate.", 0.01, options.MAX_FPS)]
 
@@ -59,28 +57,28 @@ def probe(
     strengths: Annotated[str, names_option("Strengths of the defects, each above 0 and up to 1.")] = "0.25,0.5,1",
     invariances: Annotated[str | None, names_option("Use only these harmless changes, or none. Default: all.")] = None,
     harmless_strengths: HarmlessStrengths = None,
-    rates: Annotated[bool, option("Look for the lowest frame rate of each metric.")] = True,
+    rates: Annotated[bool, option("Find the lowest sufficient frame rate of each metric.")] = True,
     seconds: Seconds = None,
     short_side: Annotated[
         int | None, count_option("Downscale so the short side is at most this many pixels.", 32)
     ] = None,
     max_fps: MaxFps = None,
     tolerance: Changes = (0.03, 0.10),
-    preset: Annotated[str, option("Which models.")] = "embedded",
-    prompts: options.PromptsFound = None,
-    subject: Annotated[str | None, option("What every clip is about.")] = None,
+    preset: Annotated[str, option("Models to use.")] = "embedded",
+    prompts: options.PromptsBeside = None,
+    subject: Annotated[str | None, option("Subject of every clip.")] = None,
     seed: options.Seed = 0,
     jobs: Annotated[int, jobs_option("Worker processes. Scores do not depend on it.")] = 1,
     timeout: options.Timeout = None,
     plugin: options.Plugins = None,
-    out: Annotated[Path, out_option("Directory for everything found; resumes what is there.")] = Path(FOLDER),
-    charts: Annotated[bool, option("Draw the pictures.")] = True,
+    out: Annotated[Path, out_option("Directory of the results; resumes what is there.")] = Path(FOLDER),
+    charts: Annotated[bool, option("Draw the charts.")] = True,
     device: options.Device = None,
     limit: options.Limit = None,
     dry_run: options.DryRun = False,
     form: options.Format = "text",
 ) -> None:
-    """Put defects into good clips, one at a time and stronger and stronger, and see which metric notices.
+    """Inject defects of growing strength into good clips and report which metrics respond.
 
     Re-run the same command to resume; strengths, defects and clips may be added. Exit codes:
     0 all done, 3 something failed, 2 wrong usage or setup.
@@ -89,27 +87,27 @@ def probe(
     from vmmetrics.alignment.probe.results import Tolerance
     from vmmetrics.alignment.probe.session import probe as run_probe
 
-    given = {} if harmless_strengths is None else {"harmless_strengths": _numbers(harmless_strengths)}
+    harmless = {} if harmless_strengths is None else {"harmless_strengths": _numbers(harmless_strengths)}
     with usage():
         plan = Plan(
-            **given,
+            **harmless,
             defects=_names(defects), strengths=_numbers(strengths), invariances=_names(invariances), rates=rates,
             seconds=seconds, short_side=short_side, most_fps=max_fps, seed=seed,
         )  # fmt: skip
     output, messages = open_consoles()
     plugins = [str(path.absolute()) for path in plugin or ()]
-    wanted = [*(_names(metrics) or ()), *load_plugins(plugins), *(function or ())]
-    if not wanted:
-        raise typer.BadParameter("no metric is wanted")
+    selected = [*(_names(metrics) or ()), *load_plugins(plugins), *(function or ())]
+    if not selected:
+        raise typer.BadParameter("expected at least one metric: set --metrics, --function or --plugin")
     if device is not None and device != "cpu" and preset == "embedded":
-        raise typer.BadParameter("preset embedded runs on the CPU; --device is for --preset vmbench")
+        raise typer.BadParameter("--preset embedded runs on the CPU; use --device with --preset vmbench")
     if dry_run:
-        _show_plan(clips, prompts, subject, limit, plan, wanted, out, form, output)
+        _show_plan(clips, prompts, subject, limit, plan, selected, out, form, output)
         return
-    kept = f"stopped; what was done is in {out}, the same command goes on"
-    with until_stopped(messages, kept), usage(), _CaseProgress(messages) as progress:
+    message = f"stopped; results so far are in {out}; run the same command again to resume"
+    with until_stopped(messages, message), usage(), _CaseProgress(messages) as progress:
         report = run_probe(
-            list(clips), wanted, plan=plan, preset=preset, tolerance=Tolerance(*tolerance), out=out, jobs=jobs,
+            list(clips), selected, plan=plan, preset=preset, tolerance=Tolerance(*tolerance), out=out, jobs=jobs,
             timeout=timeout, prompts=prompts, subject=subject, plugins=plugins, listener=progress, limit=limit,
         )  # fmt: skip
     if not report.clips:
@@ -123,7 +121,7 @@ def probe(
 
 
 def _show_plan(
-    clips: list[Path], prompts: Path | None, subject: str | None, limit: int | None, plan: Plan, wanted: list[str],
+    clips: list[Path], prompts: Path | None, subject: str | None, limit: int | None, plan: Plan, metrics: list[str],
     out: Path, form: str, output: Console,
 ) -> None:  # fmt: skip
     from vmmetrics.cli.dry_run import clip_table
@@ -137,12 +135,12 @@ def _show_plan(
     defects, harmless = (", ".join(names) if names is not None else "all" for names in (plan.defects, plan.invariances))
     changes = [f"defects: {defects}, at {', '.join(map(str, plan.strengths))}", f"harmless changes: {harmless}"]
     lines = (
-        f"{count(len(tasks), 'clip')}; metrics: {', '.join(wanted)}",
+        f"{count(len(tasks), 'clip')}; metrics: {', '.join(metrics)}",
         prompts_found(tasks),
         *changes,
         f"results: {out}",
     )
-    print_result(form, [Lines("plan", "Would be probed", tuple(filter(None, lines))), clip_table(tasks, form)], output)
+    print_result(form, [Lines("plan", "Planned probe", tuple(filter(None, lines))), clip_table(tasks, form)], output)
 
 
 def _names(text: str | None) -> tuple[str, ...] | None:
@@ -176,7 +174,7 @@ def _report(report: ProbeReport, out: Path, charts: bool, form: str, output: Con
 
 
 class _CaseProgress(Bar):
-    """Shows cases done and the time that is left: a bar on a terminal, a line for every tenth elsewhere."""
+    """Progress of a probe: a bar on a terminal, a line for every tenth case elsewhere."""
 
     def begin(self, total: int, settled: int) -> None:
         """Start; ``settled`` cases were done before."""

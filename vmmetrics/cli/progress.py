@@ -1,4 +1,4 @@
-"""How a run of clips looks while it goes: a bar on a terminal, a line per clip elsewhere."""
+"""Progress of a run of clips: a bar on a terminal, a line per clip elsewhere."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from vmmetrics.scoring.table import cell
 from vmmetrics.utils.storage.addresses import address_of, is_web, safe_name
 
 SLOW_ON_BAR, SLOW_IN_LINES = 10.0, 60.0
-"""Seconds from which on the slowest clip is shown, on the bar and in a line of its own."""
-_RECENT = 32  # clips that the time left is told from
+"""Seconds after which the slowest clip is shown."""
+_RECENT = 32  # clips from which the time left is estimated
 _COUNT_SECONDS = 0.1  # between two counts of the clips found
 
 
 @contextmanager
 def finding(console: Console, paths: Iterable[str]) -> Iterator[Callable[[int], None]]:
-    """Say which folders are searched for clips, and on a terminal how many were found so far.
+    """Print which folders are searched for clips, and on a terminal the number of clips so far.
 
     Args:
         console: Where.
@@ -47,17 +47,17 @@ def finding(console: Console, paths: Iterable[str]) -> Iterator[Callable[[int], 
     shown = 0.0
     with console.status(text) as status:
 
-        def found(clips: int) -> None:
+        def update(clips: int) -> None:
             nonlocal shown
             if time.monotonic() - shown >= _COUNT_SECONDS:
                 shown = time.monotonic()
                 status.update(f"{text} {clips:,}")
 
-        yield found
+        yield update
 
 
 class LiveProgress(Bar):
-    """Shows clips done, failures so far and the time that is left.
+    """Live display of clips done, failures so far and the time left.
 
     Args:
         console: Where.
@@ -106,7 +106,7 @@ class LiveProgress(Bar):
         self._slow = f"{name} for {clock(seconds)}" if self._bar is not None and seconds >= SLOW_ON_BAR else ""
         if not self.show(status=self._status()) and seconds >= SLOW_IN_LINES and name not in self._announced:
             self._announced.add(name)
-            self._console.print(f"{name}: at work for {clock(seconds)} so far")
+            self._console.print(f"{name}: running for {clock(seconds)} so far")
 
     def _status(self) -> str:
         left = self._total - self._done
@@ -136,12 +136,12 @@ class LiveProgress(Bar):
 
 
 def reasons(record: Record) -> str:
-    """Why a clip failed, in one line."""
+    """Return why a clip failed, in one line."""
     return record.error or "; ".join(f"{metric.upper()}: {text}" for metric, text in record.errors.items())
 
 
 def clock(seconds: float) -> str:
-    """Hours, minutes and seconds.
+    """Return hours, minutes and seconds.
 
     >>> clock(75), clock(3725)
     ('1:15', '1:02:05')

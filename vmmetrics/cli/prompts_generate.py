@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from vmmetrics.utils.storage.journal import Line
 
 FOLDER = "vmmetrics-prompts"
-"""Where candidates go that were given no folder."""
+"""Default folder of candidates."""
 
 
 def generate(
     out: Annotated[Path, out_option("Folder for the candidates; resumes what is there.")] = Path(FOLDER),
     metadata: Annotated[Path | None, option("Folder of metadata. Default: the library's.")] = None,
-    count: Annotated[int, count_option("Combinations in all; may grow from start to start.")] = 60,
-    candidates: Annotated[int, count_option("Prompts written for each.")] = 3,
+    count: Annotated[int, count_option("Combinations in total; may be raised on resume.")] = 60,
+    candidates: Annotated[int, count_option("Prompts written per combination.")] = 3,
     pattern: Annotated[list[str] | None, option("Only this motion pattern; repeatable.")] = None,
     camera_share: Annotated[float, share_option("Share of the combinations that ask for a camera motion.")] = 0.06,
     seed: options.Seed = 0,
@@ -42,7 +42,7 @@ def generate(
     max_cost: options.MaxCost = None,
     yes: options.Yes = False,
 ) -> None:
-    """Combine subjects, actions and places that go together, and have prompts written and checked for each.
+    """Combine compatible subjects, actions and places, and write and check prompts for each.
 
     Without an endpoint (--url, --model) sentences are made by grammar alone. Re-run the same command to resume;
     nothing is paid for twice. Exit codes: 0 all done, 3 some combinations got no reply, 2 wrong
@@ -60,15 +60,15 @@ def generate(
     patterns = tuple(name.lower().replace("-", " ") for name in pattern) if pattern else PATTERNS
     with usage():
         settings = GenerationSettings(count, candidates, seed, patterns, camera_share, temperature)
-    known = read_metadata(metadata)
-    plan = GenerationPlan.draw(known, settings)
-    with Candidates(out, settings.configuration(known, client)) as kept:
-        warn(messages, kept.warnings)
-        _begin(plan, kept, client, yes, messages)
+    library = read_metadata(metadata)
+    plan = GenerationPlan.draw(library, settings)
+    with Candidates(out, settings.configuration(library, client)) as store:
+        warn(messages, store.warnings)
+        _begin(plan, store, client, yes, messages)
         unreached = 0
-        stopped = f"stopped; what was done is in {kept.path}, the same command goes on"
-        with until_stopped(messages, stopped), Bar(messages, len(plan.remaining(kept))) as bar:
-            for outcome in plan.run(kept, client, threads):
+        stopped = f"stopped; results so far are in {store.path}; run the same command again to resume"
+        with until_stopped(messages, stopped), Bar(messages, len(plan.remaining(store))) as bar:
+            for outcome in plan.run(store, client, threads):
                 unreached += outcome.status == "unreachable"
                 if outcome.status not in ("written", "implausible"):
                     about = f"{outcome.combination.noun_phrase}, {outcome.combination.action.lemma}"
@@ -77,27 +77,27 @@ def generate(
         heads = ("combinations", "implausible", "no use", "candidates", "rejected", "categories")
         shown = table("pattern", *map(number, heads))
         for name in plan.settings.patterns:
-            shown.add_row(name, *map(str, _row([line for line in kept.lines if line.get("pattern") == name])))
+            shown.add_row(name, *map(str, _row([line for line in store.lines if line.get("pattern") == name])))
         output.print(shown)
         if client is not None:
             output.print(f"this time: {client.ledger}")
     messages.print(f"written: {out}/candidates.jsonl", soft_wrap=True)
     if unreached:
-        error(messages, f"{unreached} combinations got no reply; the same command tries them again")
+        error(messages, f"{unreached} combinations got no reply; run the same command again to retry")
         raise typer.Exit(EXIT_FAILURES)
 
 
-def _begin(plan: GenerationPlan, kept: Candidates, client: Client | None, yes: bool, messages: Console) -> None:
-    """Say what is to be done and what it may cost, and go on only where that is fine."""
-    wanted, todo = len(plan.combinations), len(plan.remaining(kept))
-    if wanted < plan.settings.count:
-        messages.print(f"the metadata allow {count(wanted, 'combination')}, fewer than asked for")
-    if wanted > todo:
-        messages.print(f"{wanted - todo} of {count(wanted, 'combination')} were done before")
+def _begin(plan: GenerationPlan, candidates: Candidates, client: Client | None, yes: bool, messages: Console) -> None:
+    """Print what is to be done and its cost, and ask to confirm it where needed."""
+    total, todo = len(plan.combinations), len(plan.remaining(candidates))
+    if total < plan.settings.count:
+        messages.print(f"the metadata allow {count(total, 'combination')}, fewer than asked for")
+    if total > todo:
+        messages.print(f"{total - todo} of {count(total, 'combination')} were done before")
     if client is None:
         messages.print("no endpoint (--url, --model): sentences are made by grammar, and need editing")
     elif todo:
-        messages.print(f"{client.settings.model}: {plan.estimate(client, kept)}")
+        messages.print(f"{client.settings.model}: {plan.estimate(client, candidates)}")
         agree(messages, yes)
 
 

@@ -1,4 +1,4 @@
-"""``vmmetrics prompts review``: prompts read by people, how far they agree, and the list they leave."""
+"""``vmmetrics prompts review``: human review of prompts, agreement, and the resulting list."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from vmmetrics.utils.statistics.bootstrap import Estimate
 
 SHOWN_DIFFERENCES = 20
-"""On the screen; ``--conflicts`` writes all of them."""
+"""Maximum conflicts on a terminal; ``--conflicts`` writes all."""
 
 
 def review(
@@ -29,8 +29,8 @@ def review(
     decisions: Annotated[
         list[Path] | None,
         option(
-            "File of decisions (JSONL), appended to; may be one file for all reviewers. Beside it stays a lock, "
-            ".NAME.lock, by which they take turns; delete it when no review runs, if you like.",
+            "File of decisions (JSONL), appended to; reviewers may share one. A lock file, "
+            ".NAME.lock, stays beside it.",
             show_default=False,
         ),
     ] = None,
@@ -40,25 +40,25 @@ def review(
     ] = False,
     agreement: Annotated[
         list[Path] | None,
-        option("Print how far the reviewers of a file of decisions agree; repeatable.", metavar="D.jsonl"),
+        option("Print the agreement of the reviewers in a file of decisions; repeatable.", metavar="D.jsonl"),
     ] = None,
     apply: Annotated[
         str | None, option("Apply the decisions to this list and write it to --out.", metavar="LIST")
     ] = None,
     out: Annotated[Path | None, out_option("List to write (.json or .jsonl).", show_default=False)] = None,
     rule: Annotated[
-        Literal["unanimous", "any-drop", "majority"], option("What decides where reviewers differ.")
+        Literal["unanimous", "any-drop", "majority"], option("Rule for prompts on which reviewers differ.")
     ] = "unanimous",
-    reviewers: Annotated[int, count_option("Decisions that an entry must have to be taken over.")] = 1,
+    reviewers: Annotated[int, count_option("Minimum decisions per prompt.")] = 1,
     conflicts: Annotated[
         Path | None,
-        option("List of what they differ on, for a third person. Default: OUT with .conflicts in its name."),
+        option("File for prompts they differ on, for a third reviewer. Default: OUT with .conflicts in its name."),
     ] = None,
 ) -> None:
     """Read prompts one a screen and keep, edit or drop them with single keys; ? explains them.
 
     Every decision is on the disk at once; re-run the same command to resume.
-    New texts are checked, and what is wrong with them is told. With f a field
+    New texts are checked, and problems are printed. With f a field
     is corrected; --apply takes corrections over.
 
     Where input or output is no terminal, commands are read as lines: keep, edit
@@ -118,12 +118,12 @@ def _review(prompts: str | None, reviewer: str | None, files: Sequence[Path], se
             raise typer.Exit(EXIT_INTERRUPTED) from None
         finally:
             done = session.progress()
-            said = (
+            message = (
                 f"{done.done} of {done.total} decided: {done.kept} kept, {done.edited} edited, {done.dropped} dropped, "
             )
-            said += f"{done.corrected} with corrected fields; the same command goes on"
+            message += f"{done.corrected} with corrected fields; run the same command again to resume"
             warned = [f"{count(by_lines.warned, 'warning')}, printed above"] if by_lines.warned else []
-            messages.print(said, *warned, sep="\n", soft_wrap=True)
+            messages.print(message, *warned, sep="\n", soft_wrap=True)
 
 
 def _print_agreement(decisions: Sequence[ReviewDecision]) -> None:
@@ -131,34 +131,34 @@ def _print_agreement(decisions: Sequence[ReviewDecision]) -> None:
     from vmmetrics.prompts.review.screen import decision_text
 
     output, _ = open_consoles()
-    found = measure_agreement(decisions)
-    timed = any(one.seconds is not None for one in found.reviewers)
+    agreement = measure_agreement(decisions)
+    timed = any(one.seconds is not None for one in agreement.reviewers)
     heads = ("decided", "kept", "edited", "dropped", *(["median s"] if timed else []))
     grid = table(name("reviewer"), *map(whole, heads))
-    for one in found.reviewers:
+    for one in agreement.reviewers:
         numbers = (one.kept + one.edited + one.dropped, one.kept, one.edited, one.dropped)
         seconds = ["-" if one.seconds is None else f"{one.seconds:.1f}"] if timed else []
         grid.add_row(one.name, *map(str, numbers), *seconds)
     output.print(grid)
-    output.print(f"{count(found.shared, 'prompt')} decided by two or more reviewers")
-    if found.shared:
+    output.print(f"{count(agreement.shared, 'prompt')} decided by two or more reviewers")
+    if agreement.shared:
         grid = table(name(""), *map(whole, ("same", "Cohen's κ", "Krippendorff's α", "prompts")))
-        rows = [("keep, edit or drop", found.three), ("stays or goes", found.two)]
-        rows += [(f"stays or goes: {first}, {second}", agreed) for (first, second), agreed in found.pairs.items()]
+        rows = [("keep, edit or drop", agreement.three), ("kept or dropped", agreement.two)]
+        rows += [(f"kept or dropped: {first}, {second}", agreed) for (first, second), agreed in agreement.pairs.items()]
         for kind, agreed in rows:
             same = agreed.percent
             percent = "-" if same.value is None else f"{same.value:.0%}"
             grid.add_row(kind, percent, _figure(agreed.cohen), _figure(agreed.alpha), str(same.n))
         output.print(grid)
-    if found.differing:
-        output.print(f"{len(found.differing)} differ:")
-    for sides in found.differing[:SHOWN_DIFFERENCES]:
+    if agreement.differing:
+        output.print(f"{len(agreement.differing)} differ:")
+    for sides in agreement.differing[:SHOWN_DIFFERENCES]:
         entry = next(iter(sides.values()))
         output.print(f"{entry.index}  {entry.prompt}", soft_wrap=True)
         for reviewer, decision in sides.items():
             output.print(f"      {reviewer}: {decision_text(decision)}", style="dim", soft_wrap=True)
-    if len(found.differing) > SHOWN_DIFFERENCES:
-        output.print(f"and {len(found.differing) - SHOWN_DIFFERENCES} more; --apply writes them to a file")
+    if len(agreement.differing) > SHOWN_DIFFERENCES:
+        output.print(f"and {len(agreement.differing) - SHOWN_DIFFERENCES} more; --apply writes them to a file")
 
 
 def _apply(
@@ -183,9 +183,9 @@ def _apply(
         if parts[what] or path.exists():  # one of an earlier run must not outlive what it says
             write_entries(path, parts[what])
     changed = f"{applied.edited} of them edited, {applied.corrected} with corrected fields"
-    said = [f"{len(applied.kept)} kept ({changed}): {out}", f"{len(applied.dropped)} dropped"]
-    said += [f"{len(parts[what])} {what}: {aside[what]}" for what in parts if parts[what]]
-    for line in said:
+    lines = [f"{len(applied.kept)} kept ({changed}): {out}", f"{len(applied.dropped)} dropped"]
+    lines += [f"{len(parts[what])} {what}: {aside[what]}" for what in parts if parts[what]]
+    for line in lines:
         messages.print(line, soft_wrap=True)
 
 

@@ -24,7 +24,7 @@ from vmmetrics.utils.statistics.paired import Mean
 
 _STYLES = {"failed": "red", "-": "dim", "n/a": "dim"}
 SHOWN_CLIPS = 100
-"""Rows per clip on the screen; all of them are in scores.csv."""
+"""Maximum rows of clips on a terminal; scores.csv has all."""
 
 
 def print_results(
@@ -80,8 +80,8 @@ def results_parts(table: Table) -> list[Part]:
         )
     means = DisplayTable("means", "Means", "95 % bootstrap intervals", heads("model", *(c.name for c in heads_of[1:])))
     models = table.by_model() if len(table.by_model()) > 1 else {}
-    for model, found in (*models.items(), ("all", table.mean())):
-        shown = [found.get(metric) for metric in columns]
+    for model, averages in (*models.items(), ("all", table.mean())):
+        shown = [averages.get(metric) for metric in columns]
         means.add(model, *(_mean_cell(mean) for mean in shown))
     return [clips, means] if len(table) > 1 else [clips]
 
@@ -120,7 +120,7 @@ def _clips(table: Table) -> Grid:
 
 
 def _means(table: Table) -> Grid:
-    """A row per model where there are several, and one for all clips."""
+    """Return a row per model where there are several, and one for all clips."""
     models = table.summary.models
     parts: list[tuple[str | Text, IntArray]] = [*models.items()] if len(models) > 1 else []
     parts.append((Text("all", "bold"), np.arange(len(table))))
@@ -140,7 +140,7 @@ def _grid_of_means(title: str, head: str, table: Table, parts: Sequence[tuple[st
 
 
 def _mean(mean: Mean | None, clips: int) -> Text:
-    """A mean with its interval, and of how many clips where not all have a score."""
+    """Return a mean with its interval, and of how many clips where not all have a score."""
     if mean is None:
         return Text("-", "dim")
     text = Text(f"{mean.mean:.4f}")

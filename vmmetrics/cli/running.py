@@ -1,4 +1,4 @@
-"""What the commands that work through clips share: values of options, tasks, and a run that can be stopped."""
+"""Parts shared by commands that process clips: option values, tasks, and a run that can be stopped."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
     from vmmetrics.utils.storage.scratch import Scratch
 
 DEFAULT_JOBS = 1
-"""A worker process of its own even for one clip at a time: a clip that brings it down does not end the run."""
+"""Default worker processes: one, so that a clip that crashes its process does not end the run."""
 MAX_BYTES = 2**50
-"""More than any machine has."""
+"""Upper bound of processes."""
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
 
 def parse_names(text: str) -> tuple[str, ...]:
-    """Names between commas or spaces, in lower case."""
+    """Return names between commas or spaces, in lower case."""
     return tuple(name for name in re.split(r"[,\s]+", text.lower()) if name)
 
 
 def parse_shard(text: str | None) -> tuple[int, int] | None:
-    """The i and n of ``i/n``."""
+    """Return the i and n of ``i/n``."""
     if text is None:
         return None
     match = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text.strip())
@@ -47,7 +47,7 @@ def parse_shard(text: str | None) -> tuple[int, int] | None:
 
 
 def parse_bytes(text: str, name: str = "--max-memory") -> int:
-    """The bytes in a size such as ``2GB``."""
+    """Return the bytes in a size such as ``2GB``."""
     match = re.fullmatch(r"([0-9]{1,20}(?:\.[0-9]{1,20})?)\s*([kmgt]?)(?:i?b)?", text.strip().lower())
     size = int(float(match[1]) * _UNITS[match[2]]) if match else 0
     if not 1 <= size <= MAX_BYTES:
@@ -59,7 +59,7 @@ def parse_bytes(text: str, name: str = "--max-memory") -> int:
 
 
 def parse_scratch(text: str | None) -> Scratch:
-    """The folder and bound of ``DIR[:SIZE]``."""
+    """Return the folder and bound of ``DIR[:SIZE]``."""
     from vmmetrics.utils.storage.scratch import DEFAULT_BYTES, Scratch
 
     if text is None:
@@ -72,7 +72,7 @@ def parse_scratch(text: str | None) -> Scratch:
 
 @dataclass(frozen=True, slots=True)
 class ClipOptions:
-    """What a command was told of its clips.
+    """Options that select clips.
 
     Attributes:
         clips: Files, folders, patterns and addresses.
@@ -90,17 +90,17 @@ class ClipOptions:
 
 
 def run_clips(
-    given: ClipOptions,
+    sources: ClipOptions,
     settings: Settings,
     start: Start,
     out: Path | None,
     mirror: str | None = None,
     dry_run: str | None = None,
 ) -> tuple[Table, Console, Console, bool]:
-    """Score clips into a directory, with progress; Ctrl-C, SIGTERM and SIGHUP stop it, and what was scored is kept.
+    """Score clips into a directory, with progress; an interrupted run keeps what was scored.
 
     Args:
-        given: The clips.
+        sources: The clips.
         settings: With what; its models are loaded before the first clip.
         start: By how many workers, where, and which part.
         out: Run directory; None for one of its own.
@@ -125,30 +125,30 @@ def run_clips(
         check_cluster(cluster)
     if out is not None:
         check_directory(out)
-    if dry_run is None and any(address_of(clip) is not None for clip in given.clips):  # its directory will list them
+    if dry_run is None and any(address_of(clip) is not None for clip in sources.clips):  # the directory lists them
         with usage():
             setup = prepare(settings)
-        directory = out or default_directory(setup, given.clips)
+        directory = out or default_directory(setup, sources.clips)
         check_directory(directory, setup.configuration, setup.parts)
-    tasks = _tasks(given, settings, start, directory, messages, dry_run is not None)
+    tasks = _tasks(sources, settings, start, directory, messages, dry_run is not None)
     if dry_run is not None:
         from vmmetrics.cli.dry_run import show_run
 
         with usage():
-            show_run(tasks, settings, given.clips, out, dry_run, output)
+            show_run(tasks, settings, sources.clips, out, dry_run, output)
     if out is None:
         check_folder(Path(RUNS_FOLDER), holds="scores")
     with usage():
         setup = setup or prepare(settings)
-    directory = default_directory(setup, given.clips) if out is None else out
+    directory = default_directory(setup, sources.clips) if out is None else out
     messages.print(f"{count(len(tasks), 'clip')}, {setup.label}")
     if from_where := prompts_found(tasks):
         messages.print(from_where, soft_wrap=True)
     if cluster is not None:
         messages.print(f"{'starting a' if cluster.address is None else 'connecting to the'} Ray cluster ...")
-    kept = f"stopped; what was scored is in {directory}, the same command goes on"
+    message = f"stopped; clips scored so far are in {directory}; run the same command again to resume"
     with (
-        until_stopped(messages, kept),
+        until_stopped(messages, message),
         LiveProgress(messages, settings.metrics, start.jobs) as progress,
         Mirror(directory, mirror, lambda text: progress.warn([text])) as copy,
     ):
@@ -161,9 +161,9 @@ def run_clips(
 
 
 def _tasks(
-    given: ClipOptions, settings: Settings, start: Start, directory: Path | None, messages: Console, dry_run: bool
+    sources: ClipOptions, settings: Settings, start: Start, directory: Path | None, messages: Console, dry_run: bool
 ) -> list[Task]:
-    """Find the clips of a command, and say what is to be said about them.
+    """Find the clips of a command, and print remarks on them.
 
     Raises:
         BadParameter: There are none.
@@ -173,12 +173,12 @@ def _tasks(
     from vmmetrics.utils.storage.addresses import address_of
 
     remarks: list[str] = []
-    with finding(messages, given.clips) as found:
+    with finding(messages, sources.clips) as update:
         tasks, unmatched = tasks_of_paths(
-            given.clips, settings.metrics, given.prompts, given.subject, given.follow_links, remarks, found,
-            start.limit, dry_run, directory, given.relist,
+            sources.clips, settings.metrics, sources.prompts, sources.subject, sources.follow_links, remarks, update,
+            start.limit, dry_run, directory, sources.relist,
         )  # fmt: skip
-    here = [Path(clip) for clip in given.clips if address_of(clip) is None]
+    here = [Path(clip) for clip in sources.clips if address_of(clip) is None]
     for remark in _remarks(here, tasks, remarks):
         messages.print(remark, soft_wrap=True)
     if unmatched:
@@ -212,7 +212,7 @@ def _remarks(clips: list[Path], tasks: list[Task], remarks: list[str]) -> list[s
 
 
 class ClusterOptions(NamedTuple):
-    """Where a command works, as it was told; None where it was not."""
+    """Options of the Ray engine; None where not set."""
 
     engine: str
     address: str | None = None
@@ -225,14 +225,14 @@ def cluster_of(options: ClusterOptions) -> Cluster | None:
     """Return the Ray cluster that the options of a command describe; None for this machine."""
     from vmmetrics.engines.connection import Cluster, check_installed
 
-    given = {name: value for name, value in options._asdict().items() if name != "engine" and value is not None}
+    values = {name: value for name, value in options._asdict().items() if name != "engine" and value is not None}
     if options.engine == "local":
-        if given:
+        if values:
             raise typer.BadParameter("--address, --cpus-per-job, --gpus-per-job and --retries are for --engine ray")
         return None
     check_installed()
     with usage():
-        return Cluster(**given)
+        return Cluster(**values)
 
 
 def start_of(

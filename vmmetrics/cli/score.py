@@ -24,19 +24,17 @@ from vmmetrics.metrics.registry import METRICS, load_plugins
 from vmmetrics.utils.display.markup import listed
 
 _SHARDS = 10
-"""Missing ones that are named."""
+"""Maximum missing shards that are named."""
 
 
 def score(
     clips: options.Clips,
     out: options.RunFolder = None,
     prompts: options.PromptsBeside = None,
-    subject: Annotated[str | None, option("What every clip is about, such as 'a black horse'.")] = None,
+    subject: Annotated[str | None, option("Subject of every clip, such as 'a black horse'.")] = None,
     metrics: Annotated[str | None, names_option(f"Some of {','.join(METRICS)}, and of plugins. Default: all.")] = None,
-    preset: Annotated[str | None, option("Which models. Default: embedded, which needs no download.")] = None,
-    protocol: Annotated[
-        str | None, option("Which definition: vmmetrics, or vmbench for that of VMBench's code.")
-    ] = None,
+    preset: Annotated[str | None, option("Models to use. Default: embedded, which needs no download.")] = None,
+    protocol: Annotated[str | None, option("Metric definitions: vmmetrics, or vmbench as in VMBench's code.")] = None,
     cas_model: Annotated[
         Path | None, option("Checkpoint of a classifier for CAS, such as 'vmmetrics cas train' writes. Needs torch.")
     ] = None,
@@ -54,9 +52,7 @@ def score(
     follow_links: options.FollowLinks = True,
     allow_failures: options.AllowFailures = False,
     device: options.Device = None,
-    tf32: Annotated[
-        bool, option("Let a GPU round float32 products to TF32: faster, scores differ a little.", "--tf32")
-    ] = False,
+    tf32: Annotated[bool, option("Allow TF32 on GPUs: faster, scores differ slightly.", "--tf32")] = False,
     limit: options.Limit = None,
     verify: options.Verify = False,
     scratch: options.Scratch = None,
@@ -65,7 +61,7 @@ def score(
     dry_run: options.DryRun = False,
     form: options.Format = "text",
     keep_overlays: Annotated[
-        bool, option("Keep masks, tracks and skeletons for drawing, some 3 to 40 KB a clip.", "--keep-overlays")
+        bool, option("Keep masks, tracks and skeletons for drawing: 3 to 40 KB per clip.", "--keep-overlays")
     ] = False,
     fail_under: Annotated[
         list[str] | None,
@@ -80,9 +76,9 @@ def score(
     cluster = ClusterOptions(engine, address, cpus_per_job, gpus_per_job, retries)
     start = start_of(jobs, timeout, shard, limit, verify, cluster)
     if device is not None and device != "cpu" and preset in (None, "embedded") and cas_model is None:
-        raise typer.BadParameter("preset embedded runs on the CPU; --device is for --preset vmbench and --cas-model")
+        raise typer.BadParameter("--preset embedded runs on the CPU; use --device with --preset vmbench or --cas-model")
     if tf32 and preset in (None, "embedded"):
-        raise typer.BadParameter("preset embedded runs on the CPU; --tf32 is for --preset vmbench")
+        raise typer.BadParameter("--preset embedded runs on the CPU; use --tf32 with --preset vmbench")
     plugins = tuple(str(path.absolute()) for path in plugin or ())
     choice = {
         "preset": preset,
@@ -133,7 +129,7 @@ def merge(
     allow_missing: Annotated[bool, option("Exit with 0 even if a shard is missing.", "--allow-missing")] = False,
     form: options.Format = "text",
 ) -> None:
-    """Join run directories of one configuration, such as the shards of a large set.
+    """Merge run directories of one configuration, such as the shards of a large set.
 
     Exit codes: 0 all shards are there, 3 one is missing, 2 wrong usage or setup.
     """
@@ -165,7 +161,7 @@ def show(
     clip: Annotated[str, argument("Name of the clip, as the table has it, its path, or a file with its content.")],
     out: Annotated[Path, out_option("Picture (.png) or film (.mp4) to write.", show_default=False)],
 ) -> None:
-    """Draw what cost a clip its points: masks, tracks, skeletons, and the curves with the frames at fault."""
+    """Draw the events that cost a clip points: masks, tracks, skeletons, and curves over frames."""
     if out.suffix.lower() not in (".png", ".mp4"):
         raise typer.BadParameter(f"expected a name that ends in .png or .mp4 but got {out.name}")
     if not out.absolute().parent.is_dir():
@@ -176,19 +172,21 @@ def show(
     from vmmetrics.scoring.show.sheet import draw_sheet
     from vmmetrics.utils.storage.atomic import temporary_of
 
-    found = recall(run, clip)
+    recalled = recall(run, clip)
     output, messages = open_consoles()
-    for warning in found.warnings:
+    for warning in recalled.warnings:
         messages.print(f"warning: {warning}", soft_wrap=True)
-    findings = Findings(found.record.clip, found.label, found.results, found.record.errors, found.record.prompt)
+    findings = Findings(
+        recalled.record.clip, recalled.label, recalled.results, recalled.record.errors, recalled.record.prompt
+    )
     building = temporary_of(out)
     try:
         building.mkdir()
         partial = building / out.name
         if out.suffix.lower() == ".mp4":
-            write_film(partial, found.clip, findings, found.perceived)
+            write_film(partial, recalled.clip, findings, recalled.perceived)
         else:
-            draw_sheet(found.clip, findings, found.perceived).save(partial)
+            draw_sheet(recalled.clip, findings, recalled.perceived).save(partial)
         partial.replace(out)
     finally:
         shutil.rmtree(building, ignore_errors=True)

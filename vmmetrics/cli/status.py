@@ -23,10 +23,10 @@ _WATCH_SECONDS = 2.0
 
 def status(
     run: Annotated[Path, argument("Run directory.")],
-    watch: Annotated[bool, option("Print it every 2 seconds until the session has ended.", "--watch")] = False,
+    watch: Annotated[bool, option("Refresh every 2 seconds until the run ends.", "--watch")] = False,
     form: options.Format = "text",
 ) -> None:
-    """Say how far a run is: clips done, failed and to do, rate, time left, and what each node did.
+    """Print the progress of a run: clips done, failed and to do, rate, time left, and work per node.
 
     Reads the run directory alone, and takes no lock: safe while others score. Exit codes: 0 nothing failed so far,
     3 some clips failed, 2 no run.
@@ -37,31 +37,31 @@ def status(
     reader = StatusReader(run)
     while True:
         now = datetime.now(UTC)
-        found = reader.read(now)
-        warn(messages, found.warnings)
+        current = reader.read(now)
+        warn(messages, current.warnings)
         if watch and output.is_terminal and form == "text":
             output.clear()
-        print_result(form, _tables(found, now), output, data=lambda found=found: _data(found))  # type: ignore[misc]
-        if not watch or found.ended:
+        print_result(form, _tables(current, now), output, data=lambda current=current: _data(current))  # type: ignore[misc]
+        if not watch or current.ended:
             break
         time.sleep(_WATCH_SECONDS)
-    if found.failed:
+    if current.failed:
         raise typer.Exit(EXIT_FAILURES)
 
 
-def _tables(found: RunStatus, now: datetime) -> list[DisplayTable]:
+def _tables(status: RunStatus, now: datetime) -> list[DisplayTable]:
     from vmmetrics.cli.progress import clock
     from vmmetrics.utils.display.tables import DisplayTable, count, figure, heads, number
 
     columns = heads("run", "state", "clips", "scored", "failed", "to do", "a minute", "time left", "last, ago", texts=2)
     whole = DisplayTable("status", "Run", "", columns)
-    left = figure(found.seconds_left, "–" if found.seconds_left is None else clock(found.seconds_left))
-    counts = (figure(value, count(value)) for value in (found.clips, found.scored, found.failed, found.to_do))
-    rate = figure(found.per_minute, number(found.per_minute, 1))
-    state = "finished" if found.ended else "not finished"
-    whole.add(found.run.resolve().name, state, *counts, rate, left, _ago(found.last, now))
+    left = figure(status.seconds_left, "–" if status.seconds_left is None else clock(status.seconds_left))
+    counts = (figure(value, count(value)) for value in (status.clips, status.scored, status.failed, status.to_do))
+    rate = figure(status.per_minute, number(status.per_minute, 1))
+    state = "finished" if status.ended else "not finished"
+    whole.add(status.run.resolve().name, state, *counts, rate, left, _ago(status.last, now))
     nodes = DisplayTable("nodes", "Nodes", "", heads("node", "processes", "clips", "failed", "last, ago"))
-    for node in found.nodes:
+    for node in status.nodes:
         cells = (figure(number, count(number)) for number in (node.processes, node.done, node.failed))
         nodes.add(node.node, *cells, _ago(node.last, now))
     return [whole, nodes]
@@ -75,11 +75,11 @@ def _ago(moment: datetime | None, now: datetime) -> Any:
     return figure(seconds, "–" if seconds is None else clock(seconds))
 
 
-def _data(found: RunStatus) -> dict[str, Any]:
+def _data(status: RunStatus) -> dict[str, Any]:
     names = ("started", "ended", "clips", "scored", "failed", "to_do", "per_minute", "seconds_left", "last")
-    data = {"run": str(found.run), **{name: _plain(getattr(found, name)) for name in names}}
+    data = {"run": str(status.run), **{name: _plain(getattr(status, name)) for name in names}}
     fields = ("node", "processes", "done", "failed", "last")
-    return data | {"nodes": [{name: _plain(getattr(node, name)) for name in fields} for node in found.nodes]}
+    return data | {"nodes": [{name: _plain(getattr(node, name)) for name in fields} for node in status.nodes]}
 
 
 def _plain(value: Any) -> Any:

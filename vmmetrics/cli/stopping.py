@@ -1,4 +1,4 @@
-"""How commands end on Ctrl-C, on SIGTERM, which schedulers send, and on SIGHUP, which a closed terminal sends."""
+"""End of commands on Ctrl-C, on SIGTERM (sent by schedulers) and on SIGHUP (sent by a closed terminal)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from types import FrameType
 from vmmetrics.errors import VMMetricsError
 
 EXIT_INTERRUPTED = 130
-"""Stopped by Ctrl-C, SIGTERM or SIGHUP; what was finished is kept."""
+"""Exit code after Ctrl-C, SIGTERM or SIGHUP; finished results are kept."""
 _SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 

@@ -1,4 +1,4 @@
-"""Consoles and bars on which text of others is text; how commands ask, refuse and stop."""
+"""Consoles and progress bars that escape foreign text; prompts for confirmation, refusals and interrupts."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn
 
 EXIT_FAILURES = 3
-"""Something failed that does not stop the rest; missing scores are no failures."""
+"""Exit code: some items failed; missing scores are no failures."""
 EXIT_WORSE = 4
-"""A mean is under a threshold, or a run worse than another, where the command was asked to fail on it."""
+"""Exit code: a threshold given by the user is not met."""
 FILE_WIDTH = 160
-"""Columns where output goes to a file or pipe, which has no width of its own."""
+"""Width in columns for output to a file or pipe."""
 
 
 class PlainConsole(Console):
@@ -98,7 +98,7 @@ def open_consoles() -> tuple[PlainConsole, Messages]:
 
 
 def count(number: int, thing: str) -> str:
-    """A number of things.
+    """Return a number with its noun, in the plural where needed.
 
     >>> count(1, "clip"), count(2, "clip")
     ('1 clip', '2 clips')
@@ -112,13 +112,13 @@ def error(messages: Console, text: str, style: str = "red") -> None:
 
 
 def warn(messages: Console, warnings: Iterable[str]) -> None:
-    """Say what was found damaged."""
+    """Print warnings about damaged records."""
     for warning in warnings:
         messages.print(f"warning: {warning}", style="yellow")
 
 
 def agree(messages: Console, yes: bool) -> None:
-    """Ask whether to send what was just estimated, unless that was agreed to; no where there is nobody to ask.
+    """Ask to confirm an estimated cost, unless --yes was set; without a terminal the answer is no.
 
     Raises:
         typer.Exit: It is not to be sent.
@@ -132,7 +132,7 @@ def agree(messages: Console, yes: bool) -> None:
             return
     except typer.Abort:
         messages.print()
-    error(messages, "nothing was sent; --yes goes on without asking")
+    error(messages, "nothing was sent; use --yes to skip this question")
     raise typer.Exit(EXIT_INTERRUPTED)
 
 
@@ -146,13 +146,13 @@ def usage(option: str | None = None) -> Iterator[None]:
 
 
 @contextmanager
-def until_stopped(messages: Console, said: str) -> Iterator[None]:
+def until_stopped(messages: Console, message: str) -> Iterator[None]:
     """End the command on Ctrl-C, SIGTERM and SIGHUP, and say what is kept."""
     with stoppable():
         try:
             yield
         except KeyboardInterrupt:
-            messages.print(said)
+            messages.print(message)
             raise typer.Exit(EXIT_INTERRUPTED) from None
 
 
@@ -176,7 +176,7 @@ class Bar:
         self.stop()
 
     def start(self, total: int, done: int = 0, *columns: ProgressColumn) -> None:
-        """Begin, or begin anew, with so many steps."""
+        """Begin, or restart, with this many steps."""
         self.stop()
         self._total, self._done, self._start = total, done, time.monotonic()
         if self._console.is_terminal and total and not _quiet.get():
@@ -188,7 +188,7 @@ class Bar:
             self._bar.start()
 
     def warn(self, warnings: Iterable[str]) -> None:
-        """Say what was found damaged."""
+        """Print warnings about damaged records."""
         warn(self._console, warnings)
 
     def stop(self) -> None:
@@ -198,7 +198,7 @@ class Bar:
             self._bar = None
 
     def show(self, **fields: Any) -> bool:
-        """Bring the bar up to date; whether there is one."""
+        """Update the bar; return True if there is one."""
         if self._bar is None:
             return False
         self._bar.update(self._bar.task_ids[0], **{"completed": self._done, **fields})

@@ -37,7 +37,7 @@ def list_benchmarks(form: options.Format = "text", _plugin: options.BenchmarkPlu
 
 def compare(
     first: Annotated[Path, argument("Folder of a run.", metavar="RUN")],
-    second: Annotated[Path, argument("Folder of another.", metavar="RUN")],
+    second: Annotated[Path, argument("Folder of another run.", metavar="RUN")],
     protocol: options.ScoredBy = "vmmetrics",
     form: options.Format = "text",
     _plugin: options.BenchmarkPlugins = None,
@@ -67,7 +67,7 @@ def leaderboard(
     form: options.Format = "text",
     _plugin: options.BenchmarkPlugins = None,
 ) -> None:
-    """Put scored runs into one table, the best first, with intervals over videos, paired tests and published rows.
+    """Rank scored runs in one table, with intervals over videos, paired tests and published rows.
 
     A model's name is its folder's or endpoint's; runs of one model at different frame rates also become a curve in the
     picture. Runs of several benchmarks get a table each.
@@ -89,15 +89,15 @@ def leaderboard(
             messages.print(f"written: {file}", soft_wrap=True)
 
 
-# ``vmmetrics understand score``: answers of a run scored anew.
+# ``vmmetrics understand score``: answers of a run, scored again.
 
 
 def score(
     folder: options.RunArgument,
     protocol: Annotated[str, option("vmmetrics, or upstream as the released code does.")] = "vmmetrics",
     data: options.DataOfRun = None,
-    judge: Annotated[str | None, option("endpoint:MODEL@URL, or a file with what a judge said before.")] = None,
-    max_tokens: Annotated[int, count_option("Most tokens of a judge's answer.")] = 8192,
+    judge: Annotated[str | None, option("endpoint:MODEL@URL, or a file of recorded verdicts.")] = None,
+    max_tokens: Annotated[int, count_option("Maximum tokens per answer of the judge.")] = 8192,
     price_per_million: options.PricePerMillion = None,
     max_cost: options.MaxCost = None,
     key_env: options.KeyEnv = options.KEY_VARIABLE,
@@ -105,7 +105,7 @@ def score(
     form: options.Format = "text",
     _plugin: options.BenchmarkPlugins = None,
 ) -> None:
-    """Score the answers of a run; nothing is asked of the model. The benchmark's data must be those of the run."""
+    """Score the answers of a run without asking the model again. The benchmark's data must be those of the run."""
     from vmmetrics.understanding.harness import scoring as work
     from vmmetrics.understanding.harness.running import asked_of
     from vmmetrics.utils.endpoint.client import Client
@@ -143,7 +143,7 @@ def submission(
     data: options.DataOfRun = None,
     _plugin: options.BenchmarkPlugins = None,
 ) -> None:
-    """Write the file that is handed in: every question of the benchmark, test questions with hidden keys among them."""
+    """Write a submission file: all questions of the benchmark, including test questions with hidden keys."""
     from vmmetrics.errors import SetupError
 
     _, messages = open_consoles()
@@ -167,7 +167,7 @@ def lmms_eval(
     data: Annotated[Path, option("Folder or file of the benchmark, as it was released.")],
     out: Annotated[Path, out_option("Folder for the task files; may hold tasks of other benchmarks.")],
     videos: options.Videos = None,
-    protocol: Annotated[str, option("Whose words are said to the model: vmmetrics, or upstream.")] = "vmmetrics",
+    protocol: Annotated[str, option("Wording of the prompts: vmmetrics, or upstream.")] = "vmmetrics",
     _plugin: options.BenchmarkPlugins = None,
 ) -> None:
     """Write the questions as a task of lmms-eval; its sample log comes back with 'understand run --model recorded:LOG'.
@@ -199,7 +199,7 @@ def synthetic(
     out: Annotated[Path, out_option("Folder for clips and questions; new, empty, or of an earlier suite.")],
     count: Annotated[
         int,
-        option("Questions, each with a clip of its own; 540 are 60 a task.", "--count", min=1, max=options.MAX_COUNT),
+        option("Number of questions, one clip each; 540 gives 60 per task.", "--count", min=1, max=options.MAX_COUNT),
     ] = 540,
     seed: Annotated[int, seed_option("Random seed.")] = 0,
 ) -> None:
@@ -214,7 +214,7 @@ def synthetic(
     output, messages = open_consoles()
     tasks: Counter[str] = Counter()
     buckets: Counter[str] = Counter()
-    with until_stopped(messages, "stopped; a suite is only whole when all of it is there, run it again"):
+    with until_stopped(messages, "stopped; the suite is incomplete: run the same command again"):
         for item in track(write_suite(out, count, seed), "rendering", count, console=messages, transient=True):
             tasks[item.task] += 1
             buckets[bucket_of(item.draft.min_fps)] += 1

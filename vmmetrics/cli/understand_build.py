@@ -1,4 +1,4 @@
-"""``vmmetrics understand build``: questions about motion, made and filtered, or held against gates."""
+"""``vmmetrics understand build``: generate and filter questions about motion, or check existing ones."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from vmmetrics.understanding.construction.settings import Opened
 
 FOLDER = "vmmetrics-questions"
-"""Where questions go that were given no folder."""
+"""Default folder of questions."""
 _TELLING_Z = 3.0
-"""A guesser so many standard deviations above chance is named: of five guessers one is by chance once in 150 builds."""
+"""Standard deviations above chance at which a guesser is reported: by chance once in 150 builds of five."""
 
 
 def build(
@@ -28,7 +28,7 @@ def build(
     out: Annotated[Path, out_option("Folder for the questions; resumes what is there.")] = Path(FOLDER),
     videos: Annotated[Path | None, option("Folder of the videos. Default: beside INPUT.")] = None,
     url: options.Url = None,
-    model: Annotated[str | None, option("Model there that writes; for fpsbench, that proofreads.")] = None,
+    model: Annotated[str | None, option("Model that writes questions (fpsbench: proofreads them).")] = None,
     filter_model: Annotated[
         list[str] | None, option("Model that filters: MODEL[@URL] or hf:FOLDER. fpsbench: answers blind.")
     ] = None,
@@ -36,14 +36,16 @@ def build(
     review_model: Annotated[list[str] | None, option("fpsbench: model that reviews: MODEL[@URL] or hf:FOLDER.")] = None,
     answers: Annotated[Path | None, option("fpsbench: rows of id, reviewer, answer, by people.")] = None,
     read_as: Annotated[str, option("fpsbench: benchmark in whose form INPUT is.")] = "custom",
-    keep_single: Annotated[bool, option("tuna: keep what one frame tells.", "--keep-single")] = False,
-    require_multi: Annotated[int | None, count_option("tuna: drop what so many frames do not tell.", 2)] = None,
+    keep_single: Annotated[bool, option("tuna: keep questions that one frame answers.", "--keep-single")] = False,
+    require_multi: Annotated[
+        int | None, count_option("tuna: drop questions that this many frames do not answer.", 2)
+    ] = None,
     decisions: Annotated[list[Path] | None, option("Review file whose decisions (keep, drop) to apply.")] = None,
     seed: options.Seed = 0,
     temperature: options.Temperature = 0.7,
-    max_tokens: Annotated[int, count_option("Most tokens of what is written.")] = 4096,
+    max_tokens: Annotated[int, count_option("Maximum tokens per generated text.")] = 4096,
     per_minute: options.PerMinute = None,
-    threads: Annotated[int, threads_option("Videos worked on at a time.")] = 4,
+    threads: Annotated[int, threads_option("Videos processed at a time.")] = 4,
     price_per_million: options.PricePerMillion = None,
     max_cost: options.MaxCost = None,
     key_env: options.KeyEnv = options.KEY_VARIABLE,
@@ -71,7 +73,7 @@ def build(
     with BuildFolder(out, opened.recipe) as folder:
         warn(messages, folder.warnings)
         _begin(opened, folder, yes, messages)
-        stopped = f"stopped; what was done is in {folder.path}, the same command goes on"
+        stopped = f"stopped; results so far are in {folder.path}; run the same command again to resume"
         try:
             with until_stopped(messages, stopped), Bar(messages, len(folder.remaining)) as bar:
                 for outcome in folder.run(threads):
@@ -84,20 +86,24 @@ def build(
     _report(opened, summary, reviewed, output)
     messages.print(f"written: {out}/questions.jsonl", soft_wrap=True)
     if left:
-        error(messages, f"{left} not done; the same command tries them again")
+        error(messages, f"{left} not done; run the same command again to retry")
         raise typer.Exit(EXIT_FAILURES)
 
 
 def _begin(opened: Opened, folder: BuildFolder, yes: bool, messages: Console) -> None:
-    """Say what is to be done and what it may cost, and go on only where that is fine."""
+    """Print what is to be done and its cost, and ask to confirm it where needed."""
     for problem, number in opened.problems.items():
         messages.print(f"{number:,} {problem}")
-    todo, wanted = folder.remaining, len(opened.recipe.places)
-    before = f", {wanted - len(todo):,} of them done before" if wanted > len(todo) else ""
-    what = count(wanted, "question" if opened.recipe.name == "fpsbench" else "video")
+    todo, total = folder.remaining, len(opened.recipe.places)
+    before = f", {total - len(todo):,} of them done before" if total > len(todo) else ""
+    what = count(total, "question" if opened.recipe.name == "fpsbench" else "video")
     messages.print(f"{what}{before}")
     if opened.unfiltered:
-        passed = "nobody answers blind" if opened.recipe.name == "fpsbench" else "what one frame tells is not taken out"
+        passed = (
+            "questions are not filtered by blind answers"
+            if opened.recipe.name == "fpsbench"
+            else "questions that one frame answers are kept"
+        )
         messages.print(f"no --filter-model: {passed}")
     if todo and opened.ledger is not None:
         for name, estimate in opened.recipe.estimates(todo):
@@ -106,7 +112,7 @@ def _begin(opened: Opened, folder: BuildFolder, yes: bool, messages: Console) ->
 
 
 def _report(opened: Opened, summary: dict[str, Any], reviewed: tuple[int, int] | None, output: Console) -> None:
-    """What came of it, in a few lines, and what is odd about it."""
+    """Print the result in a few lines, with warnings."""
 
     def say(text: str) -> None:
         output.print(text, soft_wrap=True)
@@ -118,7 +124,7 @@ def _report(opened: Opened, summary: dict[str, Any], reviewed: tuple[int, int] |
     if summary["questions"]:
         say("letters: " + ", ".join(f"{letter} {number}" for letter, number in summary["letters"].items()))
     for name, guess in summary["guessers"].items():
-        note = "  <- tells too much" if guess["z"] > _TELLING_Z else ""
+        note = "  <- above chance" if guess["z"] > _TELLING_Z else ""
         say(f"guessing blind by '{name}': {guess['right']:.1%} right, chance {guess['chance']:.1%}{note}")
     for stage, models in summary["views"].items():
         for name, kinds in models.items():

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 PERSON = "person:"
 _LETTER_TOKENS = 8  # of a usual answer
 _SAMPLE = 20
-"""Questions whose lengths and rates stand for all in the estimate."""
+"""Questions sampled for the cost estimate."""
 
 
 def minfps(
@@ -39,8 +39,8 @@ def minfps(
         str, option("Who answers: person:NAME, frame-reader (synthetic suite), or a model as for 'run'.")
     ],
     videos: options.Videos = None,
-    out: Annotated[Path, out_option("Folder of what was answered; resumes what is there.")] = Path("vmmetrics-minfps"),
-    repeats: Annotated[int, count_option("Times a model must be right, options shuffled.")] = 4,
+    out: Annotated[Path, out_option("Folder of the answers; resumes what is there.")] = Path("vmmetrics-minfps"),
+    repeats: Annotated[int, count_option("Correct answers required per rate, options shuffled.")] = 4,
     limit: Annotated[int | None, count_option("Use only the first N questions.")] = None,
     group_by: Annotated[str, option("Grouping of the table.")] = "task",
     play: Annotated[bool, option("Open each clip for the person at the terminal.", "--play")] = False,
@@ -52,7 +52,7 @@ def minfps(
     form: options.Format = "text",
     _plugin: options.BenchmarkPlugins = None,
 ) -> None:
-    """Find the lowest frame rate of each question: from 1 fps up by 1 until it can be answered, or down by halves.
+    """Find the lowest frame rate at which each question can be answered (minFPS).
 
     Run it again with another --annotator and the same --out for a second annotator; the minimum counts. Re-run the
     same command to resume. Exit codes: 0 all done, 3 some videos cannot be shown or some questions get no answer,
@@ -88,24 +88,24 @@ def minfps(
             raise typer.BadParameter(f"{refused}; or person:NAME", param_hint="--annotator") from refused
         opened = _model(settings, benchmark, questions, out, repeats, yes, messages)
     failed = 0
-    kept = "stopped; what was said is kept, the same command goes on"
-    with opened as who, Asked(out, who, about) as asked, until_stopped(messages, kept):
-        for place, (question, rate, why) in enumerate(asked.work_through(questions), 1):
+    message = "stopped; answers are kept; run the same command again to resume"
+    with opened as who, Asked(out, who, about) as asked, until_stopped(messages, message):
+        for index, (question, rate, why) in enumerate(asked.work_through(questions), 1):
             failed += why is not None
-            said = f"{rate:g} fps" if rate is not None else "at no rate"
-            line = f"[{place}/{len(questions)}] {question.id}: "
+            text = f"{rate:g} fps" if rate is not None else "at no rate"
+            line = f"[{index}/{len(questions)}] {question.id}: "
             if why is None:
-                messages.print(line + said, soft_wrap=True)
+                messages.print(line + text, soft_wrap=True)
             else:
                 error(messages, line + why)
-    found = rates_found(out, questions)
-    rows = [{**plain(question), "min_fps": question.min_fps} for question in found]
-    figures = {"questions": rows, "distribution": plain(distributions(found, group_by))}
-    _show(found, name, group_by, form, figures, output, picture)
+    rates = rates_found(out, questions)
+    rows = [{**plain(question), "min_fps": question.min_fps} for question in rates]
+    figures = {"questions": rows, "distribution": plain(distributions(rates, group_by))}
+    _show(rates, name, group_by, form, figures, output, picture)
     write_json(out / "minfps.json", figures)
     messages.print(f"written: {out}", soft_wrap=True)
     if failed:
-        error(messages, f"{count(failed, 'question')} failed; the same command asks again")
+        error(messages, f"{count(failed, 'question')} failed; run the same command again to retry")
         raise typer.Exit(EXIT_FAILURES)
 
 
@@ -120,8 +120,8 @@ def _person(
         from vmmetrics.understanding.minfps.page import Page
 
         with Page(questions) as asking:
-            told = f"open {asking.url} in a browser on this machine; Ctrl-C stops, what was said is kept"
-            messages.print(told, soft_wrap=True)
+            instruction = f"open {asking.url} in a browser on this machine; Ctrl-C stops, answers are kept"
+            messages.print(instruction, soft_wrap=True)
             yield person_annotator(name, out / "clips", asking.ask)
         return
 
@@ -143,7 +143,7 @@ def _model(
     settings: ModelSettings | None, benchmark: Benchmark, questions: Sequence[Question], out: Path, asks: int,
     yes: bool, messages: Console,
 ) -> Iterator[Annotator]:  # fmt: skip
-    """A model; one behind an endpoint once its cost is agreed to. No settings are the frame reader's."""
+    """Return a model; one behind an endpoint once its cost is agreed to. No settings are the frame reader's."""
     from vmmetrics.models.endpoint import EndpointModel
     from vmmetrics.understanding.harness.models import open_model
     from vmmetrics.understanding.minfps.asking import model_annotator, rates_found, reader_annotator
@@ -155,7 +155,7 @@ def _model(
     if not isinstance(model, EndpointModel):
         yield model_annotator(model, benchmark, asks)
         return
-    done = {found.question for found in rates_found(out, questions) if model.name in found.by}
+    done = {rate.question for rate in rates_found(out, questions) if model.name in rate.by}
     todo = [question for question in questions if question.id not in done]
     if todo:
         _say_cost(model, benchmark, todo, messages)
@@ -167,7 +167,7 @@ def _model(
 
 
 def _say_cost(model: EndpointModel, benchmark: Benchmark, questions: Sequence[Question], messages: Console) -> None:
-    """What it takes if every question is asked at every rate, once: the first wrong answer at a rate ends it."""
+    """Print the cost if every question is asked at every rate once; a wrong answer at a rate ends it."""
     from vmmetrics.understanding.minfps import frames_on_the_way
     from vmmetrics.understanding.minfps.asking import extent_of
 
@@ -182,38 +182,38 @@ def _say_cost(model: EndpointModel, benchmark: Benchmark, questions: Sequence[Qu
     rates, frames = (sum(numbers) / len(each) for numbers in zip(*each, strict=True))
     turns = [benchmark.turns(question, "vmmetrics") for question in questions for _ in range(round(rates))]
     estimate = model.estimate(turns, frames / rates, _LETTER_TOKENS)
-    messages.print(f"{model.name}, if no rate is enough: {estimate}", soft_wrap=True)
+    messages.print(f"{model.name}, at most: {estimate}", soft_wrap=True)
 
 
 def _show(
-    found: Sequence[QuestionRate], name: str, group: str, form: str, data: Mapping[str, Any], output: Console,
+    rates: Sequence[QuestionRate], name: str, group: str, form: str, data: Mapping[str, Any], output: Console,
     picture: Path | None,
 ) -> None:  # fmt: skip
     from vmmetrics.cli.prompts import save_picture
     from vmmetrics.understanding.minfps import agreement, distributions
     from vmmetrics.utils.display.tables import DisplayTable, Lines, Part, figure, heads
 
-    rows = distributions(found, group)
+    rows = distributions(rates, group)
     buckets = list(rows[0].buckets)[:-1]  # the last is "never" again
-    annotators = sorted({who for question in found for who in question.by})
-    caption = f"minimum over {', '.join(annotators) or 'nobody'}"
+    annotators = sorted({who for question in rates for who in question.by})
+    caption = f"minimum over {', '.join(annotators) or 'no annotator'}"
     grid = DisplayTable("minfps", f"{name}: minFPS", caption, heads(group, "n", "never", "mean", "quartiles", *buckets))
     for row in rows:
         quartiles = "" if row.quartiles is None else " / ".join(f"{value:g}" for value in row.quartiles)
         counts = [str(row.buckets[bucket]) for bucket in buckets]
         grid.add(row.name, str(row.n), str(row.never), figure(row.mean), quartiles, *counts)
-    said = []
-    alike = agreement(found)
+    lines = []
+    alike = agreement(rates)
     if alike is not None:
-        said.append(f"all annotators in one bucket: {alike:.1%} of the questions with two or more")
-    known = [(q.min_fps, q.known) for q in found if q.known is not None and q.min_fps is not None]
-    if known:
-        same = sum(abs(rate - stated) < 1e-6 for rate, stated in known)
-        lower = sum(rate < stated - 1e-6 for rate, stated in known)
-        said.append(f"as stated by the benchmark: {same} of {len(known)}; lower {lower}")
-    parts: list[Part] = [grid, *([Lines("agreement", "Agreement", tuple(said))] if said else [])]
+        lines.append(f"all annotators in one bucket: {alike:.1%} of the questions with two or more")
+    stated_rates = [(q.min_fps, q.known) for q in rates if q.known is not None and q.min_fps is not None]
+    if stated_rates:
+        same = sum(abs(rate - stated) < 1e-6 for rate, stated in stated_rates)
+        lower = sum(rate < stated - 1e-6 for rate, stated in stated_rates)
+        lines.append(f"as stated by the benchmark: {same} of {len(stated_rates)}; lower {lower}")
+    parts: list[Part] = [grid, *([Lines("agreement", "Agreement", tuple(lines))] if lines else [])]
     print_result(form, parts, output, data=lambda: data)
-    if picture is not None and found:
+    if picture is not None and rates:
         from vmmetrics.understanding.report import minfps_chart
 
         save_picture(minfps_chart(rows, f"{name}: minFPS by {', '.join(annotators)}"), picture)

@@ -1,4 +1,4 @@
-"""``vmmetrics understand run``: a benchmark put to a model, its answers scored."""
+"""``vmmetrics understand run``: evaluate a model on a benchmark."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from vmmetrics.understanding.harness.scoring import ScoredRun
 
 BESIDE = 3
-"""Published rows shown in a terminal; the page has all."""
+"""Maximum published rows on a terminal; the page has all."""
 
 
 def scoring(text: str) -> Scoring:
-    """A protocol by its name."""
+    """Return a protocol by its name."""
     if text not in ("vmmetrics", "upstream"):
         raise typer.BadParameter(f"expected vmmetrics or upstream but got {text!r}", param_hint="--protocol")
     return cast("Scoring", text)
@@ -43,7 +43,7 @@ def scoring(text: str) -> Scoring:
 def reopen(
     folder: Path, data: Path | None, messages: Console
 ) -> tuple[dict[str, Any], Benchmark, LoadedBenchmark, dict[str, Answered]]:
-    """A run, its benchmark, the questions it was asked, and its answers; what is damaged is said.
+    """Reopen a run: its benchmark, the questions it was asked, and its answers; report damage.
 
     Args:
         folder: Of the run.
@@ -83,7 +83,7 @@ def print_run(result: ScoredRun, output: Console, form: str = "text") -> None:
 
 
 def judge_of(text: str | None, folder: Path, messages: Console, max_cost: float | None, **asking: Any) -> Any:
-    """The judge that a command names: an endpoint's client, which shows how far it is, or what one said before."""
+    """Return the judge that a command names: an endpoint's client with progress, or recorded verdicts."""
     from vmmetrics.understanding.harness.models import ModelSettings
     from vmmetrics.utils.endpoint.client import THREADS, Client
 
@@ -104,11 +104,11 @@ def judge_of(text: str | None, folder: Path, messages: Console, max_cost: float 
 
 
 FOLDER = "vmmetrics-understand"
-"""Where runs go that were given no folder."""
+"""Default folder of runs."""
 CONTROLS = {"blind": "none", "single-frame": "single"}
 """Controls, and the frames each shows."""
 CLUSTER_KINDS = ("hf", "frame-reader")
-"""Models that a cluster helps with; an endpoint takes many questions at once by itself, the others take no time."""
+"""Kinds of models that run on a Ray cluster."""
 _LETTER_TOKENS, _WORDS_TOKENS = 8, 250  # of a usual answer: to a question with options, and a description
 
 
@@ -126,29 +126,29 @@ def run(
     frames: Annotated[
         str | None, option("'8 uniform', '2 fps', adaptive, native, single, first, none; 'slowed 4', 'at most 64'.")
     ] = None,
-    control: Annotated[str | None, option("blind: words alone; single-frame: the middle frame.")] = None,
+    control: Annotated[str | None, option("blind: text only; single-frame: the middle frame.")] = None,
     max_size: Annotated[int, count_option("Longer side of the frames, pixels.", 16)] = 448,
-    video_format: Annotated[str, option("Frames as images or video; auto: as the model takes them best.")] = "auto",
+    video_format: Annotated[str, option("Send frames as images or video; auto: as the model prefers.")] = "auto",
     times: Annotated[
         bool | None,
         option("Tell clip length, rate and frame times with images. Default: not with --protocol upstream."),
     ] = None,
-    protocol: Annotated[str, option("Words and scoring: vmmetrics, or upstream as released.")] = "vmmetrics",
+    protocol: Annotated[str, option("Wording and scoring: vmmetrics, or upstream as released.")] = "vmmetrics",
     limit: Annotated[int | None, count_option("Use only the first N questions (can be raised on resume).")] = None,
-    max_tokens: Annotated[int, count_option("Most tokens of an answer, thinking included.")] = 8192,
+    max_tokens: Annotated[int, count_option("Maximum tokens per answer, thinking included.")] = 8192,
     temperature: Annotated[float, number_option("Sampling temperature of an endpoint.", 0, 2)] = 0.0,
-    seed: Annotated[int | None, seed_option("Random seed that is sent to an endpoint.")] = None,
+    seed: Annotated[int | None, seed_option("Random seed sent to an endpoint.")] = None,
     per_minute: options.PerMinute = None,
     threads: Annotated[int | None, threads_option("Concurrent requests; threads of a local model.")] = None,
     price_per_million: options.PricePerMillion = None,
     max_cost: options.MaxCost = None,
     key_env: options.KeyEnv = options.KEY_VARIABLE,
     reasoning_effort: Annotated[
-        str | None, option("Reasoning effort asked of an endpoint: low, medium, high or its own word.")
+        str | None, option("Reasoning effort of an endpoint: low, medium, high or another value.")
     ] = None,
-    extra_body: Annotated[str | None, option("JSON object with more fields for an endpoint's requests.")] = None,
-    batch_size: Annotated[int, count_option("Questions at once of a local model.")] = 1,
-    dtype: Annotated[str, option("Number type of a local model: auto, float32, float16 or bfloat16.")] = "auto",
+    extra_body: Annotated[str | None, option("JSON object of further request fields for an endpoint.")] = None,
+    batch_size: Annotated[int, count_option("Batch size of a local model.")] = 1,
+    dtype: Annotated[str, option("Data type of a local model: auto, float32, float16 or bfloat16.")] = "auto",
     device: options.Device = None,
     engine: options.EngineName = "local",
     address: options.Address = None,
@@ -157,12 +157,12 @@ def run(
     gpus_per_job: options.GpusPerJob = None,
     retries: options.Retries = None,
     dry_run: options.DryRun = False,
-    retry_errors: Annotated[bool, option("Ask again where there was an error.", "--retry-errors")] = False,
+    retry_errors: Annotated[bool, option("Retry questions that ended in an error.", "--retry-errors")] = False,
     yes: options.Yes = False,
     form: options.Format = "text",
     plugin: options.BenchmarkPlugins = None,
 ) -> None:
-    """Show a model the videos of a benchmark, ask it the questions, and score what it says.
+    """Evaluate a video language model on a benchmark: ask its questions and score the answers.
 
     Re-run the same command to resume; nothing is asked or paid for twice. Exit codes: 0 all answered, 3 some
     questions without an answer, 2 wrong usage or setup, 130 stopped.
@@ -196,13 +196,13 @@ def run(
     ) as of:
         loaded = replace(loaded, problems={**loaded.problems, **getattr(of, "problems", {})})
         asking = Asking(benchmark, loaded, of, policy, words, max_size, limit, own_policies=own)
-        places = {"data": str(data.absolute()), "videos": videos and str(videos.absolute())}
-        start = {"model": model, "batch_size": batch_size, **places}
+        folders = {"data": str(data.absolute()), "videos": videos and str(videos.absolute())}
+        start = {"model": model, "batch_size": batch_size, **folders}
         failed = _ask(asking, folder, start, retry_errors, yes, messages)
     _score(asking, folder, output, messages, form)
     if failed:
-        again_said = "the same command asks again where none came, --retry-errors also where there was an error"
-        error(messages, f"{count(failed, 'question')} got no answer; {again_said}")
+        advice = "run the same command again to retry those without a reply, with --retry-errors also errors"
+        error(messages, f"{count(failed, 'question')} got no answer; {advice}")
         raise typer.Exit(EXIT_FAILURES)
 
 
@@ -242,7 +242,7 @@ def _show_plan(
         *(f"{times:,} {problem}" for problem, times in loaded.problems.items()),
         f"answers: {folder}, which has {answered}" if answered else f"answers: {folder}, new",
     ]
-    print_result(form, [Lines("plan", "Would be asked", tuple(lines))], output)
+    print_result(form, [Lines("plan", "Planned questions", tuple(lines))], output)
 
 
 def _policy(benchmark: Benchmark, frames: str | None, control: str | None) -> FramePolicy:
@@ -254,7 +254,7 @@ def _policy(benchmark: Benchmark, frames: str | None, control: str | None) -> Fr
 
 
 def _slug(text: str) -> str:
-    """A name for a folder, of letters that any system takes.
+    """Return a name for a folder, of letters that any system takes.
 
     >>> _slug("favor-mcq-endpoint:org/m@http://localhost:8000/v1-2 fps-vmmetrics")
     'favor-mcq-endpoint-org-m-http-localhost-8000-v1-2-fps-vmmetrics'
@@ -263,7 +263,7 @@ def _slug(text: str) -> str:
 
 
 def _ask(asking: Asking, path: Path, start: dict[str, Any], again: bool, yes: bool, messages: Console) -> int:
-    """Ask what is left; how many questions have no answer.
+    """Ask the remaining questions; return how many have no answer.
 
     Raises:
         SetupError: No video is there.
@@ -272,21 +272,21 @@ def _ask(asking: Asking, path: Path, start: dict[str, Any], again: bool, yes: bo
     from vmmetrics.understanding.harness.running import RunFolder, usage_of
     from vmmetrics.utils.storage.provenance import invocation, machine, recorded_versions
 
-    found = len(asking.loaded.questions)
+    questions = len(asking.loaded.questions)
     if not asking.covered() and not (path / "answers.jsonl").exists():
-        raise SetupError(f"The videos of all {found:,} questions are missing; --videos says where they are")
+        raise SetupError(f"The videos of all {questions:,} questions are missing; set --videos to their folder")
     session = {
         **start,
         **invocation(),
         "limit": asking.limit,
-        "found": found,
+        "found": questions,
         "versions": recorded_versions(),
         "machine": machine(),
     }
     with RunFolder(path, asking.configuration(), session) as folder:
         warn(messages, folder.warnings)
         _begin(asking, folder, start["model"], again, yes, messages)
-        stopped = f"stopped; what was answered is in {folder.path}, the same command goes on"
+        stopped = f"stopped; answers so far are in {folder.path}; run the same command again to resume"
         try:
             with until_stopped(messages, stopped), Bar(messages, len(asking.remaining(folder, again))) as bar:
                 for outcome in asking.run(folder, again):
@@ -305,15 +305,15 @@ def _ask(asking: Asking, path: Path, start: dict[str, Any], again: bool, yes: bo
 
 
 def _begin(asking: Asking, folder: RunFolder, model: str, again: bool, yes: bool, messages: Console) -> None:
-    """Say what is to be done and what it may cost, and go on only where that is fine."""
+    """Print what is to be done and its cost, and ask to confirm it where needed."""
     from vmmetrics.models.endpoint import EndpointModel
     from vmmetrics.understanding.harness.statistics import too_few_videos
 
-    todo, wanted = asking.remaining(folder, again), len(asking.covered(folder.answers))
+    todo, total = asking.remaining(folder, again), len(asking.covered(folder.answers))
     for problem, times in asking.loaded.problems.items():
         messages.print(f"{times:,} {problem}")
-    before = f", {wanted - len(todo):,} of them answered before" if wanted > len(todo) else ""
-    messages.print(f"{count(wanted, 'question')} to {asking.model.name}{before}")
+    before = f", {total - len(todo):,} of them answered before" if total > len(todo) else ""
+    messages.print(f"{count(total, 'question')} to {asking.model.name}{before}")
     warn(messages, too_few_videos(asking.covered(folder.answers)))
     if isinstance(asking.model, EndpointModel) and todo:
         expected = _LETTER_TOKENS if todo[0].options else _WORDS_TOKENS
@@ -329,7 +329,7 @@ def _score(asking: Asking, path: Path, output: Console, messages: Console, form:
     from vmmetrics.understanding.harness.scoring import score, write
 
     if asking.benchmark.needs_judge:
-        messages.print(f"answers: {path}/answers.jsonl; 'vmmetrics understand score' has them judged")
+        messages.print(f"answers: {path}/answers.jsonl; to judge them, run 'vmmetrics understand score'")
         return
     answers, _ = read_answers(path)
     result = score(

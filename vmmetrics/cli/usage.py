@@ -1,4 +1,4 @@
-"""How usage errors read: one line that says what is wrong, and one that says where help is."""
+"""Messages of usage errors: one line on what is wrong, and one on where help is."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ RENAMED: dict[str, tuple[str, ...]] = {
     "--tokens": ("--max-tokens",),
     "--workers": ("--jobs",),
 }
-"""Names that options had, and what they are called now: the first that the command has."""
+"""Old names of options → current ones; the first that the command has is suggested."""
 
 ELSEWHERE: dict[str, tuple[str, ...]] = {
     "--asks": ("--limit",),
@@ -54,10 +54,10 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
     "--output-file": ("--out",),
     "--output-path": ("--out",),
 }
-"""Names that other tools have, with dashes, and what ours are: the first that the command has."""
+"""Option names of other tools (with dashes) → ours; the first that the command has is suggested."""
 
 
-def no_such_option(name: str, known: list[str]) -> str:
+def no_such_option(name: str, available: list[str]) -> str:
     """Return what to say about an option that a command does not have.
 
     >>> no_such_option("--only", ["--out", "--metrics"])
@@ -69,13 +69,13 @@ def no_such_option(name: str, known: list[str]) -> str:
     >>> no_such_option("--output_dir", ["--out", "--metrics"])
     'No such option: --output_dir; did you mean --out?'
     """
-    said = f"No such option: {name}"
-    now = [new for new in RENAMED.get(name, ()) if new.split()[0] in known]
+    text = f"No such option: {name}"
+    now = [new for new in RENAMED.get(name, ()) if new.split()[0] in available]
     if now:
-        return f"{said}; it is {now[0]} now."
-    close = [ours for ours in ELSEWHERE.get(name.replace("_", "-"), ()) if ours in known][:1]
-    close = close or get_close_matches(name.replace("_", "-"), known, cutoff=0.75)
-    return f"{said}; did you mean {' or '.join(close)}?" if close else f"{said}."
+        return f"{text}; use {now[0]} instead."
+    close = [ours for ours in ELSEWHERE.get(name.replace("_", "-"), ()) if ours in available][:1]
+    close = close or get_close_matches(name.replace("_", "-"), available, cutoff=0.75)
+    return f"{text}; did you mean {' or '.join(close)}?" if close else f"{text}."
 
 
 def report(error: Any) -> str:
@@ -88,7 +88,7 @@ def report(error: Any) -> str:
 
 
 def is_help(error: Any) -> bool:
-    """Return whether what typer raises is the help of a group that was called without a command."""
+    """Return True if what typer raises is the help of a group that was called without a command."""
     return type(error).__name__ == "NoArgsIsHelpError"
 
 
@@ -96,8 +96,10 @@ def message_of(error: Any) -> str:
     """Return the message of a usage error: the option or argument at fault, and what is wrong with it."""
     context, name = getattr(error, "ctx", None), getattr(error, "option_name", None)
     if context is not None and name is not None and hasattr(error, "possibilities"):
-        known = [text for parameter in context.command.params for text in (*parameter.opts, *parameter.secondary_opts)]
-        return no_such_option(name, known)
+        available = [
+            text for parameter in context.command.params for text in (*parameter.opts, *parameter.secondary_opts)
+        ]
+        return no_such_option(name, available)
     message, parameter = str(error.message).removeprefix("Value error, "), getattr(error, "param", None)
     hint = getattr(error, "param_hint", None)
     if hint is None and parameter is not None:

@@ -1,4 +1,4 @@
-"""``vmmetrics weights``: which published checkpoints there are, and getting, checking and finding them."""
+"""``vmmetrics weights``: list, fetch and verify published checkpoints."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def doctor(
     engine: options.EngineName = "local", address: options.Address = None, form: options.Format = "text"
 ) -> None:
-    """Say what is installed, which presets can run here, and how to install what is missing.
+    """Print what is installed, which presets can run, and how to install what is missing.
 
     With --engine ray, also what each node of the cluster has: versions, weights, GPU memory, scratch disk, clock.
     """
@@ -73,7 +73,7 @@ def list_weights(
     names: Annotated[list[str] | None, argument("Checkpoints and sets. Default: all.")] = None,
     form: options.Format = "text",
 ) -> None:
-    """List the published checkpoints, what needs them, and what is here."""
+    """List the published checkpoints, what needs them, and which are present."""
     from vmmetrics.utils.display.tables import DisplayTable, figure, heads
     from vmmetrics.utils.weights.fetch import gigabytes
     from vmmetrics.utils.weights.folder import inspect, weights_home
@@ -84,11 +84,11 @@ def list_weights(
     columns = (*heads("name", "set", "for", "licence", "source", texts=5), *heads("size", "here", texts=0))
     grid = DisplayTable("weights", "Published weights", f"weights folder: {home}", columns)
     for entry in select(names or None):
-        found = inspect(entry, home, "sizes")
-        if found.faults:
+        inspected = inspect(entry, home, "sizes")
+        if inspected.faults:
             state = "damaged"
-        elif found.missing:
-            state = "partly" if found.files else "no"
+        elif inspected.missing:
+            state = "partly" if inspected.files else "no"
         else:
             state = "yes"
         exact = all(file.bytes is not None for file in entry.files if file.about is not None or file.bytes is not None)
@@ -101,16 +101,14 @@ def list_weights(
 
 def fetch(
     names: Annotated[list[str], argument("Checkpoints and sets, such as vmbench.")],
-    copies: Annotated[Path | None, option("Take them from a folder with copies; no network.", "--from-folder")] = None,
+    copies: Annotated[Path | None, option("Copy from this folder; no network.", "--from-folder")] = None,
     mirror: Annotated[
         str | None, option("Address of a web server with a weights folder. (A mirror of the hub: set HF_ENDPOINT.)")
     ] = None,
     offline: Annotated[
-        bool, option("Never touch the network; say what is missing and where to put it.", "--offline")
+        bool, option("Do not use the network; print what is missing and where to put it.", "--offline")
     ] = False,
-    accept_licence: Annotated[
-        bool, option("Agree to the licences that have to be agreed to.", "--accept-licence")
-    ] = False,
+    accept_licence: Annotated[bool, option("Accept the licences that require it.", "--accept-licence")] = False,
 ) -> None:
     """Download published weights. Resumes partial downloads and skips complete files."""
     from vmmetrics.utils.weights import fetch as fetching
@@ -118,13 +116,13 @@ def fetch(
     output, messages = open_consoles()
     with _Bars(messages) as bars:
         listener = bars.listener(accept_licence)
-        found = fetching.fetch(names, listener, mirror=mirror, copies=copies, offline=offline)
-    for one in found:
+        fetched = fetching.fetch(names, listener, mirror=mirror, copies=copies, offline=offline)
+    for one in fetched:
         output.print(f"{one.entry.name}: {one.path}", soft_wrap=True)
 
 
 def verify(
-    names: Annotated[list[str] | None, argument("Checkpoints and sets. Default: all that are here.")] = None,
+    names: Annotated[list[str] | None, argument("Checkpoints and sets. Default: all present ones.")] = None,
 ) -> None:
     """Hash every file and compare it with the published and the recorded hash. Exit code 1 if one is wrong."""
     from vmmetrics.utils.weights.folder import inspect, weights_home
@@ -137,28 +135,28 @@ def verify(
         output.print(f"no published weights in {home}", soft_wrap=True)
     wrong = 0
     for entry in entries:
-        found = inspect(entry, home, "all")
-        wrong += not found.whole
-        said = "ok" if found.whole else found.complaint
-        output.print(f"{entry.name}: {said}", style="" if found.whole else "red", soft_wrap=True)
+        state = inspect(entry, home, "all")
+        wrong += not state.whole
+        text = "ok" if state.whole else state.complaint
+        output.print(f"{entry.name}: {text}", style="" if state.whole else "red", soft_wrap=True)
     if wrong:
         raise typer.Exit(EXIT_DAMAGED)
 
 
 def path(name: Annotated[str | None, argument("Checkpoint. Default: the weights folder.")] = None) -> None:
-    """Print where a checkpoint lies, checked, or where the weights folder is."""
+    """Print the verified path of a checkpoint, or the weights folder."""
     from vmmetrics.utils.weights.folder import resolve, weights_home
 
-    place = weights_home() if name is None else resolve(name)
+    location = weights_home() if name is None else resolve(name)
     output, _ = open_consoles()
     if output.is_terminal:
-        output.print(str(place), soft_wrap=True)
+        output.print(str(location), soft_wrap=True)
     else:  # a script that reads it needs the very bytes
-        typer.echo(os.fsencode(place))
+        typer.echo(os.fsencode(location))
 
 
 class _Bars:
-    """A bar per file on a terminal, and a line per file that has come."""
+    """Progress of downloads: a bar per file on a terminal, a line per finished file."""
 
     def __init__(self, console: Console) -> None:
         from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
@@ -175,7 +173,7 @@ class _Bars:
         self._bars.stop()
 
     def listener(self, accept: bool) -> FetchListener:
-        """What :func:`~vmmetrics.utils.weights.fetch.fetch` talks to."""
+        """Return the listener for :func:`~vmmetrics.utils.weights.fetch.fetch`."""
         from vmmetrics.utils.weights.fetch import FetchListener
 
         def agree(entry: Published) -> bool:
@@ -194,10 +192,10 @@ class _Bars:
     def _bar(self, name: str, file: str) -> Told:
         task = self._bars.add_task(f"{name}/{file}", total=None)
 
-        def told(done: int, total: int | None) -> None:
+        def update(done: int, total: int | None) -> None:
             self._bars.update(task, completed=done, total=total, visible=done != total)
 
-        return told
+        return update
 
     def _say(self, text: str) -> None:
         self._console.print(text, soft_wrap=True)

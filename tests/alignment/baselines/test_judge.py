@@ -60,7 +60,7 @@ def judged(tmp_path, monkeypatch, pauses, translated):
         stops.append(stop)
         judge = JudgeSettings("some-model", url=settings.pop("url", url), cache=str(tmp_path / cache), **settings)
         clip = Clip(translated(6), np.arange(6) / 8, 8.0, name="a clip", prompt=prompt)
-        table = measure([clip], only=["vlm_judge"], given={"vlm_judge": judge}, out=out)
+        table = measure([clip], only=["vlm_judge"], resources={"vlm_judge": judge}, out=out)
         return table[0], script.requests
 
     yield rate
@@ -245,7 +245,7 @@ def test_a_clip_is_never_asked_about_twice(tmp_path, translated):
 def test_one_frame_is_not_shown_to_a_judge(translated):
     judge = JudgeSettings("m", url="http://127.0.0.1:9/v1")
     frame = Clip(translated(1), np.zeros(1), 8.0)
-    table = measure([frame], only=["vlm_judge"], given={"vlm_judge": judge})
+    table = measure([frame], only=["vlm_judge"], resources={"vlm_judge": judge})
     assert set(table[0].missing.values()) == {"one frame: nothing to compare it with"}
 
 

@@ -4,7 +4,7 @@ import cv2
 import numpy as np
 import pytest
 
-from vmmetrics.alignment.perturbations.objects import Things
+from vmmetrics.alignment.perturbations.objects import ClipObjects
 from vmmetrics.clip import Clip
 
 FPS = 12.0
@@ -34,10 +34,10 @@ def inside(t: int) -> np.ndarray:
 
 
 @pytest.fixture(scope="session")
-def things() -> Things:
+def objects() -> ClipObjects:
     """The disc, and a person whose left forearm is 30 pixels long and moves."""
     labels = np.stack([inside(t) for t in range(COUNT)]).astype(np.uint8)
     people = np.full((COUNT, 1, 17, 2), np.nan)
     people[:, 0, 7] = np.stack([40 + np.arange(COUNT), np.full(COUNT, 30.0)], 1)
     people[:, 0, 9] = people[:, 0, 7] + (12, 26)
-    return Things(labels, people)
+    return ClipObjects(labels, people)

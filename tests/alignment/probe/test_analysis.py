@@ -148,7 +148,7 @@ def test_tables_and_pictures_hold_what_was_found():
     assert float(row["mean_change"]) == pytest.approx(-0.5)
     assert float(row["in_noise"]) == pytest.approx(-0.5 / found.metrics[0].noise)
     text = "\n".join(map(to_markdown, probe_tables(found)))
-    assert "Smallest strength noticed" in text
+    assert "Smallest strength detected" in text
     assert "| boil | CAS | " in text
     effects = next(t for t in probe_tables(found) if t.title.startswith("Mean change"))
     assert effects.rows[0].cells[2].text.endswith("*")

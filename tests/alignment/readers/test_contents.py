@@ -70,7 +70,7 @@ def test_rows_under_a_key_with_models_called_code(tmp_path: Path) -> None:
     clips = [f"{model}/{number:03}.mp4" for model in ("gen2", "zeroscope") for number in range(2)]
     study = read_study({"clip": clips, "mss": range(4)}, write(tmp_path / "MOS.json", {"version": 1, "data": rows}))
     assert study.ratings["temporal_quality"].tolist() == [[40], [39], [40], [39]]
-    assert study.facing["mss"] == ("temporal_quality",)
+    assert study.pairing["mss"] == ("temporal_quality",)
     assert study.models == ("gen2", "gen2", "zeroscope", "zeroscope")
 
 
@@ -164,7 +164,7 @@ def test_lines_without_a_header(tmp_path: Path, name: str) -> None:
     study = read_study({"clip": ["v/0001.mp4", "v/0002.mp4"], "mss": [1, 2]}, tmp_path / name)
     assert study.ratings["rating"].tolist() == [[55.5], [20]]
     assert study.prompts == (text[0][9:].rpartition("|" if name.endswith("txt") else ",")[0], "it's")
-    assert f"{name}: no header; its columns are taken for clip, prompt, rating" in study.matching.notes
+    assert f"{name}: no header; its columns are read as clip, prompt, rating" in study.matching.notes
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from vmmetrics.alignment.readers.columns import aspects_of, faces
+from vmmetrics.alignment.readers.columns import aspects_of, pair_dimensions
 from vmmetrics.errors import SetupError
 from vmmetrics.metrics import METRICS
 
@@ -38,15 +38,15 @@ def test_dimensions_about_motion_in_general_or_other_things() -> None:
 
 
 def test_one_dimension_about_motion_is_faced_by_all() -> None:
-    facing, notes = faces([*METRICS, "ssim"], ["temporal_quality", "static_quality"])
+    facing, notes = pair_dimensions([*METRICS, "ssim"], ["temporal_quality", "static_quality"])
     assert facing == dict.fromkeys((*METRICS, "ssim"), ("temporal_quality",))
-    assert any("static_quality" in note and "compared with no score" in note for note in notes)
-    assert faces(["cas"], ["alignment"])[0] == {"cas": ("alignment",)}
+    assert any("static_quality" in note and "Not compared" in note for note in notes)
+    assert pair_dimensions(["cas"], ["alignment"])[0] == {"cas": ("alignment",)}
 
 
 def test_each_metric_faces_its_aspect_and_baselines_face_all() -> None:
     dimensions = ["smoothness", "integrity", "dynamic degree", "overall motion", "aesthetics"]
-    facing, _ = faces([*METRICS, "ssim", "aesthetic_score"], dimensions)
+    facing, _ = pair_dimensions([*METRICS, "ssim", "aesthetic_score"], dimensions)
     assert facing["mss"] == ("smoothness", "overall motion")
     assert facing["ois"] == ("integrity", "overall motion")
     assert facing["pas"] == ("dynamic degree", "overall motion")
@@ -55,24 +55,24 @@ def test_each_metric_faces_its_aspect_and_baselines_face_all() -> None:
 
 
 def test_a_metric_without_a_dimension_of_its_own_faces_those_about_quality_of_motion() -> None:
-    facing, _ = faces(["ois", "run:pas"], ["temporal consistency", "dynamic degree", "visual quality"])
+    facing, _ = pair_dimensions(["ois", "run:pas"], ["temporal consistency", "dynamic degree", "visual quality"])
     assert facing == {"ois": ("temporal consistency",), "run:pas": ("dynamic degree",)}
 
 
 def test_names_alike_face_each_other_whatever_they_are_about() -> None:
-    facing, _ = faces(["visual_quality", "mss"], ["visual quality", "smoothness", "integrity"])
+    facing, _ = pair_dimensions(["visual_quality", "mss"], ["visual quality", "smoothness", "integrity"])
     assert facing["visual_quality"] == ("visual quality", "smoothness", "integrity")
     assert facing["mss"] == ("smoothness",)
 
 
 def test_what_is_given_is_taken_and_the_rest_guessed() -> None:
     dimensions = ["smoothness", "integrity", "static_quality"]
-    facing, notes = faces(["mss", "ois"], dimensions, {"MSS": "static quality"})
+    facing, notes = pair_dimensions(["mss", "ois"], dimensions, {"MSS": "static quality"})
     assert facing == {"mss": ("static_quality",), "ois": ("integrity",)}
-    assert notes[0] == "Guessed from names: ois compared with integrity"
-    both, _ = faces(["a:mss", "b:mss"], dimensions, {"mss": ["integrity", "smoothness"]})
+    assert notes[0] == "Paired by names: ois compared with integrity"
+    both, _ = pair_dimensions(["a:mss", "b:mss"], dimensions, {"mss": ["integrity", "smoothness"]})
     assert both == dict.fromkeys(("a:mss", "b:mss"), ("integrity", "smoothness"))
-    asked, _ = faces(["ssim"], ["static_quality", "alignment"], asked=["static_quality", "alignment"])
+    asked, _ = pair_dimensions(["ssim"], ["static_quality", "alignment"], asked=["static_quality", "alignment"])
     assert asked == {"ssim": ("static_quality", "alignment")}
 
 
@@ -82,15 +82,15 @@ def test_what_is_given_is_taken_and_the_rest_guessed() -> None:
 )
 def test_unknown_names(given: dict[str, str], message: str) -> None:
     with pytest.raises(SetupError, match=message):
-        faces(["mss"], ["smoothness", "integrity"], given)
+        pair_dimensions(["mss"], ["smoothness", "integrity"], given)
 
 
 def test_nothing_to_face() -> None:
-    with pytest.raises(SetupError, match="No score is compared with any of the dimensions"):
-        faces(["mss"], ["static_quality", "alignment"])
+    with pytest.raises(SetupError, match="No dimension of the ratings is about motion"):
+        pair_dimensions(["mss"], ["static_quality", "alignment"])
 
 
 def test_a_dimension_that_no_score_measures_is_said() -> None:
-    _, notes = faces(["mss"], ["smoothness", "naturalness", "static_quality"])
+    _, notes = pair_dimensions(["mss"], ["smoothness", "naturalness", "static_quality"])
     assert any(note.startswith("No score measures naturalness: not compared") for note in notes)
-    assert any(note.endswith("compared with no score: static_quality") for note in notes)
+    assert any(note.endswith("not about motion: static_quality") for note in notes)

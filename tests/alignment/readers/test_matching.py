@@ -99,7 +99,7 @@ def test_battles_on_prompts_are_between_clips_where_the_scores_know_them() -> No
     without = {name: cells for name, cells in SCORES.items() if name != "prompt"}
     alone = read_study(without, {**BATTLES, "prompt": prompts})
     assert alone.preferences["preference"].outcome.tolist() == [1, 1, 0]
-    assert any("they are taken as preferences between models" in note for note in alone.matching.notes)
+    assert any("read as preferences between models" in note for note in alone.matching.notes)
 
 
 def test_preferences_between_clips_of_known_models_against_scores_of_models() -> None:

@@ -48,7 +48,7 @@ def test_folders_inside_a_models_folder_may_be_on_one_side_alone() -> None:
     theirs = ["wan/a.mp4", "mochi/a.mp4", "wan/b.mp4", "mochi/b.mp4"]
     assert matched(ours, theirs) == dict(zip(ours, theirs, strict=True))
     assert groups_from_names(ours)[1] == ["out/wan", "out/mochi"] * 2
-    with pytest.raises(SetupError, match="Which clip is which"):  # a.mp4 of wan could be either
+    with pytest.raises(SetupError, match="Clip names are ambiguous"):  # a.mp4 of wan could be either
         match_names(["out/wan/smooth/a.mp4", "out/wan/large/a.mp4"], ["wan/a.mp4"])
 
 

@@ -114,7 +114,7 @@ def test_battles_of_models(winner: str) -> None:
 def test_grades_are_read_by_their_sign_and_said() -> None:
     found = read({"left": ["p", "p", "q"], "right": ["q", "r", "r"], "preference": [-3, 2, 0]})
     assert said(found) == WANTED
-    assert any("ITU-T P.910" in note and "how much is not used" in note for note in found.notes)
+    assert any("ITU-T P.910" in note and "the degree is not used" in note for note in found.notes)
     stated = read({"left": ["p", "p", "q"], "right": ["q", "r", "r"], "preference": [1, 6, 4]}, scale=(1, 7))
     assert said(stated) == WANTED
 
@@ -146,7 +146,7 @@ def test_columns_of_one_table_are_read_alike() -> None:
 @pytest.mark.parametrize("name", ["rating", "score", "smooth"])
 def test_one_and_minus_one_need_a_name_or_a_scale(name: str) -> None:
     table = {**PAIRS, name: [1, -1, 0]}
-    with pytest.raises(SetupError, match="does not say which clip 1 is for: --scale 1 -1"):
+    with pytest.raises(SetupError, match="does not say which clip 1 is for: use --scale 1 -1"):
         read(table, dimensions=[name])
     for scale, sign in (((1, -1), 1), ((-1, 1), -1)):
         found = read(table, dimensions=[name], scale=scale)
@@ -225,4 +225,4 @@ def test_clips_of_one_name_are_told_by_their_models() -> None:
     assert said(found) == [("wan/1.mp4", "mochi/1.mp4", 1), ("mochi/2.mp4", "wan/2.mp4", -1)]
     assert found.models == ("wan", "mochi", "mochi", "wan")
     assert any("1 rows compare a clip with itself" in note for note in found.notes)
-    assert any("clips are taken to be called model_1/video_1" in note for note in found.notes)
+    assert any("clips are read as model_1/video_1" in note for note in found.notes)

@@ -54,7 +54,7 @@ def test_long_cells_and_wide_are_the_same(said: Votes) -> None:
         assert set(found.ratings) == there
         for dimension, matrix in expected(said).items():
             if dimension not in there:
-                assert f"{dimension}: left out, it holds no rating" in found.notes
+                assert f"{dimension}: left out, as it has no rating" in found.notes
                 continue
             assert found.raters[dimension] == RATERS
             np.testing.assert_array_equal(found.ratings[dimension], matrix)
@@ -110,7 +110,7 @@ def test_a_rater_who_repeats_counts_once() -> None:
     found = read({"clip": ["a", "a", "b", "b"], "rater": ["x"] * 4, "q": [1, 3, 2, 2]})
     assert found.ratings["q"].tolist() == [[2], [2]]
     assert found.raters["q"] == ("x",)
-    assert any("2 times" in note and "1 of them not with the same" in note for note in found.notes)
+    assert any("2 repeated ratings" in note and "1 of them with another rating" in note for note in found.notes)
 
 
 def test_clips_of_one_name_by_several_models() -> None:

@@ -49,7 +49,7 @@ def test_names_without_a_design_give_no_groups() -> None:
     study = read_study({"clip": clips, "mss": range(3)}, {"clip": clips, "q": range(3)})
     assert study.models == ("", "", "")
     assert len(set(study.prompts)) == 3
-    assert any("each counts as a prompt of its own" in note for note in study.matching.notes)
+    assert any("each counts as its own prompt" in note for note in study.matching.notes)
 
 
 def test_columns_go_before_names_and_ratings_before_scores() -> None:
@@ -70,7 +70,7 @@ def test_preferences_between_clips_with_scores() -> None:
     assert (found.left.tolist(), found.right.tolist(), found.outcome.tolist()) == ([0, 1], [2, 3], [1, 0])
     assert found.raters == ("x", "y")
     assert study.prompts == ("one", "two", "one", "two")
-    assert study.facing == {"mss": ("preference",)}
+    assert study.pairing == {"mss": ("preference",)}
     assert study.ratings == {}
     assert "1 preferences name a clip without scores and were left out" in study.matching.notes
 
@@ -89,7 +89,7 @@ def test_bookkeeping_that_is_asked_for_is_read() -> None:
     ratings = {**RATINGS, "lead_time": [5, 4, 3, 2, 1]}
     assert set(read_study(SCORES, ratings).ratings) == {"smoothness"}
     assert set(read_study(SCORES, ratings, dimensions=["lead_time"]).ratings) == {"lead_time"}
-    assert read_study(SCORES, ratings, facing={"mss": "lead_time"}).facing == {"mss": ("lead_time",)}
+    assert read_study(SCORES, ratings, pairing={"mss": "lead_time"}).pairing == {"mss": ("lead_time",)}
 
 
 def test_ratings_of_clips_against_scores_of_models() -> None:
@@ -97,7 +97,7 @@ def test_ratings_of_clips_against_scores_of_models() -> None:
     study = read_study({"model": ["M", "N"], "mss": [0.1, 0.2]}, ratings)
     assert study.clips == ("M", "N")
     np.testing.assert_array_equal(study.ratings["q"], [[1.5, 3], [5, 4]])
-    with pytest.raises(SetupError, match="the model of no clip is known in the ratings"):
+    with pytest.raises(SetupError, match="the ratings name no model"):
         read_study({"model": ["M", "N"], "mss": [0.1, 0.2]}, {"clip": ["1"], "q": [1]})
 
 
@@ -110,7 +110,7 @@ def test_what_cannot_be_joined(tmp_path: Path) -> None:
         read_study(SCORES, {"clip": ["1", "2"], "q": [1, 2]})
     with pytest.raises(SetupError, match="Expected one of long, cells"):
         read_study(SCORES, RATINGS, format="excel")
-    with pytest.raises(SetupError, match="is a folder and no released set"):
+    with pytest.raises(SetupError, match="is a folder but not a released set"):
         read_study(SCORES, tmp_path)
     (tmp_path / "run.json").write_text("{}")
     with pytest.raises(SetupError, match="scores come first and ratings last"):
@@ -142,8 +142,8 @@ def test_columns_in_other_scripts_are_told_apart() -> None:
     scores = {"clip": ["1", "2", "3"], "mss": [0.9, 0.4, 0.1]}
     ratings = {"clip": ["1", "2", "3"], "质量": [5, 2, 1], "流畅": [1, 2, 5]}
     study = read_study(scores, ratings, dimensions=["质量"])
-    assert study.facing["mss"] == ("质量",)
-    assert set(read_study(scores, ratings, facing={"mss": ["流畅"]}).facing["mss"]) == {"流畅"}
+    assert study.pairing["mss"] == ("质量",)
+    assert set(read_study(scores, ratings, pairing={"mss": ["流畅"]}).pairing["mss"]) == {"流畅"}
 
 
 def test_a_column_of_scores_may_be_called_confidence() -> None:

@@ -59,7 +59,7 @@ def test_fetv(tmp_path: Path, clips: list[str], format_name: str | None) -> None
     assert study.raters["temporal_quality"] == ("human0", "human1")
     np.testing.assert_array_equal(study.ratings["temporal_quality"], [[2, 1], [1, 0], [3, 2], [4, 3], [5, 4], [5, 4]])
     assert set(study.ratings) == {"static_quality", "temporal_quality", "alignment"}
-    assert study.facing["mss"] == ("temporal_quality",)
+    assert study.pairing["mss"] == ("temporal_quality",)
 
 
 def test_fetv_clips_of_another_model_are_not_taken_for_those_that_are_left(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_video_bench(tmp_path: Path, format_name: str | None) -> None:
     assert study.raters["motion_effects"] == ("1", "2", "3", "4")
     np.testing.assert_array_equal(study.ratings["motion_effects"][0], [1, 2, 3, 4])
     np.testing.assert_array_equal(study.ratings["video-text_consistency"][0], [1, 2, 3, 3])
-    assert study.facing["mss"] == ("motion_effects",)
+    assert study.pairing["mss"] == ("motion_effects",)
     one = read_study({"clip": clips, "mss": range(4)}, folder / "motion_effects.json", format=format_name)
     assert set(one.ratings) == {"motion_effects"}
 
@@ -152,7 +152,7 @@ def test_video_feedback(tmp_path: Path) -> None:
             assert study.prompts == ("a cat", "a dog")
             assert study.ratings["temporal_consistency"].tolist() == [[1], [2]]
             assert study.raters["dynamic_degree"] == ()
-            assert study.facing["tcs"] == ("temporal_consistency",)
+            assert study.pairing["tcs"] == ("temporal_consistency",)
             assert set(study.ratings) == {
                 "visual_quality", "temporal_consistency", "dynamic_degree", "text_to_video_alignment",
                 "factual_consistency",
@@ -177,7 +177,7 @@ def test_video_feedback_2(tmp_path: Path, names: tuple[str, str, str]) -> None:
         for format_name in (None, "videofeedback2"):
             study = read_study({"clip": ["1_h.mp4", "2_h.mp4"], "cas": [1, 2]}, source, format=format_name)
             assert study.ratings["physical_consistency"].tolist() == [[3], [4]]
-            assert study.facing["cas"] == ("physical_consistency",)
+            assert study.pairing["cas"] == ("physical_consistency",)
             assert study.prompts == ("p1", "p2")
             by_link = read_study({"clip": ["1.mp4", "2.mp4"], "cas": [1, 2]}, source, format=format_name)
             assert by_link.ratings["physical_consistency"].tolist() == [[3], [4]]
@@ -198,7 +198,7 @@ def test_visionreward(tmp_path: Path) -> None:
             study = read_study({"clip": ["1.mp4", "2.mp4"], "mss": [1, 2], "cas": [1, 2]}, source, format=format_name)
             assert study.ratings["movement_smoothness"].tolist() == [[1], [2]]
             assert study.ratings["physics_law"].tolist() == [[3], [2]]
-            assert study.facing == {"mss": ("movement_smoothness",), "cas": ("physics_law",)}
+            assert study.pairing == {"mss": ("movement_smoothness",), "cas": ("physics_law",)}
             assert study.prompts == ("p1", "p2")
 
 
@@ -230,14 +230,14 @@ def test_vmbench_leaderboard_holds_models_against_models(tmp_path: Path) -> None
     assert study.clips == study.models == ("alpha v1.2", "beta3")
     assert study.scores["cas"].tolist() == [2, 7]
     assert study.ratings["published_cas"].tolist() == [[1], [8]]
-    assert study.facing["cas"] == ("published_avg", "published_cas")
+    assert study.pairing["cas"] == ("published_avg", "published_cas")
     assert any("averaged" in note for note in study.matching.notes)
 
 
 def test_vmbench_leaderboard_that_we_ship() -> None:
     study = read_study({"model": ["wan2.1", "mochi-1"], "mss": [1, 2]}, "vmbench")
     assert study.matching.matched == 2
-    assert study.facing["mss"] == ("published_mss",)
+    assert study.pairing["mss"] == ("published_mss",)
     assert "Mochi 1" not in study.matching.ratings_only
     assert len(study.matching.ratings_only) == 4
 
@@ -250,5 +250,5 @@ def test_a_file_in_another_format(tmp_path: Path, name: str) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(SetupError):
         read_study({"clip": ["a"], "mss": [1]}, tmp_path / "empty", format=name)
-    with pytest.raises(SetupError, match="one of files"):
+    with pytest.raises(SetupError, match="reads files"):
         read_study({"clip": ["a"], "mss": [1]}, {"clip": ["a"], "q": [1]}, format=name)

@@ -144,7 +144,7 @@ def test_tables_about_models() -> None:
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ([], "No scores were given"),
+        ([], "Expected at least one source of scores"),
         ({"clip": ["a"], "note": ["fine"]}, "no column holds scores"),
         ({"clip": ["a", "b", "c"], "x": [1, 2, "odd"]}, "row 3: expected a number in x"),
         ({"clip": ["a"], "mss": ["odd"]}, "row 1: expected a number in mss"),
@@ -162,7 +162,7 @@ def test_directories_without_a_run(tmp_path: Path) -> None:
         read_scores(tmp_path)
     with pytest.raises(SetupError, match="no such file"):
         read_scores(tmp_path / "nowhere")
-    with pytest.raises(SetupError, match="holds no clips yet"):
+    with pytest.raises(SetupError, match="has no clips yet"):
         read_scores(write_run(tmp_path / "run", []))
     with pytest.raises(SetupError, match="No metric xyz in the scores; they have mss"):
         read_scores({"clip": ["a"], "mss": [1]}, metrics=["xyz"])

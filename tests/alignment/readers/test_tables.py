@@ -100,7 +100,7 @@ def test_byte_order_marks_and_other_encodings(tmp_path: Path) -> None:
         ("t.csv", "", "is empty"),
         ("t.csv", "clip,mss\n", "no rows"),
         ("t.csv", "clip,mss\na,1,2\n", "3 cells but 2 columns"),
-        ("t.csv", "clip,mss,mss\na,1,2\n", "several columns are called mss"),
+        ("t.csv", "clip,mss,mss\na,1,2\n", "several columns have the name mss"),
         ("t.csv", 'clip,mss\n"a,1\n', "not readable as a table"),
         ("t.json", "{", "not readable as JSON"),
         ("t.json", "[" * 100_000, "not readable as JSON"),
@@ -161,4 +161,4 @@ def test_numbers() -> None:
         numbers(table, "y")
     assert numbers(table, "z") is None
     with pytest.raises(SetupError, match="row 1: expected a number in z"):
-        numbers(table, "z", wanted=True)
+        numbers(table, "z", required=True)

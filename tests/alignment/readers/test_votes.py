@@ -44,7 +44,7 @@ def test_what_is_dropped_or_assumed_is_said() -> None:
     for cells in (["-3", "2"], ["much better", "the same"], ["A is much better", "tie"], ["A>>B", "A=B"]):
         reading = reading_of(cells)
         assert not isinstance(reading, str)
-        assert "much" in reading.how and "not used" in reading.how
+        assert "the degree is not used" in reading.how
     plain = reading_of(["left", "tie"])
     assert not isinstance(plain, str)
     assert plain.how == ""

@@ -76,13 +76,13 @@ def test_comments_are_no_ratings(cells: list[str]) -> None:
 
 def test_a_word_beside_a_scale_is_named_with_its_row_and_what_helps() -> None:
     with pytest.raises(
-        SetupError, match=r"row 3: q holds 'meh' beside bad, poor, fair, good, excellent; .*--dimension"
+        SetupError, match=r"row 3: q mixes 'meh' with the scale bad, poor, fair, good, excellent: .*--dimension"
     ):
         read(q=["good", "bad", "meh", "fair"])
 
 
 def test_words_on_no_known_scale_are_shown() -> None:
-    with pytest.raises(SetupError, match=r"must be written as numbers: q holds 'wow', 'lame'"):
+    with pytest.raises(SetupError, match=r"write words of unknown scales as numbers: q holds 'wow', 'lame'"):
         read(q=["wow", "lame"])
 
 

@@ -10,11 +10,11 @@ from scipy import stats
 from vmmetrics.alignment.results import (
     Ablation,
     Agreement,
-    Ceiling,
     CombinationFigure,
     DisputedClip,
     Estimate,
     Grouped,
+    HumanAgreement,
     Matrix,
     MetricDifference,
     NameBaseline,
@@ -66,7 +66,7 @@ def make_study(
         ratings=ratings,
         raters={dimension: tuple(f"rater {r + 1}" for r in range(raters)) for dimension in dimensions},
         preferences={dimensions[0]: Preferences(left, left + 1, outcome, ("",) * len(left))},
-        facing=dict.fromkeys(metrics, dimensions),
+        pairing=dict.fromkeys(metrics, dimensions),
         matching=Matching(len(names), ("only/scored.mp4",), ("only/rated.mp4",), ("matched by path",)),
     )
 
@@ -108,7 +108,7 @@ def make_report(study: Study) -> StudyReport:
     maker = _Maker(len(study.clips))
     made, some, figure, rng = maker.made, maker.some, maker.figure, maker.rng
     models = set(study.models)
-    alignments = [maker.alignment(study, metric, d) for metric, faced in study.facing.items() for d in faced]
+    alignments = [maker.alignment(study, metric, d) for metric, faced in study.pairing.items() for d in faced]
     names = tuple(study.scores) + tuple(study.ratings)
     columns = [*study.scores.values(), *(study.mean_rating(d) for d in study.ratings)]
     values = np.array([[_spearman(a, b) for b in columns] for a in columns])
@@ -118,7 +118,7 @@ def make_report(study: Study) -> StudyReport:
         prompts=len(set(study.prompts)),
         models=len(models),
         matching=(f"{study.matching.matched} clips matched by path", "1 clip has a score only: only/scored.mp4"),
-        facing=study.facing,
+        facing=study.pairing,
         alignments=tuple(alignments),
         baselines=tuple(NameBaseline(d, some(0.3, 0.6), some(0.5, 0.7)) for d in study.ratings),
         differences=tuple(
@@ -127,7 +127,7 @@ def make_report(study: Study) -> StudyReport:
             for metric, p in zip(metrics[1:], (0.0004, 0.03, 0.3, 0.7, 0.9, 0.5, 0.04), strict=False)
         ),
         ceilings=tuple(
-            Ceiling(
+            HumanAgreement(
                 d, {r: some() for r in study.raters[d]}, made(0.77), some(0.7, 0.8), made(0.56),
                 *(some() for _ in range(4)),
             )
@@ -177,7 +177,7 @@ def make_degenerate(
         models=("", ""),
         scores={metric: np.array([0.5, 0.5]), "never": np.array([np.nan, np.nan])},
         ratings={dimension: np.array([[3.0], [np.nan]])},
-        facing={metric: (dimension,), "never": (dimension,)},
+        pairing={metric: (dimension,), "never": (dimension,)},
         matching=Matching(2),
     )
     none = Estimate(None, n=1, note="one clip has a score and a rating")
@@ -189,7 +189,7 @@ def make_degenerate(
     )
     names = (metric, "never", dimension)
     report = StudyReport(
-        clips=2, prompts=2, models=0, matching=("2 clips matched",), facing=study.facing, alignments=alignments,
+        clips=2, prompts=2, models=0, matching=("2 clips matched",), facing=study.pairing, alignments=alignments,
         baselines=(NameBaseline(dimension, none, none),),
         differences=(MetricDifference(metric, "never", dimension, none, none),),
         ceilings=(), agreements=(Agreement(dimension, *[Estimate(None, note="one rater")] * 8),), preferences=(),

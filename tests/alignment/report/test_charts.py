@@ -19,7 +19,7 @@ from scipy import stats
 
 from vmmetrics.alignment.report.charts import draw_charts, intervals_chart, matrix_chart, save_charts, to_svg
 from vmmetrics.alignment.report.clouds import rating_bins
-from vmmetrics.alignment.report.comparisons import parted_clips
+from vmmetrics.alignment.report.comparisons import misranked_clips
 from vmmetrics.alignment.results import Matrix
 
 METRICS = ("cas", "mss", "flow")
@@ -134,7 +134,7 @@ def test_parted_clips_are_placed_among_their_models_clips() -> None:
     quality = np.array([1.0, 1.0, 2.0, 2.0, 3.0, 3.0, 4.0, 4.0])  # clips alternate between a and b
     score = np.where(np.array(study.models) == "a", -quality, quality)
     study = replace(study, scores={"m": score}, ratings={"q": quality[:, None]})
-    found = parted_clips(study, "m", "q")
+    found = misranked_clips(study, "m", "q")
     assert [(clip.clip, clip.apart) for clip in found] == [
         ("a/000.mp4", 0.75), ("a/001.mp4", 0.25), ("a/002.mp4", -0.25), ("a/003.mp4", -0.75),
     ]  # fmt: skip

@@ -28,7 +28,7 @@ ODD = {
     "no models": replace(STUDY, models=("",) * CLIPS),
     "one prompt": replace(STUDY, prompts=("p",) * CLIPS),
     "constant scores": replace(STUDY, scores={"cas": np.full(CLIPS, 0.5), "mss": np.full(CLIPS, np.nan)}),
-    "no clips": Study((), (), (), {"m": np.zeros(0)}, {"q": np.zeros((0, 2))}, facing={"m": ("q",)}),
+    "no clips": Study((), (), (), {"m": np.zeros(0)}, {"q": np.zeros((0, 2))}, pairing={"m": ("q",)}),
     "nothing": Study((), (), (), {}, {}),
 }
 

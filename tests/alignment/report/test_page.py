@@ -81,7 +81,7 @@ def test_claims_come_first_and_everything_is_there(html: str) -> None:
     page = Page(html)
     said = "".join(page.said)
     positions = [
-        said.index(part) for part in (report.claims[0], "Against naturalness", "People", "To repeat this study")
+        said.index(part) for part in (report.claims[0], "Against naturalness", "People", "Reproduce this study")
     ]
     assert positions == sorted(positions)
     assert all(problem in said for problem in report.problems)

@@ -7,7 +7,7 @@ import pytest
 from benchmarks.cas_recipe.harmless import HARMLESS, Beside
 from benchmarks.cas_recipe.ladder import CLEAN, DEFECTS, LOOKS, PERFECT, Look, cut_window, draw_look, inject, members
 from benchmarks.cas_recipe.renders import render
-from vmmetrics.alignment.perturbations.frames import RUNGS
+from vmmetrics.alignment.perturbations.frames import SEVERITY_LEVELS
 from vmmetrics.alignment.perturbations.motion import displace, follow, noise_field, smooth_walk
 
 FPS = 8.0
@@ -52,13 +52,13 @@ def test_a_defect_changes_the_clip_the_same_way_each_time(name, clip):
 
 @pytest.mark.parametrize("name", [n for n in DEFECTS if n not in OF_TIME])
 def test_the_strongest_rung_changes_more_than_the_weakest(name, clip):
-    weak, strong = (np.abs(made(name, rung, clip).astype(int) - clip).mean() for rung in (1, RUNGS))
+    weak, strong = (np.abs(made(name, rung, clip).astype(int) - clip).mean() for rung in (1, SEVERITY_LEVELS))
     assert strong > 1.15 * weak > 0
 
 
 @pytest.mark.parametrize("name", OF_TIME)
 def test_defects_of_time_show_only_frames_of_the_clip(name, clip):
-    for rung in range(1, RUNGS + 1):
+    for rung in range(1, SEVERITY_LEVELS + 1):
         for frame in made(name, rung, clip):
             assert any(np.array_equal(frame, other) for other in clip)
 
@@ -80,7 +80,7 @@ def test_a_freeze_lasts_longer_with_the_rung(clip):
 
 
 def test_foreign_frames_come_more_often_with_the_rung(clip):
-    foreign = [(made("interleave", r, clip) != clip).any((1, 2, 3)).sum() for r in range(1, RUNGS + 1)]
+    foreign = [(made("interleave", r, clip) != clip).any((1, 2, 3)).sum() for r in range(1, SEVERITY_LEVELS + 1)]
     assert foreign == sorted(foreign)
     assert foreign[0] == 1
 
@@ -157,7 +157,7 @@ def test_members_carry_their_level(clip):
     clean = [m for m in group if m.rung == 0]
     assert len(clean) == 1 + len(HARMLESS)
     assert {m.level for m in clean} == {PERFECT}
-    expected = {(n, PERFECT - r) for n in DEFECTS for r in range(1, RUNGS + 1)}
+    expected = {(n, PERFECT - r) for n in DEFECTS for r in range(1, SEVERITY_LEVELS + 1)}
     assert {(m.kind, m.level) for m in group if m.rung} == expected
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vmmetrics.cas.evaluate.evaluation import LoadedClassifier, hold_against, load_judge
+from vmmetrics.cas.evaluate.evaluation import LoadedClassifier, evaluate_classifier, load_judge
 from vmmetrics.cas.labelled_clips import LabelledClip, LabelledClips
 from vmmetrics.cli.main import main
 from vmmetrics.clip import Clip
@@ -36,7 +36,7 @@ def by_brightness(clip: Clip) -> np.ndarray:
 
 
 def test_views_are_averaged_and_failures_named(data: LabelledClips):
-    found = hold_against(LoadedClassifier(by_brightness), data)
+    found = evaluate_classifier(LoadedClassifier(by_brightness), data)
     assert [row["score"] for row in found.clips] == pytest.approx([0, 0.125, 0.375, 0.625, 0.875])
     assert found.failed == (("5.npy", "too bright"),)
     assert found.report.overall.mae.value == pytest.approx((0 + 4 * 0.5) / 5)
@@ -46,11 +46,11 @@ def test_views_are_averaged_and_failures_named(data: LabelledClips):
 
 def test_what_was_trained_on_is_left_out(data: LabelledClips):
     judge = LoadedClassifier(by_brightness, {data.clips[0].prompt_key})
-    assert hold_against(judge, data).seen == ("0.npy", "1.npy")
-    assert len(hold_against(judge, data, include_seen=True).clips) == 5
+    assert evaluate_classifier(judge, data).seen == ("0.npy", "1.npy")
+    assert len(evaluate_classifier(judge, data, include_seen=True).clips) == 5
     everything = LoadedClassifier(by_brightness, {clip.prompt_key for clip in data.clips})
     with pytest.raises(SetupError, match="6 of 6 are of prompts that the classifier was trained on"):
-        hold_against(everything, data)
+        evaluate_classifier(everything, data)
 
 
 def test_the_embedded_classifier_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

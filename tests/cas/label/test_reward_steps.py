@@ -84,7 +84,7 @@ def test_rewards_are_kept_as_they_come_and_not_scored_twice(tmp_path: Path) -> N
     assert [step.clip for step in steps if step.reward is not None] == ["dark.npy", "light.npy"]
     np.save(folder / "dark.npy", np.full((3, 8, 8, 3), 50, np.uint8))
     again = list(reward_clips(sources, prompts, model, "one", rewards))
-    assert [(step.reward, step.known) for step in again[:2]] == [(50.0, False), (200.0, True)]
+    assert [(step.reward, step.cached) for step in again[:2]] == [(50.0, False), (200.0, True)]
     assert model.calls == 3
     with pytest.raises(SetupError, match="another model"):
         list(reward_clips(sources, prompts, model, "two", rewards))

@@ -339,4 +339,4 @@ def test_the_command_from_clips_to_labels(files: tuple[Path, Path, Any, dict[str
     (folder / "torn.gif").unlink()
     again = CliRunner().invoke(app, arguments)
     assert again.exit_code == 0
-    assert again.output.count("(known)") == 3
+    assert again.output.count("(cached)") == 3

@@ -181,5 +181,5 @@ def test_a_save_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pyte
     with pytest.raises(SetupError, match="holds another training run"):
         read_last(path, {"a": 2})
     path.write_bytes(b"damaged")
-    with pytest.raises(SetupError, match="cannot be gone on from"):
+    with pytest.raises(SetupError, match="cannot be resumed from"):
         read_last(path, {"a": 1})

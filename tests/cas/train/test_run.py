@@ -15,10 +15,10 @@ from PIL import Image
 
 torch = pytest.importorskip("torch")
 
-from vmmetrics.cas.evaluate.evaluation import hold_against, load_judge  # noqa: E402
+from vmmetrics.cas.evaluate.evaluation import evaluate_classifier, load_judge  # noqa: E402
 from vmmetrics.cas.labelled_clips import read_labelled_clips  # noqa: E402
 from vmmetrics.cas.train.run import Trained, train  # noqa: E402
-from vmmetrics.cas.train.settings import Augmentation, Epoch, Nobody, TrainSettings  # noqa: E402
+from vmmetrics.cas.train.settings import Augmentation, Epoch, SilentWatcher, TrainSettings  # noqa: E402
 from vmmetrics.cas.train.state import State  # noqa: E402
 from vmmetrics.cli.main import main  # noqa: E402
 from vmmetrics.errors import SetupError  # noqa: E402
@@ -90,7 +90,7 @@ def test_the_card_says_what_happened(learnt: Trained):
 
 def test_evaluation_leaves_out_what_was_trained_on(learnt: Trained, material):
     data = read_labelled_clips([material.clips], material.labels)
-    found = hold_against(load_judge(str(learnt.checkpoint), "cpu"), data)
+    found = evaluate_classifier(load_judge(str(learnt.checkpoint), "cpu"), data)
     assert {row["clip"] for row in found.clips} == {clip.clip for clip in learnt.split.held_out}
     assert len(found.seen) == len(learnt.split.trained)
     assert found.report.overall == learnt.report.overall
@@ -104,7 +104,7 @@ def call(*arguments: object) -> None:
     assert not ended.value.code
 
 
-class Interrupting(Nobody):
+class Interrupting(SilentWatcher):
     """Ends the run after a step, as a kill would."""
 
     def __init__(self, after: int) -> None:
@@ -190,7 +190,7 @@ def test_processes_share_a_batch_and_the_command_line_prints(
     assert together.returncode == 0, together.stderr
     assert together.stdout.count("Spearman") == 2  # once the table, once what it says of groups
     call(*command, "--batch-size", "6", "--out", tmp_path / "one")
-    assert "of 1 kept, on prompts held out" in capsys.readouterr().out
+    assert "best epoch: 1 of 1; on held-out prompts" in capsys.readouterr().out
     one, two = weights(tmp_path / "one/last.pt"), weights(tmp_path / "two/last.pt")
     moved = max(float((one[key] - start.state_dict()[key]).abs().max()) for key in one)
     apart = max(float((one[key] - two[key]).abs().max()) for key in one)
@@ -198,7 +198,7 @@ def test_processes_share_a_batch_and_the_command_line_prints(
     call("cas", "eval", tmp_path / "two/best.pt", material.clips, material.labels, "--device", "cpu")
     printed = capsys.readouterr()
     assert "calibration error" in printed.out
-    assert "of prompts that were trained on" in printed.err
+    assert "of training prompts" in printed.err
 
 
 def test_stopping_waits_for_its_patience():

@@ -210,7 +210,7 @@ def test_command_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.Mo
         assert first.exit_code == 3, first.output
         assert (
             "3 kept, 0 dropped, 1 undecided" in first.output
-            and "the same command asks again about 1 of them" in first.output
+            and "run the same command again to retry 1 of them" in first.output
         )
         lines = [json.loads(line) for line in (tmp_path / "kept.decisions.jsonl").read_text().splitlines()]
         assert [line["decision"] for line in lines] == ["kept", "kept", "undecided", "kept"]

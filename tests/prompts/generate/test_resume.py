@@ -32,7 +32,7 @@ def test_an_endpoint_that_comes_and_goes(run):
     up = {"now": False}
     script.answer = lambda body: honest(body) if up["now"] or "milk" in str(body) else (503, {}, b"down")
     code, _, shown = run(honest, "--count", 5, url=address)
-    assert code == 3 and "got no reply; the same command tries them again" in shown
+    assert code == 3 and "got no reply; run the same command again to retry" in shown
     done = len(lines("combinations"))
     assert done < 5
     up["now"] = True
@@ -61,7 +61,7 @@ def test_the_cost_is_asked_about(run, monkeypatch, capsys):
     with pytest.raises(SystemExit) as stop:
         main(["prompts", "generate", "--metadata", "metadata", "--out", "asked", "--url", address, "--model", "m"])
     assert stop.value.code == 130
-    assert "nothing was sent; --yes" in capsys.readouterr().err
+    assert "nothing was sent; use --yes" in capsys.readouterr().err
     assert script.requests == []
 
 
@@ -115,7 +115,7 @@ def test_a_polite_stop_is_said_and_gone_on_from(run):
     worker.terminate()
     shown = worker.communicate(timeout=30)[1]
     assert worker.returncode == 130
-    assert "the same command goes on" in " ".join(shown.split())
+    assert "run the same command again to resume" in " ".join(shown.split())
     kept = len(list(Path("out/replies").glob("*.json")))
     assert kept == len(script.requests)  # what was on its way was waited for
     code, _, _ = run(honest, "--count", 30, url=address)

@@ -102,7 +102,7 @@ def test_each_decision_of_a_script_is_answered_by_a_line_and_screens_only_where_
     assert told == [
         "0003  keep", "0005  keep", "0006  skipped", "0004  drop: still", "0003  set place: a long pier (was yard)",
         "0005  undone: keep",
-        "2 of 8 decided: 1 kept, 0 edited, 1 dropped, 1 with corrected fields; the same command goes on",
+        "2 of 8 decided: 1 kept, 0 edited, 1 dropped, 1 with corrected fields; run the same command again to resume",
     ]  # fmt: skip
     shown = "\n".join(piped(tmp_path, "go 3\ngo 7\nkeep\nshow 8\n"))
     assert "A wheel number 3 moves." in shown and "a long pier" in shown and "place was yard" in shown
@@ -136,7 +136,7 @@ def test_what_is_wrong_with_a_new_text_is_printed_and_counted(tmp_path: Path) ->
         "it does not end with a full stop", "not plain text: '\u2014'", "the subject is not named: 'flag'"
     }  # fmt: skip
     assert told[11:] == [
-        "3 of 8 decided: 0 kept, 3 edited, 0 dropped, 1 with corrected fields; the same command goes on",
+        "3 of 8 decided: 0 kept, 3 edited, 0 dropped, 1 with corrected fields; run the same command again to resume",
         "6 warnings, printed above",
     ]
 

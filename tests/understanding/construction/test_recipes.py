@@ -338,4 +338,4 @@ def test_gates_without_any_model_are_the_rules(run: Run) -> None:
     gate_file(options=["a", "b", "A.", "c"])
     code, script, shown = run(models.honest, "fpsbench", "asked.jsonl", model=None)
     assert code == 0 and script.requests == [] and "4 checks: distinct" in shown
-    assert "no --filter-model: nobody answers blind" in shown
+    assert "no --filter-model: questions are not filtered by blind answers" in shown

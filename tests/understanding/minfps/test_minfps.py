@@ -304,7 +304,7 @@ def test_an_endpoint_is_asked_once_its_cost_is_agreed_to(
     declined = command(*options, said="n\n")
     assert declined.exit_code == 130 and script.requests == []
     # rates 1 to 10 of two seconds: 2 + 4 + ... + 20 frames in 10 requests
-    assert "m, if no rate is enough: 10 requests, about 84," in declined.output
+    assert "m, at most: 10 requests, about 84," in declined.output
     agreed = command(*options, "--yes")
     assert agreed.exit_code == 0, agreed.output
     # right at 1 and 0.5 fps, in both orders of two options; the other two asks find the replies kept

@@ -1,1 +1,1 @@
-"""Baselines: what is cheap or published, measured beside our metrics so that they can be beaten in the open."""
+"""Baselines: cheap or published measures, reported beside our metrics."""

@@ -1,4 +1,4 @@
-"""Every baseline there is: name, unit, direction, source, and how it is measured on a scene."""
+"""Catalogue of baselines: name, unit, direction, source, and how each is measured on a scene."""
 
 from __future__ import annotations
 
@@ -19,56 +19,56 @@ from vmmetrics.types import FloatArray
 # What each baseline that needs no download takes from a scene; perception and pictures are shared among them.
 
 FlowOf = Callable[[Scene], Flow]
-"""The flow of a scene, asked for only where there are two frames."""
+"""Function that returns the flow of a scene with at least two frames."""
 ONE_FRAME = "one frame: nothing to compare it with"
 _LEAST = 16
-"""Pixels of the shorter side from which on a half-sized picture still holds the window of the statistics."""
+"""Minimum shorter side in pixels: at half size it still holds the window of the statistics."""
 
 
 def ssim(scene: Scene) -> float | str:
-    """SSIM of consecutive frames, grey levels by BT.601, at the clip's own size."""
+    """Return SSIM of consecutive frames, grey levels by BT.601, at the clip's own size."""
     if min(scene.clip.width, scene.clip.height) <= 2 * formulas.RADIUS:
         return f"frames of less than {2 * formulas.RADIUS + 1} pixels a side"
     return ONE_FRAME if len(scene.clip) < 2 else formulas.ssim(grey_frames(scene))
 
 
 def frame_difference(scene: Scene) -> float:
-    """Mean absolute difference of consecutive frames, in colour, at the clip's own size."""
+    """Return the mean absolute difference of consecutive frames, in colour, at the clip's own size."""
     return formulas.frame_difference(scene.clip.frames)
 
 
 def temporal_flickering(scene: Scene) -> float:
-    """VBench's temporal flickering."""
+    """Return VBench's temporal flickering."""
     return formulas.temporal_flickering(scene.clip.frames)
 
 
 def flow_magnitude(scene: Scene, flow: FlowOf = attrgetter("flow")) -> float:
-    """Mean speed of the picture, by the embedded flow or another."""
+    """Return the mean speed of the picture, by the embedded flow or another."""
     return formulas.flow_magnitude(flow(scene).forward, scene.clip.timestamps)
 
 
 def warping_error(scene: Scene, flow: FlowOf = attrgetter("flow")) -> float | str:
-    """Warping error, in colour, at the resolution of the flow."""
-    found = flow(scene)
-    frames = resized_frames(scene, found.images.shape[2], found.images.shape[1])
-    error = formulas.warping_error(frames, found.forward, found.forward_valid)
+    """Return warping error, in colour, at the resolution of the flow."""
+    flow_fields = flow(scene)
+    frames = resized_frames(scene, flow_fields.images.shape[2], flow_fields.images.shape[1])
+    error = formulas.warping_error(frames, flow_fields.forward, flow_fields.forward_valid)
     return "no two frames have a place that the flow can follow" if error is None else error
 
 
 def forward_backward_error(scene: Scene, flow: FlowOf = attrgetter("flow")) -> float | str:
-    """Disagreement of forward and backward flow."""
+    """Return the disagreement of forward and backward flow."""
     error = formulas.forward_backward_error(flow(scene).forward, flow(scene).backward)
     return "the flow leaves the picture everywhere" if error is None else error
 
 
 def track_survival(scene: Scene) -> float:
-    """Share of points that can be followed through the clip and back."""
+    """Return the share of points that can be followed through the clip and back."""
     flow = scene.flow
     return formulas.track_survival(flow.forward, flow.backward, flow.forward_valid, flow.backward_valid)
 
 
 def brisque(scene: Scene) -> float | str:
-    """BRISQUE of every frame, averaged."""
+    """Return BRISQUE of every frame, averaged."""
     if min(scene.clip.width, scene.clip.height) < _LEAST:
         return f"frames of less than {_LEAST} pixels a side"
     regression = natural_scenes.published_regression()
@@ -76,7 +76,7 @@ def brisque(scene: Scene) -> float | str:
 
 
 def niqe(scene: Scene) -> float | str:
-    """NIQE of every frame, averaged."""
+    """Return NIQE of every frame, averaged."""
     clip = scene.clip
     if min(clip.width, clip.height) < natural_scenes.LEAST_SIDE:
         return f"frames of less than {natural_scenes.LEAST_SIDE} pixels a side: too few blocks"
@@ -86,17 +86,17 @@ def niqe(scene: Scene) -> float | str:
 
 
 def grey_frames(scene: Scene) -> NDArray[np.uint8]:
-    """(T, H, W) grey frames at the clip's own size."""
+    """Return (T, H, W) grey frames at the clip's own size."""
     return scene.once("baselines:grey", lambda: in_grey(scene.clip.frames))
 
 
 def in_grey(frames: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """(T, H, W) grey levels of (T, H, W, 3) frames."""
+    """Return (T, H, W) grey levels of (T, H, W, 3) frames."""
     return np.stack([np.asarray(cv2.cvtColor(frame, cv2.COLOR_RGB2GRAY), np.uint8) for frame in frames])
 
 
 def resized_frames(scene: Scene, width: int, height: int) -> NDArray[np.uint8]:
-    """(T, height, width, 3) frames at another size."""
+    """Return (T, height, width, 3) frames at another size."""
     clip = scene.clip
     way = cv2.INTER_AREA if width <= clip.width and height <= clip.height else cv2.INTER_LINEAR
 
@@ -108,30 +108,29 @@ def resized_frames(scene: Scene, width: int, height: int) -> NDArray[np.uint8]:
 
 
 def _frame_moments(scene: Scene) -> list[list[FloatArray]]:
-    """Statistics of every frame; a repeated frame has those of the one before."""
+    """Return statistics of every frame; a repeated frame has those of the one before."""
 
     def moments() -> list[list[FloatArray]]:
-        found: list[list[FloatArray]] = []
+        by_frame: list[list[FloatArray]] = []
         frames = grey_frames(scene)
         for t, frame in enumerate(frames):
             repeated = t and np.array_equal(frame, frames[t - 1])
-            found.append(found[-1] if repeated else natural_scenes.scene_moments(frame))
-        return found
+            by_frame.append(by_frame[-1] if repeated else natural_scenes.scene_moments(frame))
+        return by_frame
 
     return scene.once("baselines:moments", moments)
 
 
 def _mean(values: Iterable[float | None]) -> float | str:
-    """The mean of the frames that have a value."""
-    known = [value for value in values if value is not None]
-    return float(np.mean(known)) if known else "no frame has texture enough for statistics of natural scenes"
+    """Return the mean of the frames that have a value."""
+    defined = [value for value in values if value is not None]
+    return float(np.mean(defined)) if defined else "no frame has texture enough for statistics of natural scenes"
 
 
 BaselineMeasure = Callable[[Scene], float | str]
-"""From a scene to a value, or to why there is none."""
+"""Function from a scene to a value, or to the reason why there is none."""
 Loaded = tuple[Mapping[str, BaselineMeasure], Mapping[str, Any]]
-"""A family whose models are loaded: what measures each baseline, by name, and what their values depend on (hashes of
-weights, versions, settings), ready for JSON."""
+"""Loaded family: measure of each baseline by name, and what values depend on (hashes, versions, settings) as JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +171,7 @@ CPU = (
         "niqe", "distance", True, "Mittal et al. 2013, pristine model of ours", niqe, ("niqe-pristine",), compares=False
     ),
 )
-"""Those that need nothing but this package."""
+"""Baselines that need no download."""
 
 FAMILIES: Mapping[str, str] = {
     "raft": "networks:load_raft",
@@ -182,8 +181,7 @@ FAMILIES: Mapping[str, str] = {
     "dover": "networks:load_dover",
     "vlm_judge": "judge:load",
 }
-"""What runs on weights or an endpoint of the user's, and gives one baseline or several: ``module:function`` of this
-folder, which takes these and a number of threads, and returns :data:`Loaded`."""
+"""Loader ``module:function`` (in this folder) of each family on user weights or an endpoint; returns :data:`Loaded`."""
 
 _OF_FAMILIES: tuple[tuple[str, str, str, bool, str], ...] = (
     ("raft", "raft_flow_magnitude", "diagonals per second", False, "mean flow by RAFT"),
@@ -199,15 +197,15 @@ BASELINES: Mapping[str, Baseline] = {b.name: b for b in CPU} | {
     name: Baseline(name, unit, lower, source, family=family, compares=family not in ("film_smoothness", "dover"))
     for family, name, unit, lower, source in _OF_FAMILIES
 }
-"""All of them by name."""
+"""All baselines by name."""
 
 
-def chosen(names: Sequence[str] | None, given: Sequence[str] = ()) -> tuple[str, ...]:
-    """The baselines that names stand for, in the order of the catalogue.
+def chosen(names: Sequence[str] | None, configured: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the baselines that names stand for, in the order of the catalogue.
 
     Args:
         names: Baselines and families; None stands for all that need no download.
-        given: Families that the user handed something over for, which None stands for besides.
+        configured: Families with weights or settings from the user, included if ``names`` is None.
 
     Raises:
         ValueError: No such baseline or family.
@@ -215,11 +213,11 @@ def chosen(names: Sequence[str] | None, given: Sequence[str] = ()) -> tuple[str,
     >>> chosen(["niqe", "ssim"])
     ('ssim', 'niqe')
     """
-    wanted = {b.name for b in CPU} if names is None else set()
-    for name in given if names is None else names:
+    selected = {b.name for b in CPU} if names is None else set()
+    for name in configured if names is None else names:
         matching = {b.name for b in BASELINES.values() if name in (b.name, b.family)}
         if not matching:
-            known = ", ".join([*(b.name for b in CPU), *FAMILIES])
-            raise ValueError(f"Expected baselines among {known} but got {name!r}")
-        wanted |= matching
-    return tuple(name for name in BASELINES if name in wanted)
+            available = ", ".join([*(b.name for b in CPU), *FAMILIES])
+            raise ValueError(f"Expected baselines among {available} but got {name!r}")
+        selected |= matching
+    return tuple(name for name in BASELINES if name in selected)

@@ -1,4 +1,4 @@
-"""Where the user's weights lie, and how they are read: never any code from them."""
+"""Weights that the user supplies: where they are looked for and how they are read, without running code from them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from vmmetrics.utils.weights.folder import fault_of, weights_home
 _LOADED = (".json", ".safetensors", ".bin", ".txt", ".model", ".jinja")  # of a folder, what transformers reads
 
 INSTALL = "pip install 'vmmetrics[baselines]'"
-"""What brings every package that these baselines need."""
+"""Command that installs all packages of these baselines."""
 
 
 def require(*packages: str) -> None:
@@ -33,28 +33,28 @@ def require(*packages: str) -> None:
             raise SetupError(f"This baseline needs {package}, which cannot be loaded ({error}): {INSTALL}") from error
 
 
-def find(family: str, given: str | os.PathLike[str] | None, usual: str, what: str) -> Path:
+def find(family: str, location: str | os.PathLike[str] | None, default: str, what: str) -> Path:
     """Return the file or folder of a family's weights.
 
     Args:
         family: Its name.
-        given: Where the user says they are, or None.
-        usual: Name in the folder of fetched weights, where they are looked for if nothing is given.
+        location: Where the user says they are, or None.
+        default: Name in the folder of fetched weights, where they are looked for if nothing is given.
         what: What they are and where they come from, for the message.
 
     Raises:
         SetupError: They are not there, or a file is not whole.
     """
-    path = weights_home() / usual if given is None else Path(given)
+    path = weights_home() / default if location is None else Path(location)
     if not path.exists():
-        raise SetupError(f"{family} needs {what}: not found at {path}; put it there or say --weights {family}=PATH")
+        raise SetupError(f"{family} needs {what}: not found at {path}; put it there or set --weights {family}=PATH")
     if path.is_file() and (fault := fault_of(path)) is not None:
         raise SetupError(f"{path} {fault}")
     return path
 
 
 def identity(path: Path, *packages: str) -> dict[str, dict[str, str | None]]:
-    """What the values of a model depend on, ready for JSON.
+    """Return what the values of a model depend on, ready for JSON.
 
     Args:
         path: Its file, or a folder, of which weights and configuration count.
@@ -104,9 +104,9 @@ def model_from_folder(kind: Any, path: Path, types: tuple[str, ...] = (), **opti
         if types and config.model_type not in types:
             raise SetupError(f"{path} holds a model of type {config.model_type!r}, not {types[0]!r}")
         with quiet_transformers():
-            model, found = kind.from_pretrained(path, output_loading_info=True, **safe, **options)
-    if found["missing_keys"]:
-        raise SetupError(f"{path} lacks weights: {', '.join(sorted(found['missing_keys'])[:4])}")
+            model, info = kind.from_pretrained(path, output_loading_info=True, **safe, **options)
+    if info["missing_keys"]:
+        raise SetupError(f"{path} lacks weights: {', '.join(sorted(info['missing_keys'])[:4])}")
     return model.eval()
 
 

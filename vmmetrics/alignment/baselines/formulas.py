@@ -147,10 +147,9 @@ def forward_backward_error(forward: FloatArray, backward: FloatArray) -> float |
 # How many points of the first frame can be followed through the clip and back again.
 
 STEP = 8
-"""Distance of the points in pixels of the flow: DIS's patches are that wide, closer points tell the same."""
+"""Spacing of the tracked points in pixels of the flow: the width of DIS's patches."""
 HOME = 0.01
-"""A point has come back if it ends no further than this share of the diagonal from where it began: about what a motion
-has to be for people to see it at all, and several times the drift of correct flow over a clip of seconds."""
+"""Largest round-trip error of a surviving point, as a share of the diagonal: several times the drift of flow."""
 
 
 def track_survival(
@@ -165,7 +164,7 @@ def track_survival(
         forward: (T-1, h, w, 2) pixels, from each frame to the next.
         backward: (T-1, h, w, 2) pixels, from each next frame back.
         forward_valid: (T-1, h, w) bool.
-        backward_valid: (T-1, h, w) bool, likewise for ``backward``.
+        backward_valid: (T-1, h, w) bool, the same for ``backward``.
     """
     height, width = forward.shape[1:3]
     x, y = np.meshgrid(np.arange(STEP / 2, width, STEP), np.arange(STEP / 2, height, STEP))
@@ -188,9 +187,9 @@ def track_survival(
 #     SSIM = (2 μ₁ μ₂ + C₁)(2 σ₁₂ + C₂) / ((μ₁² + μ₂² + C₁)(σ₁² + σ₂² + C₂)).
 
 SIGMA = 1.5
-"""Deviation of the window in pixels (Wang et al., section III)."""
+"""Standard deviation of the window in pixels (Wang et al., section III)."""
 RADIUS = 5
-"""The window is 11 pixels wide (likewise); results whose window leaves the picture are not counted."""
+"""Radius of the window (11 pixels wide, Wang et al.); positions whose window leaves the frame are not counted."""
 C1 = (0.01 * 255) ** 2
 C2 = (0.03 * 255) ** 2
 """Wang et al.'s constants for 256 grey levels."""
@@ -219,22 +218,22 @@ def ssim(frames: NDArray[np.uint8]) -> float:
 
 
 def _local(frame: NDArray[np.uint8]) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """A picture with its local mean and variance."""
+    """Return a picture with its local mean and variance."""
     picture = frame.astype(np.float64)
     mean = _window(picture)
     return picture, mean, _window(picture * picture) - mean * mean
 
 
 def _window(picture: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Gaussian mean around every pixel whose window lies in the picture."""
+    """Return Gaussian mean around every pixel whose window lies in the picture."""
     blurred = cv2.GaussianBlur(picture, (2 * RADIUS + 1, 2 * RADIUS + 1), SIGMA)
     return np.asarray(blurred[RADIUS:-RADIUS, RADIUS:-RADIUS], np.float64)
 
 
 # VBench's consistency of frames: the rule behind its subject (DINO) and background (CLIP) consistency.
 #
-# Huang et al., "VBench", CVPR 2024, and its released code: every frame but the first is held against the one before it
-# and against the first one.
+# Huang et al., "VBench", CVPR 2024, and its released code: every frame but the first is compared with the one before
+# it and with the first one.
 
 
 def consistency(features: FloatArray) -> float:

@@ -25,7 +25,7 @@ from vmmetrics.utils.endpoint.wire import Endpoint
 from vmmetrics.utils.tensors import quiet_transformers, reading
 
 VERSION = 1
-"""Changes with any change of what is asked: answers to other questions are other answers."""
+"""Version of the questions; increase it with any change of their text."""
 
 LEVELS = (1, 5)
 """Worst and best level of an answer."""
@@ -33,7 +33,7 @@ LEVELS = (1, 5)
 DIMENSIONS = {
     key: asked for key, metric in sorted(registered().items()) if key in METRICS and (asked := metric.question)
 }
-"""What each of our metrics is about, in our words."""
+"""Description of the aspect that each of our metrics measures."""
 
 SYSTEM = (
     "You rate the motion in short video clips. You are shown frames of one clip in order, with the time of each. Judge "
@@ -44,7 +44,7 @@ SYSTEM = (
 AGAIN = (
     "That answer cannot be used: {why}. Answer with the JSON object alone, every key once, whole numbers from 1 to 5."
 )
-"""What is said to an answer that cannot be read."""
+"""Follow-up message after an answer that cannot be parsed."""
 
 
 def question(times: Sequence[float], prompt: str | None) -> str:
@@ -64,14 +64,14 @@ def question(times: Sequence[float], prompt: str | None) -> str:
 
 
 def schema() -> dict[str, Any]:
-    """The JSON schema of an answer."""
+    """Return the JSON schema of an answer."""
     level = {"type": ["integer", "null"], "minimum": LEVELS[0], "maximum": LEVELS[1]}
     return object_shape(dict.fromkeys(DIMENSIONS, level))
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeAnswer:
-    """What a judge said of a clip.
+    """One judge's rating of a clip.
 
     Attributes:
         levels: Level by dimension, None where the judge found nothing to rate; empty where there is no answer.
@@ -93,13 +93,13 @@ def read_answer(text: str) -> JudgeAnswer:
     >>> read_answer('{"cas": 4}').missing
     "the judge's answer was unusable: a dimension is missing"
     """
-    if (found := next(objects_in(text), None)) is None:
+    if (record := next(objects_in(text), None)) is None:
         return REFUSED if refuses(text) else _unusable("no JSON object" if text.strip() else "it was empty")
     levels: dict[str, int | None] = {}
     for key in DIMENSIONS:
-        if key not in found:
+        if key not in record:
             return _unusable("a dimension is missing")
-        level = found[key]
+        level = record[key]
         if isinstance(level, float) and level.is_integer():
             level = int(level)
         if level is not None and (isinstance(level, bool) or not isinstance(level, int)):
@@ -122,26 +122,26 @@ def show(clip: Clip, count: int, side: int) -> tuple[tuple[float, ...], tuple[by
         count: How many, at equal distances in time from the first to the last; fewer where the clip has fewer.
         side: Longer side in pixels; larger frames are made smaller.
     """
-    wanted = np.linspace(0, clip.timestamps[-1], count)
-    places = np.unique(np.abs(clip.timestamps[:, None] - wanted).argmin(axis=0))
+    times = np.linspace(0, clip.timestamps[-1], count)
+    indices = np.unique(np.abs(clip.timestamps[:, None] - times).argmin(axis=0))
     factor = min(1.0, side / max(clip.width, clip.height))
     size = max(1, round(clip.width * factor)), max(1, round(clip.height * factor))
     pictures = []
-    for place in places:
-        small = cv2.resize(clip.frames[place], size, interpolation=cv2.INTER_AREA)
+    for index in indices:
+        small = cv2.resize(clip.frames[index], size, interpolation=cv2.INTER_AREA)
         written, data = cv2.imencode(".jpg", cv2.cvtColor(small, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, 92])
         assert written  # noqa: S101  (an uint8 picture can always be written)
         pictures.append(data.tobytes())
-    return tuple(clip.timestamps[places].tolist()), tuple(pictures)
+    return tuple(clip.timestamps[indices].tolist()), tuple(pictures)
 
 
 KEY_VARIABLE = "VMMETRICS_JUDGE_KEY"
-"""Environment variable with the key of the endpoint: it is read there and written nowhere."""
+"""Environment variable with the endpoint's key, which is never written anywhere."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeSettings:
-    """Which judge, and what it is shown.
+    """Settings of a judge: the model and the frames it is shown.
 
     Attributes:
         model: Name of the model at the endpoint, or a folder with one for transformers.
@@ -170,7 +170,7 @@ class JudgeSettings:
             self.at_endpoint()
 
     def at_endpoint(self) -> EndpointSettings:
-        """The endpoint; greedy, so that answers can be had again.
+        """Return the settings of the endpoint; decoding is greedy, so that answers are reproducible.
 
         Raises:
             ValueError: There is none, or its address cannot be.
@@ -180,13 +180,13 @@ class JudgeSettings:
         )
 
     def part(self) -> dict[str, Any]:
-        """What an answer depends on, ready for JSON."""
+        """Return what an answer depends on, ready for JSON."""
         asked = {"questions": VERSION, "frames": self.frames, "side": self.side, "tokens": self.tokens}
         return {"model": self.model, "url": self.url, **asked}
 
 
 class Panel:
-    """Asks a judge about clips.
+    """A judge that rates clips.
 
     Args:
         judge: Who answers a conversation; its ``identity`` is what else its replies depend on, ready for JSON.
@@ -198,7 +198,7 @@ class Panel:
         self._cache = ReplyCache(default_folder("judge") if settings.cache is None else Path(settings.cache))
 
     def rate(self, clip: Clip) -> JudgeAnswer:
-        """Have a clip rated, asking again a few times while the answer cannot be used.
+        """Rate a clip; ask again a few times while the answer cannot be parsed.
 
         Raises:
             ClipError: The judge cannot be reached.
@@ -220,7 +220,7 @@ class Panel:
 
 
 def _fault(reply: Reply) -> str | None:
-    """What is wrong with a reply; nothing where the judge refused, which is not argued with."""
+    """Return what is wrong with a reply, or None for a valid reply or a refusal."""
     answer = _read(reply)
     return None if answer is REFUSED else answer.missing
 
@@ -233,7 +233,7 @@ def _read(reply: Reply) -> JudgeAnswer:
 
 
 class EndpointJudge:
-    """Asks a model behind an endpoint.
+    """A judge behind an endpoint.
 
     Args:
         settings: Which, and where.
@@ -245,7 +245,7 @@ class EndpointJudge:
         self._endpoint = Endpoint(settings.at_endpoint())
 
     def reply(self, turns: Sequence[Turn]) -> Reply:
-        """Answer what was said so far; what may pass is tried again.
+        """Return the model's answer to the conversation so far; retry temporary errors.
 
         Raises:
             ClipError: No answer, however often it was tried.
@@ -258,7 +258,7 @@ class EndpointJudge:
 
 
 class LocalJudge:
-    """Answers with a model that ``AutoModelForImageTextToText`` can load; greedy, so that answers can be had again.
+    """A judge loaded by ``AutoModelForImageTextToText``; decoding is greedy, so that answers are reproducible.
 
     Args:
         settings: The folder, and how long answers may be.
@@ -281,7 +281,7 @@ class LocalJudge:
         self.identity: Mapping[str, Any] = {**identity(path, "torch", "transformers"), "greedy": True}
 
     def reply(self, turns: Sequence[Turn]) -> Reply:
-        """Answer what was said so far."""
+        """Return the model's answer to the conversation so far."""
         import torch
         from PIL import Image
 
@@ -300,23 +300,23 @@ class LocalJudge:
         return Reply(text, cut=len(answer) >= self._tokens)
 
 
-def load(given: JudgeSettings | None, threads: int | None) -> Loaded:
+def load(settings: JudgeSettings | None, threads: int | None) -> Loaded:
     """Make the judge ready.
 
     Raises:
         SetupError: None was named, or the local one cannot be loaded.
     """
-    if given is None:
+    if settings is None:
         raise SetupError(
             "vlm_judge needs a model: --judge MODEL --judge-url http://.../v1 for an endpoint, "
             "or --judge FOLDER for one of transformers"
         )
-    panel = Panel(LocalJudge(given, threads) if given.url is None else EndpointJudge(given), given)
+    panel = Panel(LocalJudge(settings, threads) if settings.url is None else EndpointJudge(settings), settings)
 
     def measure(key: str, scene: Scene) -> float | str:
         answer = scene.once("baselines:judge", lambda: panel.rate(scene.clip))
         level = answer.levels.get(key)
         return answer.missing or "the judge found nothing to rate" if level is None else float(level)
 
-    part = given.part() | dict(panel.judge.identity)
+    part = settings.part() | dict(panel.judge.identity)
     return {f"judge_{key}": partial(measure, key) for key in DIMENSIONS}, part

@@ -1,4 +1,4 @@
-"""Statistics of natural scenes: what BRISQUE and NIQE look at.
+"""Natural scene statistics, as used by BRISQUE and NIQE.
 
 A picture minus its local mean, divided by its local deviation (MSCN coefficients), and products of neighbours follow
 generalised Gaussian laws with typical shapes; blur, noise and compression change the shapes. The laws are fitted by
@@ -21,14 +21,14 @@ from vmmetrics.types import FloatArray
 from vmmetrics.utils.weights.manifest import weight_path
 
 CELL = 48
-"""Side of the cells in pixels: half of NIQE's blocks of 96, which may then overlap by half."""
+"""Side of the cells in pixels: half of NIQE's blocks of 96, so that blocks can overlap by half."""
 SCALES = 2
-"""As published, full size and half."""
+"""Scales: full and half size, as published."""
 WINDOW = 7
 SIGMA = 7 / 6
 """Gaussian window of the local mean and deviation, as published."""
 NEIGHBOURS = ((0, 1), (1, 0), (1, 1), (1, -1))
-"""Rows down and columns right to the neighbour of a product: horizontal, vertical and both diagonals."""
+"""Offsets (rows, columns) to the neighbour of a product: horizontal, vertical and both diagonals."""
 
 _ALPHAS = np.arange(0.2, 10.0, 0.001)  # shapes tried, as published
 _RATIOS = np.exp(2 * gammaln(2 / _ALPHAS) - gammaln(1 / _ALPHAS) - gammaln(3 / _ALPHAS))
@@ -103,15 +103,15 @@ def fit(moments: FloatArray) -> Law:
         Laws of shape (...); NaN where there are no negative or no positive values.
     """
     count, negative, positive, below, above, absolute = moments
-    known = (negative > 0) & (positive > 0)
+    valid = (negative > 0) & (positive > 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         left, right = np.sqrt(below / negative), np.sqrt(above / positive)
         skew = left / right
         ratio = (absolute / count) ** 2 / ((below + above) / count)
         ratio = ratio * (skew**3 + 1) * (skew + 1) / (skew**2 + 1) ** 2
-    place = np.clip(np.searchsorted(_RATIOS, ratio), 1, len(_ALPHAS) - 1)
-    nearer = place - (np.abs(_RATIOS[place - 1] - ratio) < np.abs(_RATIOS[place] - ratio))
-    return Law(*(np.where(known, value, np.nan) for value in (_ALPHAS[nearer], left, right)))
+    index = np.clip(np.searchsorted(_RATIOS, ratio), 1, len(_ALPHAS) - 1)
+    nearer = index - (np.abs(_RATIOS[index - 1] - ratio) < np.abs(_RATIOS[index] - ratio))
+    return Law(*(np.where(valid, value, np.nan) for value in (_ALPHAS[nearer], left, right)))
 
 
 def _blurred(picture: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -120,7 +120,7 @@ def _blurred(picture: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _products(values: NDArray[np.float32], down: int, right: int) -> NDArray[np.float32]:
-    """Every value times its neighbour; 0 where that would lie outside."""
+    """Return every value times its neighbour; 0 where that would lie outside."""
     height, width = values.shape
     products = np.zeros_like(values)
     here = (slice(0, height - down), slice(max(0, -right), width - max(0, right)))
@@ -130,7 +130,7 @@ def _products(values: NDArray[np.float32], down: int, right: int) -> NDArray[np.
 
 
 def _cell_moments(values: NDArray[np.float32], cell: int) -> FloatArray:
-    """(6, rows, columns) moments of the cells of a map."""
+    """Return (6, rows, columns) moments of the cells of a map."""
     starts = np.arange(0, values.shape[1], cell)
     bands = []
     for top in range(0, len(values), cell):  # a band at a time stays in the processor's cache
@@ -157,7 +157,7 @@ class Regression:
         support: (S, 36) support vectors, features scaled to −1..1.
         coefficients: (S,) their weights.
         gamma: Of the kernel exp(−γ |a − b|²), a single number.
-        rho: Taken off the sum, likewise.
+        rho: Subtracted from the sum, a single number.
         low: (36,) features that are scaled to −1.
         high: (36,) features that are scaled to 1.
     """
@@ -227,9 +227,9 @@ def brisque(features: FloatArray, regression: Regression) -> float | None:
 BLOCK = 2 * CELL
 """Side of a block in pixels, as published."""
 MIN_BLOCKS = 4
-"""Fewer say nothing of how a picture's features spread."""
+"""Minimum blocks to estimate the covariance of a frame's features."""
 LEAST_SIDE = 3 * CELL
-"""Side in pixels from which on there are two by two blocks."""
+"""Minimum side in pixels: two by two blocks."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from vmmetrics.utils.tensors import reading
 
 
 def _tensor(frames: NDArray[np.uint8], device: Any) -> Any:
-    """(N, H, W, 3) frames as (N, 3, H, W) float32 levels."""
+    """Return (N, H, W, 3) frames as (N, 3, H, W) float32 levels."""
     import torch
 
     return torch.from_numpy(np.ascontiguousarray(frames.transpose(0, 3, 1, 2))).to(device).float()
@@ -39,15 +39,15 @@ def _tensor(frames: NDArray[np.uint8], device: Any) -> Any:
 # the short side to 224 pixels (bilinear) and the whole picture, its positions interpolated; 0..1, then normalised.
 
 SIDE = 224
-"""Short side in pixels, VBench's."""
+"""Short side in pixels, as in VBench."""
 BATCH = 16
-"""Frames at a time."""
+"""Batch size in frames."""
 CLIP_MEAN = (0.48145466, 0.4578275, 0.40821073)
 CLIP_STD = (0.26862954, 0.26130258, 0.27577711)
-"""Of the pictures CLIP was trained on (its release)."""
+"""Mean and deviation of CLIP's training images (from its release)."""
 
 
-def load_clip(given: str | os.PathLike[str] | None, threads: int | None) -> Loaded:
+def load_clip(location: str | os.PathLike[str] | None, threads: int | None) -> Loaded:
     """Load CLIP; VBench's is ``openai/clip-vit-base-patch32``.
 
     Raises:
@@ -57,7 +57,7 @@ def load_clip(given: str | os.PathLike[str] | None, threads: int | None) -> Load
     from transformers import CLIPVisionModelWithProjection
 
     what = "a folder with a CLIP model of transformers, such as openai/clip-vit-base-patch32"
-    path = find("clip_consistency", given, "clip-vit-base-patch32", what)
+    path = find("clip_consistency", location, "clip-vit-base-patch32", what)
     network = model_from_folder(CLIPVisionModelWithProjection, path, ("clip", "clip_vision_model"))
 
     def encode(levels: Any) -> Any:
@@ -66,7 +66,7 @@ def load_clip(given: str | os.PathLike[str] | None, threads: int | None) -> Load
     return _consistency("clip_consistency", path, network, encode, threads)
 
 
-def load_dino(given: str | os.PathLike[str] | None, threads: int | None) -> Loaded:
+def load_dino(location: str | os.PathLike[str] | None, threads: int | None) -> Loaded:
     """Load DINO; VBench's is ``facebook/dino-vitb16``.
 
     Raises:
@@ -76,7 +76,7 @@ def load_dino(given: str | os.PathLike[str] | None, threads: int | None) -> Load
     from transformers import ViTModel
 
     what = "a folder with a DINO model of transformers, such as facebook/dino-vitb16"
-    path = find("dino_consistency", given, "dino-vitb16", what)
+    path = find("dino_consistency", location, "dino-vitb16", what)
     network = model_from_folder(ViTModel, path, ("vit",), add_pooling_layer=False)
 
     def encode(levels: Any) -> Any:
@@ -87,7 +87,7 @@ def load_dino(given: str | os.PathLike[str] | None, threads: int | None) -> Load
 
 
 def _prepared(levels: Any, mode: str, mean: Sequence[float], std: Sequence[float], square: bool = False) -> Any:
-    """(N, 3, H, W) levels as pictures of the short side, normalised; with ``square`` their middle."""
+    """Return (N, 3, H, W) levels as pictures of the short side, normalised; with ``square`` their middle."""
     import torch
     from torch.nn.functional import interpolate
 
@@ -103,7 +103,7 @@ def _prepared(levels: Any, mode: str, mean: Sequence[float], std: Sequence[float
 
 
 def _consistency(name: str, path: Path, network: Any, encode: Callable[[Any], Any], threads: int | None) -> Loaded:
-    """A baseline that compares the vectors that ``encode`` makes of (N, 3, H, W) levels."""
+    """Return a baseline that compares the vectors that ``encode`` makes of (N, 3, H, W) levels."""
     device = prepare_device(threads)
     network.to(device)
 
@@ -126,10 +126,10 @@ def _consistency(name: str, path: Path, network: Any, encode: Callable[[Any], An
 # github.com/dajes/frame-interpolation-pytorch. Any other interpolator exported with that signature serves as well.
 
 FILM_MULTIPLE = 64
-"""FILM's pyramid halves pictures that often; its release pads to this."""
+"""Multiple in pixels that FILM pads frames to, as in its release."""
 
 
-def load_film(given: str | os.PathLike[str] | None, threads: int | None) -> Loaded:
+def load_film(location: str | os.PathLike[str] | None, threads: int | None) -> Loaded:
     """Load the interpolator.
 
     Raises:
@@ -138,13 +138,13 @@ def load_film(given: str | os.PathLike[str] | None, threads: int | None) -> Load
     require("torch")
     import torch
 
-    path = find("film_smoothness", given, "film_net_fp32.pt", "FILM as TorchScript (film_net_fp32.pt)")
+    path = find("film_smoothness", location, "film_net_fp32.pt", "FILM as TorchScript (film_net_fp32.pt)")
     device = prepare_device(threads)
     with reading(f"{path}: not readable as TorchScript"):
         network = torch.jit.load(str(path), map_location=device).eval().float()  # half precision is none for a CPU
 
     def between(first: NDArray[np.uint8], last: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """The (H, W, 3) picture half way; pictures are padded to a size the network can halve."""
+        """Return the (H, W, 3) picture half way; pictures are padded to a size the network can halve."""
         height, width = first.shape[:2]
         pads = [(0, -side % FILM_MULTIPLE) for side in (height, width)]
         with torch.inference_mode():
@@ -167,25 +167,25 @@ def load_film(given: str | os.PathLike[str] | None, threads: int | None) -> Load
 # Pictures have the same size as those of the embedded flow, so that the networks differ and nothing else.
 
 RAFT_MULTIPLE = 8
-"""RAFT works on an eighth of the picture."""
+"""Multiple in pixels of RAFT's input size: it works at 1/8 resolution."""
 LEAST = 128
-"""Pixels a side below which its pyramid of correlations is empty (torchvision refuses such pictures)."""
+"""Minimum side in pixels of RAFT's input (torchvision refuses smaller ones)."""
 PAIRS_AT_ONCE = 4
-"""Pairs at a time: about 1 GB at the working size."""
+"""Batch size in pairs: about 1 GB at the working size."""
 
 
-def load_raft(given: str | os.PathLike[str] | None, threads: int | None) -> Loaded:
+def load_raft(location: str | os.PathLike[str] | None, threads: int | None) -> Loaded:
     """Load RAFT from the user's file.
 
     Args:
-        given: Weights of torchvision's ``raft_large`` or ``raft_small``; None looks in the folder of weights.
+        location: Weights of torchvision's ``raft_large`` or ``raft_small``; None looks in the folder of weights.
         threads: For torch on the CPU.
 
     Raises:
         SetupError: torchvision is missing, or the file is, or holds other weights.
     """
     require("torch", "torchvision")
-    path = find("raft", given, "raft.pth", "the weights of torchvision's raft_large or raft_small (.pth)")
+    path = find("raft", location, "raft.pth", "the weights of torchvision's raft_large or raft_small (.pth)")
     network = _raft(read_state(path), path)
     device = prepare_device(threads)
     network.to(device)
@@ -199,7 +199,7 @@ def load_raft(given: str | os.PathLike[str] | None, threads: int | None) -> Load
 
 
 def _raft(state: Mapping[str, Any], path: Path) -> Any:
-    """The network that fits the weights: the large one's first layer has 64 channels, the small one's 32."""
+    """Return the network that fits the weights: the large one's first layer has 64 channels, the small one's 32."""
     from torchvision.models.optical_flow import raft_large, raft_small
 
     first = state.get("feature_encoder.convnormrelu.0.weight", ())
@@ -213,21 +213,21 @@ def _raft(state: Mapping[str, Any], path: Path) -> Any:
 
 
 def _flow(network: Any, device: Any, scene: Scene) -> Flow:
-    """The flow of every consecutive pair of frames, both ways, with the validity of the embedded flow."""
+    """Return the flow of every consecutive pair of frames, both ways, with the validity of the embedded flow."""
     import torch
 
     clip = scene.clip
-    wanted = working_size(clip.width, clip.height)
-    width, height = (max(LEAST, round(side / RAFT_MULTIPLE) * RAFT_MULTIPLE) for side in wanted)
+    size = working_size(clip.width, clip.height)
+    width, height = (max(LEAST, round(side / RAFT_MULTIPLE) * RAFT_MULTIPLE) for side in size)
     frames = resized_frames(scene, width, height)
 
     def estimated(first: NDArray[np.uint8], second: NDArray[np.uint8]) -> FloatArray:
-        found = []
+        flows = []
         with torch.inference_mode():
             for start in range(0, len(first), PAIRS_AT_ONCE):
                 pair = [_tensor(f[start : start + PAIRS_AT_ONCE], device) / 127.5 - 1 for f in (first, second)]
-                found.append(network(*pair)[-1].permute(0, 2, 3, 1).float().cpu().numpy())
-        return np.ascontiguousarray(np.concatenate(found), np.float32)
+                flows.append(network(*pair)[-1].permute(0, 2, 3, 1).float().cpu().numpy())
+        return np.ascontiguousarray(np.concatenate(flows), np.float32)
 
     forward, backward = estimated(frames[:-1], frames[1:]), estimated(frames[1:], frames[:-1])
     grid = pixel_grid(width, height)
@@ -249,15 +249,15 @@ def _flow(network: Any, device: Any, scene: Scene) -> Flow:
 # score.
 
 GRID = 7
-"""Cells along each side."""
+"""Fragments along each side."""
 PIECE = 32
-"""Side of a piece in pixels."""
+"""Side of a fragment in pixels."""
 LENGTH = 32
-"""Frames of a stretch ..."""
+"""Frames per segment, as published."""
 INTERVAL = 2
-"""... of which every second one of the clip is taken ..."""
+"""Frame stride within a segment, as published."""
 STRETCHES = 3
-"""... and how many stretches there are (all as published)."""
+"""Segments per clip, as published."""
 
 
 def stretches(frames: int) -> list[NDArray[np.int64]]:
@@ -304,11 +304,11 @@ _NETWORK = {  # its dover.yml, without the branch for aesthetics, whose backbone
 }
 
 
-def load_dover(given: str | os.PathLike[str] | None, threads: int | None) -> Loaded:
+def load_dover(location: str | os.PathLike[str] | None, threads: int | None) -> Loaded:
     """Load DOVER.
 
     Args:
-        given: The published ``DOVER.pth``; None looks in the folder of weights.
+        location: The published ``DOVER.pth``; None looks in the folder of weights.
         threads: For torch on the CPU.
 
     Raises:
@@ -326,7 +326,7 @@ def load_dover(given: str | os.PathLike[str] | None, threads: int | None) -> Loa
         raise SetupError(
             f"dover needs the package of that name, which cannot be loaded ({error}): {DOVER_INSTALL}"
         ) from error
-    path = find("dover", given, "DOVER.pth", "the published weights DOVER.pth")
+    path = find("dover", location, "DOVER.pth", "the published weights DOVER.pth")
     technical = {key: value for key, value in read_state(path).items() if key.startswith(f"{BRANCH}_")}
     with reading(f"{path}: these are not the weights of DOVER's technical branch"):
         network.load_state_dict(technical)
@@ -334,7 +334,7 @@ def load_dover(given: str | os.PathLike[str] | None, threads: int | None) -> Loa
     network = network.to(device).eval()
 
     def score(frames: NDArray[np.uint8]) -> float:
-        """The score of one stretch: the mean over what the head says of every place and time."""
+        """Return the score of one stretch: the mean of the head's output over space and time."""
         pieces = (fragments(frames).astype(np.float32) / 255 - IMAGENET_MEAN) / IMAGENET_STD
         view = torch.from_numpy(np.ascontiguousarray(pieces.transpose(3, 0, 1, 2)))[None].to(device)
         (scores,) = network({BRANCH: view})
@@ -343,6 +343,6 @@ def load_dover(given: str | os.PathLike[str] | None, threads: int | None) -> Loa
     def measure(scene: Scene) -> float | str:
         if len(scene.clip) < 2:
             return "one frame: the network looks at stretches of time"
-        return float(np.mean([score(scene.clip.frames[places]) for places in stretches(len(scene.clip))]))
+        return float(np.mean([score(scene.clip.frames[indices]) for indices in stretches(len(scene.clip))]))
 
     return {"dover": measure}, identity(path, "torch", "timm", "dover")

@@ -26,17 +26,17 @@ from vmmetrics.utils.storage import provenance
 from vmmetrics.utils.weights.manifest import load_manifest, weight_path
 
 PRESET = "baselines"
-"""What stands in records where a suite's has the name of its models."""
+"""Preset name in the records of baselines."""
 LABEL = "baselines, each in its own unit: not VMBench's metrics"
 
 
 class BaselineSuite(Suite):
-    """Measures clips by baselines.
+    """Suite that measures clips by baselines.
 
     Args:
         names: Baselines and families (see :mod:`vmmetrics.alignment.baselines.catalogue`); None takes all that
-            need no download, and those in ``given``.
-        given: What families need from the user, by name of the family.
+            need no download, and those in ``resources``.
+        resources: What families need from the user, by name of the family.
         threads: Threads for the neural models; None leaves it to them.
 
     Raises:
@@ -51,10 +51,14 @@ class BaselineSuite(Suite):
     """
 
     def __init__(
-        self, names: Sequence[str] | None = None, given: Mapping[str, Any] | None = None, *, threads: int | None = None
+        self,
+        names: Sequence[str] | None = None,
+        resources: Mapping[str, Any] | None = None,
+        *,
+        threads: int | None = None,
     ) -> None:
-        given = given or {}
-        self.metrics = chosen(names, tuple(given))
+        resources = resources or {}
+        self.metrics = chosen(names, tuple(resources))
         self._preset = Preset(embedded_models(threads), {"flow": EMBEDDED_FLOW}, {}, published_models=False)
         self._measures: dict[str, BaselineMeasure] = {}
         self.parts: dict[str, dict[str, Any]] = {}
@@ -67,10 +71,10 @@ class BaselineSuite(Suite):
             part = {field: getattr(baseline, field) for field in ("unit", "lower_is_better", "source")}
             hashes = {file: load_manifest()[file].sha256 for file in baseline.weights}
             self.parts[name] = {**part, "weights": hashes} if hashes else part
-        for family in dict.fromkeys(found for name in self.metrics if (found := BASELINES[name].family) is not None):
+        for family in dict.fromkeys(filter(None, (BASELINES[name].family for name in self.metrics))):
             module, _, function = FAMILIES[family].partition(":")
             load = getattr(import_module(f"vmmetrics.alignment.baselines.{module}"), function)
-            loaded: Loaded = load(given.get(family), threads)
+            loaded: Loaded = load(resources.get(family), threads)
             for name in (name for name in self.metrics if BASELINES[name].family == family):
                 self._measures[name] = loaded[0][name]
                 self.parts[name] |= loaded[1]
@@ -106,17 +110,17 @@ class BaselineSuite(Suite):
 
 @dataclass(frozen=True, slots=True)
 class BaselineSettings(Settings):
-    """How clips are read and measured.
+    """Settings of a run of baselines.
 
     Attributes:
         preset: Always ``"baselines"``.
         metrics: Names of baselines, as :func:`vmmetrics.alignment.baselines.catalogue.chosen` gives them.
-        given: What families need from the user, by name of the family.
+        resources: What families need from the user, by name of the family.
     """
 
     preset: str = PRESET
     metrics: tuple[str, ...] = tuple(BASELINES)
-    given: tuple[tuple[str, Any], ...] = ()
+    resources: tuple[tuple[str, Any], ...] = ()
 
     def known(self) -> tuple[str, ...]:
         """Return the baselines there are."""
@@ -128,17 +132,17 @@ class BaselineSettings(Settings):
         Raises:
             SetupError: A package or file is missing.
         """
-        return BaselineSuite(self.metrics if metrics is None else metrics, dict(self.given), threads=self.threads)
+        return BaselineSuite(self.metrics if metrics is None else metrics, dict(self.resources), threads=self.threads)
 
     def configuration(self, suite: Scoring) -> dict[str, Any]:
-        """Everything every value depends on besides the clip."""
+        """Return everything every value depends on besides the clip."""
         shared = Settings.configuration(self, suite)
         code = provenance.source_hash(provenance.PACKAGE, ("alignment/baselines",))  # their values have no version
         shared["versions"]["baselines"] = code
         return shared
 
     def parts(self, suite: Scoring) -> Mapping[str, Mapping[str, Any]]:
-        """Unit, direction and models of each baseline."""
+        """Return the unit, direction and models of each baseline."""
         assert isinstance(suite, BaselineSuite)  # noqa: S101  (built by this class)
         return suite.parts
 
@@ -150,7 +154,7 @@ def measure(
     clips: Any,
     *,
     only: Sequence[str] | None = None,
-    given: Mapping[str, Any] | None = None,
+    resources: Mapping[str, Any] | None = None,
     prompts: str | os.PathLike[str] | None = None,
     out: str | os.PathLike[str] | None = None,
     jobs: int = 0,
@@ -166,8 +170,8 @@ def measure(
 
     Args:
         clips: A file, a folder, an array or tensor, a :class:`~vmmetrics.clip.Clip`, or a list of one kind.
-        only: Names of baselines and families; None takes all that need no download, and those in ``given``.
-        given: What families need from the user, by name of the family (docs/baselines.md).
+        only: Names of baselines and families; None takes all that need no download, and those in ``resources``.
+        resources: What families need from the user, by name of the family (docs/baselines.md).
         prompts: Prompt list for clips on disk; None looks beside them.
         out: Run directory to keep everything in and to resume from; None keeps nothing.
         jobs: Worker processes; 0 measures in this process.
@@ -177,7 +181,7 @@ def measure(
         assume_fps: Frames per second where a source states none.
         max_memory: Bytes that one clip may take.
         follow_links: Whether symlinks may lead out of the folders given; those that do are errors otherwise.
-        listener: Is told of every clip that is done.
+        listener: Called with every clip that is done.
 
     Raises:
         ValueError: No such baseline, or a shard that does not exist.
@@ -186,7 +190,9 @@ def measure(
     """
     reading = reading_options(assume_fps, max_memory)
     settings = BaselineSettings(
-        metrics=chosen(only, tuple(given or ())), reading=tuple(reading.items()), given=tuple((given or {}).items())
+        metrics=chosen(only, tuple(resources or ())),
+        reading=tuple(reading.items()),
+        resources=tuple((resources or {}).items()),
     )
     tasks = tasks_of(clips, settings, prompts, fps=fps, layout=layout, follow_links=follow_links)
     part, directory = None if shard[1] == 1 else shard, None if out is None else Path(out)

@@ -1,1 +1,1 @@
-"""Doing harm to clips on purpose, and changing them harmlessly: by name, seeded, with the truth of what was done."""
+"""Perturbations of clips, harmful and harmless: by name, seeded, with ground truth."""

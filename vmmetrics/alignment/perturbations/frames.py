@@ -1,4 +1,4 @@
-"""Changes of whole frames: defects of their order, spoilt frames, and what no metric of motion should mind."""
+"""Perturbations of whole frames: defects of their order, spoilt frames, and harmless changes."""
 
 from __future__ import annotations
 
@@ -25,9 +25,8 @@ Frames = NDArray[np.uint8]
 
 # What a strength in (0, 1] means: a table of amounts, a quarter of the scale apart, and what lies between them.
 
-RUNGS = 4
-"""Steps of the ladder that the tables come from: rung r, of which 1 is just visible in play and 4 glaring, is strength
-r / RUNGS."""
+SEVERITY_LEVELS = 4
+"""Severity levels in the tables of amounts: level r, 1 (just visible in play) to 4 (glaring), is strength r / 4."""
 
 
 def graded(strength: float, amounts: Sequence[float], none: float = 0.0) -> float:
@@ -41,8 +40,8 @@ def graded(strength: float, amounts: Sequence[float], none: float = 0.0) -> floa
     >>> graded(0.5, (1.0, 3.0)), graded(1.0, (0.5,)), graded(0.25, (1.0, 3.0))
     (1.0, 0.5, 0.5)
     """
-    places = np.arange(len(amounts) + 1) / len(amounts)
-    return float(np.interp(strength, places, (none, *amounts)))
+    strengths = np.arange(len(amounts) + 1) / len(amounts)
+    return float(np.interp(strength, strengths, (none, *amounts)))
 
 
 def events(strength: float, counts: Sequence[int]) -> int:
@@ -69,32 +68,32 @@ def moments(rng: Rng, count: int, number: int, gap: int) -> list[int]:
 
 
 def reversal(count: int, strength: float, fps: float, rng: Rng) -> Order:
-    """Time turns round: once, twice, three, five times."""
+    """Reverse time once, twice, three or five times."""
     turns = set(moments(rng, count, 5, gap=round(0.2 * fps))[: events(strength, (1, 2, 3, 5))])
-    place, step, order = 0, 1, []
+    position, step, order = 0, 1, []
     for t in range(count):
-        order.append(place)
+        order.append(position)
         step = -step if t in turns else step
-        if not 0 <= place + step < count:
+        if not 0 <= position + step < count:
             step = -step
-        place += step
+        position += step
     return np.array(order)
 
 
 def loop(count: int, strength: float, fps: float, rng: Rng) -> Order:
-    """The clip jumps back by half a second and shows the same again, once to four times."""
+    """Jump back by half a second and show the same again, once to four times."""
     back = round(0.5 * fps)
-    jumps = moments(rng, count, RUNGS, gap=round(0.25 * fps))[: events(strength, (1, 2, 3, 4))]
-    order, place = [], 0
+    jumps = moments(rng, count, SEVERITY_LEVELS, gap=round(0.25 * fps))[: events(strength, (1, 2, 3, 4))]
+    order, position = [], 0
     for t in range(count):
-        place = max(0, place - back) if t in jumps else place
-        order.append(min(place, count - 1))
-        place += 1
+        position = max(0, position - back) if t in jumps else position
+        order.append(min(position, count - 1))
+        position += 1
     return np.array(order)
 
 
 def freeze_jump(count: int, strength: float, fps: float, rng: Rng) -> Order:
-    """The clip stands still and then jumps to where it should be."""
+    """Freeze the clip, then jump to where it should be."""
     length = max(2, round(graded(strength, (0.4, 0.6, 0.8, 1.0)) * fps))
     order = np.arange(count)
     for start in sorted(moments(rng, count, 2, gap=round(0.9 * fps)))[: events(strength, (1, 2, 2, 2))]:
@@ -103,14 +102,14 @@ def freeze_jump(count: int, strength: float, fps: float, rng: Rng) -> Order:
 
 
 def shuffle(count: int, strength: float, fps: float, rng: Rng) -> Order:
-    """Frames stand out of their order, by little or by much."""
+    """Shuffle frames, by little or by much."""
     spread = graded(strength, (0.06, 0.12, 0.25, 0.5)) * fps
     noise = rng.normal(size=count)
     return np.round(np.arange(count) + spread * noise).clip(0, count - 1).astype(np.int64)
 
 
 def stutter(count: int, strength: float, _fps: float, rng: Rng) -> Order:
-    """Single frames are shown twice, each in place of the one after it."""
+    """Show single frames twice, each in place of the one after it."""
     spots = rng.permutation(np.arange(2, max(3, count - 1), 3))
     order = np.arange(count)
     for t in spots[: round(strength * len(spots))]:
@@ -119,14 +118,14 @@ def stutter(count: int, strength: float, _fps: float, rng: Rng) -> Order:
 
 
 def drop(count: int, strength: float, fps: float, rng: Rng) -> Order:
-    """Frames are missing: the clip jumps ahead, twice, and is shorter."""
+    """Drop frames: the clip jumps ahead, twice, and is shorter."""
     length = round(graded(strength, (0.5,)) * fps)
     gone = {t + i for t in moments(rng, max(count - length, 0), 2, gap=length) for i in range(length)}
     return np.array([t for t in range(count) if t not in gone])
 
 
 def standstill(count: int, strength: float, _fps: float, _rng: Rng) -> Order:
-    """All motion ends before the clip does."""
+    """End all motion before the clip ends."""
     last = max(0, round((1 - 0.9 * strength) * count) - 1)
     return np.minimum(np.arange(count), last)
 
@@ -154,7 +153,7 @@ GHOST_WEIGHT = (0.25, 0.35, 0.425, 0.5)
 WARP_PIXELS = (2.5, 5.0, 7.5, 10.0)  # at 480 lines
 
 BURST = 2
-"""Frames spoilt in a row by :func:`burst_frames`: what one slip of a generator takes."""
+"""Consecutive frames spoilt by :func:`burst_frames`, as in one failure of a generator."""
 _GHOST_DELAY = 4  # frames between the two pictures of a double exposure
 
 
@@ -219,7 +218,7 @@ def _melt(rng: np.random.Generator, size: tuple[int, int], pixels: float) -> NDA
 
 
 SMALLEST_SIDE = 32
-"""Pixels; below it there is nothing left to score."""
+"""Minimum side in pixels of a downscaled clip."""
 
 
 def reencoded(clip: Clip, crf: int) -> Clip:
@@ -271,10 +270,10 @@ def at_rate(clip: Clip, fps: float) -> Clip:
     beat = np.arange(0, clip.timestamps[-1] + 0.5 / clip.fps, 1 / fps)
     after = np.searchsorted(clip.timestamps, beat).clip(1, max(1, len(clip) - 1))
     late = np.abs(clip.timestamps[after % len(clip)] - beat) < np.abs(clip.timestamps[after - 1] - beat)
-    kept = np.unique(np.where(late, after % len(clip), after - 1))
-    times = clip.timestamps[kept] - clip.timestamps[kept[0]]
-    rate = (len(kept) - 1) / float(times[-1]) if len(kept) > 1 else fps
-    return replace(clip, frames=np.ascontiguousarray(clip.frames[kept]), timestamps=times, fps=rate)
+    selected = np.unique(np.where(late, after % len(clip), after - 1))
+    times = clip.timestamps[selected] - clip.timestamps[selected[0]]
+    rate = (len(selected) - 1) / float(times[-1]) if len(selected) > 1 else fps
+    return replace(clip, frames=np.ascontiguousarray(clip.frames[selected]), timestamps=times, fps=rate)
 
 
 def _shown(clip: Clip, frames: Frames) -> Clip:

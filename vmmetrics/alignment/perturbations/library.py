@@ -1,4 +1,4 @@
-"""Every perturbation by name: what it does, what strength 1 is, and which metric ought to notice.
+"""Library of perturbations: what each does, what strength 1 is, and which metric should detect it.
 
 The owners were laid down before anything was measured: the metric in whose definition the defect falls. What comes or
 goes without cause is TCS's, spoilt or repeated frames are MSS's, a body out of shape is OIS's, motion that ends is
@@ -15,14 +15,14 @@ import numpy as np
 from vmmetrics.alignment.perturbations import frames as harmless
 from vmmetrics.alignment.perturbations.frames import GLITCHES, TIMINGS, Frames, Rng, breaks_of, burst_frames, spoil
 from vmmetrics.alignment.perturbations.motion import MOTIONS
-from vmmetrics.alignment.perturbations.objects import OF_THINGS, NotApplicableError, Things, intruder
+from vmmetrics.alignment.perturbations.objects import OBJECT_DEFECTS, ClipObjects, NotApplicableError, intruder
 from vmmetrics.clip import Clip
 from vmmetrics.types import Box
 
 # What a perturbation is: a named, seeded, pure change of a clip in a stated strength, with the truth of it.
 
 LEAST_FRAMES = 8
-"""Frames below which moments in the middle of a clip cannot be told from its ends."""
+"""Minimum frames of a clip to place a defect away from its ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +47,11 @@ class Perturbation:
     """One kind of change.
 
     Attributes:
-        name: By which it is asked for, and which seeds it.
-        owner: Metric that ought to notice; None for what no metric of motion should mind. Laid down before anything
-            was measured.
-        what: What happens, in words.
-        full: What strength 1 is; strength 0 is nothing, and in between the amount grows.
-        graded: Whether strength means anything; else only 1 does.
+        name: Identifier, which also seeds it.
+        owner: Metric that should respond; None for harmless changes. Fixed before any measurement.
+        what: Description.
+        full: Amount at strength 1; it grows from nothing at strength 0.
+        graded: Whether strength has an effect; else only strength 1 exists.
     """
 
     name: str
@@ -61,14 +60,14 @@ class Perturbation:
     full: str
     graded: bool = True
 
-    def __call__(self, clip: Clip, strength: float, rng: Rng, things: Things | None = None) -> Perturbed:
+    def __call__(self, clip: Clip, strength: float, rng: Rng, objects: ClipObjects | None = None) -> Perturbed:
         """Return the perturbed clip; the one given is left alone.
 
         Args:
             clip: Any clip.
             strength: In (0, 1].
             rng: Everything random; the same state gives the same places and moments at every strength.
-            things: Where things and people are, for those that need it.
+            objects: Objects and people of the clip, for perturbations that need them.
 
         Raises:
             ValueError: The strength is not in (0, 1].
@@ -82,14 +81,14 @@ class Perturbation:
         else:
             if len(clip) < LEAST_FRAMES:
                 raise NotApplicableError(f"needs {LEAST_FRAMES} frames or more and the clip has {len(clip)}")
-            shown, breaks = _harmed(self.name, clip, strength, rng, things)
+            shown, breaks = _harmed(self.name, clip, strength, rng, objects)
             changed = replace(clip, frames=np.ascontiguousarray(shown), timestamps=clip.timestamps[: len(shown)])
         noted = replace(changed, notes=(*changed.notes, f"{self.name} at {strength:g}"))
         return Perturbed(noted, *_differing(clip, changed), breaks)
 
 
 def _differing(before: Clip, after: Clip) -> tuple[tuple[int, ...], tuple[Box, ...]]:
-    """The frames that differ, and where."""
+    """Return the frames that differ, and where."""
     if before.frames.shape[1:] != after.frames.shape[1:]:
         whole = (0.0, 0.0, float(after.width), float(after.height))
         return tuple(range(len(after))), (whole,) * len(after)
@@ -102,12 +101,14 @@ def _differing(before: Clip, after: Clip) -> tuple[tuple[int, ...], tuple[Box, .
     return tuple(boxes), tuple(boxes.values())
 
 
-def _harmed(name: str, clip: Clip, strength: float, rng: Rng, things: Things | None) -> tuple[Frames, tuple[int, ...]]:
-    """The frames of a clip with a defect, at most as many as before, and where their order breaks."""
-    if name in OF_THINGS:
-        if things is None:
-            raise NotApplicableError("needs to know where the things and people in the clip are, and was not told")
-        return OF_THINGS[name](clip.frames, strength, clip.fps, things), ()
+def _harmed(
+    name: str, clip: Clip, strength: float, rng: Rng, objects: ClipObjects | None
+) -> tuple[Frames, tuple[int, ...]]:
+    """Return the frames of a clip with a defect, at most as many as before, and where their order breaks."""
+    if name in OBJECT_DEFECTS:
+        if objects is None:
+            raise NotApplicableError("needs the objects and people of the clip")
+        return OBJECT_DEFECTS[name](clip.frames, strength, clip.fps, objects), ()
     if name in TIMINGS:
         _check_motion(clip)
         order = TIMINGS[name](len(clip), strength, clip.fps, rng)
@@ -121,7 +122,7 @@ def _harmed(name: str, clip: Clip, strength: float, rng: Rng, things: Things | N
 
 
 LEAST_CHANGE = 1.5
-"""Mean grey-level change in a quarter of a second from which a defect of time alone can be seen."""
+"""Minimum mean grey-level change in 0.25 s for a temporal defect to be visible."""
 
 
 def _check_motion(clip: Clip) -> None:
@@ -131,13 +132,13 @@ def _check_motion(clip: Clip) -> None:
     motion = float(np.abs(np.diff(beat, axis=0)).mean()) if len(beat) > 1 else 0.0
     if motion < LEAST_CHANGE:
         raise NotApplicableError(
-            f"hardly anything moves, so that nobody could see it: grey levels change by {motion:.1f} in a quarter of a "
+            f"too little motion to see the defect: grey levels change by {motion:.1f} in a quarter of a "
             f"second, {LEAST_CHANGE} are needed"
         )
 
 
 def _unharmed(name: str, clip: Clip, strength: float, rng: Rng) -> Clip:
-    """A clip changed in what no metric of motion should mind."""
+    """Return a clip changed in what no metric of motion should mind."""
     match name:
         case "reencode":
             return harmless.reencoded(clip, round(13 + 15 * strength))
@@ -153,51 +154,51 @@ def _unharmed(name: str, clip: Clip, strength: float, rng: Rng) -> Clip:
     return harmless.relit(clip, factor, contrast=name == "contrast")
 
 
-_LADDER = "as on the top rung of the commonsense ladder; 0.25, 0.5 and 0.75 are its other rungs"
+_AS_CAS = "as at severity 4 of 4 of the CAS training clips; strengths 0.25, 0.5 and 0.75 are severities 1 to 3"
 
 _DEFECTS = (
-    Perturbation("blur", "mss", "two frames a second are blurred", "σ = 4 pixels at 480 lines"),
-    Perturbation("noise", "mss", "two frames a second are noisy", "σ = 32 grey levels"),
-    Perturbation("blocking", "mss", "two frames a second are compressed to blocks", "JPEG quality 3; 14 at 0.25"),
-    Perturbation("ghost", "mss", "two frames a second are doubly exposed",
-                 "half of the light is of four frames before"),
-    Perturbation("warp", "mss", "part of two frames a second melts", "waves of 10 pixels at 480 lines"),
-    Perturbation("stutter", "mss", "frames are shown twice, each for the next", "every third frame"),
+    Perturbation("blur", "mss", "two frames per second are blurred", "σ = 4 pixels at 480 lines"),
+    Perturbation("noise", "mss", "two frames per second are noisy", "σ = 32 grey levels"),
+    Perturbation("blocking", "mss", "two frames per second are compressed to blocks", "JPEG quality 3; 14 at 0.25"),
+    Perturbation("ghost", "mss", "two frames per second are doubly exposed",
+                 "half of the light from four frames before"),
+    Perturbation("warp", "mss", "part of two frames per second melts", "waves of 10 pixels at 480 lines"),
+    Perturbation("stutter", "mss", "frames are repeated, each in place of the next", "every third frame"),
     Perturbation("drop", "mss", "the clip jumps ahead, twice", "half a second is missing each time"),
-    Perturbation("freeze_jump", "mss", "the clip stands still and then jumps", f"twice for 1 s, {_LADDER}"),
-    Perturbation("interleave", "mss", "mirrored frames of elsewhere lie between", f"45 % of frames, {_LADDER}"),
+    Perturbation("freeze_jump", "mss", "the clip freezes and then jumps", f"twice for 1 s, {_AS_CAS}"),
+    Perturbation("interleave", "mss", "mirrored frames of another part are inserted", f"45 % of frames, {_AS_CAS}"),
     Perturbation("limb_stretch", "ois", "a forearm or calf is longer for half a second", "twice as long"),
     Perturbation("limb_snap", "ois", "a forearm or calf is turned at its joint for half a second", "by 100°"),
     Perturbation("standstill", "pas", "all motion ends before the clip does", "nine tenths of the clip stand still"),
-    Perturbation("vanish", "tcs", "the largest thing is gone from the middle on", "all of it; else it shows through"),
-    Perturbation("appear", "tcs", "the largest thing is not there up to the middle", "nothing of it shows"),
-    Perturbation("intruder", "tcs", "a foreign thing is there from one frame to the next, and stays",
-                 "44 % of the short side across"),
-    Perturbation("double", "tcs", "a copy of a thing comes and goes beside it", f"opaque, {_LADDER}"),
-    Perturbation("limb_bend", "cas", "a long part bends like rubber", f"by 12 % of the short side, {_LADDER}"),
-    Perturbation("object_warp", "cas", "a moving thing changes its shape", f"by 5 % of the short side, {_LADDER}"),
-    Perturbation("teleport", "cas", "a thing is elsewhere from one frame to the next", f"four times, {_LADDER}"),
-    Perturbation("melt", "cas", "a thing runs down the picture", f"by 36 % of the short side, {_LADDER}"),
-    Perturbation("fall_up", "cas", "a thing comes loose and falls upwards", f"by 55 % of the short side, {_LADDER}"),
-    Perturbation("upside_down", "cas", "part of the picture stands on its head for moments", f"four times, {_LADDER}"),
-    Perturbation("flicker", "cas", "light and dark patches change from frame to frame", f"by 20 %, {_LADDER}"),
-    Perturbation("boil", "cas", "everything trembles in small patches", f"by 1.6 % of the short side, {_LADDER}"),
-    Perturbation("wobble", "cas", "the picture sways like jelly", f"by 2.5 % of the short side, {_LADDER}"),
-    Perturbation("merge", "cas", "two things run into one", f"wholly, {_LADDER}"),
-    Perturbation("morph", "cas", "a thing turns into what lies elsewhere, and back", f"wholly, {_LADDER}"),
-    Perturbation("reversal", "cas", "time turns round", f"five times, {_LADDER}"),
-    Perturbation("loop", "cas", "the clip jumps back by half a second", f"four times, {_LADDER}"),
-    Perturbation("shuffle", "cas", "frames stand out of their order", f"by half a second, {_LADDER}"),
+    Perturbation("vanish", "tcs", "the largest object vanishes in the middle", "completely; below 1 it shows through"),
+    Perturbation("appear", "tcs", "the largest object is hidden up to the middle", "completely"),
+    Perturbation("intruder", "tcs", "a foreign object appears between two frames and stays",
+                 "diameter 44 % of the short side"),
+    Perturbation("double", "tcs", "a copy of an object appears beside it for moments", f"opaque, {_AS_CAS}"),
+    Perturbation("limb_bend", "cas", "a long part bends like rubber", f"by 12 % of the short side, {_AS_CAS}"),
+    Perturbation("object_warp", "cas", "a moving object changes its shape", f"by 5 % of the short side, {_AS_CAS}"),
+    Perturbation("teleport", "cas", "an object jumps elsewhere between two frames", f"four times, {_AS_CAS}"),
+    Perturbation("melt", "cas", "an object melts down the frame", f"by 36 % of the short side, {_AS_CAS}"),
+    Perturbation("fall_up", "cas", "an object comes loose and falls upwards", f"by 55 % of the short side, {_AS_CAS}"),
+    Perturbation("upside_down", "cas", "part of the frame is upside down for moments", f"four times, {_AS_CAS}"),
+    Perturbation("flicker", "cas", "light and dark patches change from frame to frame", f"by 20 %, {_AS_CAS}"),
+    Perturbation("boil", "cas", "everything trembles in small patches", f"by 1.6 % of the short side, {_AS_CAS}"),
+    Perturbation("wobble", "cas", "the frame sways like jelly", f"by 2.5 % of the short side, {_AS_CAS}"),
+    Perturbation("merge", "cas", "two objects merge", f"completely, {_AS_CAS}"),
+    Perturbation("morph", "cas", "an object morphs into another one and back", f"completely, {_AS_CAS}"),
+    Perturbation("reversal", "cas", "time reverses", f"five times, {_AS_CAS}"),
+    Perturbation("loop", "cas", "the clip jumps back by half a second", f"four times, {_AS_CAS}"),
+    Perturbation("shuffle", "cas", "frames are shuffled", f"by half a second, {_AS_CAS}"),
 )  # fmt: skip
 
 _INVARIANCES = (
     Perturbation("reencode", None, "x264 compression", "CRF 28; 18 at 1/3, 23 at 2/3"),
     Perturbation("scale", None, "smaller", "half of the size"),
-    Perturbation("crop", None, "the rim cut off", "a tenth of width and height"),
-    Perturbation("mirror", None, "left and right exchanged", "mirrored; has no degrees", graded=False),
+    Perturbation("crop", None, "cropped at the border", "a tenth of width and height"),
+    Perturbation("mirror", None, "mirrored left to right", "mirrored; not graded", graded=False),
     Perturbation("brightness", None, "lighter or darker throughout", "by a fifth"),
     Perturbation("contrast", None, "more or less contrast throughout", "by a fifth"),
-    Perturbation("frame_rate", None, "fewer frames a second, at their own times", "half of them"),
+    Perturbation("frame_rate", None, "fewer frames per second, at their own times", "half of them"),
 )
 
 DEFECTS: Mapping[str, Perturbation] = {p.name: p for p in _DEFECTS}

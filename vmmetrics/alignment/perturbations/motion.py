@@ -1,7 +1,7 @@
-"""Defects of what moves: things bend, melt, double and run into one another; pictures tremble and flicker.
+"""Perturbations of moving objects: they bend, melt, double and merge; frames tremble and flicker.
 
-Every defect takes frames (T, H, W, 3) uint8, a strength in (0, 1] (a quarter is one rung of the commonsense ladder: at
-0.25 just visible in play, at 1 glaring), frames per second and a generator, and returns new frames of the same shape.
+Every defect takes frames (T, H, W, 3) uint8, a strength in (0, 1] (0.25 is just visible in play, 1 is
+glaring), frames per second and a generator, and returns new frames of the same shape.
 Lengths are shares of the short side and times are seconds, so that a strength means the same at every size and frame
 rate. The same generator state gives the same places and moments at every strength.
 """
@@ -16,13 +16,13 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from vmmetrics.alignment.perturbations.frames import RUNGS, Frames, Rng, events, graded, moments
+from vmmetrics.alignment.perturbations.frames import SEVERITY_LEVELS, Frames, Rng, events, graded, moments
 from vmmetrics.types import FloatArray
 
 # Moving pixels about: the smooth displacements that the defects of the ladder are made of.
 
 LEAST_KNOT = 0.1
-"""Frames between the turns of :func:`smooth_walk` at least: at low frame rates its size goes by the frames."""
+"""Minimum frames between the turns of :func:`smooth_walk`."""
 _FLOW_SIDE = 96  # pixels; enough to see where a thing a tenth of the picture wide goes
 _ENERGY_BLUR = 0.08  # of the short side: about the size of a hand in a half-body shot
 
@@ -72,9 +72,9 @@ def smooth_walk(rng: np.random.Generator, count: int, knot: float) -> FloatArray
     """Return (count,) values about 0, of unit order, that turn about every ``knot`` frames; 0 at the first frame."""
     knot = max(knot, LEAST_KNOT)
     knots = rng.normal(size=int(np.ceil(count / knot)) + 3)
-    places = np.arange(len(knots)) * knot
+    positions = np.arange(len(knots)) * knot
     phase = rng.uniform(0, knot)
-    dense = np.interp(np.arange(count) + phase, places, knots)
+    dense = np.interp(np.arange(count) + phase, positions, knots)
     width = max(1, round(knot / 2))
     kernel = np.ones(width) / width
     smooth = np.convolve(np.pad(dense, width, mode="edge"), kernel, mode="same")[width:-width]
@@ -102,15 +102,15 @@ def follow(frames: Frames, centre: FloatArray, radius: float) -> FloatArray:
 def liveliest(rng: np.random.Generator, frames: Frames) -> FloatArray:
     """Return (2,) x, y of a place where much changes in the course of ``frames``: most likely on what moves."""
     step = max(1, len(frames) // 8)
-    kept = frames[::step].astype(np.float32).mean(-1)
-    change = np.abs(np.diff(kept, axis=0)).mean(0) if len(kept) > 1 else np.ones(frames.shape[1:3], np.float32)
+    sampled = frames[::step].astype(np.float32).mean(-1)
+    change = np.abs(np.diff(sampled, axis=0)).mean(0) if len(sampled) > 1 else np.ones(frames.shape[1:3], np.float32)
     energy = cv2.GaussianBlur(change, (0, 0), _ENERGY_BLUR * short_side(frames))
     height, width = energy.shape
     inside = np.zeros_like(energy)
     inside[height // 8 : height - height // 8, width // 8 : width - width // 8] = 1
     chance = (energy * inside).ravel().astype(np.float64) ** 3 + 1e-9
-    place = int(rng.choice(chance.size, p=chance / chance.sum()))
-    return np.array([place % width, place // width], np.float64)
+    index = int(rng.choice(chance.size, p=chance / chance.sum()))
+    return np.array([index % width, index // width], np.float64)
 
 
 def _subject(frames: Frames, rng: Rng, size: tuple[float, float] = (0.16, 0.28)) -> tuple[FloatArray, float]:
@@ -126,12 +126,12 @@ def _displaced(frames: Frames, field: Callable[[int], FloatArray]) -> Frames:
 def _overlaid(frames: Frames, apart: FloatArray, share: FloatArray, path: FloatArray, radius: float) -> Frames:
     """Return the clip with what lies ``apart`` shown around ``path`` (T, 2), by a share (T,) of each frame."""
     others = [displace(frame, np.broadcast_to(apart, (*frame.shape[:2], 2))) for frame in frames]
-    weights = [share[t] * bump(frames, place, radius) for t, place in enumerate(path)]
+    weights = [share[t] * bump(frames, centre, radius) for t, centre in enumerate(path)]
     return np.stack(list(map(_blend, frames, others, weights)))
 
 
 def limb_bend(frames: Frames, strength: float, fps: float, rng: Rng) -> Frames:
-    """An elongated part bends to and fro like rubber."""
+    """Bend an elongated part to and fro like rubber."""
     path, radius = _subject(frames, rng, (0.09, 0.15))
     angle, rate, phase = rng.uniform(0, np.pi), rng.uniform(1.2, 2.5), rng.uniform(0, 2 * np.pi)
     size = graded(strength, (0.03, 0.05, 0.08, 0.12)) * short_side(frames)
@@ -148,7 +148,7 @@ def limb_bend(frames: Frames, strength: float, fps: float, rng: Rng) -> Frames:
 
 
 def object_warp(frames: Frames, strength: float, fps: float, rng: Rng) -> Frames:
-    """A moving thing changes its shape from moment to moment."""
+    """Change the shape of a moving object from moment to moment."""
     path, radius = _subject(frames, rng, (0.25, 0.38))
     size = graded(strength, (0.011, 0.019, 0.031, 0.05)) * short_side(frames)
     shapes = [noise_field(rng, frames, 0.6 * radius) for _ in range(2)]
@@ -162,23 +162,23 @@ def object_warp(frames: Frames, strength: float, fps: float, rng: Rng) -> Frames
 
 
 def teleport(frames: Frames, strength: float, fps: float, rng: Rng) -> Frames:
-    """A thing is somewhere else from one frame to the next, more often and farther with strength."""
+    """Move an object elsewhere from one frame to the next, more often and farther with strength."""
     path, radius = _subject(frames, rng)
-    jumps = moments(rng, len(frames), RUNGS, gap=round(0.2 * fps))[: events(strength, (1, 2, 3, 4))]
-    angles = rng.uniform(0, 2 * np.pi, RUNGS)
+    jumps = moments(rng, len(frames), SEVERITY_LEVELS, gap=round(0.2 * fps))[: events(strength, (1, 2, 3, 4))]
+    angles = rng.uniform(0, 2 * np.pi, SEVERITY_LEVELS)
     size = graded(strength, (0.10, 0.14, 0.18, 0.22)) * short_side(frames)
 
     def field(t: int) -> FloatArray:
         done = sum(t >= jump for jump in jumps)
-        place = angles[done - 1] if done else 0.0
-        shift = size * (done > 0) * np.array([np.cos(place), np.sin(place)])
+        angle = angles[done - 1] if done else 0.0
+        shift = size * (done > 0) * np.array([np.cos(angle), np.sin(angle)])
         return np.asarray(bump(frames, path[t] - shift / 2, 1.3 * radius)[..., None] * shift, np.float32)
 
     return _displaced(frames, field)
 
 
 def melt(frames: Frames, strength: float, _fps: float, rng: Rng) -> Frames:
-    """A thing runs down the picture like wax and loses its detail."""
+    """Let an object run down the frame like wax and lose its detail."""
     path, radius = _subject(frames, rng, (0.25, 0.4))
     size = graded(strength, (0.09, 0.15, 0.24, 0.36)) * short_side(frames)
     drips = 0.5 + 0.5 * np.abs(noise_field(rng, frames, 0.25 * radius)[..., 0])
@@ -196,7 +196,7 @@ def melt(frames: Frames, strength: float, _fps: float, rng: Rng) -> Frames:
 
 
 def double(frames: Frames, strength: float, fps: float, rng: Rng) -> Frames:
-    """A second copy of a thing comes and goes beside it."""
+    """Show a second copy of an object beside it for moments."""
     path, radius = _subject(frames, rng)
     angle = rng.uniform(0, 2 * np.pi)
     away = np.array([np.cos(angle), np.sin(angle)]) * 2.0 * radius
@@ -206,7 +206,7 @@ def double(frames: Frames, strength: float, fps: float, rng: Rng) -> Frames:
 
 
 def interleave(frames: Frames, strength: float, _fps: float, rng: Rng) -> Frames:
-    """Frames of another part of the clip, mirrored so that they never fit, stand between its own."""
+    """Insert mirrored frames of another part of the clip between its own."""
     count = len(frames)
     slots = moments(rng, count, round(0.6 * count), gap=0)
     slots = slots[: max(1, round(graded(strength, (0.06, 0.12, 0.25, 0.45)) * count))]
@@ -217,7 +217,7 @@ def interleave(frames: Frames, strength: float, _fps: float, rng: Rng) -> Frames
 
 
 def fall_up(frames: Frames, strength: float, _fps: float, rng: Rng) -> Frames:
-    """A thing comes loose and falls upwards, faster and faster."""
+    """Let an object come loose and fall upwards, faster and faster."""
     path, radius = _subject(frames, rng)
     start = rng.uniform(0.2, 0.5)
     size = graded(strength, (0.15, 0.25, 0.38, 0.55)) * short_side(frames)
@@ -231,11 +231,11 @@ def fall_up(frames: Frames, strength: float, _fps: float, rng: Rng) -> Frames:
 
 
 def upside_down(frames: Frames, strength: float, fps: float, rng: Rng) -> Frames:
-    """Part of the picture stands on its head for moments, one to four times."""
+    """Turn part of the frame upside down for moments, one to four times."""
     path, radius = _subject(frames, rng, (0.25, 0.4))
     length = max(1, round(0.2 * fps))
     turned = frames.copy()
-    for moment in moments(rng, len(frames) - length, RUNGS, gap=length)[: events(strength, (1, 2, 3, 4))]:
+    for moment in moments(rng, len(frames) - length, SEVERITY_LEVELS, gap=length)[: events(strength, (1, 2, 3, 4))]:
         for t in range(moment, moment + length):
             _, y = grid(frames)
             field = np.zeros((*frames.shape[1:3], 2), np.float32)
@@ -245,7 +245,7 @@ def upside_down(frames: Frames, strength: float, fps: float, rng: Rng) -> Frames
 
 
 def flicker(frames: Frames, strength: float, _fps: float, rng: Rng) -> Frames:
-    """Light and dark patches change from frame to frame."""
+    """Change light and dark patches from frame to frame."""
     size = graded(strength, (0.03, 0.06, 0.11, 0.2))
     patch = 0.4 * short_side(frames)
     gains = [1 + size * noise_field(rng, frames, patch)[..., :1] for _ in frames]
@@ -254,7 +254,7 @@ def flicker(frames: Frames, strength: float, _fps: float, rng: Rng) -> Frames:
 
 
 def boil(frames: Frames, strength: float, _fps: float, rng: Rng) -> Frames:
-    """Everything trembles in small patches, each frame anew, as if drawn afresh."""
+    """Tremble in small patches, each frame anew, as if redrawn."""
     size = graded(strength, (0.002, 0.004, 0.008, 0.016)) * short_side(frames)
     cell = 0.1 * short_side(frames)
     fields = [noise_field(rng, frames, cell) for _ in frames]
@@ -262,7 +262,7 @@ def boil(frames: Frames, strength: float, _fps: float, rng: Rng) -> Frames:
 
 
 def wobble(frames: Frames, strength: float, fps: float, rng: Rng) -> Frames:
-    """The whole picture sways like jelly."""
+    """Sway the whole frame like jelly."""
     size = graded(strength, (0.005, 0.009, 0.015, 0.025)) * short_side(frames)
     shapes = [noise_field(rng, frames, 0.35 * short_side(frames)) for _ in range(3)]
     sway = [smooth_walk(rng, len(frames), 0.2 * fps) for _ in shapes]
@@ -270,7 +270,7 @@ def wobble(frames: Frames, strength: float, fps: float, rng: Rng) -> Frames:
 
 
 def merge(frames: Frames, strength: float, _fps: float, rng: Rng) -> Frames:
-    """Two things draw together and run into one."""
+    """Draw two objects together until they merge."""
     path, radius = _subject(frames, rng)
     angle = rng.uniform(0, 2 * np.pi)
     apart = np.array([np.cos(angle), np.sin(angle)]) * 1.6 * radius
@@ -288,7 +288,7 @@ def merge(frames: Frames, strength: float, _fps: float, rng: Rng) -> Frames:
 
 
 def morph(frames: Frames, strength: float, fps: float, rng: Rng) -> Frames:
-    """A thing turns into what lies elsewhere in the picture, and back."""
+    """Morph an object into what lies elsewhere in the frame, and back."""
     path, radius = _subject(frames, rng, (0.2, 0.35))
     angle = rng.uniform(0, 2 * np.pi)
     apart = np.array([np.cos(angle), np.sin(angle)]) * 2.0 * radius

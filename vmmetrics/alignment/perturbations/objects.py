@@ -1,6 +1,6 @@
-"""Defects of a thing: it goes or comes without cause, or a limb of somebody is stretched or snapped.
+"""Perturbations of one object: it disappears or appears without cause, or a limb is stretched or snapped.
 
-What they are done to must be known beforehand (:class:`Things`); only the intruder brings a thing of its own.
+What they are done to must be known beforehand (:class:`ClipObjects`); only the intruder brings a thing of its own.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from vmmetrics.errors import VMMetricsError
 from vmmetrics.types import FloatArray
 
 LEAST_AREA = 0.003
-"""Share of the frame from which a thing counts: at 320×180 a square of 13 pixels."""
+"""Minimum area of an object, as a share of the frame: a square of 13 pixels at 320×180."""
 LEAST_TIME = 0.6
-"""Share of the clip in which it must be seen, so that it can go or come in the middle and be missed."""
+"""Minimum share of the clip in which an object must be visible."""
 LEAST_BONE = 0.08
-"""Length of a forearm or calf, of the short side, from which its change can be seen."""
+"""Minimum length of a forearm or calf, as a share of the short side."""
 LIMBS = {"left forearm": (7, 9), "right forearm": (8, 10), "left calf": (13, 15), "right calf": (14, 16)}
 """COCO keypoints of joint and end."""
 STRETCH = 1.0
-"""By how much of itself a limb is longer at strength 1."""
+"""Relative elongation of a limb at strength 1."""
 SNAP = 100.0
-"""Degrees by which it is turned at strength 1."""
+"""Rotation of a limb at strength 1, in degrees."""
 _BEYOND = 0.6  # of the bone: hand or foot reach that far past its end
 _WIDTH = 0.5  # of the bone: width of what moves with it
 _OVERLAP = 0.2  # of the smaller: from then on a thing is taken for a part of somebody
@@ -40,12 +40,12 @@ _FILL_SIDE = 90  # pixels; at this short side a hole is painted in
 
 
 class NotApplicableError(VMMetricsError):
-    """This cannot be done to this clip; the text says why."""
+    """A perturbation is not applicable to this clip; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
-class Things:
-    """What is known of the things in a clip.
+class ClipObjects:
+    """Objects of a clip: masks, tracks and poses.
 
     Attributes:
         labels: (T, H, W) uint8, 0 background, else the number of the thing that is seen; clip pixels.
@@ -56,22 +56,22 @@ class Things:
     people: FloatArray
 
 
-def vanish(frames: Frames, strength: float, _fps: float, things: Things) -> Frames:
-    """The largest thing is gone from the middle of the clip on; below strength 1 it shows through."""
-    return _painted_out(frames, things, strength, np.arange(len(frames)) >= len(frames) // 2)
+def vanish(frames: Frames, strength: float, _fps: float, objects: ClipObjects) -> Frames:
+    """Remove the largest object from the middle of the clip on; below strength 1 it shows through."""
+    return _painted_out(frames, objects, strength, np.arange(len(frames)) >= len(frames) // 2)
 
 
-def appear(frames: Frames, strength: float, _fps: float, things: Things) -> Frames:
-    """The largest thing is not there up to the middle of the clip."""
-    return _painted_out(frames, things, strength, np.arange(len(frames)) < len(frames) // 2)
+def appear(frames: Frames, strength: float, _fps: float, objects: ClipObjects) -> Frames:
+    """Hide the largest object up to the middle of the clip."""
+    return _painted_out(frames, objects, strength, np.arange(len(frames)) < len(frames) // 2)
 
 
-def _whole(things: Things) -> NDArray[np.bool_]:
+def _whole(objects: ClipObjects) -> NDArray[np.bool_]:
     """Return the (T, H, W) mask of the largest thing, and of who it is part of: often only a part of somebody moves."""
-    mask = _largest(things)
+    mask = _largest(objects)
     whole = mask.copy()
-    for person in range(things.people.shape[1]):
-        figure = np.stack([_figure(joints, mask.shape[1:]) for joints in things.people[:, person]])
+    for person in range(objects.people.shape[1]):
+        figure = np.stack([_figure(joints, mask.shape[1:]) for joints in objects.people[:, person]])
         if (figure & mask).sum() > _OVERLAP * min(figure.sum(), mask.sum()):
             whole |= figure
     return whole
@@ -95,27 +95,27 @@ def _figure(joints: FloatArray, shape: tuple[int, ...]) -> NDArray[np.bool_]:
     return drawn.astype(bool)
 
 
-def _largest(things: Things) -> NDArray[np.bool_]:
+def _largest(objects: ClipObjects) -> NDArray[np.bool_]:
     """Return the (T, H, W) mask of the largest thing that is there most of the time.
 
     Raises:
         NotApplicableError: There is none.
     """
-    numbers = [n for n in np.unique(things.labels) if n]
-    areas = {n: (things.labels == n).mean((1, 2)) for n in numbers}
+    numbers = [n for n in np.unique(objects.labels) if n]
+    areas = {n: (objects.labels == n).mean((1, 2)) for n in numbers}
     lasting = [n for n in numbers if (areas[n] >= LEAST_AREA).mean() >= LEAST_TIME]
-    middle = things.labels.shape[0] // 2
+    middle = objects.labels.shape[0] // 2
     lasting = [n for n in lasting if min(areas[n][middle - 1 : middle + 1], default=0.0) >= LEAST_AREA]
     if not lasting:
         raise NotApplicableError(
-            f"no moving thing of at least {LEAST_AREA:.1%} of the frame is seen in {LEAST_TIME:.0%} of the clip "
+            f"no moving object of at least {LEAST_AREA:.1%} of the frame is seen in {LEAST_TIME:.0%} of the clip "
             "and in its middle"
         )
-    return np.asarray(things.labels == max(lasting, key=lambda n: float(areas[n].mean())))
+    return np.asarray(objects.labels == max(lasting, key=lambda n: float(areas[n].mean())))
 
 
-def _painted_out(frames: Frames, things: Things, share: float, when: NDArray[np.bool_]) -> Frames:
-    mask = _whole(things)
+def _painted_out(frames: Frames, objects: ClipObjects, share: float, when: NDArray[np.bool_]) -> Frames:
+    mask = _whole(objects)
     reach = max(1, round(_RIM * short_side(frames)))
     painted = frames.copy()
     for t in np.flatnonzero(when & mask.any((1, 2))):
@@ -127,7 +127,7 @@ def _painted_out(frames: Frames, things: Things, share: float, when: NDArray[np.
 
 
 def intruder(frames: Frames, strength: float, _fps: float, rng: Rng) -> Frames:
-    """A thing cut from elsewhere in the picture is there from one frame to the next, moves about, and stays."""
+    """Insert an object cut from elsewhere in the frame; it moves about and stays."""
     count, height, width = frames.shape[:3]
     size = short_side(frames)
     radius = 0.22 * strength * size
@@ -140,40 +140,42 @@ def intruder(frames: Frames, strength: float, _fps: float, rng: Rng) -> Frames:
     x, y = grid(frames)
     for t in range(first, count):
         gone = travel * (t - first) / max(count - 1 - first, 1)
-        place = start + gone
+        centre = start + gone
         worn = displace(coat, np.broadcast_to(-gone, (height, width, 2)).astype(np.float32))
-        inside = (np.hypot(x - place[0], y - place[1]) < radius * outline).astype(np.float32)
+        inside = (np.hypot(x - centre[0], y - centre[1]) < radius * outline).astype(np.float32)
         soft = cv2.GaussianBlur(inside, (0, 0), 0.7)[..., None]
         shown[t] = frames[t] * (1 - soft) + worn * soft + 0.5
     return shown
 
 
-def limb_stretch(frames: Frames, strength: float, fps: float, things: Things) -> Frames:
-    """A forearm or calf is up to twice as long for half a second."""
+def limb_stretch(frames: Frames, strength: float, fps: float, objects: ClipObjects) -> Frames:
+    """Stretch a forearm or calf to up to twice its length for half a second."""
     factor = 1 + STRETCH * strength
 
     def longer(bone: FloatArray) -> FloatArray:
         along = (bone[1] - bone[0]) / max(float(np.hypot(*(bone[1] - bone[0]))), 1e-6)
         return np.asarray(np.eye(2) + (factor - 1) * np.outer(along, along))
 
-    return _limb_changed(frames, fps, things, longer)
+    return _limb_changed(frames, fps, objects, longer)
 
 
-def limb_snap(frames: Frames, strength: float, fps: float, things: Things) -> Frames:
-    """A forearm or calf is turned at its joint, by up to :data:`SNAP` degrees, for half a second."""
+def limb_snap(frames: Frames, strength: float, fps: float, objects: ClipObjects) -> Frames:
+    """Turn a forearm or calf at its joint, by up to :data:`SNAP` degrees, for half a second."""
     angle = np.deg2rad(SNAP * strength)
     turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
-    return _limb_changed(frames, fps, things, lambda _: turn)
+    return _limb_changed(frames, fps, objects, lambda _: turn)
 
 
-OF_THINGS: dict[str, Callable[[Frames, float, float, Things], Frames]] = {
+OBJECT_DEFECTS: dict[str, Callable[[Frames, float, float, ClipObjects], Frames]] = {
     f.__name__: f for f in (vanish, appear, limb_stretch, limb_snap)
 }
 
 
-def _limb_changed(frames: Frames, fps: float, things: Things, change: Callable[[FloatArray], FloatArray]) -> Frames:
+def _limb_changed(
+    frames: Frames, fps: float, objects: ClipObjects, change: Callable[[FloatArray], FloatArray]
+) -> Frames:
     """Return the clip with the best seen limb mapped by ``change`` (bone to 2×2 matrix) about its joint."""
-    limb, first, last = _limb_in_view(frames, fps, things)
+    limb, first, last = _limb_in_view(frames, fps, objects)
     changed = frames.copy()
     for t in range(first, last):
         bone = limb[t]
@@ -189,7 +191,7 @@ def _limb_changed(frames: Frames, fps: float, things: Things, change: Callable[[
     return changed
 
 
-def _limb_in_view(frames: Frames, fps: float, things: Things) -> tuple[FloatArray, int, int]:
+def _limb_in_view(frames: Frames, fps: float, objects: ClipObjects) -> tuple[FloatArray, int, int]:
     """Return the (T, 2, 2) joint and end of the limb that is longest over half a second, and that half second.
 
     Raises:
@@ -197,9 +199,9 @@ def _limb_in_view(frames: Frames, fps: float, things: Things) -> tuple[FloatArra
     """
     length = max(2, round(0.5 * fps))
     best: tuple[float, FloatArray, int] | None = None
-    for person in range(things.people.shape[1]):
+    for person in range(objects.people.shape[1]):
         for ends in LIMBS.values():
-            bones = things.people[:, person, list(ends)]
+            bones = objects.people[:, person, list(ends)]
             inside = ((bones >= 0) & (bones < (frames.shape[2], frames.shape[1]))).all((1, 2))
             sizes = np.where(inside, np.hypot(*np.moveaxis(bones[:, 1] - bones[:, 0], -1, 0)), np.nan)
             for start in range(2, len(frames) - length - 1):
@@ -208,7 +210,7 @@ def _limb_in_view(frames: Frames, fps: float, things: Things) -> tuple[FloatArra
                     best = (least, bones, start)
     if best is None:
         raise NotApplicableError(
-            f"nobody's forearm or calf of at least {LEAST_BONE:.0%} of the short side is seen for half a second"
+            f"no forearm or calf of at least {LEAST_BONE:.0%} of the short side is visible for half a second"
         )
     _, bones, start = best
     smooth = median_filter(bones, size=(5, 1, 1), mode="nearest")  # keypoints tremble

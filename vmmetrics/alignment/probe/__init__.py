@@ -1,4 +1,4 @@
-"""What a metric notices: defects put into good clips one at a time, and harmless changes that should not matter."""
+"""Sensitivity of metrics: response to injected defects and to harmless changes."""
 
 from vmmetrics.alignment.probe.analysis import analyse
 from vmmetrics.alignment.probe.cases import Plan

@@ -1,4 +1,4 @@
-"""From lines to findings: every figure of a probe, from the scores alone."""
+"""Analysis of a probe: every figure, from the scores alone."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ class ProbeScores:
         self.clean = self._by_case[CLEAN, 0.0]
 
     def strengths(self, kind: str) -> list[float]:
-        """Strengths at which ``kind`` was asked for, ascending."""
+        """Return strengths at which ``kind`` was asked for, ascending."""
         return sorted({line["strength"] for line in self.lines if line["kind"] == kind})
 
     def changes(self, metric: str, kind: str, strength: float) -> tuple[dict[str, float], int]:
         """Return the change of the score by clip, and how many clips lost theirs."""
-        found, gone = {}, 0
+        changes, gone = {}, 0
         for clip, line in self._by_case[kind, strength].items():
             before = self.clean[clip]["scores"].get(metric) if clip in self.clean else None
             if before is None:
@@ -59,14 +59,14 @@ class ProbeScores:
             if (after := line["scores"].get(metric)) is None:
                 gone += metric in line["missing"]
             else:
-                found[clip] = after - before
-        return found, gone
+                changes[clip] = after - before
+        return changes, gone
 
 
 # Dose and response: how a metric answers a defect of growing strength, and which metric answers it most.
 
 LEAST_CLIPS = 4
-"""Clips below which no interval is given: of three, every resample has one sign a quarter of the time by chance."""
+"""Minimum clips for an interval: with three, all resamples share a sign in 1/4 of cases by chance."""
 
 
 def curve(scores: ProbeScores, facts: MetricFacts, defect: str) -> Curve:
@@ -122,10 +122,10 @@ def _is_noticed(point: DosePoint, noise: float | None) -> bool:
 def specificity(curves: Sequence[Curve], facts: Mapping[str, MetricFacts], defect: str) -> Specificity:
     """Return what a defect moves at its greatest strength, in units of each metric's noise."""
     effects = {}
-    for found in (found for found in curves if found.defect == defect):
-        noise, change = facts[found.metric].noise, found.points[-1].change
+    for curve in (curve for curve in curves if curve.defect == defect):
+        noise, change = facts[curve.metric].noise, curve.points[-1].change
         if change is not None and noise:
-            effects[found.metric] = change.mean / noise
+            effects[curve.metric] = change.mean / noise
     ranked = dict(sorted(effects.items(), key=lambda item: -abs(item[1])))
     owner = DEFECTS[defect].owner
     ours = [name for name in ranked if name in METRICS]
@@ -134,7 +134,7 @@ def specificity(curves: Sequence[Curve], facts: Mapping[str, MetricFacts], defec
 
 
 NOISE_FLOOR = 0.01
-"""Least noise assumed, of the metric's scale: one that never moves has none, and nothing could be divided by it."""
+"""Minimum noise assumed, as a share of the metric's scale, so that effects can be divided by it."""
 
 
 def analyse(lines: Sequence[CaseLine], tolerance: Tolerance, settings: Mapping[str, Any]) -> ProbeReport:
@@ -151,8 +151,8 @@ def analyse(lines: Sequence[CaseLine], tolerance: Tolerance, settings: Mapping[s
     facts = {metric: _facts(scores, metric) for metric in scores.metrics}
     curves = tuple(curve(scores, facts[metric], defect) for metric in scores.metrics for defect in defects)
     # once for all strengths; that a clip has too few frames for a rate is no news
-    told = [line for line in lines if "inapplicable" in line and line["kind"] != RATE]
-    inapplicable = tuple(dict.fromkeys((line["clip"], line["kind"], line["inapplicable"]) for line in told))
+    skipped = [line for line in lines if "inapplicable" in line and line["kind"] != RATE]
+    inapplicable = tuple(dict.fromkeys((line["clip"], line["kind"], line["inapplicable"]) for line in skipped))
     return ProbeReport(
         metrics=tuple(facts.values()),
         clips=scores.clips,
@@ -224,8 +224,10 @@ def rate_limit(
 ) -> results.RateLimit:
     """Return the lowest of the rates down to which nothing changes by more than the tolerance for one clip."""
     bound = tolerance.single * facts.scale
-    kept = list(takewhile(lambda case: case[1] is not None and abs(case[1]) <= bound, tried))
-    return results.RateLimit(facts.name, clip, native, kept[-1][0] if kept else native, len(kept) < len(tried), tried)
+    within = list(takewhile(lambda case: case[1] is not None and abs(case[1]) <= bound, tried))
+    return results.RateLimit(
+        facts.name, clip, native, within[-1][0] if within else native, len(within) < len(tried), tried
+    )
 
 
 def _failures(lines: Sequence[CaseLine]) -> Iterable[tuple[str, str, str | None, str]]:

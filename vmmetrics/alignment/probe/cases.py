@@ -1,4 +1,4 @@
-"""One case from clip to line: the clip is read, perturbed and scored, here or in a worker process."""
+"""One case of a probe: read, perturb and score a clip, here or in a worker process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from vmmetrics.alignment.perturbations.frames import at_rate, scaled
 from vmmetrics.alignment.perturbations.library import DEFECTS, INVARIANCES, PERTURBATIONS, names
-from vmmetrics.alignment.perturbations.objects import OF_THINGS, NotApplicableError, Things
+from vmmetrics.alignment.perturbations.objects import OBJECT_DEFECTS, ClipObjects, NotApplicableError
 from vmmetrics.clip import Clip
 from vmmetrics.errors import ClipError, SetupError, explain
 from vmmetrics.scoring.settings import Scoring, Settings, reading_options
@@ -27,12 +27,12 @@ from vmmetrics.video import read_clip
 # What can be probed: our metrics, the baselines, and any function of a clip.
 
 Function = Callable[[Clip], Mapping[str, float | None] | float | None]
-"""A metric of one's own: a score, or several by name; None where there is none."""
+"""User-defined metric: returns a score, or several by name; None where undefined."""
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionSource:
-    """A metric of somebody else's.
+    """A metric given as a function.
 
     Attributes:
         function: The function, or ``module:name`` of one.
@@ -42,9 +42,9 @@ class FunctionSource:
 
     @property
     def label(self) -> str:
-        """What its scores are called; where it gives several, they keep their names."""
-        given = self.function
-        name = given.rpartition(":")[2] if isinstance(given, str) else getattr(given, "__name__", "metric")
+        """Return the name of its scores; a function that returns several names them itself."""
+        function = self.function
+        name = function.rpartition(":")[2] if isinstance(function, str) else getattr(function, "__name__", "metric")
         return "metric" if name == "<lambda>" else name
 
     def load(self) -> Function:
@@ -57,12 +57,12 @@ class FunctionSource:
             return self.function
         module, _, name = self.function.partition(":")
         try:
-            found = getattr(import_module(module), name)
+            function = getattr(import_module(module), name)
         except (ImportError, AttributeError, ValueError) as error:
             raise SetupError(f"No function {self.function!r} (expected module:name): {error}") from error
-        if not callable(found):
-            raise SetupError(f"{self.function} is no function but a {type(found).__name__}")
-        return cast("Function", found)
+        if not callable(function):
+            raise SetupError(f"{self.function} is no function but a {type(function).__name__}")
+        return cast("Function", function)
 
 
 Source = Settings | FunctionSource
@@ -75,8 +75,8 @@ def describe(source: Source) -> dict[str, Any]:
         SetupError: Something it needs is missing here.
     """
     if isinstance(source, FunctionSource):
-        found, named = source.load(), source.function
-        function = named if isinstance(named, str) else getattr(found, "__qualname__", source.label)
+        loaded, named = source.load(), source.function
+        function = named if isinstance(named, str) else getattr(loaded, "__qualname__", source.label)
         return {"function": function, "label": source.label}
     suite = _suite(source)
     return {**source.configuration(suite), "metrics": list(source.metrics), "parts": dict(source.parts(suite))}
@@ -96,7 +96,7 @@ def load(source: Source) -> None:
 
 def score(sources: Iterable[Source], clip: Clip) -> dict[str, dict[str, Any]]:
     """Return ``scores``, ``missing`` and ``errors`` by metric; what one source does wrong is its error alone."""
-    found: dict[str, dict[str, Any]] = {"scores": {}, "missing": {}, "errors": {}}
+    outcome: dict[str, dict[str, Any]] = {"scores": {}, "missing": {}, "errors": {}}
     for source in sources:
         try:
             part = _by_function(source, clip) if isinstance(source, FunctionSource) else _by_suite(source, clip)
@@ -106,8 +106,8 @@ def score(sources: Iterable[Source], clip: Clip) -> dict[str, dict[str, Any]]:
             names = (source.label,) if isinstance(source, FunctionSource) else source.metrics
             part = {"errors": dict.fromkeys(names, explain(error))}
         for name, values in part.items():
-            found[name].update(values)
-    return found
+            outcome[name].update(values)
+    return outcome
 
 
 @cache  # models are loaded once in each process
@@ -116,14 +116,14 @@ def _suite(source: Settings) -> Scoring:
 
 
 def _by_suite(source: Settings, clip: Clip) -> dict[str, Mapping[str, Any]]:
-    found = _suite(source).score_clip(clip)
-    scores = {name: float(value) for name, value in found.scores.items()}
-    return {"scores": scores, "missing": found.missing, "errors": found.errors}
+    result = _suite(source).score_clip(clip)
+    scores = {name: float(value) for name, value in result.scores.items()}
+    return {"scores": scores, "missing": result.missing, "errors": result.errors}
 
 
 def _by_function(source: FunctionSource, clip: Clip) -> dict[str, Mapping[str, Any]]:
-    given = source.load()(clip)
-    named = given if isinstance(given, Mapping) else {source.label: given}
+    returned = source.load()(clip)
+    named = returned if isinstance(returned, Mapping) else {source.label: returned}
     values = {str(name): None if value is None else float(value) for name, value in named.items()}
     scores = {name: value for name, value in values.items() if value is not None and math.isfinite(value)}
     lost = {name: value for name, value in values.items() if name not in scores}
@@ -136,21 +136,20 @@ def _by_function(source: FunctionSource, clip: Clip) -> dict[str, Mapping[str, A
 CLEAN = "clean"
 RATE = "rate"
 STRENGTHS = (0.25, 0.5, 1.0)
-"""Of defects: the ladder's first, second and last rung."""
+"""Default strengths of defects: severity levels 1, 2 and 4."""
 HARMLESS_STRENGTHS = (1 / 3, 2 / 3, 1.0)
-"""Of invariances: x264 at CRF 18, 23 and 28."""
+"""Default strengths of harmless changes: x264 at CRF 18, 23 and 28."""
 STRIDES = (2, 3, 4, 6, 8, 12, 16)
-"""Frame rates tried for minFPS, as parts of the clip's own: halving, and a step between. Whole parts keep the beat
-even, so that nothing is tried but the rate."""
+"""Frame rates tried for minFPS, as divisors of the clip's own rate; whole divisors keep frame times regular."""
 LEAST_FRAMES_LEFT = 6
-"""Frames that a clip must have left at a rate."""
+"""Minimum frames of a clip at a reduced rate."""
 LIBRARY = 1
-"""Version of the perturbations; a probe does not go on with another."""
+"""Version of the perturbations; a probe resumes only with the same one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a probe does to every clip.
+    """Plan of a probe: what is done to every clip.
 
     Attributes:
         defects: Names of defects; None takes all.
@@ -181,14 +180,14 @@ class Plan:
         object.__setattr__(self, "defects", names(self.defects, DEFECTS))
         object.__setattr__(self, "invariances", names(self.invariances, INVARIANCES))
         for which in ("strengths", "harmless_strengths"):
-            given = tuple(sorted({float(s) for s in getattr(self, which)}))
-            if not given or not all(0 < s <= 1 for s in given):
-                raise ValueError(f"Expected strengths in (0, 1] but got {list(given)}")
-            object.__setattr__(self, which, given)
+            value = tuple(sorted({float(s) for s in getattr(self, which)}))
+            if not value or not all(0 < s <= 1 for s in value):
+                raise ValueError(f"Expected strengths in (0, 1] but got {list(value)}")
+            object.__setattr__(self, which, value)
         for which in ("seconds", "most_fps"):
-            given = getattr(self, which)
-            if given is not None and not given > 0:
-                raise ValueError(f"Expected {which} above 0 but got {given}")
+            value = getattr(self, which)
+            if value is not None and not value > 0:
+                raise ValueError(f"Expected {which} above 0 but got {value}")
         if self.short_side is not None and self.short_side < 32:
             raise ValueError(f"Expected a short side of 32 pixels or more but got {self.short_side}")
 
@@ -219,9 +218,9 @@ def window(clip: Clip, plan: Plan) -> Clip:
     if plan.seconds is not None and len(clip) > 1:
         middle = float(clip.timestamps[-1]) / 2
         first, last = np.searchsorted(clip.timestamps, (middle - plan.seconds / 2, middle + plan.seconds / 2))
-        kept = slice(int(first), max(int(last), int(first) + 1))
-        times = clip.timestamps[kept] - clip.timestamps[kept.start]
-        clip = replace(clip, frames=clip.frames[kept], timestamps=times)
+        selected = slice(int(first), max(int(last), int(first) + 1))
+        times = clip.timestamps[selected] - clip.timestamps[selected.start]
+        clip = replace(clip, frames=clip.frames[selected], timestamps=times)
     if plan.most_fps is not None and clip.fps > plan.most_fps:
         clip = at_rate(clip, clip.fps / math.ceil(clip.fps / plan.most_fps))
     if plan.short_side is not None and min(clip.width, clip.height) > plan.short_side:
@@ -231,7 +230,7 @@ def window(clip: Clip, plan: Plan) -> Clip:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a worker is told.
+    """One case to be computed by a worker.
 
     Attributes:
         task: The clip.
@@ -247,7 +246,7 @@ class Work:
 
     @property
     def head(self) -> dict[str, Any]:
-        """What its line begins with."""
+        """Return the identifying fields of its line in the journal."""
         return {"clip": self.task.clip, "sha256": self.sha256, "kind": self.kind, "strength": self.strength}
 
 
@@ -257,7 +256,7 @@ def key_of(line: Mapping[str, Any]) -> tuple[str, str, str, float]:
 
 
 def answer(work: Work, sources: Sequence[Source], plan: Plan) -> dict[str, Any]:
-    """Do a case, and return its line; whatever goes wrong with clip, perturbation or metric stands in it.
+    """Compute a case and return its line; errors of clip, perturbation or metric are recorded in it.
 
     Raises:
         SetupError: A metric cannot run here at all.
@@ -286,13 +285,13 @@ def _made(work: Work, plan: Plan) -> tuple[Clip, dict[str, Any]]:
         if len(fewer) < LEAST_FRAMES_LEFT:
             raise NotApplicableError(f"{len(fewer)} frames are left at {clip.fps / strength:.3g} a second")
         return fewer, {}
-    change, things = PERTURBATIONS[kind], None
-    if kind in OF_THINGS:
+    change, objects = PERTURBATIONS[kind], None
+    if kind in OBJECT_DEFECTS:
         try:
-            things = _find(key, plan)
+            objects = _find(key, plan)
         except SetupError as error:  # whoever probes a function of his own may live without
-            raise NotApplicableError(f"nobody can say where the things in the clip are: {error}") from error
-    made = change(clip, strength, plan.generator(work.task.clip, kind), things)
+            raise NotApplicableError(f"objects of the clip cannot be detected: {error}") from error
+    made = change(clip, strength, plan.generator(work.task.clip, kind), objects)
     if not made.frames:
         raise NotApplicableError(f"at strength {strength:.3g} nothing of this clip changes")
     return made.clip, {"changed": list(made.frames), "breaks": list(made.breaks)}
@@ -300,7 +299,7 @@ def _made(work: Work, plan: Plan) -> tuple[Clip, dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class _Key:
-    """A task as the key of a cache: two of the same content are one."""
+    """Cache key of a task: tasks of equal content are equal."""
 
     name: str
     sha256: str
@@ -321,10 +320,10 @@ def _read(key: _Key, plan: Plan) -> Clip:
 
 
 @lru_cache(maxsize=1)
-def _find(key: _Key, plan: Plan) -> Things:
-    """Where the embedded models see things and people in the untouched clip."""
+def _find(key: _Key, plan: Plan) -> ClipObjects:
+    """Return the objects and people that the embedded models detect in the unperturbed clip."""
     clip = _read(key, plan)
     scene = Settings(metrics=("ois", "tcs")).build().scene(clip)
     size = (clip.width, clip.height)
     labels = [cv2.resize(m, size, interpolation=cv2.INTER_NEAREST) for m in scene.objects.labels]
-    return Things(np.stack(labels).astype(np.uint8), scene.poses.keypoints)
+    return ClipObjects(np.stack(labels).astype(np.uint8), scene.poses.keypoints)

@@ -1,4 +1,4 @@
-"""The pictures of a probe: what every defect does to every metric, the curves behind it, and minFPS."""
+"""Charts of a probe: responses to every defect, dose-response curves, and minFPS."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from vmmetrics.utils.display import canvas, style
 from vmmetrics.utils.display.canvas import FAINT, INK, MODEL_COLOURS, RULE, WIDTH, grid_of, hexadecimal
 
 FULL_COLOUR = 10.0
-"""Changes of so many times the noise and more have the full colour."""
+"""Change with full colour, in multiples of the noise."""
 COLUMNS = 5
-"""Small curves in a row."""
+"""Panels per row of curves."""
 _CELL = 0.3  # inches, height of a row
 Dashes = Literal["-", "--", ":"]
 
@@ -29,7 +29,7 @@ def draw_charts(report: ProbeReport) -> dict[str, Figure]:
     """Draw what there is data for: ``heatmap``, ``curves``, ``minfps``."""
     charts: dict[str, Figure] = {}
     with canvas.chart_style():
-        if any(found.effects for found in report.specificity):
+        if any(effect.effects for effect in report.specificity):
             charts["heatmap"] = heatmap(report)
         if any(curve.fitted for curve in report.curves):
             charts["curves"] = curves(report)
@@ -39,13 +39,13 @@ def draw_charts(report: ProbeReport) -> dict[str, Figure]:
 
 
 def heatmap(report: ProbeReport) -> Figure:
-    """Defect × metric: mean change at the greatest strength in units of the metric's noise, owners framed."""
+    """Draw defect × metric: mean change at the greatest strength in units of the metric's noise, owners framed."""
     rows = _by_owner(report)
     names = [m.name for m in report.metrics]
     figure = Figure(figsize=(WIDTH, _CELL * len(rows) + 1.7), layout="constrained")
     axes = figure.subplots()
     values = np.array([[row.effects.get(name, np.nan) for name in names] for row in rows])
-    # Compressed, so that what is barely noticed can be told from nothing beside what is glaring.
+    # Compressed, so that small changes stay visible beside large ones.
     shade = np.sign(values) * np.log1p(np.abs(values)) / np.log1p(FULL_COLOUR)
     mesh = axes.imshow(np.ma.masked_invalid(shade), cmap=canvas.DIVERGING, vmin=-1, vmax=1, aspect="auto")
     noticed = {(c.metric, c.defect) for c in report.curves if c.noticed is not None}
@@ -73,8 +73,8 @@ def heatmap(report: ProbeReport) -> Figure:
     bar.set_label("mean change, in units of the metric's own noise")
     bar.outline.set_visible(False)
     at = max(report.strengths)
-    axes.set_xlabel(f"{len(report.clips)} clips, strength {at:g}. Framed: the metric that ought to notice. "
-                    "Bold: noticed,\n"
+    axes.set_xlabel(f"{len(report.clips)} clips, strength {at:g}. Framed: the metric that should respond. "
+                    "Bold: detected,\n"
                     "at this or a lower strength. Grey: no score. In brackets: clips scored.",
                     color=FAINT, loc="left")  # fmt: skip
     return figure
@@ -103,15 +103,15 @@ def curves(report: ProbeReport) -> Figure:
     noise = {m.name: m.noise for m in report.metrics}
     looks = metric_looks([m.name for m in report.metrics])
     for axes, defect in zip(panels, defects, strict=True):
-        for found in report.curves:
-            unit = noise[found.metric]
-            points = [(p.strength, p.change) for p in found.points if p.change is not None]
-            if found.defect != defect or not unit or not points:
+        for curve in report.curves:
+            unit = noise[curve.metric]
+            points = [(p.strength, p.change) for p in curve.points if p.change is not None]
+            if curve.defect != defect or not unit or not points:
                 continue
             strengths = np.array([0.0, *(s for s, _ in points)])
             means = np.array([0.0, *(c.mean / unit for _, c in points)])
-            colour, dashes = looks[found.metric]
-            owner = found.metric == DEFECTS[defect].owner
+            colour, dashes = looks[curve.metric]
+            owner = curve.metric == DEFECTS[defect].owner
             axes.plot(strengths, means, color=colour, linestyle=dashes, marker="o", markersize=2.5 if owner else 1.5,
                       linewidth=2.2 if owner else 1.0, zorder=3 if owner else 2)  # fmt: skip
             bounded = [(s, c.low / unit, c.high / unit) for s, c in points if c.low is not None and c.high is not None]
@@ -132,9 +132,9 @@ def curves(report: ProbeReport) -> Figure:
 
 
 def metric_looks(names: Sequence[str]) -> dict[str, tuple[str, Dashes]]:
-    """Colour and line of each metric: ours in their own colours, others dashed."""
+    """Return colour and line style of each metric: ours in their own colours, others dashed."""
     others = [name for name in names if name not in METRICS]
-    colours = {name: MODEL_COLOURS[place % len(MODEL_COLOURS)] for place, name in enumerate(others)}
+    colours = {name: MODEL_COLOURS[index % len(MODEL_COLOURS)] for index, name in enumerate(others)}
     dashes: dict[str, Dashes] = {n: "--" if k // len(MODEL_COLOURS) % 2 else ":" for k, n in enumerate(others)}
     return {n: (colours[n], dashes[n]) if n in colours else (hexadecimal(colour_of(n)), "-") for n in names}
 
@@ -145,22 +145,22 @@ def minfps(report: ProbeReport) -> Figure:
     figure = Figure(figsize=(WIDTH * 0.8, 0.34 * len(names) + 1.3), layout="constrained")
     axes = figure.subplots()
     for y, name in enumerate(names):
-        found = sorted((r for r in report.rates if r.metric == name), key=lambda r: r.lowest)
+        limits = sorted((r for r in report.rates if r.metric == name), key=lambda r: r.lowest)
         axes.plot([0, 1], [y, y], transform=axes.get_yaxis_transform(), color=RULE, linewidth=0.8, zorder=0)
-        spread = np.linspace(-0.22, 0.22, len(found)) if len(found) > 1 else [0.0]
-        for limit, shift in zip(found, spread, strict=True):
+        spread = np.linspace(-0.22, 0.22, len(limits)) if len(limits) > 1 else [0.0]
+        for limit, shift in zip(limits, spread, strict=True):
             failed = limit.lowest >= limit.native
             axes.plot(limit.lowest, y + shift, "o", markersize=5, markeredgewidth=1.2,
                       color=hexadecimal(style.FAULT) if failed else hexadecimal(style.OBJECTS[0]),
                       markerfacecolor="white" if not limit.bounded else None)  # fmt: skip
-        middle = float(np.median([limit.lowest for limit in found]))
+        middle = float(np.median([limit.lowest for limit in limits]))
         axes.plot([middle, middle], [y - 0.32, y + 0.32], color=INK, linewidth=1.5)
     axes.set_yticks(range(len(names)), [label(n) for n in names])
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.set_xscale("log", base=2)
     axes.xaxis.set_major_formatter(lambda v, _: f"{v:g}")
     axes.tick_params(axis="y", length=0)
-    told = "minFPS, frames a second: a dot per clip, the bar their median\nopen: no lower rate could be tried; "
-    told += "red: the first lower rate already leaves the tolerance"
-    axes.set_xlabel(told, fontsize=8, color=FAINT, loc="left")
+    caption = "minFPS in frames per second: a dot per clip, bar: median\nopen: no lower rate was possible; "
+    caption += "red: already the next lower rate exceeds the tolerance"
+    axes.set_xlabel(caption, fontsize=8, color=FAINT, loc="left")
     return figure

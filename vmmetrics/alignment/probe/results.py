@@ -1,4 +1,4 @@
-"""What a probe finds, per metric: what it notices from which strength on, what else moves it, and what should not."""
+"""Results of a probe per metric: detection thresholds, specificity and invariance."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any
 from vmmetrics.alignment.perturbations.library import DEFECTS, INVARIANCES
 from vmmetrics.metrics.registry import label
 from vmmetrics.utils.display.markup import csv_text
-from vmmetrics.utils.display.tables import NONE, DisplayTable, heads
+from vmmetrics.utils.display.tables import MINUS, NONE, DisplayTable, heads
 from vmmetrics.utils.schema import plain
 from vmmetrics.utils.statistics.paired import Mean
 
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """By how much a score may change where nothing that matters did, in shares of the metric's scale.
+    """Largest change of a score that counts as none, in shares of the metric's scale.
 
     Attributes:
         mean: Of the absolute change, over clips.
@@ -31,7 +31,7 @@ class Tolerance:
 
 @dataclass(frozen=True, slots=True)
 class MetricFacts:
-    """A metric's own measure.
+    """Scale, noise and direction of a metric.
 
     Attributes:
         name: The metric.
@@ -52,7 +52,7 @@ class MetricFacts:
 
 @dataclass(frozen=True, slots=True)
 class DosePoint:
-    """The answer to one strength.
+    """Response to one strength.
 
     Attributes:
         strength: Of the defect.
@@ -68,7 +68,7 @@ class DosePoint:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """How a metric answers a defect of growing strength.
+    """Dose-response curve of a metric to a defect.
 
     Attributes:
         metric: The metric.
@@ -94,13 +94,13 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Specificity:
-    """What a defect moves, at the greatest strength probed.
+    """Effects of a defect on all metrics, at the greatest strength probed.
 
     Attributes:
         defect: The defect.
-        owner: Metric that ought to notice.
+        owner: Metric that should respond.
         effects: Metric to mean change in units of its noise, the largest first; metrics without a value are left out.
-        owner_first: Whether the owner is moved most of the five, each of which ought to notice something else; None
+        owner_first: Whether the owner is moved most of the five, each of which should respond something else; None
             where the owner was not probed or has no value.
     """
 
@@ -112,7 +112,7 @@ class Specificity:
 
 @dataclass(frozen=True, slots=True)
 class Invariance:
-    """What a harmless change does to a metric.
+    """Effect of a harmless change on a metric.
 
     Attributes:
         metric: The metric.
@@ -162,7 +162,7 @@ class RateLimit:
 
 @dataclass(frozen=True, slots=True)
 class ProbeReport:
-    """All of it.
+    """All results of a probe.
 
     Attributes:
         metrics: Facts on each metric.
@@ -234,30 +234,32 @@ def _facts(report: ProbeReport) -> DisplayTable:
 def _effects(report: ProbeReport) -> DisplayTable:
     strongest = f"{max(report.strengths):g}" if report.strengths else NONE
     title = f"Mean change at strength {strongest}, in units of each metric's noise"
-    caption = "*: the metric that ought to notice; the last column says whether it moves most of the five"
+    caption = "*: the metric that should respond; last column: whether it changes most of the five"
     names = [m.name for m in report.metrics]
     columns = heads("defect", "owner", *map(label, names), "owner first", texts=2)
     table = DisplayTable("effects", title, caption, columns)
-    for found in report.specificity:
-        effects = [f"{found.effects[n]:+.1f}{'*' * (n == found.owner)}" if n in found.effects else NONE for n in names]
-        first = {True: "yes", False: "no", None: NONE}[found.owner_first]
-        table.add(found.defect, label(found.owner or NONE), *effects, first)
+    for effect in report.specificity:
+        effects = [
+            f"{effect.effects[n]:+.1f}".replace("-", MINUS) + "*" * (n == effect.owner) if n in effect.effects else NONE
+            for n in names
+        ]
+        first = {True: "yes", False: "no", None: NONE}[effect.owner_first]
+        table.add(effect.defect, label(effect.owner or NONE), *effects, first)
     return table
 
 
 def _noticed(report: ProbeReport) -> DisplayTable:
-    def cell(found: Curve) -> str:
-        if found.noticed is not None:
-            return f"{found.noticed:g}{'~' if found.monotone is False else ''}"
-        return "no" if any(p.change is not None and p.change.low is not None for p in found.points) else "?"
+    def cell(curve: Curve) -> str:
+        if curve.noticed is not None:
+            return f"{curve.noticed:g}{'~' if curve.monotone is False else ''}"
+        return "no" if any(p.change is not None and p.change.low is not None for p in curve.points) else "?"
 
     caption = (
-        "the smallest strength probed at which the 95 % interval of the mean change excludes 0 and the mean change "
-        "exceeds the metric's noise; ~ where the curve turns back by more than the noise; ?: fewer clips have a score "
-        "before and after than an interval needs"
+        "smallest strength at which the 95 % interval of the mean change excludes 0 and the mean change exceeds the "
+        "metric's noise; ~: the curve reverses by more than the noise; ?: too few clips with a score before and after"
     )
     columns = heads("defect", *(label(m.name) for m in report.metrics))
-    table = DisplayTable("noticed", "Smallest strength noticed", caption, columns)
+    table = DisplayTable("noticed", "Smallest strength detected", caption, columns)
     for defect in report.defects:
         table.add(defect, *(cell(report.curve(m.name, defect)) for m in report.metrics))
     return table
@@ -265,10 +267,10 @@ def _noticed(report: ProbeReport) -> DisplayTable:
 
 def _harmless(report: ProbeReport) -> DisplayTable:
     cases: dict[tuple[str, float], dict[str, str]] = {}
-    for found in sorted(report.invariances, key=lambda i: (list(INVARIANCES).index(i.change), i.strength)):
-        mean, largest = ("0" if size < _ROUNDING else f"{size:.2g}" for size in (found.mean, found.largest))
-        cell = f"{mean}, {largest}{'' if found.within else ' !'}"
-        cases.setdefault((found.change, found.strength), {})[found.metric] = cell
+    for change in sorted(report.invariances, key=lambda i: (list(INVARIANCES).index(i.change), i.strength)):
+        mean, largest = ("0" if size < _ROUNDING else f"{size:.2g}" for size in (change.mean, change.largest))
+        cell = f"{mean}, {largest}{'' if change.within else ' !'}"
+        cases.setdefault((change.change, change.strength), {})[change.metric] = cell
     t = report.tolerance
     caption = f"!: beyond the tolerance of {t.mean:g} in the mean or {t.single:g} for one clip, of the metric's scale"
     columns = heads("change", *(label(m.name) for m in report.metrics))
@@ -280,17 +282,17 @@ def _harmless(report: ProbeReport) -> DisplayTable:
 
 def _rates(report: ProbeReport) -> DisplayTable:
     caption = (
-        f"the lowest rate, frames a second, down to which the score stays within {report.tolerance.single:g} of the "
-        "scale of that at the clip's own rate; open below: no lower rate left enough frames"
+        f"lowest frame rate in fps down to which the score stays within {report.tolerance.single:g} of the scale from "
+        "the score at the clip's own rate; open below: no lower rate left enough frames"
     )
     columns = heads("metric", "clips", "lowest", "median", "highest", "below their own rate", "open below")
     table = DisplayTable("minfps", "minFPS", caption, columns)
     for metric in report.metrics:
-        if found := [r for r in report.rates if r.metric == metric.name]:
-            lowest = [r.lowest for r in found]
+        if limits := [r for r in report.rates if r.metric == metric.name]:
+            lowest = [r.lowest for r in limits]
             rates = (f"{fps:.3g}" for fps in (min(lowest), statistics.median(lowest), max(lowest)))
-            counts = (sum(r.lowest < r.native for r in found), sum(not r.bounded for r in found))
-            table.add(label(metric.name), str(len(found)), *rates, *map(str, counts))
+            counts = (sum(r.lowest < r.native for r in limits), sum(not r.bounded for r in limits))
+            table.add(label(metric.name), str(len(limits)), *rates, *map(str, counts))
     return table
 
 
@@ -309,15 +311,15 @@ def curves_csv(report: ProbeReport) -> str:
              "gone", "monotone", "noticed_from")  # fmt: skip
     rows: list[Sequence[object]] = []
     noise = {m.name: m.noise for m in report.metrics}
-    for found in report.curves:
-        fitted = iter(found.fitted)
-        unit = noise[found.metric]
-        for point in found.points:
+    for curve in report.curves:
+        fitted = iter(curve.fitted)
+        unit = noise[curve.metric]
+        for point in curve.points:
             numbers: list[float | None] = [None] * 6
             if (m := point.change) is not None:
                 numbers = [m.clips, m.mean, m.low, m.high, m.mean / unit if unit else None, next(fitted)]
-            case = (found.metric, found.defect, DEFECTS[found.defect].owner, point.strength)
-            rows.append((*case, *numbers, point.gone, found.monotone, found.noticed))
+            case = (curve.metric, curve.defect, DEFECTS[curve.defect].owner, point.strength)
+            rows.append((*case, *numbers, point.gone, curve.monotone, curve.noticed))
     return csv_text([names, *rows])
 
 

@@ -1,4 +1,4 @@
-"""A probe from clips to lines: what is in the journal is not done again, each line on the disk once it is made."""
+"""Session of a probe: cases in the journal are skipped, each new line is written at once."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _answers(
 
 
 class _CaseHandler:
-    """Does cases in a worker."""
+    """Worker side of a probe."""
 
     def __init__(self, todo: Sequence[Work], sources: Sequence[Source], plan: Plan) -> None:
         self._todo, self._sources, self._plan = todo, sources, plan
@@ -70,20 +70,20 @@ class _CaseHandler:
 
 
 LINES = "cases.jsonl"
-"""The lines of all cases, in the directory of a probe."""
+"""File of the lines of all cases, in the directory of a probe."""
 
 
 class ProbeListener(Protocol):
-    """Is told how a probe goes."""
+    """Listener for the progress of a probe."""
 
     def warn(self, warnings: Sequence[str]) -> None:
-        """What the probe will not be able to tell, before it begins."""
+        """Warn of what the probe cannot determine, before it begins."""
 
     def begin(self, total: int, settled: int) -> None:
-        """So many cases there are, and so many were done before."""
+        """Begin: number of cases in all, and of those done before."""
 
     def advance(self, line: CaseLine) -> None:
-        """A case is done."""
+        """Advance by one case that is done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class _Case:
 
 
 class _Folder(SoleFolder):
-    """The directory of a probe, nobody else's until the end."""
+    """Directory of a probe, locked while it is open."""
 
     HOLDS, RECORD, LOCK = "cases", "probe.json", "probe.lock"
 
@@ -111,7 +111,7 @@ class _Folder(SoleFolder):
 
 
 def _work_on(tasks: Sequence[Task], plan: Plan) -> tuple[list[Work], list[CaseLine]]:
-    """Every case of every clip, and the lines of clips that cannot be opened."""
+    """Return every case of every clip, and lines for clips that cannot be opened."""
     work, broken = [], []
     for task in tasks:
         try:
@@ -129,13 +129,13 @@ def _too_few(clips: int) -> list[str]:
     if not 0 < clips < LEAST_CLIPS:
         return []
     there = "1 clip" if clips == 1 else f"{clips} clips"
-    return [f"{there}: no interval can be given, and every verdict will be '?'; it takes {LEAST_CLIPS} clips"]
+    return [f"{there}: too few for an interval, every verdict will be '?'; use at least {LEAST_CLIPS} clips"]
 
 
 # Probing from Python: good clips in, what every metric notices out.
 
 ALL_BASELINES = "baselines"
-"""Stands for every baseline that needs nothing of the user's."""
+"""Name for all baselines that need no weights from the user."""
 
 
 def probe(
@@ -172,9 +172,9 @@ def probe(
         fps: Frames per second of arrays.
         layout: Axes of arrays, such as ``"TCHW"``.
         prompts: Prompt list for clips on disk; None looks beside them.
-        subject: What every clip is about.
+        subject: Subject of every clip.
         plugins: Python files that register metrics of one's own (:func:`vmmetrics.metrics.register`).
-        listener: Is told of every case.
+        listener: Called with every case.
         limit: Probe only so many clips, the first.
 
     Raises:
@@ -197,24 +197,24 @@ def probe(
         _Folder.check(Path(out))
     sources = sources_of(metric, preset, [os.path.abspath(path) for path in plugins])  # noqa: PTH100
     tasks = _tasks_of(clips, prompts, subject, fps, layout)
-    wanted, broken = _work_on(tasks[:limit], plan)
+    planned, broken = _work_on(tasks[:limit], plan)
     settings = {**plan.configuration([cases.describe(source) for source in sources]), "versions": decisive_versions()}
     with nullcontext() if out is None else _Folder(Path(out), settings) as folder:
         # Errors are tried again: a full disk or too little memory may be mended by now.
-        kept = {key_of(line): line for line in folder.lines if "error" not in line} if folder else {}
-        places = {key_of(work.head): number for number, work in enumerate(wanted)}
-        lines = [line for key, line in kept.items() if key in places]
-        todo = [work for work in wanted if key_of(work.head) not in kept]
+        done = {key_of(line): line for line in folder.lines if "error" not in line} if folder else {}
+        positions = {key_of(work.head): number for number, work in enumerate(planned)}
+        lines = [line for key, line in done.items() if key in positions]
+        todo = [work for work in planned if key_of(work.head) not in done]
         if listener is not None:
-            listener.warn(_too_few(len({work.task.key for work in wanted})))
-            listener.begin(len(wanted), len(lines))
+            listener.warn(_too_few(len({work.task.key for work in planned})))
+            listener.begin(len(planned), len(lines))
         for line in _answers(todo, sources, plan, jobs, bound):
             lines.append(line)
             if folder:
                 folder.journal.append([line])
             if listener is not None:
                 listener.advance(line)
-    lines.sort(key=lambda line: places[key_of(line)])
+    lines.sort(key=lambda line: positions[key_of(line)])
     return analyse([*broken, *lines], tolerance or Tolerance(), settings)
 
 
@@ -225,7 +225,7 @@ def _tasks_of(
     if all(isinstance(item, str | os.PathLike) for item in items):
         tasks = tasks_of_paths(items, (), prompts, subject)[0]
         if any(task.uri is not None for task in tasks):
-            raise SetupError("The probe reads clips on this machine: copy them into a folder first")
+            raise SetupError("The probe reads local clips only: copy them into a folder first")
         return tasks
     return tasks_of_arrays(items, (), subject, fps=fps, layout=layout)
 
@@ -238,17 +238,17 @@ def sources_of(
     Raises:
         ValueError: An unknown name.
     """
-    given = [metric] if isinstance(metric, str) or callable(metric) else list(metric)
-    names = [item for item in given if isinstance(item, str) and ":" not in item]
+    items = [metric] if isinstance(metric, str) or callable(metric) else list(metric)
+    names = [item for item in items if isinstance(item, str) and ":" not in item]
     load_plugins(plugins)
-    known = in_order(registered())
-    ours = tuple(name for name in known if name in names)
-    others = [name for name in names if name not in known and name != ALL_BASELINES]
+    metrics = in_order(registered())
+    ours = tuple(name for name in metrics if name in names)
+    others = [name for name in names if name not in metrics and name != ALL_BASELINES]
     try:
         baselines = chosen([*others, *(chosen(None) if ALL_BASELINES in names else ())])
     except ValueError as error:
-        raise ValueError(f"No metric of ours ({', '.join(known)}) and: {error}") from error
+        raise ValueError(f"No metric of ours ({', '.join(metrics)}) and: {error}") from error
     sources: list[Source] = [Settings(preset, metrics=ours, plugins=tuple(plugins))] if ours else []
     if baselines:
         sources.append(BaselineSettings(metrics=baselines))
-    return [*sources, *(cases.FunctionSource(item) for item in given if not isinstance(item, str) or ":" in item)]
+    return [*sources, *(cases.FunctionSource(item) for item in items if not isinstance(item, str) or ":" in item)]

@@ -1,4 +1,4 @@
-"""What columns are called in tables of scores and ratings, and which of them say nothing about quality."""
+"""Column names in tables of scores and ratings, and which of them say nothing about quality."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _REMARKS = frozenset({
 
 
 def normalised(name: str) -> str:
-    """A name in lower case, with "_" for whatever is no letter or digit.
+    """Return a name in lower case, with "_" for whatever is no letter or digit.
 
     >>> normalised(" Video-Path ")
     'video_path'
@@ -65,7 +65,7 @@ def normalised(name: str) -> str:
 
 
 def describes_clip(name: str) -> bool:
-    """Return whether a column by its name describes a clip or a row: it holds neither scores nor ratings.
+    """Return True if a column by its name describes a clip or a row: it holds neither scores nor ratings.
 
     >>> describes_clip("num_frames"), describes_clip("confidence"), describes_clip("质量")
     (True, False, False)
@@ -74,7 +74,7 @@ def describes_clip(name: str) -> bool:
 
 
 def is_bookkeeping(name: str) -> bool:
-    """Return whether a column by its name holds no ratings: it describes a clip, or how it was annotated.
+    """Return True if a column by its name holds no ratings: it describes a clip, or how it was annotated.
 
     >>> is_bookkeeping("lead_time"), is_bookkeeping("AssignmentId"), is_bookkeeping("smoothness")
     (True, True, False)
@@ -83,7 +83,7 @@ def is_bookkeeping(name: str) -> bool:
 
 
 def is_remark(name: str) -> bool:
-    """Return whether a column by its name holds free text.
+    """Return True if a column by its name holds free text.
 
     >>> is_remark("Any comments?"), is_remark("smoothness")
     (True, False)
@@ -92,20 +92,20 @@ def is_remark(name: str) -> bool:
 
 
 def first_column(columns: Iterable[str], names: Collection[str]) -> str | None:
-    """The column that bears the first of ``names`` that any bears, or None."""
-    known: dict[str, str] = {}
+    """Return the column that bears the first of ``names`` that any bears, or None."""
+    by_name: dict[str, str] = {}
     for column in columns:
-        known.setdefault(_joined(column), column)
-    return next((known[_joined(name)] for name in names if _joined(name) in known), None)
+        by_name.setdefault(_joined(column), column)
+    return next((by_name[_joined(name)] for name in names if _joined(name) in by_name), None)
 
 
 def metrics_called(name: str, metrics: Iterable[str]) -> list[str]:
-    """Those of the metrics that bear the name, with or without the prefix of their source."""
+    """Return the metrics of this name, with or without the prefix of their source."""
     return [m for m in metrics if normalised(name) in {normalised(m), normalised(m.rpartition(":")[2])}]
 
 
 def _joined(name: str) -> str:
-    """The letters and digits of a name, so that ``WorkerId`` is ``worker_id``."""
+    """Return the letters and digits of a name, so that ``WorkerId`` is ``worker_id``."""
     return normalised(name).replace("_", "")
 
 
@@ -113,12 +113,12 @@ _JOINED_OF_CLIPS, _JOINED_OF_ANNOTATION = (frozenset(map(_joined, names)) for na
 
 
 def is_clip_file(cell: Any) -> bool:
-    """Return whether a cell is the path or the address of a clip, by its suffix."""
+    """Return True if a cell is the path or the address of a clip, by its suffix."""
     return isinstance(cell, str) and PurePosixPath(cell.partition("?")[0]).suffix.lower() in CLIP_SUFFIXES
 
 
 def is_text(cells: Iterable[Any]) -> bool:
-    """Whether some cell is text that is no number."""
+    """Return True if some cell is text that is not a number."""
     for cell in cells:
         if isinstance(cell, str) and cell.strip():
             try:
@@ -128,16 +128,16 @@ def is_text(cells: Iterable[Any]) -> bool:
     return False
 
 
-# Which score is held against which dimension of judgement: as given, or guessed from their names.
+# Which score is compared with which dimension of judgement: as stated, or guessed from their names.
 #
 # A dimension is about *other things than motion* (sharpness, beauty, what the prompt asked for), about *some* of the
 # five aspects of motion, or about motion *in general*. A dimension whose name says nothing known counts as general.
 #
-# - One of the five metrics faces the dimensions of its aspect and those about motion in general; if there are none, all
-#   about motion but those about its amount.
-# - Any other metric faces all dimensions about motion.
-# - A dimension about other things is faced by metrics of its own name, and by all if it is asked for.
-# - Where only one dimension is left, everything faces it.
+# - One of the five metrics is compared with the dimensions of its aspect and those about motion in general; if
+#   there are none, with all about motion but those about its amount.
+# - Any other metric is compared with all dimensions about motion.
+# - A dimension about other things is compared with metrics of its own name, and with all if it is asked for.
+# - Where only one dimension is left, everything is compared with it.
 
 OTHER_THINGS = (
     "static", "spatial", "aesthetic", "imaging", "image", "visual", "technical", "alignment", "align", "text", "prompt",
@@ -147,73 +147,73 @@ OTHER_THINGS = (
 )  # fmt: skip
 """Words in the names of dimensions that are not about how things move."""
 
-Facing = Mapping[str, Sequence[str] | str]
+Pairing = Mapping[str, Sequence[str] | str]
 
 
-def faces(
-    metrics: Sequence[str], dimensions: Sequence[str], given: Facing | None = None, asked: Sequence[str] = ()
+def pair_dimensions(
+    metrics: Sequence[str], dimensions: Sequence[str], pairing: Pairing | None = None, asked: Sequence[str] = ()
 ) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
-    """Decide which metric is held against which dimensions.
+    """Pair metrics with the dimensions they are compared with.
 
     Args:
         metrics: Names of the metrics.
         dimensions: Names of the dimensions.
-        given: Metric to one dimension or several; metrics that are not named are guessed.
+        pairing: Metric to one dimension or several; metrics that are not named are guessed.
         asked: Dimensions that were asked for by name; they count as being about motion.
 
     Returns:
         Metric to dimensions, and what was guessed, in words.
 
     Raises:
-        SetupError: ``given`` names an unknown metric or dimension, or nothing faces anything.
+        SetupError: ``pairing`` names an unknown metric or dimension, or nothing can be compared.
     """
-    stated = _stated(metrics, dimensions, given or {})
-    wanted = set(map(normalised, asked))
-    about = {d: None if normalised(d) in wanted else aspects_of(d) for d in dimensions}
-    facing = {m: stated.get(m) or _guess(m, about) for m in metrics}
-    if not any(facing.values()):
+    stated = _stated(metrics, dimensions, pairing or {})
+    requested = set(map(normalised, asked))
+    about = {d: None if normalised(d) in requested else aspects_of(d) for d in dimensions}
+    paired = {m: stated.get(m) or _guess(m, about) for m in metrics}
+    if not any(paired.values()):
         raise SetupError(
-            f"No score is compared with any of the dimensions {', '.join(dimensions)}, which are about other "
-            "things than motion; say with --pair METRIC=DIMENSION or --dimension which to compare them with"
+            f"No dimension of the ratings is about motion by its name ({', '.join(dimensions)}): choose one with "
+            "--pair METRIC=DIMENSION or --dimension NAME"
         )
     by_dimensions: dict[tuple[str, ...], list[str]] = {}
     for metric in metrics:
         if metric not in stated:
-            by_dimensions.setdefault(facing[metric], []).append(metric)
+            by_dimensions.setdefault(paired[metric], []).append(metric)
     notes = [
-        f"Guessed from names: {', '.join(alike)} compared with {', '.join(faced) or 'nothing'}"
-        for faced, alike in by_dimensions.items()
+        f"Paired by names: {', '.join(alike)} compared with {', '.join(targets) or 'nothing'}"
+        for targets, alike in by_dimensions.items()
     ]
-    left = [d for d in dimensions if not any(d in faced for faced in facing.values())]
+    left = [d for d in dimensions if not any(d in targets for targets in paired.values())]
     others = [d for d in left if about[d] == frozenset()]
     if others:
-        notes.append(f"Not about motion by its name, and so compared with no score: {', '.join(others)}")
+        notes.append(f"Not compared, as its name is not about motion: {', '.join(others)}")
     if unmeasured := [d for d in left if d not in others]:
-        notes.append(f"No score measures {', '.join(unmeasured)}: not compared (--pair METRIC=DIMENSION compares one)")
-    return {m: faced for m, faced in facing.items() if faced}, tuple(notes)
+        notes.append(f"No score measures {', '.join(unmeasured)}: not compared (use --pair METRIC=DIMENSION)")
+    return {m: targets for m, targets in paired.items() if targets}, tuple(notes)
 
 
 def aspects_of(dimension: str) -> frozenset[str] | None:
-    """The metrics whose aspect of motion a dimension is about; empty: about other things; None: motion in general.
+    """Return the metrics whose aspect of motion a dimension is about; empty: other aspects; None: motion in general.
 
     >>> sorted(aspects_of("Motion Smoothness")), aspects_of("static_quality"), aspects_of("temporal_quality")
     (['mss'], frozenset(), None)
     """
     name = normalised(dimension)
-    known = registered().items()
-    found = frozenset(key for key, metric in known if any(_has(name, part) for part in metric.aspects))
-    if found and not (_is_amount(found) and _has(name, "camera")):
-        return found
+    metrics = registered().items()
+    matches = frozenset(key for key, metric in metrics if any(_has(name, part) for part in metric.aspects))
+    if matches and not (_is_amount(matches) and _has(name, "camera")):
+        return matches
     return frozenset() if any(_has(name, word) for word in OTHER_THINGS) else None
 
 
 def _is_amount(aspects: frozenset[str] | None) -> bool:
-    """Whether these are about an amount of motion and nothing else."""
+    """Return True if these are about an amount of motion and nothing else."""
     return bool(aspects) and all((metric := find(key)) is not None and metric.is_amount for key in aspects or ())
 
 
 def measures_amount(name: str) -> bool:
-    """Whether a metric or a dimension is by its name about an amount of motion, of which more is not better.
+    """Return True if a metric or dimension is by its name about an amount of motion, of which more is not better.
 
     >>> measures_amount("flow_magnitude"), measures_amount("ssim")
     (True, False)
@@ -223,16 +223,16 @@ def measures_amount(name: str) -> bool:
 
 
 def _has(name: str, part: str) -> bool:
-    """Whether a word of ``name`` begins with ``part``; of short parts, is it."""
+    """Return True if a word of ``name`` begins with ``part``, or equals it if ``part`` is short."""
     return f"_{part}{'_' if len(part) <= 3 else ''}" in f"_{name}_"
 
 
-def _stated(metrics: Sequence[str], dimensions: Sequence[str], given: Facing) -> dict[str, tuple[str, ...]]:
+def _stated(metrics: Sequence[str], dimensions: Sequence[str], pairing: Pairing) -> dict[str, tuple[str, ...]]:
     by_name = {normalised(d): d for d in dimensions}
-    found: dict[str, tuple[str, ...]] = {}
-    for metric, wanted in given.items():
+    stated: dict[str, tuple[str, ...]] = {}
+    for metric, value in pairing.items():
         named = metrics_called(metric, metrics)
-        names = [wanted] if isinstance(wanted, str) else list(wanted)
+        names = [value] if isinstance(value, str) else list(value)
         unknown = [name for name in names if normalised(name) not in by_name]
         if not named:
             raise SetupError(
@@ -241,12 +241,12 @@ def _stated(metrics: Sequence[str], dimensions: Sequence[str], given: Facing) ->
         if unknown:
             raise SetupError(f"No dimension {unknown[0]!r} for {metric}; the ratings have {', '.join(dimensions)}")
         for name in named:
-            found[name] = tuple(dict.fromkeys((*found.get(name, ()), *(by_name[normalised(d)] for d in names))))
-    return found
+            stated[name] = tuple(dict.fromkeys((*stated.get(name, ()), *(by_name[normalised(d)] for d in names))))
+    return stated
 
 
 def _guess(metric: str, about: Mapping[str, frozenset[str] | None]) -> tuple[str, ...]:
-    """The dimensions that a metric faces, by its name and by what they are about."""
+    """Return the dimensions to compare a metric with, by its name and by their aspects."""
     if len(about) == 1:
         return tuple(about)
     name = normalised(metric.rpartition(":")[2])

@@ -1,4 +1,4 @@
-"""JSON in which other tools write judgements, to rows: Label Studio, arena logs, UVE-Bench, lists of ratings."""
+"""Rows of judgements from JSON of other tools: Label Studio, arena logs, UVE-Bench, lists of ratings."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _ASPECTS = {"spa": "spatial_quality", "tem": "temporal_quality", "ali": "alignme
 
 
 def rows_of(content: Any, source: str) -> Rows | None:
-    """Rows of the first layout that the content has; None where it has none of them.
+    """Return rows of the first layout that the content has; None where it has none of them.
 
     Raises:
         SetupError: It has one, and what is in it cannot be read.
     """
     for layout in LAYOUTS:
-        if (found := layout(content, source)) is not None:
-            return found
+        if (rows := layout(content, source)) is not None:
+            return rows
     return None
 
 
@@ -38,7 +38,7 @@ def _label_studio(content: Any, source: str) -> Rows | None:
 
 
 def _arena(content: Any, _: str) -> Rows | None:
-    """Votes in the log of an arena (FastChat, GenAI-Arena): ``{"type": "leftvote", "models": [...]}`` a line."""
+    """Return votes in the log of an arena (FastChat, GenAI-Arena): ``{"type": "leftvote", "models": [...]}`` a line."""
     if not _is_rows(content):
         return None
     votes = [row for row in content if str(row.get("type")) in _VOTES and _models_of(row)]
@@ -53,7 +53,7 @@ def _arena(content: Any, _: str) -> Rows | None:
 
 
 def _models_of(row: Mapping[str, Any]) -> list[str]:
-    """The two models of a line; where they were hidden from the voter the states of the conversations name them."""
+    """Return the two models of a line; where they were hidden from the voter, from the states of the conversations."""
     models, states = row.get("models"), row.get("states")
     if not isinstance(models, list) or len(models) != 2 or not all(models):
         models = [s.get("model_name") for s in states if isinstance(s, Mapping)] if isinstance(states, list) else []
@@ -61,7 +61,7 @@ def _models_of(row: Mapping[str, Any]) -> list[str]:
 
 
 def _uve(content: Any, _: str) -> Rows | None:
-    """UVE-Bench's annotations: a preference between two videos, for each of the aspects named beside it."""
+    """Return UVE-Bench's annotations: a preference between two videos, for each of the aspects named beside it."""
     entries = list(content.values()) if isinstance(content, Mapping) else content
     if not _is_rows(entries) or not all(entry.keys() >= _UVE for entry in entries):
         return None
@@ -75,13 +75,13 @@ def _uve(content: Any, _: str) -> Rows | None:
 
 
 def _folder(path: Any) -> str | None:
-    """The first folder of a video, which is its model's."""
+    """Return the first folder of a video, which is its model's."""
     first, slash, _ = str(path).partition("/")
     return first if slash else None
 
 
 def _wrapped(content: Any, _: str) -> Rows | None:
-    """Rows under a key such as ``data``; LGVQ's call a model ``code``."""
+    """Return rows under a key such as ``data``; LGVQ's call a model ``code``."""
     if not isinstance(content, Mapping):
         return None
     inside = [value for key, value in content.items() if normalised(str(key)) in _AROUND_ROWS and _is_rows(value)]
@@ -95,7 +95,7 @@ def _wrapped(content: Any, _: str) -> Rows | None:
 
 
 def _ratings_inside(content: Any, _: str) -> Rows | None:
-    """Rows of clips with a list of what each person said: ``{"video": "1.mp4", "ratings": [{"rater": "x", ...}]}``."""
+    """Return rows of clips with a list of ratings: ``{"video": "1.mp4", "ratings": [{"rater": "x", ...}]}``."""
     if not _is_rows(content):
         return None
     keys = {
@@ -108,12 +108,12 @@ def _ratings_inside(content: Any, _: str) -> Rows | None:
     for row in content:
         shared = {name: value for name, value in row.items() if name != key}
         listed = row.get(key)
-        rows += [{**shared, **said} for said in (listed if _is_rows(listed) else ())]
+        rows += [{**shared, **rating} for rating in (listed if _is_rows(listed) else ())]
     return rows, f"{key}: a row for each of what is listed there"
 
 
 def _by_model(content: Any, _: str) -> Rows | None:
-    """``{"MODEL": {"1.mp4": 4, ...}, ...}``, the inner names those of files or numbers."""
+    """Return rows of ``{"MODEL": {"1.mp4": 4, ...}, ...}``, the inner names those of files or numbers."""
     if (
         not isinstance(content, Mapping)
         or not content
@@ -127,13 +127,13 @@ def _by_model(content: Any, _: str) -> Rows | None:
     for model, values in content.items():
         for name, value in values.items():
             clip = str(name) if str(name).startswith(f"{model}/") else f"{model}/{name}"
-            said = value if isinstance(value, Mapping) else {"score": value}
-            rows.append({"clip": clip, "model": str(model), **said})
+            fields = value if isinstance(value, Mapping) else {"score": value}
+            rows.append({"clip": clip, "model": str(model), **fields})
     return rows, f"Clips by model: {', '.join(map(str, list(content)[:8]))}"
 
 
 def _lists(content: Any, source: str) -> Rows | None:
-    """A list of ratings for each model, in the order of prompts, as LGVQ's authors keep FETV's.
+    """Return a list of ratings for each model, in the order of prompts, as LGVQ's authors keep FETV's.
 
     Raises:
         SetupError: The lists are not those, so that nothing says which model each is of.
@@ -181,4 +181,4 @@ LAYOUTS: tuple[Callable[[Any, str], Rows | None], ...] = (
     _by_model,
     _lists,
 )
-"""Told one after the other; each gives None for what is not its own."""
+"""Layouts in the order tried; each returns None for other content."""

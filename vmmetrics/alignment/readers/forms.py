@@ -31,7 +31,7 @@ _LEAST_STEM = 3  # letters of a clip's name without suffix that is looked for in
 
 
 class ClipColumn(NamedTuple):
-    """What the header of a column says.
+    """Clips and question in the header of a column.
 
     Attributes:
         clips: The clip, or the two clips that are compared.
@@ -43,31 +43,36 @@ class ClipColumn(NamedTuple):
 
 
 def from_columns_of_clips(table: SourceTable, clips: Collection[str]) -> SourceTable | None:
-    """A row per person and clip of a table with a column per clip; None for any other table.
+    """Return a row per person and clip of a table with a column per clip; None for any other table.
 
     Args:
         table: The table: a header holds the name of a clip, as in ``clip.mp4``, ``How smooth is clip.mp4?``, and Google
             Forms' ``How smooth is it? [clip.mp4]``; or of two, ``a.mp4 or b.mp4?``.
         clips: Clips that are known: their names count without suffix too.
     """
-    found = _columns_of_clips(table, clips)
-    if all(len(of.clips) > 1 for of in found.values()) and len({of.question for of in found.values()}) == 1:
-        found = {name: of._replace(question="") for name, of in found.items()}
-    if len(found) < 2 or any(_are_files(cells) for name, cells in table.columns.items() if name not in found):
+    clip_columns = _columns_of_clips(table, clips)
+    if (
+        all(len(of.clips) > 1 for of in clip_columns.values())
+        and len({of.question for of in clip_columns.values()}) == 1
+    ):
+        clip_columns = {name: of._replace(question="") for name, of in clip_columns.items()}
+    if len(clip_columns) < 2 or any(
+        _are_files(cells) for name, cells in table.columns.items() if name not in clip_columns
+    ):
         return None
-    if len({len(of.clips) for of in found.values()}) > 1:
+    if len({len(of.clips) for of in clip_columns.values()}) > 1:
         return None
-    others = [name for name in table.columns if name not in found]
+    others = [name for name in table.columns if name not in clip_columns]
     people, person = _people(table, others)
     aspect = first_column(others, called.DIMENSION)
-    heads = ("clip",) if len(next(iter(found.values())).clips) == 1 else ("left", "right")
+    heads = ("clip",) if len(next(iter(clip_columns.values())).clips) == 1 else ("left", "right")
     alone = _ONE_DIMENSION if len(heads) == 1 else _OUTCOME
-    questions = list(dict.fromkeys(of.question or alone for of in found.values()))
+    questions = list(dict.fromkeys(of.question or alone for of in clip_columns.values()))
     columns: dict[str, list[Any]] = {name: [] for name in (*heads, "rater", *questions)}
     if aspect is not None:
         columns["dimension"] = []
     by_clip: dict[tuple[str, ...], list[dict[str, str]]] = {}
-    for name, of in found.items():
+    for name, of in clip_columns.items():
         question, times = of.question or alone, by_clip.setdefault(of.clips, [{}])
         if question in times[-1]:  # asked a second time
             times.append({})
@@ -85,8 +90,8 @@ def from_columns_of_clips(table: SourceTable, clips: Collection[str]) -> SourceT
                 columns["dimension"].append(table.columns[aspect][row])
     if all(rater is None for rater in people):
         del columns["rater"]
-    note = f"A column per clip: {listed(list(found), _SHOWN)}; raters from {person or 'the rows, a person each'}"
-    used = dict.fromkeys(others, "not read") | {name: _role(of) for name, of in found.items()}
+    note = f"A column per clip: {listed(list(clip_columns), _SHOWN)}; raters from {person or 'the rows, a person each'}"
+    used = dict.fromkeys(others, "not read") | {name: _role(of) for name, of in clip_columns.items()}
     used |= {person: "rater"} if person else {}
     used |= {aspect: "dimension"} if aspect else {}
     origins = dict.fromkeys(columns, "")
@@ -94,7 +99,7 @@ def from_columns_of_clips(table: SourceTable, clips: Collection[str]) -> SourceT
 
 
 def _rows_of_people(people: Sequence[str | None]) -> tuple[list[int], list[str | None]]:
-    """The rows that are a person's, without means and deviations; if there are only those, the row of means."""
+    """Return the rows that are a person's, without means and deviations; if there are only those, the row of means."""
     rows = [row for row, rater in enumerate(people) if rater is None or normalised(rater) not in _SUMMARIES]
     if not rows:
         rows = [row for row, rater in enumerate(people) if normalised(rater or "") in _MEANS][:1]
@@ -107,82 +112,84 @@ def _role(column: ClipColumn) -> str:
 
 
 def _columns_of_clips(table: SourceTable, clips: Collection[str]) -> dict[str, ClipColumn]:
-    """The columns whose header holds a clip's name."""
+    """Return the columns whose header holds a clip's name."""
     names = [name for name in map(str, table.columns) if len(name) <= _LONGEST_HEAD]
     is_form = any(normalised(name) in _TIMESTAMP for name in names)
     files = {name: _of_header(name, {}) for name in names}
-    known: dict[str, str] = {}
+    paths: dict[str, str] = {}
     for clip in clips:
         parts = PurePosixPath(clip.replace("\\", "/")).parts
         for depth in range(1, len(parts) + 1):
             path = "/".join(parts[-depth:])
-            known[_spelt(path)] = path
-            known.setdefault(_spelt(stem(path)), path)
-    whole = sum(_spelt(name) in known for name in names)
+            paths[_spelt(path)] = path
+            paths.setdefault(_spelt(stem(path)), path)
+    whole = sum(_spelt(name) in paths for name in names)
     if not is_form and sum(of is not None for of in files.values()) < 2 and whole < 2:
         return {}
-    if not is_form and _names_clips(table, names, known):
-        known = {}  # a column names clips: numbers in the header are raters, though clips may be called so
+    if not is_form and _names_clips(table, names, paths):
+        paths = {}  # a column names clips: numbers in the header are raters, though clips may be called so
     bracketed = is_form and sum(_IN_BRACKETS.search(name) is not None for name in names) > 1
-    found = {}
+    columns = {}
     for name in names:
-        if normalised(name) in {*_TIMESTAMP, *_PEOPLE} or (called.is_bookkeeping(name) and _spelt(name) not in known):
+        if normalised(name) in {*_TIMESTAMP, *_PEOPLE} or (called.is_bookkeeping(name) and _spelt(name) not in paths):
             continue
-        of = _of_header(name, known) if is_form or files[name] else None
-        if of is None and _spelt(name) in known:
-            of = ClipColumn((known[_spelt(name)],), "")
+        of = _of_header(name, paths) if is_form or files[name] else None
+        if of is None and _spelt(name) in paths:
+            of = ClipColumn((paths[_spelt(name)],), "")
         if of is None and bracketed and (match := _IN_BRACKETS.search(name)):
             of = ClipColumn((match["inside"].strip(),), _question(name[: match.start()]))
         if of is not None:
-            found[name] = of
-    return found
+            columns[name] = of
+    return columns
 
 
-def _names_clips(table: SourceTable, names: Sequence[str], known: Mapping[str, str]) -> bool:
-    """Whether a column names clips, by what it is called or by its cells."""
+def _names_clips(table: SourceTable, names: Sequence[str], paths: Mapping[str, str]) -> bool:
+    """Return True if a column names clips, by its header or by its cells."""
     free = [name for name in names if not called.describes_clip(name)]
     if first_column(free, called.CLIP):
         return True
     people = first_column(free, _PEOPLE)
     cells = (
-        [cell for cell in texts(table, name) if cell] for name in free if name != people and _spelt(name) not in known
+        [cell for cell in texts(table, name) if cell] for name in free if name != people and _spelt(name) not in paths
     )
-    return any(said and len(set(said)) == len(said) and {*map(_spelt, said)} <= known.keys() for said in cells)
+    return any(
+        values and len(set(values)) == len(values) and {*map(_spelt, values)} <= paths.keys() for values in cells
+    )
 
 
-def _of_header(header: str, known: Mapping[str, str]) -> ClipColumn | None:
-    """What a header says by the known names in it, longest first, else by the files in it."""
-    rest, found = _spelt(header), list[tuple[int, str]]()
+def _of_header(header: str, paths: Mapping[str, str]) -> ClipColumn | None:
+    """Parse a header by the clip names in it, longest first, else by the file names in it."""
+    rest, matches = _spelt(header), list[tuple[int, str]]()
     question = header if len(rest) == len(header) else rest
-    for name in sorted((name for name in known if name in rest), key=len, reverse=True):
+    for name in sorted((name for name in paths if name in rest), key=len, reverse=True):
         match = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", rest)
         if match is not None and (len(name) >= _LEAST_STEM or len(name) == len(header)):
-            found.append((match.start(), known[name]))
+            matches.append((match.start(), paths[name]))
             rest, question = (
                 text[: match.start()] + " " * len(match[0]) + text[match.end() :] for text in (rest, question)
             )
-    if not found:
-        found = [(match.start(), match[0]) for match in _FILE.finditer(header)]
+    if not matches:
+        matches = [(match.start(), match[0]) for match in _FILE.finditer(header)]
         question = _FILE.sub(" ", header)
-    if len(found) not in {1, 2}:
+    if len(matches) not in {1, 2}:
         return None
-    return ClipColumn(tuple(clip for _, clip in sorted(found)), _question(question))
+    return ClipColumn(tuple(clip for _, clip in sorted(matches)), _question(question))
 
 
 def _spelt(name: str) -> str:
-    """A name as it is compared: "clip_1" may be written "Clip 1"."""
+    """Return a name as it is compared: "clip_1" may be written "Clip 1"."""
     return name.casefold().replace("_", " ").replace("-", " ")
 
 
 def _question(text: str) -> str:
-    """A question without the clip: its words, brackets and signs at the ends dropped."""
+    """Return a question without the clip: its words, brackets and signs at the ends dropped."""
     words = " ".join(re.sub(r"\[\s*\]|\(\s*\)|\"\s*\"", " ", text).split())
     words = re.sub(r"\s+([?.!,:;])", r"\1", words).strip(_SIGNS)
     return _BETWEEN.sub("", words).strip(_SIGNS)[:_LONGEST].strip()
 
 
 def _people(table: SourceTable, others: Sequence[str]) -> tuple[list[str | None], str | None]:
-    """The person of each row, and the column that names them; None throughout where one row is no one's."""
+    """Return the person of each row, and the column that names them; None throughout where one row is no one's."""
     person = first_column(others, _PEOPLE)
     if person is None and others and normalised(others[0]) in {"", "unnamed_0", "index"}:
         person = others[0] if called.is_text(table.columns[others[0]]) else None
@@ -194,5 +201,5 @@ def _people(table: SourceTable, others: Sequence[str]) -> tuple[list[str | None]
 
 
 def _are_files(cells: Sequence[Any]) -> bool:
-    known = [cell for cell in cells if not is_blank(cell)]
-    return bool(known) and all(map(called.is_clip_file, known))
+    filled = [cell for cell in cells if not is_blank(cell)]
+    return bool(filled) and all(map(called.is_clip_file, filled))

@@ -1,4 +1,4 @@
-"""A column of the tables that says what kind a clip is: a study by its values, or of some of them."""
+"""Groups of clips: a study split or filtered by the values of a column."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from vmmetrics.errors import SetupError
 from vmmetrics.utils.display.markup import listed
 
 MOST_GROUPS = 50
-"""Values of a column to report by; a column of more is a number or a text."""
+"""Maximum values of a column to group by."""
 
 
 def read_groups(study: Study, sources: Sequence[Any], column: str, clip_column: str | None = None) -> tuple[str, ...]:
-    """Value of a column for each clip of a study; ``model`` is always there.
+    """Return the value of a column for each clip of a study; ``model`` is always there.
 
     Args:
         study: The study.
@@ -55,29 +55,31 @@ def read_groups(study: Study, sources: Sequence[Any], column: str, clip_column: 
 
 def _values(study: Study, table: SourceTable, column: str, clip_column: str | None) -> tuple[str, ...]:
     clips = clips_of(table, clip_column if clip_column in table.columns else None).clips
-    found: dict[str, str] = {}
+    by_clip: dict[str, str] = {}
     for clip, value in zip(clips, texts(table, column), strict=True):
         if clip is None or value is None:
             continue
-        if found.setdefault(clip, value) != value:
+        if by_clip.setdefault(clip, value) != value:
             raise SetupError(
-                f"{table.source}: {column} of {clip} is {found[clip]!r} in one row and {value!r} in another"
+                f"{table.source}: {column} of {clip} is {by_clip[clip]!r} in one row and {value!r} in another"
             )
-    names = list(found)
+    names = list(by_clip)
     values = [""] * len(study.clips)
     for mine, theirs in match_names(study.clips, names, sides=("study", table.source)).pairs:
-        values[mine] = found[names[theirs]]
+        values[mine] = by_clip[names[theirs]]
     return tuple(values)
 
 
-def chosen_clips(study: Study, sources: Sequence[Any], wanted: Sequence[str], clip_column: str | None = None) -> Study:
-    """The study's clips of which each ``COLUMN=VALUE`` holds; of several values of a column one is enough.
+def chosen_clips(
+    study: Study, sources: Sequence[Any], conditions: Sequence[str], clip_column: str | None = None
+) -> Study:
+    """Return the study's clips of which each ``COLUMN=VALUE`` holds; of several values of a column one is enough.
 
     Raises:
         SetupError: Not of that form, no such column, or no clip is left.
     """
     values: dict[str, set[str]] = {}
-    for text in wanted:
+    for text in conditions:
         column, equals, value = text.partition("=")
         if not equals or not column.strip():
             raise SetupError(f"Expected COLUMN=VALUE but got {text!r}")
@@ -86,13 +88,13 @@ def chosen_clips(study: Study, sources: Sequence[Any], wanted: Sequence[str], cl
         groups = read_groups(study, sources, column, clip_column)
         keep = np.array([group in those for group in groups], bool)
         if not keep.any():
-            raise SetupError(f"No clip has {column} {' or '.join(sorted(those))}; there are {known_values(groups)}")
+            raise SetupError(f"No clip has {column} {' or '.join(sorted(those))}; there are {listed_values(groups)}")
         study = study.keep(keep, f"only {column} {' or '.join(sorted(those))}: {int(keep.sum())} of {len(keep)} clips")
     return study
 
 
 def by_group(study: Study, groups: Sequence[str], column: str) -> dict[str, Study]:
-    """One study per value of a column, in the order of the values; clips without a value are in none.
+    """Return one study per value of a column, in the order of the values; clips without a value are in none.
 
     Raises:
         SetupError: There are over 50 values, or none.
@@ -103,6 +105,6 @@ def by_group(study: Study, groups: Sequence[str], column: str) -> dict[str, Stud
     return {name: study.keep(np.array([group == name for group in groups]), f"{column} {name}") for name in names}
 
 
-def known_values(groups: Sequence[str]) -> str:
-    """The values of a column, for messages."""
+def listed_values(groups: Sequence[str]) -> str:
+    """Return the values of a column, for messages."""
     return listed(sorted(set(groups) - {""}), MOST_GROUPS) or "none"

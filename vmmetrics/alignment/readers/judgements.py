@@ -1,4 +1,4 @@
-"""What people said, before it is known which clips have scores."""
+"""Human judgements, before they are matched with scores."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from vmmetrics.errors import SetupError
 from vmmetrics.types import FloatArray
 
 AVERAGED = ""
-"""Name of the rater where ratings come averaged."""
+"""Rater name for averaged ratings."""
 _TOLERANCE = 1e-9  # two ratings of one rater are the same below this: they passed through text
 
 RatingScale = tuple[float, float] | None
-"""Lowest and highest rating there can be."""
+"""Lowest and highest possible rating."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Judgements:
 
 
 class RatedClip(NamedTuple):
-    """A clip and what was said of it in one place, such as the row of a table.
+    """A clip and its ratings from one row of a table.
 
     Attributes:
         clip: Name.
@@ -79,7 +79,7 @@ class RatedClip(NamedTuple):
     other_names: tuple[str, ...] = ()
 
 
-def gathered(
+def join_ratings(
     rated: Iterable[RatedClip],
     notes: Sequence[str],
     *,
@@ -88,7 +88,7 @@ def gathered(
     columns: Mapping[str, str] = MappingProxyType({}),
     by_prompt: bool = False,
 ) -> Judgements:
-    """Put together what was said of clips.
+    """Put together the ratings of clips.
 
     Args:
         rated: What was said in each place, in any order.
@@ -110,20 +110,20 @@ def gathered(
     for entry in rated:
         index = clips.setdefault(entry.clip, len(clips))
         other_names[entry.clip] = entry.other_names
-        for known, text in ((prompts, entry.prompt), (models, entry.model)):
+        for by_clip, text in ((prompts, entry.prompt), (models, entry.model)):
             if text:
-                known.setdefault(entry.clip, text)
+                by_clip.setdefault(entry.clip, text)
         for dimension, value, rater in entry.ratings:
             of_dimension = numbers.setdefault(dimension, {})
             number = of_dimension.setdefault(rater, len(of_dimension))
             if value == value:
                 cells_of[dimension].extend((index, number, value))
-    told, names = list(notes), tuple(clips)
+    all_notes, names = list(notes), tuple(clips)
     ratings, raters = {}, {}
     for dimension, people in numbers.items():
         cells = np.array(cells_of[dimension]).reshape(-1, 3)
         if not len(cells):
-            told.append(f"{dimension}: left out, it holds no rating")
+            all_notes.append(f"{dimension}: left out, as it has no rating")
             continue
         low, high = scale or (-np.inf, np.inf)
         for clip, _, value in cells[(cells[:, 2] < low) | (cells[:, 2] > high)]:
@@ -133,37 +133,39 @@ def gathered(
         ratings[dimension], repeats, differing = _matrix(cells, len(names), len(people))
         raters[dimension] = () if list(people) == [AVERAGED] else tuple(people)
         if repeats:
-            how = f", {differing} of them not with the same rating: their mean is taken" if differing else ""
-            told.append(f"{dimension}: {repeats} times a rater rated the same clip again{how}")
-    shown, made_by = (tuple(map(known.get, names)) for known in (prompts, models))
+            how = f", {differing} of them with another rating: averaged" if differing else ""
+            all_notes.append(f"{dimension}: {repeats} repeated ratings of a clip by the same rater{how}")
+    shown, made_by = (tuple(map(by_clip.get, names)) for by_clip in (prompts, models))
     others = tuple(zip(*other_names.values(), strict=False))  # a list of names in which a clip has none is none
-    return Judgements(names, shown, made_by, ratings, raters, {}, tuple(told), others, of_models, columns, by_prompt)
+    return Judgements(
+        names, shown, made_by, ratings, raters, {}, tuple(all_notes), others, of_models, columns, by_prompt
+    )
 
 
 def _matrix(cells: FloatArray, clips: int, raters: int) -> tuple[FloatArray, int, int]:
-    """(N, R) mean ratings, how many were repeats, and in how many places these differed."""
-    place, values = (cells[:, 0] * raters + cells[:, 1]).astype(np.int64), cells[:, 2]
-    counts = np.bincount(place, minlength=clips * raters)
-    sums = np.bincount(place, values, minlength=clips * raters)
+    """Return (N, R) mean ratings, how many were repeats, and in how many places these differed."""
+    cell, values = (cells[:, 0] * raters + cells[:, 1]).astype(np.int64), cells[:, 2]
+    counts = np.bincount(cell, minlength=clips * raters)
+    sums = np.bincount(cell, values, minlength=clips * raters)
     low, high = np.full(len(counts), np.inf), np.full(len(counts), -np.inf)
-    np.minimum.at(low, place, values)
-    np.maximum.at(high, place, values)
+    np.minimum.at(low, cell, values)
+    np.maximum.at(high, cell, values)
     means = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan).reshape(clips, raters)
     return means, len(values) - int((counts > 0).sum()), int((high - low > _TOLERANCE).sum())
 
 
-def judgements_of_dimensions(judgements: Judgements, wanted: Sequence[str]) -> Judgements:
-    """The same with some of the dimensions only.
+def judgements_of_dimensions(judgements: Judgements, selected: Sequence[str]) -> Judgements:
+    """Return the judgements with only some of the dimensions.
 
     Raises:
         SetupError: One is not there.
     """
     there = judgements.dimensions
-    known = {normalised(name): name for name in there} | {name: name for name in there}
-    wanted = [name if name in known else normalised(name) for name in wanted]
-    if unknown := [name for name in wanted if name not in known]:
+    names = {normalised(name): name for name in there} | {name: name for name in there}
+    selected = [name if name in names else normalised(name) for name in selected]
+    if unknown := [name for name in selected if name not in names]:
         raise SetupError(f"No dimension {', '.join(unknown)} in the ratings; they have {', '.join(there)}")
-    others = set(there) - {known[name] for name in wanted}
+    others = set(there) - {names[name] for name in selected}
     return replace(
         judgements,
         ratings={name: values for name, values in judgements.ratings.items() if name not in others},
@@ -172,22 +174,22 @@ def judgements_of_dimensions(judgements: Judgements, wanted: Sequence[str]) -> J
 
 
 def battles_of_models(judgements: Judgements) -> Judgements:
-    """The same preferences between models alone, whatever the prompt.
+    """Return the same preferences between models, whatever the prompt.
 
     Raises:
         SetupError: No preference is between two models.
     """
     models = tuple(dict.fromkeys(model for model in judgements.models if model))
-    place = np.array([models.index(model) if model else -1 for model in judgements.models], np.int64)
+    model_index = np.array([models.index(model) if model else -1 for model in judgements.models], np.int64)
     pairs = {}
-    for dimension, told in judgements.pairs.items():
-        left, right = place[told.left], place[told.right]
-        kept = (left != right) & (left >= 0) & (right >= 0)
-        raters = tuple(compress(told.raters, kept))
-        pairs[dimension] = Preferences(left[kept], right[kept], told.outcome[kept], raters)
-    if not any(told.outcome.size for told in pairs.values()):
+    for dimension, votes in judgements.pairs.items():
+        left, right = model_index[votes.left], model_index[votes.right]
+        mask = (left != right) & (left >= 0) & (right >= 0)
+        raters = tuple(compress(votes.raters, mask))
+        pairs[dimension] = Preferences(left[mask], right[mask], votes.outcome[mask], raters)
+    if not any(votes.outcome.size for votes in pairs.values()):
         raise SetupError("No preference is between two models")
-    note = "No scored clip is known to be one of these: they are taken as preferences between models"
+    note = "No preference names a scored clip: read as preferences between models"
     return Judgements(
         models, (None,) * len(models), models, {}, {}, pairs, (*judgements.notes, note), (), True, judgements.columns
     )

@@ -24,7 +24,7 @@ _LOCAL = re.compile(r"^(?:https?://\S+?)?/data/local-files/?\?d=(?P<path>[^&#]+)
 
 
 def is_tasks(content: Any) -> bool:
-    """Return whether JSON content is Label Studio's full export: a list of tasks with ``data`` and ``annotations``."""
+    """Return True if JSON content is Label Studio's full export: a list of tasks with ``data`` and ``annotations``."""
     if not isinstance(content, list) or not content or not all(isinstance(task, Mapping) for task in content):
         return False
     return all(isinstance(t.get("data"), Mapping) and isinstance(t.get("annotations"), list) for t in content)
@@ -43,10 +43,10 @@ def rows_of_tasks(tasks: Sequence[Mapping[str, Any]], source: str) -> tuple[list
         cells[str(name)].append(value)
     # what says which clip it is and what it shows: texts, and what is so called
     described = {*CLIP, *MODEL, *PROMPT}
-    kept = {name for name, values in cells.items() if normalised(name) in described or is_text(values)}
+    fields = {name for name, values in cells.items() if normalised(name) in described or is_text(values)}
     rows, skipped = [], 0
     for task in tasks:
-        data = {name: value for name, value in task["data"].items() if name in kept}
+        data = {name: value for name, value in task["data"].items() if name in fields}
         for annotation in filter(lambda entry: isinstance(entry, Mapping), task["annotations"]):
             if annotation.get("was_cancelled") or annotation.get("skipped"):
                 skipped += 1
@@ -89,7 +89,7 @@ def answer(cell: Any) -> Any:
 def plain_columns(columns: Mapping[str, Sequence[Any]]) -> tuple[dict[str, list[Any]], tuple[str, ...]]:
     """Return the columns with answers instead of results and paths instead of Label Studio's addresses, and notes."""
     read = {name: _file_names(name, [answer(cell) for cell in cells]) for name, cells in columns.items()}
-    notes = tuple(note for _, told in read.values() for note in told)
+    notes = tuple(note for _, column_notes in read.values() for note in column_notes)
     return {name: cells for name, (cells, _) in read.items()}, notes
 
 

@@ -1,4 +1,4 @@
-"""Tables that other tools write, to a row per clip and person: what is told by columns."""
+"""Table layouts of other tools, rearranged to a row per clip and person by their columns."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ _INDEX = ("index", "idx", "number", "no", "clip_id", "video_id", "id", "", "unna
 
 
 def rearranged(table: SourceTable, clips: Collection[str] = ()) -> SourceTable:
-    """The table with a row per clip and person, if it has one of the layouts below; else as it is.
+    """Return the table with a row per clip and person, if it has one of the layouts below; else as it is.
 
     Args:
         table: The table.
         clips: Clips that are known, whose names may stand in its header.
     """
     for layout in LAYOUTS:
-        if (found := layout(table, clips)) is not None:
-            return found
+        if (matched := layout(table, clips)) is not None:
+            return matched
     return table
 
 
 def _from_columns_of_models(table: SourceTable, clips: Collection[str]) -> SourceTable | None:
-    """A column per model: a row is a prompt if a column says so, else the clip of its number.
+    """Return a column per model: a row is a prompt if a column says so, else the clip of its number.
 
     Raises:
         SetupError: No column says which row is which clip, and there are not as many rows as clips.
@@ -66,7 +66,7 @@ def _from_columns_of_models(table: SourceTable, clips: Collection[str]) -> Sourc
 
 
 def _by_number(model: str, paths: Sequence[PurePosixPath]) -> dict[int, list[str]]:
-    """Last number in the name of a model's clips to those that have it, in the order of the numbers."""
+    """Return last number in the name → clips of a model, in the order of the numbers."""
     named: dict[int, list[str]] = {}
     for path in paths:
         if model in path.parts[:-1] and (number := _number(path.name)) is not None:
@@ -80,22 +80,22 @@ def _number(name: str | None) -> int | None:
 
 
 def _index(table: SourceTable, named: Mapping[str, Mapping[int, Sequence[str]]]) -> tuple[str, list[int]] | None:
-    """The column that has the number of each row's clip, and the numbers.
+    """Return the column that has the number of each row's clip, and the numbers.
 
     Numbers from 0 on that are not all those of clips count the rows, as data frames do, and are none.
     """
-    known = {number for of in named.values() for number in of}
+    clip_numbers = {number for of in named.values() for number in of}
     for column in filter(None, (first_column(table.columns, [name]) for name in _INDEX)):
-        found = [number for number in map(_number, texts(table, column)) if number is not None]
-        if len(set(found)) == len(table) and (set(found) <= known or found != list(range(len(table)))):
-            return column, found
+        indices = [number for number in map(_number, texts(table, column)) if number is not None]
+        if len(set(indices)) == len(table) and (set(indices) <= clip_numbers or indices != list(range(len(table)))):
+            return column, indices
     return None
 
 
 def _clips_of_rows(
     table: SourceTable, model: str, named: Mapping[int, Sequence[str]], index: tuple[str, list[int]] | None
 ) -> list[str]:
-    """The clips of a model by the numbers in a column, else in the order of their numbers."""
+    """Return the clips of a model by the numbers in a column, else in the order of their numbers."""
     if twice := [clips for number, clips in named.items() if len(clips) > 1 and (not index or number in index[1])]:
         raise SetupError(f"{table.source}: {listed(twice[0], 2)} have one number; add a column clip or prompt")
     if index is not None:
@@ -113,4 +113,4 @@ LAYOUTS: tuple[Callable[[SourceTable, Collection[str]], SourceTable | None], ...
     from_columns_of_clips,
     _from_columns_of_models,
 )
-"""Told one after the other; each gives None for what is not its own."""
+"""Layouts in the order tried; each returns None for other content."""

@@ -1,4 +1,4 @@
-"""Which scored clip is which judged one: by any of their names, else by model and prompt."""
+"""Matching of scored clips with judged ones: by any of their names, else by model and prompt."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def matched(scores: SourceScores, judged: Judgements) -> NameMatch:
     """Find the clips that both sides have.
 
     The names that match most clips go first, other names serve the clips that are left. Where the judgements name no
-    clip but a model and a prompt, or no name matches, clips are told by model and prompt.
+    clip but a model and a prompt, or no name matches, clips are matched by model and prompt.
 
     Raises:
         SetupError: No clip is in both, or nothing tells which is which.
@@ -44,13 +44,13 @@ def matched(scores: SourceScores, judged: Judgements) -> NameMatch:
 
 
 def knows_prompts(scores: SourceScores, judged: Judgements) -> bool:
-    """Whether a scored clip has the model and the prompt of a judged one."""
+    """Return True if a scored clip has the model and the prompt of a judged one."""
     theirs = _keys(judged).keys()
     return not scores.of_models and any(_keys(scores, by_name=named).keys() & theirs for named in (False, True))
 
 
 def _by_names(scores: SourceScores, judged: Judgements) -> tuple[NameMatch, SetupError | None]:
-    """The match under the names that match best, completed by the others; and what the first clash was."""
+    """Return the match under the names that match best, completed by the others; and the first clash."""
     schemes = (judged.clips, *judged.other_names)
     best, chosen = NameMatch((), ()), -1
     trouble: SetupError | None = None
@@ -69,7 +69,7 @@ def _by_names(scores: SourceScores, judged: Judgements) -> tuple[NameMatch, Setu
 
 
 def _completed(match: NameMatch, first: Sequence[str], second: Sequence[str]) -> NameMatch:
-    """The match with clips that it lacks on both sides found under other names; a file's name alone tells none."""
+    """Return the match completed by clips matched under other names; a file's name alone does not count."""
     taken = [{pair[side] for pair in match.pairs} for side in (0, 1)]
     left = [row for row in range(len(first)) if row not in taken[0]]
     right = [row for row in range(len(second)) if row not in taken[1]]
@@ -84,7 +84,7 @@ def _completed(match: NameMatch, first: Sequence[str], second: Sequence[str]) ->
 
 
 def _by_prompt(scores: SourceScores, judged: Judgements) -> NameMatch:
-    """Clips of one model and prompt on each side.
+    """Return clips of one model and prompt on each side.
 
     Raises:
         SetupError: Several scored clips, or several judged ones, have the same model and prompt.
@@ -110,18 +110,18 @@ def _by_prompt(scores: SourceScores, judged: Judgements) -> NameMatch:
 
 
 def _keys(side: SourceScores | Judgements, *, by_name: bool = False) -> dict[_Key, list[int]]:
-    """Model and prompt, as they are compared, to the clips; from the names where nothing else says them, or at once."""
+    """Return (model, prompt) as compared → clips; from the names where no column has them, or with ``by_name``."""
     none = [None] * len(side.clips)
     prompts, models = (list(none), list(none)) if by_name else (list(side.prompts), list(side.models))
     if not all(prompts) or not all(models):
         by_prompt, by_model, _ = groups_from_names(side.clips)
         prompts = [prompt or other for prompt, other in zip(prompts, by_prompt, strict=True)]
         models = [model or other for model, other in zip(models, by_model, strict=True)]
-    found: defaultdict[_Key, list[int]] = defaultdict(list)
+    rows: defaultdict[_Key, list[int]] = defaultdict(list)
     for row, (prompt, model) in enumerate(zip(prompts, models, strict=True)):
         if prompt and model:
-            found[_plain(model), _plain(stem(prompt)).lstrip("0") or "0"].append(row)
-    return found
+            rows[_plain(model), _plain(stem(prompt)).lstrip("0") or "0"].append(row)
+    return rows
 
 
 def _plain(text: str) -> str:
@@ -129,7 +129,7 @@ def _plain(text: str) -> str:
 
 
 def _what_is_missing(scores: SourceScores, judged: Judgements) -> str:
-    """Why ratings of prompts of models find no clip, in words."""
+    """Return the reason why ratings of prompts of models match no clip, as text."""
     ours, theirs = _keys(scores), _keys(judged)
     if ours:
         models, prompts = ({key[part] for key in ours} & {key[part] for key in theirs} for part in (0, 1))
@@ -141,7 +141,7 @@ def _what_is_missing(scores: SourceScores, judged: Judgements) -> str:
     such = [f"{what} have {prompt!r}" for what, prompt in zip(("scores", "ratings"), shown, strict=True) if prompt]
     return (
         f"The ratings name no clip, only a model and a prompt, and no clip of the scores has both: {why}; the "
-        f"{', the '.join(such)}. A column of the ratings that names the clip would do (--clip-column)"
+        f"{', the '.join(such)}. A column of the ratings that names the clip is needed (--clip-column)"
     )
 
 

@@ -19,7 +19,7 @@ _OF_CHOICES = frozenset({"true", "false"})
 
 
 def from_mturk(table: SourceTable, _: Collection[str]) -> SourceTable | None:
-    """The answers of a batch as a table of clips, workers and answers; None for any other table.
+    """Return the answers of a batch as a table of clips, workers and answers; None for any other table.
 
     Rejected assignments are left out and counted. Where a task shows several clips, ``Input.video_1`` to
     ``Input.video_9``, and asks of each, ``Answer.smoothness_1`` to ``Answer.smoothness_9``, a row is made of each clip.
@@ -56,23 +56,23 @@ def _is_rejected(table: SourceTable, row: int) -> bool:
 
 
 def _answers(table: SourceTable, rows: Sequence[int]) -> tuple[dict[str, list[Any]], dict[str, str]]:
-    """Question to its answers, and to the column they were in; boxes of one question are one answer."""
-    found: dict[str, list[Any]] = {}
+    """Return the question to its answers, and to the column they were in; boxes of one question are one answer."""
+    by_question: dict[str, list[Any]] = {}
     sources: dict[str, str] = {}
     boxes: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for name in map(str, table.columns):
         if not name.startswith(_ANSWER) or name == _JSON:
             continue
         question, _, choice = name[len(_ANSWER) :].rpartition(".")
-        said = {str(cell).strip().casefold() for cell in table.columns[name] if not is_blank(cell)}
-        if question and said <= _OF_CHOICES:
+        cells = {str(cell).strip().casefold() for cell in table.columns[name] if not is_blank(cell)}
+        if question and cells <= _OF_CHOICES:
             boxes[question][choice] = name
         else:
             sources[name[len(_ANSWER) :]] = name
-            found[name[len(_ANSWER) :]] = [table.columns[name][row] for row in rows]
+            by_question[name[len(_ANSWER) :]] = [table.columns[name][row] for row in rows]
     for question, choices in boxes.items():
         sources[question] = next(iter(choices.values()))
-        found[question] = [
+        by_question[question] = [
             _chosen(
                 {choice: str(table.columns[name][row]).strip().casefold() == "true" for choice, name in choices.items()}
             )
@@ -81,13 +81,13 @@ def _answers(table: SourceTable, rows: Sequence[int]) -> tuple[dict[str, list[An
     if _JSON in table.columns:
         parsed = [_of_json(table.columns[_JSON][row]) for row in rows]
         for question in dict.fromkeys(name for answers in parsed for name in answers):
-            found[question] = [answers.get(question) for answers in parsed]
+            by_question[question] = [answers.get(question) for answers in parsed]
             sources.setdefault(question, _JSON)
-    return found, sources
+    return by_question, sources
 
 
 def _of_json(cell: Any) -> dict[str, Any]:
-    """The answers of one assignment: ``[{"smoothness": {"1": false, "4": true}, "comment": "fine"}]``."""
+    """Return the answers of one assignment: ``[{"smoothness": {"1": false, "4": true}, "comment": "fine"}]``."""
     content = cell
     if isinstance(cell, str):
         try:
@@ -114,7 +114,7 @@ def _chosen(marks: Mapping[str, bool]) -> str | None:
 
 
 def _clip_by_clip(table: SourceTable, inputs: Collection[str], answers: Collection[str]) -> SourceTable:
-    """The table with a row per clip, where tasks show several clips and ask of each by its number."""
+    """Return the table with a row per clip, where tasks show several clips and ask of each by its number."""
     clips = {n: name for name in inputs if any(map(is_clip_file, table.columns[name])) and (n := _number(name))}
     asked: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for name in answers:
@@ -136,13 +136,13 @@ def _clip_by_clip(table: SourceTable, inputs: Collection[str], answers: Collecti
     used = {**table.used, **{table.origins.get(name, name): "clip" for name in clips.values()}}
     for question, of in asked.items():
         used |= {table.origins.get(name, name): f"answers: {question}" for name in of.values()}
-    note = f"{len(clips)} clips in a task, told by their number: {', '.join(clips.values())}"
+    note = f"{len(clips)} clips in a task, by their number: {', '.join(clips.values())}"
     origins = {name: origin for name, origin in table.origins.items() if name not in several}
     origins |= dict.fromkeys(("video", *asked), "")
     return replace(table, columns=columns, notes=(*table.notes, note), origins=origins, used=used)
 
 
 def _number(name: str) -> str:
-    """The one number in a name; "" where there is none, or several."""
+    """Return the one number in a name; "" where there is none, or several."""
     numbers = _NUMBER.findall(name)
     return numbers[0] if len(numbers) == 1 else ""

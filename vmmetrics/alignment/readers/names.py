@@ -1,4 +1,4 @@
-"""Which clip of one list is which of another, by their names.
+"""Matching of two lists of clips by their names.
 
 Names are compared from the strictest way to the loosest: the whole path, then its last parts, down to the file name;
 each time as written, then without the suffix, then whatever the case. Once folders have told clips apart they are not
@@ -25,7 +25,7 @@ Parts = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class NameMatch:
-    """Which name is which.
+    """Matched names and how they were matched.
 
     Attributes:
         pairs: (index in the first list, index in the second), in order of the first.
@@ -64,7 +64,7 @@ def match_names(
     clashes: list[str] = []
     least = 1 if by_file else min(2, deepest)
     for depth in dict.fromkeys((deepest, *range(min(depths), least - 1, -1))):
-        told_by_folder = False
+        needs_folder = False
         for words, change in _WAYS if of_models else _WAYS[:-1]:
             keys = [_by_key(side, depth, change) for side in left_over]
             for key in keys[0].keys() & keys[1].keys():
@@ -78,18 +78,18 @@ def match_names(
                     continue
                 pairs += same
                 how[(_where(depth, deepest) if alone else _INSIDE) + words] += len(same)
-                told_by_folder |= len(key) > 1 or not alone
+                needs_folder |= len(key) > 1 or not alone
                 for ours_at, theirs_at in same:
                     del left_over[0][ours_at], left_over[1][theirs_at]
             if clashes:
                 more = len(clashes) - _SHOWN
                 shown = [*sorted(clashes)[:_SHOWN], *([f"and {more} more"] if more > 0 else [])]
                 raise SetupError(
-                    "Which clip is which cannot be told from the names:",
+                    "Clip names are ambiguous:",
                     *(f"  {line}" for line in shown),
                     "name clips by their paths on both sides",
                 )
-        if told_by_folder:
+        if needs_folder:
             break
     return NameMatch(tuple(sorted(pairs)), tuple(how.most_common()))
 
@@ -97,7 +97,7 @@ def match_names(
 def _by_folders(
     left: Sequence[int], right: Sequence[int], names: Sequence[Mapping[int, Parts]]
 ) -> list[tuple[int, int]]:
-    """Clips of one file name, told by their folders where one side has all folders of the other, in order, and more.
+    """Return clips of one file name matched by folders, where one side has all folders of the other in order, and more.
 
     Empty where a clip could be several.
     """
@@ -107,7 +107,7 @@ def _by_folders(
 
 
 def _is_within(first: Parts, second: Parts) -> bool:
-    """Return whether the folders of one name are among those of the other, in order."""
+    """Return True if the folders of one name are among those of the other, in order."""
     shorter, longer = sorted((first[:-1], second[:-1]), key=len)
     rest = iter(longer)
     return bool(shorter) and all(folder in rest for folder in shorter)
@@ -119,17 +119,17 @@ def _parts(name: str) -> Parts:
 
 
 def _by_key(side: dict[int, Parts], depth: int, change: Callable[[str], str]) -> dict[Parts, list[int]]:
-    found: defaultdict[Parts, list[int]] = defaultdict(list)
+    by_key: defaultdict[Parts, list[int]] = defaultdict(list)
     for index, parts in side.items():
         *folders, name = parts[-depth:]
         if change is not str:  # folders have no suffix to lose
             folders = [folder if change is stem else folder.casefold() for folder in folders]
-        found[(*folders, change(name))].append(index)
-    return found
+        by_key[(*folders, change(name))].append(index)
+    return by_key
 
 
 def stem(name: str) -> str:
-    """A file name without its suffix, if it has one.
+    """Return a file name without its suffix, if it has one.
 
     >>> stem("1.mp4"), stem("Wan2.1")
     ('1', 'Wan2.1')
@@ -138,7 +138,7 @@ def stem(name: str) -> str:
 
 
 def _stored(name: str) -> str:
-    """The name under which web applications such as Label Studio store a file."""
+    """Return the name under which web applications such as Label Studio store a file."""
     return re.sub(r"[^\w.-]", "", stem(name).casefold().strip().replace(" ", "_"))
 
 
@@ -171,7 +171,7 @@ _PATTERNS = (
 
 
 def groups_from_names(clips: Sequence[str]) -> tuple[list[str | None], list[str | None], str | None]:
-    """Prompts and models told from names, if the whole set follows one pattern.
+    """Return prompts and models read from names, if all names follow one pattern.
 
     The patterns are a folder per model with clips of the same names in each, in folders of it or not, ``PPP_model.mp4``
     and ``model_PPP.mp4``.
@@ -185,14 +185,14 @@ def groups_from_names(clips: Sequence[str]) -> tuple[list[str | None], list[str 
     """
     names = [stem(str(PurePosixPath(name.replace("\\", "/")))) for name in clips]
     for pattern, words in _PATTERNS:
-        told = [(match["prompt"], match["model"]) for match in map(pattern.match, names) if match]
-        if len(told) == len(clips) and _is_crossed(told):
-            return [prompt for prompt, _ in told], [model for _, model in told], words
+        cells = [(match["prompt"], match["model"]) for match in map(pattern.match, names) if match]
+        if len(cells) == len(clips) and _is_crossed(cells):
+            return [prompt for prompt, _ in cells], [model for _, model in cells], words
     return [None] * len(clips), [None] * len(clips), None
 
 
 def _is_crossed(pairs: Sequence[tuple[str, str]]) -> bool:
-    """Whether prompts and models make a design: several of each, no cell twice, most prompts with several models."""
+    """Return True if prompts and models are crossed: several of each, no cell twice, most prompts with several."""
     models_of: defaultdict[str, set[str]] = defaultdict(set)
     for prompt, model in pairs:
         models_of[prompt].add(model)

@@ -14,13 +14,13 @@ import numpy as np
 from vmmetrics.alignment.readers import columns as called
 from vmmetrics.alignment.readers import votes
 from vmmetrics.alignment.readers.columns import first_column, normalised
-from vmmetrics.alignment.readers.judgements import Judgements, RatedClip, RatingScale, gathered
+from vmmetrics.alignment.readers.judgements import Judgements, RatedClip, RatingScale, join_ratings
 from vmmetrics.alignment.readers.tables import SourceTable, texts
 from vmmetrics.alignment.study import Preferences
 from vmmetrics.errors import SetupError
 
 DIMENSION = "preference"
-"""What the dimension is called where the table does not say."""
+"""Name of the dimension if the table states none."""
 OUTCOME = ("outcome", "preference", "preferred", "winner", "choice", "label", "result", "verdict", "standard_answer",
            "vote_type", "human_vote", "human_preference_answer", "human_preference", "human_rating", "answer", "vote",
            "judgement", "judgment", "preference_strength", "grade", "ccr", "cmos", "comparison", "rating",
@@ -67,7 +67,7 @@ class PairOutcomes(NamedTuple):
 
 
 def looks_like_pairs(table: SourceTable) -> bool:
-    """Whether a table has two clips or two models in a row, and which was preferred."""
+    """Return True if a table has two clips or two models in a row, and which was preferred."""
     sides = sides_of(table)
     if sides is None or not (sides.is_result or _are_texts(table, sides)):
         return False
@@ -98,9 +98,9 @@ def read_pairs(table: SourceTable, asked: Sequence[str] = (), scale: RatingScale
     models = None if sides.of_models else _pair(table, _OF_MODEL)
     of_models = (texts(table, models[0]), texts(table, models[1])) if models else (texts(table, None),) * 2
     named = {what: first_column(table.columns, names) for what, names in _ALSO.items()}
-    known = {*sides[:2], *(models or ()), *named.values()}
+    used = {*sides[:2], *(models or ()), *named.values()}
     left, right = texts(table, sides.left), texts(table, sides.right)
-    compared = _outcomes(table, sides, (left, right), of_models, known, asked, scale)
+    compared = _outcomes(table, sides, (left, right), of_models, used, asked, scale)
     outcomes = compared.of_rows
     dimensions, raters, prompts = (texts(table, named[what]) for what in _ALSO)
     by_prompt = sides.of_models and any(prompts)
@@ -114,7 +114,7 @@ def read_pairs(table: SourceTable, asked: Sequence[str] = (), scale: RatingScale
     if models and _repeat((left, right), of_models):
         left, right = (_under_models(*side) for side in zip((left, right), of_models, strict=True))
         called_now = f"{models[0]}/{sides.left}"
-        notes.append(f"Several models have clips of one name: clips are taken to be called {called_now}")
+        notes.append(f"Several models have clips of one name: clips are read as {called_now}")
     rated: list[RatedClip] = []
     judged: defaultdict[str, list[tuple[str, str, int, str]]] = defaultdict(list)
     blank, selves = 0, 0
@@ -131,30 +131,30 @@ def read_pairs(table: SourceTable, asked: Sequence[str] = (), scale: RatingScale
             if outcome is None:
                 blank += 1
             else:
-                said = dimensions[row] or name if len(outcomes) == 1 else name
-                judged[said].append((a, b, outcome, raters[row] or ""))
+                label = dimensions[row] or name if len(outcomes) == 1 else name
+                judged[label].append((a, b, outcome, raters[row] or ""))
     what = "model" if sides.of_models else "clip"
     notes += [f"{selves} rows compare a {what} with itself and were left out"] if selves else []
     notes += [f"{blank} preferences are blank and were left out"] if blank else []
-    found = gathered(
+    judgements = join_ratings(
         rated,
         notes,
         of_models=sides.of_models and not by_prompt,
         columns=_roles(table, sides, models, named, compared),
         by_prompt=by_prompt,
     )
-    place, pairs = {clip: index for index, clip in enumerate(found.clips)}, {}
-    for dimension, told in judged.items():
-        one, other, preferred = np.array([(place[a], place[b], side) for a, b, side, _ in told], np.int64).T
-        pairs[dimension] = Preferences(one, other, preferred, tuple(rater for *_, rater in told))
-    return replace(found, pairs=pairs)
+    position, pairs = {clip: index for index, clip in enumerate(judgements.clips)}, {}
+    for dimension, votes_cast in judged.items():
+        one, other, preferred = np.array([(position[a], position[b], side) for a, b, side, _ in votes_cast], np.int64).T
+        pairs[dimension] = Preferences(one, other, preferred, tuple(rater for *_, rater in votes_cast))
+    return replace(judgements, pairs=pairs)
 
 
 def _repeat(clips: Sequence[Sequence[str | None]], models: Sequence[Sequence[str | None]]) -> bool:
-    """Whether clips of several models have one name."""
+    """Return True if clips of several models share a name."""
     owners = {(clip, model) for side in zip(clips, models, strict=True) for clip, model in zip(*side, strict=True)}
-    known = [clip for clip, model in owners if clip and model]
-    return len(set(known)) < len(known)
+    names = [clip for clip, model in owners if clip and model]
+    return len(set(names)) < len(names)
 
 
 def _under_models(clips: Sequence[str | None], models: Sequence[str | None]) -> list[str | None]:
@@ -185,7 +185,7 @@ def _roles(
 
 
 def sides_of(table: SourceTable) -> Sides | None:
-    """The columns of what was compared: clips if there are such, else models; None where there are neither."""
+    """Return the columns of what was compared: clips if there are such, else models; None where there are neither."""
     for words, of_models in ((_OF_CLIP, False), (_OF_MODEL, True)):
         if (pair := _pair(table, words)) is not None:
             is_result = any(word in {"winner", "chosen"} for word in _tokens(pair[0]))
@@ -194,7 +194,7 @@ def sides_of(table: SourceTable) -> Sides | None:
 
 
 def _pair(table: SourceTable, words: frozenset[str]) -> tuple[str, str] | None:
-    """The two columns that differ in a side and have only these words beside it; file names go before numbers."""
+    """Return the two columns that differ in a side and have only these words beside it; file names before numbers."""
     pairs = []
     by_tokens = {tuple(_tokens(name)): name for name in table.columns}
     for tokens, name in by_tokens.items():
@@ -207,7 +207,7 @@ def _pair(table: SourceTable, words: frozenset[str]) -> tuple[str, str] | None:
 
 
 def _tokens(name: str) -> list[str]:
-    """The words of a column's name, a digit at the end of a word apart: "video1_path" is video, 1 and path."""
+    """Return the words of a column's name, a digit at the end of a word apart: "video1_path" is video, 1 and path."""
     return re.findall(r"\d+|[^\W\d_]+", normalised(name))
 
 
@@ -224,11 +224,11 @@ def _outcomes(
     sides: Sides,
     clips: tuple[Sequence[str | None], Sequence[str | None]],
     models: tuple[Sequence[str | None], Sequence[str | None]],
-    known: set[str | None],
+    used: set[str | None],
     asked: Sequence[str],
     scale: RatingScale,
 ) -> PairOutcomes:
-    """The outcomes by the first column of such a name that holds some, else by every column that does.
+    """Return the outcomes by the first column of such a name that holds some, else by every column that does.
 
     Raises:
         SetupError: None does.
@@ -236,47 +236,47 @@ def _outcomes(
     if sides.is_result:
         marked = first_column(table.columns, _TIE_MARKS) is not None
         return PairOutcomes({DIMENSION: _ties(table)}, {}, f"{sides.left} first" + (", ties marked" if marked else ""))
-    others = [name for name in table.columns if name not in known]
+    others = [name for name in table.columns if name not in used]
     trouble: SetupError | None = None
     for column in (name for name in map(partial(first_column, others), ([name] for name in OUTCOME)) if name):
         try:
             name = normalised(column)
             graded = name in _GRADES or (None if name in _UNCLEAR else False)
-            found, how = _parse(table, column, (clips, models), scale, graded, strict=True)
+            result, how = _parse(table, column, (clips, models), scale, graded, strict=True)
         except SetupError as error:
             trouble = trouble or error
             continue
         source = f"outcome from {column}" + (how and f": {how}")
-        return PairOutcomes({DIMENSION: found or [None] * len(table)}, {DIMENSION: column}, source)
-    wanted = {normalised(name) for name in asked}
+        return PairOutcomes({DIMENSION: result or [None] * len(table)}, {DIMENSION: column}, source)
+    requested = {normalised(name) for name in asked}
     # one reading for all: the same person wrote them
-    said = [{cell for cell in texts(table, name) if cell} for name in others if normalised(name) in wanted]
-    graded = any(map(votes.are_grades, said)) or None
-    outcomes, told = {}, {}
+    cells = [{cell for cell in texts(table, name) if cell} for name in others if normalised(name) in requested]
+    graded = any(map(votes.are_grades, cells)) or None
+    outcomes, notes = {}, {}
     for name in others:
-        if normalised(name) in wanted or not called.is_bookkeeping(name):
-            parsed, how = _parse(table, name, (clips, models), scale, graded, strict=normalised(name) in wanted)
+        if normalised(name) in requested or not called.is_bookkeeping(name):
+            parsed, how = _parse(table, name, (clips, models), scale, graded, strict=normalised(name) in requested)
             if parsed is not None:
-                outcomes[name], told[name] = parsed, how
+                outcomes[name], notes[name] = parsed, how
     if not outcomes:
         raise trouble or SetupError(
             f"{table.source}: expected a column outcome (left, right or tie) but got {table.heading}{table.first_row}; "
             "--dimension names a column of votes, --ratings-format another form"
         )
-    hows = "; ".join(f"{name}: {how}" for name, how in told.items() if how)
+    hows = "; ".join(f"{name}: {how}" for name, how in notes.items() if how)
     source = f"outcome from {', '.join(outcomes)}" + (hows and f" ({hows})")
     return PairOutcomes(outcomes, {name: name for name in outcomes}, source)
 
 
 def _ties(table: SourceTable) -> Outcomes:
     column = first_column(table.columns, _TIE_MARKS)
-    found: Outcomes = []
+    outcomes: Outcomes = []
     for row, cell in enumerate(texts(table, column)):
-        said = (cell or "0").casefold()
-        if said not in _YES | _NO:
+        answer = (cell or "0").casefold()
+        if answer not in _YES | _NO:
             raise SetupError(f"{table.source}, row {row + 1}: expected true or false in {column} but got {cell!r}")
-        found.append(votes.TIE if said in _YES else votes.LEFT)
-    return found
+        outcomes.append(votes.TIE if answer in _YES else votes.LEFT)
+    return outcomes
 
 
 def _parse(
@@ -288,7 +288,7 @@ def _parse(
     *,
     strict: bool,
 ) -> tuple[Outcomes | None, str]:
-    """A column of outcomes; of one that is not strictly wanted, None where it holds something else or only numbers.
+    """Return outcomes and how they were read; without ``strict``, None for a column of other text or only numbers.
 
     A cell may also be the name of what won, as one of the ``named`` says.
 
@@ -296,15 +296,15 @@ def _parse(
         SetupError: A cell of a wanted column is no outcome, or its numbers can mean two things.
     """
     cells = texts(table, column)
-    said = {cell for cell in cells if cell is not None}
-    if not said or (all(map(votes.is_number, said)) and not (strict or scale)):
+    values = {cell for cell in cells if cell is not None}
+    if not values or (all(map(votes.is_number, values)) and not (strict or scale)):
         return None, ""
-    reading = votes.reading_of(said, scale, graded=graded)
+    reading = votes.reading_of(values, scale, graded=graded)
     if isinstance(reading, str):
         if not strict:
             return None, ""
-        raise SetupError(f"{table.source}: {column} holds {', '.join(sorted(said)[:_SHOWN])}: {reading}")
-    found: Outcomes = []
+        raise SetupError(f"{table.source}: {column} holds {', '.join(sorted(values)[:_SHOWN])}: {reading}")
+    outcomes: Outcomes = []
     for row, cell in enumerate(cells):
         outcome = None if cell is None else _of_name(cell, row, named[0])
         if cell is not None and outcome is None:
@@ -318,8 +318,8 @@ def _parse(
                 f"{table.source}, row {row + 1}: expected left, right, tie or the name of one of the clips in "
                 f"{column} but got {cell[:_CELL]!r}"
             )
-        found.append(outcome)
-    return found, reading.how
+        outcomes.append(outcome)
+    return outcomes, reading.how
 
 
 _CELL = 40  # letters of a cell in a message

@@ -1,4 +1,4 @@
-"""Which columns of a table hold ratings, of which dimension and by which rater."""
+"""Columns of ratings in a table: their dimension and rater."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from vmmetrics.alignment.readers.words import word_ratings
 from vmmetrics.types import FloatArray
 
 _ONE_DIMENSION = "rating"
-"""What the dimension is called where columns name raters alone."""
+"""Name of the dimension if columns name only raters."""
 _PERSON = r"(?:rater|annotator|human|user|worker|judge|subject|participant|observer|expert|score|rating|r|o)"
 _GAP = r"[\s_.:-]"
 _DIMENSION_AND_RATER = tuple(
@@ -57,15 +57,15 @@ class RatingColumns(NamedTuple):
 
     @property
     def ignored(self) -> list[str]:
-        """Which columns are ignored and why, a sentence for each reason."""
+        """Return which columns are ignored and why, a sentence for each reason."""
         of = {why: [name for name, reason in self.unread.items() if reason == why] for why in (_BOOKKEEPING, _WORDS)}
-        told = f"ignored as bookkeeping columns: {', '.join(of[_BOOKKEEPING])} (--dimension NAME includes one)"
+        bookkeeping = f"ignored as bookkeeping columns: {', '.join(of[_BOOKKEEPING])} (--dimension NAME includes one)"
         words = f"ignored, not numeric: {', '.join(of[_WORDS])}"
-        return [text for why, text in ((_BOOKKEEPING, told), (_WORDS, words)) if of[why]]
+        return [text for why, text in ((_BOOKKEEPING, bookkeeping), (_WORDS, words)) if of[why]]
 
     @property
     def are_blank(self) -> bool:
-        """Whether no column holds a rating."""
+        """Return True if no column holds a rating."""
         return all(np.isnan(values).all() for values in self.values.values())
 
 
@@ -89,9 +89,9 @@ def rating_columns(
     values: dict[str, FloatArray] = {}
     unread: dict[str, str] = {}
     free = [name for name in table.columns if name not in used]
-    wanted = set(map(normalised, asked))
+    requested = set(map(normalised, asked))
     bookkeeping = {name for name in free if _is_bookkeeping(name, asked)}
-    remarks = {name for name in free if called.is_remark(name) and normalised(name) not in wanted}
+    remarks = {name for name in free if called.is_remark(name) and normalised(name) not in requested}
     wordy = (name for name in free if name not in bookkeeping | remarks and called.is_text(table.columns[name]))
     words = word_ratings(table, wordy)
     for name in free:
@@ -100,8 +100,8 @@ def rating_columns(
             values[name] = words[name].values
         elif name in bookkeeping:
             unread |= {name: _BOOKKEEPING} if any(map(_is_number, cells)) else {}
-        elif (found := numbers(table, name)) is not None:
-            values[name] = found
+        elif (column_values := numbers(table, name)) is not None:
+            values[name] = column_values
         elif all(to_number(cell) is not None for cell in cells):
             values[name] = np.full(len(table), np.nan)
         else:
@@ -120,8 +120,8 @@ def rating_columns(
 
 
 def _examples(cells: Sequence[Any]) -> list[str]:
-    said = dict.fromkeys(str(cell)[:_CELL] for cell in cells if to_number(cell) is None)
-    return list(said)[:_SHOWN]
+    examples = dict.fromkeys(str(cell)[:_CELL] for cell in cells if to_number(cell) is None)
+    return list(examples)[:_SHOWN]
 
 
 def _is_number(cell: Any) -> bool:
@@ -130,11 +130,11 @@ def _is_number(cell: Any) -> bool:
 
 
 def _is_bookkeeping(column: str, asked: Sequence[str]) -> bool:
-    """Return whether a column, or the dimension in its name, is bookkeeping and not asked for."""
+    """Return True if a column, or the dimension in its name, is bookkeeping and not asked for."""
     named = _dimension_and_rater(column)
     names = {column, named[0] or column} if named else {column}
-    wanted = {normalised(name) for name in asked}
-    return any(map(called.is_bookkeeping, names)) and not wanted & {normalised(name) for name in names}
+    requested = {normalised(name) for name in asked}
+    return any(map(called.is_bookkeeping, names)) and not requested & {normalised(name) for name in names}
 
 
 def _dimension_and_rater(column: str) -> tuple[str, str] | None:
@@ -144,15 +144,15 @@ def _dimension_and_rater(column: str) -> tuple[str, str] | None:
 
 
 def _grid(rated: Iterable[str], *, named: bool) -> dict[str, dict[str, str]]:
-    """Dimension → rater → column, of columns that name both; raters are numbered, or named if that is asked for."""
-    found: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    """Return dimension → rater → column, of columns that name both; raters are numbered, or named if ``named``."""
+    by_dimension: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for column in rated:
-        if (told := _dimension_and_rater(column)) is not None:
-            found[told[0] or _ONE_DIMENSION][told[1]] = column
-    grid = {dimension: dict(raters) for dimension, raters in found.items() if len(raters) > 1}
+        if (parts := _dimension_and_rater(column)) is not None:
+            by_dimension[parts[0] or _ONE_DIMENSION][parts[1]] = column
+    grid = {dimension: dict(raters) for dimension, raters in by_dimension.items() if len(raters) > 1}
     if grid or not named:
         return grid
     for column in rated:
         dimension, _, rater = column.rpartition("_")
-        found[dimension or _ONE_DIMENSION][rater] = column
-    return dict(found)
+        by_dimension[dimension or _ONE_DIMENSION][rater] = column
+    return dict(by_dimension)

@@ -1,4 +1,4 @@
-"""Tables of ratings in any of the forms people keep them in, told apart by their columns.
+"""Tables of ratings in any common form, distinguished by their columns.
 
 ======== =========================================================== ==========================================
 form     columns                                                     example
@@ -41,7 +41,7 @@ def read_ratings(
 
     Args:
         table: The table.
-        form: One of :data:`FORMS`; told from the columns where it is None.
+        form: One of :data:`FORMS`; detected from the columns if None.
         clip_column: Which column names the clip.
         scale: Lowest and highest rating there can be.
         dimensions: Columns to read although their names are those of bookkeeping.
@@ -60,73 +60,75 @@ def read_ratings(
     if form == "cells" or (form is None and dimension is not None and rating is not None):
         if dimension is None or rating is None:
             raise SetupError(f"{table.source}: expected columns dimension and rating but got {table.heading}")
-        found = _of_cells(table, rating)
+        read = _of_cells(table, rating)
     else:
-        dimension, found = None, _of_rows(table, rows, rater, form, dimensions)
+        dimension, read = None, _of_rows(table, rows, rater, form, dimensions)
     people, of_rows = texts(table, rater), texts(table, dimension)
-    kept = [
+    cells = [
         (row, clip, of)
         for row, (clip, of) in enumerate(zip(rows.clips, of_rows, strict=True))
         if clip is not None and (of is not None or dimension is None)
     ]
-    anonymous = rater is None and len({(clip, of) for _, clip, of in kept}) < len(kept)
+    anonymous = rater is None and len({(clip, of) for _, clip, of in cells}) < len(cells)
     rated_clips, seen = list[RatedClip](), Counter[tuple[str, str | None]]()
-    for row, clip, of in kept:
+    for row, clip, of in cells:
         seen[clip, of] += 1
-        said = people[row] or "?" if rater is not None else str(seen[clip, of]) if anonymous else AVERAGED
-        ratings = [(of or column, float(found.values[column][row]), said) for column in found.single]
-        for name, raters in found.grid.items():
-            ratings += [(name, float(found.values[column][row]), person) for person, column in raters.items()]
+        rater_name = people[row] or "?" if rater is not None else str(seen[clip, of]) if anonymous else AVERAGED
+        ratings = [(of or column, float(read.values[column][row]), rater_name) for column in read.single]
+        for name, raters in read.grid.items():
+            ratings += [(name, float(read.values[column][row]), person) for person, column in raters.items()]
         rated_clips.append(RatedClip(clip, ratings, rows.prompts[row], rows.models[row]))
-    told = [*table.notes, f"Ratings: {_form(found, rows, rater, dimension, anonymous=anonymous)}"]
-    told += [*(f"{table.source}: {how}" for how in found.hows), *rows.notes]
-    told += [f"Left out: {', '.join(found.summaries)} (taken from the ratings themselves)"] if found.summaries else []
-    told += [f"{table.source}: {reason}" for reason in found.ignored]
-    nameless = len(table) - len(kept)
-    told += [f"{nameless} rows of ratings say nothing in {rows.column} and were left out"] if nameless else []
-    columns = table.roles(_roles(table, found, rows, rater, dimension))
-    return judgements.gathered(
-        rated_clips, told, scale=scale, of_models=rows.of_models, columns=columns, by_prompt=rows.by_prompt
+    notes = [*table.notes, f"Ratings: {_form(read, rows, rater, dimension, anonymous=anonymous)}"]
+    notes += [*(f"{table.source}: {how}" for how in read.hows), *rows.notes]
+    notes += [f"Left out: {', '.join(read.summaries)} (taken from the ratings themselves)"] if read.summaries else []
+    notes += [f"{table.source}: {reason}" for reason in read.ignored]
+    nameless = len(table) - len(cells)
+    notes += [f"{nameless} rows of ratings have no {rows.column} and were left out"] if nameless else []
+    columns = table.roles(_roles(table, read, rows, rater, dimension))
+    return judgements.join_ratings(
+        rated_clips, notes, scale=scale, of_models=rows.of_models, columns=columns, by_prompt=rows.by_prompt
     )
 
 
 def _of_cells(table: SourceTable, rating: str) -> RatingColumns:
-    """The column of ratings of a table with a row per rating."""
+    """Return the column of ratings of a table with a row per rating."""
     words = word_ratings(table, [rating]) if called.is_text(table.columns[rating]) else {}
     hows = [f"{rating}: {column.how}" for column in words.values()]
-    values = words[rating].values if words else numbers(table, rating, wanted=True)
+    values = words[rating].values if words else numbers(table, rating, required=True)
     return RatingColumns({} if values is None else {rating: values}, [rating], {}, (), {}, hows, {})
 
 
 def _of_rows(
     table: SourceTable, rows: TableClips, rater: str | None, form: str | None, asked: Sequence[str]
 ) -> RatingColumns:
-    """The columns of ratings of a table with a row per clip.
+    """Return the columns of ratings of a table with a row per clip.
 
     Raises:
         SetupError: It is not of the form asked for, or no column holds ratings.
     """
     grid = form == "wide" or (form is None and rater is None)
-    found = rating_columns(table, {*rows.used, rater}, asked, grid=grid, named=form == "wide")
-    if (form == "long" and rater is None) or (form == "wide" and not found.grid):
-        wanted = "a column rater" if form == "long" else "a column per rater (smoothness_1, smoothness_2)"
-        raise SetupError(f"{table.source}: expected {wanted} but got {table.heading}{table.first_row}")
-    if found.are_blank:
+    columns = rating_columns(table, {*rows.used, rater}, asked, grid=grid, named=form == "wide")
+    if (form == "long" and rater is None) or (form == "wide" and not columns.grid):
+        expected = "a column rater" if form == "long" else "a column per rater (smoothness_1, smoothness_2)"
+        raise SetupError(f"{table.source}: expected {expected} but got {table.heading}{table.first_row}")
+    if columns.are_blank:
         none = f"{table.source}: no column holds ratings; it has {table.heading}{table.first_row}"
-        words = [f"{name} holds {', '.join(map(repr, said))}, ..." for name, said in found.words.items()]
-        more = [f"words that are on no known scale must be written as numbers: {'; '.join(words)}"] if words else []
-        raise SetupError("; ".join((none, *found.ignored, *more)))
-    return found
+        words = [f"{name} holds {', '.join(map(repr, examples))}, ..." for name, examples in columns.words.items()]
+        more = [f"write words of unknown scales as numbers: {'; '.join(words)}"] if words else []
+        raise SetupError("; ".join((none, *columns.ignored, *more)))
+    return columns
 
 
-def _form(found: RatingColumns, rows: TableClips, rater: str | None, dimension: str | None, *, anonymous: bool) -> str:
-    """How a table was read, in words."""
-    single = ", ".join(found.single)
+def _form(
+    columns: RatingColumns, rows: TableClips, rater: str | None, dimension: str | None, *, anonymous: bool
+) -> str:
+    """Return how a table was read, as text."""
+    single = ", ".join(columns.single)
     clip = f"{rows.model} and {rows.prompt}" if rows.by_prompt else rows.column
     if dimension is not None:
         by = f"rater {rater}" if rater else "unnamed raters" if anonymous else "averaged"
         return f"one row per rating (clip {clip}, {by}, dimension {dimension}, rating {single})"
-    parts = [f"{name} by {len(raters)} raters" for name, raters in found.grid.items()]
+    parts = [f"{name} by {len(raters)} raters" for name, raters in columns.grid.items()]
     if rater is not None:
         parts = [f"one row per clip and {rater}: {single}"]
     elif anonymous:
@@ -137,15 +139,15 @@ def _form(found: RatingColumns, rows: TableClips, rater: str | None, dimension: 
 
 
 def _roles(
-    table: SourceTable, found: RatingColumns, rows: TableClips, rater: str | None, dimension: str | None
+    table: SourceTable, columns: RatingColumns, rows: TableClips, rater: str | None, dimension: str | None
 ) -> Mapping[str, str]:
-    """Column to how it was read."""
-    roles = dict.fromkeys(table.columns, "not read") | dict(found.unread)
-    roles |= {column: "rating" if dimension is not None else f"rating of {column}" for column in found.single}
+    """Return column → how it was read."""
+    roles = dict.fromkeys(table.columns, "not read") | dict(columns.unread)
+    roles |= {column: "rating" if dimension is not None else f"rating of {column}" for column in columns.single}
     roles |= {
-        column: f"rating of {name} by {of}" for name, raters in found.grid.items() for of, column in raters.items()
+        column: f"rating of {name} by {of}" for name, raters in columns.grid.items() for of, column in raters.items()
     }
-    roles |= dict.fromkeys(found.summaries, "mean of ratings, not read")
+    roles |= dict.fromkeys(columns.summaries, "mean of ratings, not read")
     roles |= {} if rows.by_prompt else {rows.column: "model" if rows.of_models else "clip"}
     also = {"prompt": rows.prompt, "model": rows.model, "rater": rater, "dimension": dimension}
     return roles | {name: what for what, name in also.items() if name is not None}

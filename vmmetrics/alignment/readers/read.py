@@ -1,4 +1,4 @@
-"""From scores and ratings, in whatever form, to a study."""
+"""Reading of a study from scores and ratings in any supported form."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from vmmetrics.alignment.readers.columns import Facing, faces
+from vmmetrics.alignment.readers.columns import Pairing, pair_dimensions
 from vmmetrics.alignment.readers.judgements import Judgements, RatingScale, battles_of_models, judgements_of_dimensions
 from vmmetrics.alignment.readers.layouts import rearranged
 from vmmetrics.alignment.readers.matching import knows_prompts, matched
@@ -27,14 +27,14 @@ from vmmetrics.types import BoolArray, FloatArray
 from vmmetrics.utils.statistics.bootstrap import mean_of_defined
 
 FORMATS = (*FORMS, *RELEASED)
-"""What ``format`` may be."""
+"""Values of ``format``."""
 
 
 def read_study(
     scores: Any,
     ratings: Any,
     *,
-    facing: Facing | None = None,
+    pairing: Pairing | None = None,
     format: str | None = None,  # noqa: A002 - the word that people will look for
     metrics: Sequence[str] = (),
     dimensions: Sequence[str] = (),
@@ -48,8 +48,8 @@ def read_study(
         scores: A run directory, a table (CSV, JSON, JSON Lines, Parquet, Markdown), a mapping of columns or of clips,
             rows, a data frame, what :func:`vmmetrics.score` gave, or a list of these.
         ratings: Likewise, or a folder of a released set; the forms are in docs/ratings-formats.md.
-        facing: Metric to the dimensions it is held against; metrics that are not named are guessed.
-        format: One of :data:`FORMATS`; told from the content where it is None.
+        pairing: Metric → the dimensions it is compared with; missing metrics are paired by name.
+        format: One of :data:`FORMATS`; detected from the content if None.
         metrics: Take these metrics alone.
         dimensions: Take these dimensions alone, be they about motion or not.
         lower: Metrics of which lower is better; their sign is turned.
@@ -67,13 +67,13 @@ def read_study(
         ...     {"clip": ["1.mp4", "2.mp4"], "mss": [0.9, 0.4]},
         ...     {"clip": ["1", "2"], "smoothness": [5, 2]},
         ... )
-        >>> study.clips, study.facing["mss"]
+        >>> study.clips, study.pairing["mss"]
         (('1.mp4', '2.mp4'), ('smoothness',))
     """
-    found, judged = read_sides(
+    source, judged = read_sides(
         scores,
         ratings,
-        facing=facing,
+        pairing=pairing,
         format=format,
         metrics=metrics,
         dimensions=dimensions,
@@ -81,14 +81,14 @@ def read_study(
         clip_column=clip_column,
         scale=scale,
     )
-    return matched_study(found, judged, facing, dimensions)
+    return matched_study(source, judged, pairing, dimensions)
 
 
 def read_sides(
     scores: Any,
     ratings: Any,
     *,
-    facing: Facing | None = None,
+    pairing: Pairing | None = None,
     format: str | None = None,  # noqa: A002
     metrics: Sequence[str] = (),
     dimensions: Sequence[str] = (),
@@ -106,14 +106,14 @@ def read_sides(
     if isinstance(ratings, str | Path) and is_run(Path(ratings)):
         raise SetupError(f"{ratings} is a run directory; scores come first and ratings last")
     file = Path(ratings) if isinstance(ratings, str | Path) and Path(ratings).is_file() else None
-    found = read_scores(scores, metrics=metrics, lower=lower, clip_column=clip_column, besides=file)
-    faced = [name for names in (facing or {}).values() for name in ([names] if isinstance(names, str) else names)]
-    judged = _read_judgements(ratings, found.clips, format, clip_column, scale, [*dimensions, *faced])
+    source = read_scores(scores, metrics=metrics, lower=lower, clip_column=clip_column, besides=file)
+    paired = [name for names in (pairing or {}).values() for name in ([names] if isinstance(names, str) else names)]
+    judged = _read_judgements(ratings, source.clips, format, clip_column, scale, [*dimensions, *paired])
     if dimensions:
         judged = judgements_of_dimensions(judged, dimensions)
     if not judged.dimensions:
-        raise SetupError("; ".join(("The ratings hold no rating and no preference", *judged.notes)))
-    return found, judged
+        raise SetupError("; ".join(("The ratings contain no rating and no preference", *judged.notes)))
+    return source, judged
 
 
 def columns_read(scores: SourceScores, judged: Judgements) -> dict[str, Mapping[str, str]]:
@@ -123,14 +123,14 @@ def columns_read(scores: SourceScores, judged: Judgements) -> dict[str, Mapping[
 
 
 def matched_study(
-    scores: SourceScores, judged: Judgements, facing: Facing | None = None, dimensions: Sequence[str] = ()
+    scores: SourceScores, judged: Judgements, pairing: Pairing | None = None, dimensions: Sequence[str] = ()
 ) -> Study:
     """Match the clips of scores and judgements.
 
     Args:
         scores: The scores.
         judged: The judgements.
-        facing: Metric to the dimensions it is compared with; metrics that are not named are guessed.
+        pairing: Metric → the dimensions it is compared with; missing metrics are paired by name.
         dimensions: Dimensions that were asked for by name.
 
     Raises:
@@ -139,10 +139,10 @@ def matched_study(
     columns = columns_read(scores, judged)
     if judged.by_prompt and judged.pairs and not knows_prompts(scores, judged):
         judged = battles_of_models(judged)
-    found, judged, averaged = _to_one_level(scores, judged)
-    match = matched(found, judged)
-    told, guessed = faces(list(found.values), judged.dimensions, facing, dimensions)
-    study = _study(found, judged, match, told, [*found.notes, *judged.notes, *averaged, *guessed])
+    source, judged, averaged = _to_one_level(scores, judged)
+    match = matched(source, judged)
+    paired, guessed = pair_dimensions(list(source.values), judged.dimensions, pairing, dimensions)
+    study = _study(source, judged, match, paired, [*source.notes, *judged.notes, *averaged, *guessed])
     return replace(study, matching=replace(study.matching, columns=columns))
 
 
@@ -161,10 +161,10 @@ def _read_judgements(
             return released
         if path.is_dir():
             raise SetupError(
-                f"{path} is a folder and no released set: expected one of {', '.join(RELEASED)}, or a table"
+                f"{path} is a folder but not a released set: expected one of {', '.join(RELEASED)}, or a table"
             )
     elif name is not None:
-        raise SetupError(f"The format {name} is one of files but the ratings are no path")
+        raise SetupError(f"The format {name} reads files: pass a path as ratings")
     table = rearranged(read_table(ratings, "ratings"), clips)
     named = (column for column in table.columns if clip_column in {column, table.origins.get(column, column)})
     return read_ratings(
@@ -173,7 +173,7 @@ def _read_judgements(
 
 
 def _to_one_level(scores: SourceScores, judged: Judgements) -> tuple[SourceScores, Judgements, tuple[str, ...]]:
-    """Means of models, where one side is about models and the other about clips."""
+    """Average clips to models where one side is about models and the other about clips."""
     if scores.of_models == judged.of_models:
         return scores, judged, ()
     if judged.pairs and not judged.of_models:
@@ -186,14 +186,14 @@ def _to_one_level(scores: SourceScores, judged: Judgements) -> tuple[SourceScore
         if model:
             rows[model].append(row)
     if not rows:
-        raise SetupError(f"One side is about models, and the model of no clip is known in the {what}")
+        raise SetupError(f"One side is about models, but the {what} name no model")
 
     def means(columns: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
         groups = rows.values()
         return {n: np.stack([mean_of_defined(c[group], axis=0) for group in groups]) for n, c in columns.items()}
 
     models: dict[str, Any] = {"clips": tuple(rows), "models": tuple(rows), "prompts": (None,) * len(rows)}
-    note = f"The {what} of a model's clips were averaged, since the other side is about models: a clip below is a model"
+    note = f"The {what} of a model's clips were averaged, since the other side is about models: clips below are models"
     if judged.of_models:
         return replace(scores, values=means(scores.values), of_models=True, **models), judged, (note,)
     judged = replace(judged, ratings=means(judged.ratings), other_names=(), of_models=True, **models)
@@ -201,31 +201,34 @@ def _to_one_level(scores: SourceScores, judged: Judgements) -> tuple[SourceScore
 
 
 def _study(
-    scores: SourceScores, judged: Judgements, match: NameMatch, facing: dict[str, tuple[str, ...]], notes: list[str]
+    scores: SourceScores, judged: Judgements, match: NameMatch, pairing: dict[str, tuple[str, ...]], notes: list[str]
 ) -> Study:
     of_scores, of_judged = (list(rows) for rows in zip(*match.pairs, strict=True))
     clips = tuple(scores.clips[row] for row in of_scores)
-    prompts, models, told = _groups(scores, judged, match, clips)
+    prompts, models, group_notes = _groups(scores, judged, match, clips)
     # raters who rated none of the matched clips are left out
     ratings, raters, silent = {}, {}, []
     for dimension, all_values in judged.ratings.items():
         values, names = all_values[of_judged], judged.raters[dimension]
-        said: BoolArray = np.logical_not(np.isnan(values).all(axis=0))
-        if names and said.any() and not said.all():
-            quiet = [name for name, spoke in zip(names, said, strict=True) if not spoke]
+        answered: BoolArray = np.logical_not(np.isnan(values).all(axis=0))
+        if names and answered.any() and not answered.all():
+            quiet = [name for name, spoke in zip(names, answered, strict=True) if not spoke]
             silent.append(f"{dimension}: rated none of the matched clips: {', '.join(quiet)}")
-            values, names = values[:, said], tuple(compress(names, said))
+            values, names = values[:, answered], tuple(compress(names, answered))
         ratings[dimension], raters[dimension] = values, names
-    place = np.full(len(judged.clips), -1)
-    place[of_judged] = np.arange(len(clips))
-    preferences = {dimension: pairs.moved(place) for dimension, pairs in judged.pairs.items()}
-    lost = sum(len(judged.pairs[dimension].raters) - len(kept.raters) for dimension, kept in preferences.items())
+    position = np.full(len(judged.clips), -1)
+    position[of_judged] = np.arange(len(clips))
+    preferences = {dimension: pairs.moved(position) for dimension, pairs in judged.pairs.items()}
+    lost = sum(
+        len(judged.pairs[dimension].raters) - len(matched_pairs.raters)
+        for dimension, matched_pairs in preferences.items()
+    )
     lost_note = [f"{lost} preferences name a clip without scores and were left out"] if lost else []
     matched = f"Clips matched by {', '.join(f'{how} ({number})' for how, number in match.how)}"
     scored = {metric: column[of_scores] for metric, column in scores.values.items()}
     alone = (_rest(scores.clips, of_scores), _rest(judged.clips, of_judged))
-    matching = Matching(len(clips), *alone, (matched, *notes, *told, *silent, *lost_note))
-    return Study(clips, prompts, models, scored, ratings, raters, preferences, facing, matching)
+    matching = Matching(len(clips), *alone, (matched, *notes, *group_notes, *silent, *lost_note))
+    return Study(clips, prompts, models, scored, ratings, raters, preferences, pairing, matching)
 
 
 def _rest(names: Sequence[str], taken: Iterable[int]) -> tuple[str, ...]:
@@ -236,20 +239,20 @@ def _rest(names: Sequence[str], taken: Iterable[int]) -> tuple[str, ...]:
 def _groups(
     scores: SourceScores, judged: Judgements, match: NameMatch, clips: tuple[str, ...]
 ) -> tuple[tuple[str, ...], tuple[str, ...], list[str]]:
-    """Prompts and models of the matched clips: from the ratings, else from the scores, else from the names."""
+    """Return prompts and models of the matched clips: from the ratings, else from the scores, else from the names."""
     if scores.of_models:
-        return clips, clips, ["The rows are models: nothing below them can be said"]
+        return clips, clips, ["The rows are models: there are no clip-level statistics"]
     prompts = [judged.prompts[b] or scores.prompts[a] for a, b in match.pairs]
     models = [judged.models[b] or scores.models[a] for a, b in match.pairs]
     notes = []
     if not any(prompts) or not any(models):
         by_prompt, by_model, pattern = groups_from_names(clips)
-        what = " and ".join(name for name, known in (("prompts", prompts), ("models", models)) if not any(known))
+        what = " and ".join(name for name, texts in (("prompts", prompts), ("models", models)) if not any(texts))
         prompts, models = prompts if any(prompts) else by_prompt, models if any(models) else by_model
         notes += [f"{what.capitalize()} taken from file names: {pattern}"] if pattern is not None else []
     if unknown := prompts.count(None):
-        notes.append(f"{unknown} of {len(clips)} clips have no known prompt: each counts as a prompt of its own")
+        notes.append(f"{unknown} of {len(clips)} clips have no prompt: each counts as its own prompt")
     if unknown := models.count(None):
-        notes.append(f"The model of {unknown} of {len(clips)} clips is not known")
+        notes.append(f"The model of {unknown} of {len(clips)} clips is unknown")
     named = (f"clip {clip}" if prompt is None else prompt for prompt, clip in zip(prompts, clips, strict=True))
     return tuple(named), tuple(model or "" for model in models), notes

@@ -101,21 +101,21 @@ def read_released(path: Path, name: str | None, scale: RatingScale) -> Judgement
     note = released.note.format(count=len(files), names=", ".join(file.stem for file in files))
     notes = [f"Released format {released.title}: {note}"]
     everything = chain.from_iterable(rated)
-    return judgements.gathered(everything, notes, scale=scale, of_models=released.of_models, columns=columns)
+    return judgements.join_ratings(everything, notes, scale=scale, of_models=released.of_models, columns=columns)
 
 
 def _roles(table: SourceTable, released: ReleasedSet) -> dict[str, str]:
-    """Column to how it is read."""
+    """Return column → how it is read."""
     named = dict.fromkeys([first_column(table.columns, released.clip)], "model" if released.of_models else "clip")
     others = (("prompt", _PROMPT), ("model", _MODEL), ("name of the clip", _LINK))
-    told = {first_column(table.columns, names): role for role, names in others}
+    other_roles = {first_column(table.columns, names): role for role, names in others}
     rated = {column: f"rating of {dimension}" for column, dimension in _rated(table, released).items()}
-    found = {column: role for column, role in (told | named).items() if column is not None}
-    return dict.fromkeys(table.columns, "not read") | rated | found
+    roles = {column: role for column, role in (other_roles | named).items() if column is not None}
+    return dict.fromkeys(table.columns, "not read") | rated | roles
 
 
 def _rated(table: SourceTable, released: ReleasedSet) -> dict[str, str]:
-    """Column of ratings to its dimension."""
+    """Return column of ratings → dimension."""
     named = {first_column(table.columns, names): dimension for dimension, names in released.dimensions.items()}
     if not released.dimensions:
         named = {name: normalised(name) for name in table.columns if normalised(name) not in _VISIONREWARD_OTHERS}
@@ -129,10 +129,10 @@ def _is_published(path: Path) -> bool:
 def _name_of_folder(path: Path) -> str | None:
     if any(FETV_FILE.match(file.name) for file in path.glob("**/*.json")):
         return "fetv"
-    told = {_name_of_file(file) for file in (*path.glob("*.json"), *path.glob("**/*.parquet"))} - {None}
-    if len(told) > 1:
-        raise SetupError(f"{path} holds files of several sets: {', '.join(sorted(map(str, told)))}; give one of them")
-    return told.pop() if told else None
+    names = {_name_of_file(file) for file in (*path.glob("*.json"), *path.glob("**/*.parquet"))} - {None}
+    if len(names) > 1:
+        raise SetupError(f"{path} holds files of several sets: {', '.join(sorted(map(str, names)))}; give one of them")
+    return names.pop() if names else None
 
 
 def _name_of_file(path: Path) -> str | None:
@@ -162,41 +162,47 @@ def _name_of_file(path: Path) -> str | None:
 
 
 def _fetv(file: Path) -> Iterator[RatedClip]:
-    """FETV's ``manual_eval_results/human0/manual_eval_results_<model>.json``: one ``{sentence: ratings}`` a line."""
+    """Yield clips of FETV's ``manual_eval_results/human0/manual_eval_results_<model>.json``, one a line."""
     match = FETV_FILE.match(file.name)
     model = match["model"] if match else file.stem
     folder = _FETV_FOLDERS.get(model, model)
     content, _ = read_json_or_lines(file)
     for line in content if isinstance(content, list) else [content]:
-        for sentence, said in line.items() if isinstance(line, Mapping) else [("", None)]:
-            if not isinstance(said, Mapping):
+        for sentence, record in line.items() if isinstance(line, Mapping) else [("", None)]:
+            if not isinstance(record, Mapping):
                 raise SetupError(f"{file}: expected lines of {{sentence: ratings}}")
             where, name = f"{file}, {sentence}", str(sentence)
-            ratings = [(d, _rating(said.get(d), where), file.parent.name) for d in _FETV_DIMENSIONS]
-            video = said.get("video_id") if folder == "real" else f"videos/{name}"
+            ratings = [(d, _rating(record.get(d), where), file.parent.name) for d in _FETV_DIMENSIONS]
+            video = record.get("video_id") if folder == "real" else f"videos/{name}"
             others = [f"{of}/{clip}" for of in (folder, model) for clip in (video, name)]
             others += [f"{name.zfill(3)}_{of}" for of in (folder, model)]
             yield RatedClip(f"{model}/{name}", ratings, f"sentence {name}", model, tuple(others))
 
 
 def _video_bench(file: Path) -> Iterator[RatedClip]:
-    """Video-Bench's ``human_anno/<dimension>.json``: a list of prompts with the videos and ratings of each model."""
+    """Yield clips of Video-Bench's ``human_anno/<dimension>.json``: prompts with videos and ratings by model."""
     content, _ = read_json_or_lines(file)
     if not isinstance(content, list):
         raise SetupError(f"{file}: expected a list of prompts with videos and human_anno")
     dimension = file.stem.replace(" ", "_")
     for number, entry in enumerate(content, 1):
         where = f"{file}, entry {number}"
-        videos, said = (entry.get("videos"), entry.get("human_anno")) if isinstance(entry, Mapping) else (None, None)
-        if not isinstance(videos, Mapping) or not isinstance(said, Mapping):
+        videos, annotations = (
+            (entry.get("videos"), entry.get("human_anno")) if isinstance(entry, Mapping) else (None, None)
+        )
+        if not isinstance(videos, Mapping) or not isinstance(annotations, Mapping):
             raise SetupError(f"{where}: expected videos and human_anno, each by model")
         for model, video in videos.items():
-            if model not in said:
+            if model not in annotations:
                 continue
-            ratings = said[model] if isinstance(said[model], list | tuple | Mapping) else [said[model]]
+            ratings = (
+                annotations[model] if isinstance(annotations[model], list | tuple | Mapping) else [annotations[model]]
+            )
             by_rater = ratings if isinstance(ratings, Mapping) else dict(enumerate(ratings, 1))
-            told = [(dimension, _rating(rating, f"{where}, {model}"), str(rater)) for rater, rating in by_rater.items()]
-            yield RatedClip(str(video), told, str(entry.get("prompt_en") or "") or None, str(model))
+            triples = [
+                (dimension, _rating(rating, f"{where}, {model}"), str(rater)) for rater, rating in by_rater.items()
+            ]
+            yield RatedClip(str(video), triples, str(entry.get("prompt_en") or "") or None, str(model))
 
 
 def _rating(value: Any, where: str) -> float:
@@ -220,7 +226,7 @@ def _of_table(table: SourceTable, released: ReleasedSet) -> Iterator[RatedClip]:
             _LINK,
         )
     )
-    values = {name: found for name in rated if (found := numbers(table, name, wanted=strict)) is not None}
+    values = {name: cells for name in rated if (cells := numbers(table, name, required=strict)) is not None}
     files = {
         name: PurePosixPath((link or name).partition("?")[0]).name
         for name, link in zip(clips, links, strict=True)
@@ -229,7 +235,7 @@ def _of_table(table: SourceTable, released: ReleasedSet) -> Iterator[RatedClip]:
     linked = not released.of_models and strict and len(set(files.values())) == len(files)
     for row, name in enumerate(clips):
         if name is not None:
-            ratings = [(rated[column], float(found[row]), AVERAGED) for column, found in values.items()]
+            ratings = [(rated[column], float(cells[row]), AVERAGED) for column, cells in values.items()]
             yield RatedClip(name, ratings, prompts[row], models[row], (files[name],) if linked else ())
 
 
@@ -243,7 +249,7 @@ def _table(file: Path) -> SourceTable:
     return SourceTable("VMBench's published table", {"model": [row.model for row in rows], **columns})
 
 
-_AVERAGES = "one averaged rating per dimension, raters are not told apart"
+_AVERAGES = "one averaged rating per dimension, raters are not distinguished"
 
 RELEASED: Mapping[str, ReleasedSet] = {
     "fetv": ReleasedSet(
@@ -263,7 +269,7 @@ RELEASED: Mapping[str, ReleasedSet] = {
     ),
     "video-bench": ReleasedSet(
         "Video-Bench",
-        "{names}; raters are told by their place",
+        "{names}; raters by position",
         rated=_video_bench,
         files=("*.json",),
         expected="a JSON file per dimension",

@@ -24,12 +24,12 @@ from vmmetrics.utils.display.markup import listed
 from vmmetrics.utils.tables import read_text
 
 LARGEST = 256 * 2**20
-"""Bytes of a file of scores; VBench's of 5,000 clips in 16 dimensions has a tenth of this."""
+"""Maximum size of a score file in bytes; VBench's for 5,000 clips and 16 dimensions has a tenth of this."""
 SHOWN = 5
-"""Names in a note."""
+"""Maximum names in a note."""
 _LONGEST = 2000  # letters of a line that may be one of a log
 PROMPT_LIST = "_full_info.json"
-"""How the list of prompts is called that VBench writes beside its results."""
+"""Name of the prompt list that VBench writes beside its results."""
 _RESULTS = "_eval_results.json"
 _FETV = re.compile(r"^auto_eval_results_(?P<model>.+)\.json$")
 _RECORD = re.compile(
@@ -37,17 +37,17 @@ _RECORD = re.compile(
 )
 _INDEXED = re.compile(r"^(?P<prompt>.*\s.*\S)-\d+\.\w+$")  # VBench's names: the prompt, and which clip of it
 _LOWER = frozenset({"warping_error", "ocr_score", "celebrity_id_score"})
-"""EvalCrafter's metrics of which its released code takes one minus the score."""
+"""EvalCrafter's metrics that its released code inverts (1 − score)."""
 _DOVER = {"aesthetic_score": "VQA_A", "technical_score": "VQA_T", "overall_final_score": "VQA_overall"}
 _NO_MODEL = frozenset(
     {"", "videos", "video", "clips", "samples", "sampled_videos", "outputs", "output", "results", "generated", "tmp"}
 )
-"""Folders of clips that are not called after a model."""
+"""Names of clip folders that are no model names."""
 
 
 @dataclass(slots=True)
 class ScoreFile:
-    """What was read from a file of scores, or from several.
+    """Scores read from one or several files.
 
     Attributes:
         form: Whose form it is, in words.
@@ -64,10 +64,10 @@ class ScoreFile:
     lower: set[str] = field(default_factory=set)
 
     def summary(self) -> str:
-        """What was read, in words."""
+        """Return what was read, as text."""
         metrics, models, clips = (
-            list(dict.fromkeys(str(entry[place]) for entry in self.entries if entry[place] is not None))
-            for place in (2, 1, 0)
+            list(dict.fromkeys(str(entry[field_index]) for entry in self.entries if entry[field_index] is not None))
+            for field_index in (2, 1, 0)
         )
         of = f" of {listed(models, SHOWN)}" if models else ""
         return f"{self.form}: {listed(metrics, SHOWN)}{of}, {len(clips)} clips"
@@ -131,7 +131,7 @@ def _or_nan(score: float | None) -> float:
 
 
 def is_released(path: Path) -> bool:
-    """Return whether a file is by its name one of VBench, FETV-EVAL or EvalCrafter."""
+    """Return True if a file is by its name one of VBench, FETV-EVAL or EvalCrafter."""
     name = path.name
     return name.endswith((_RESULTS, "_record.txt")) or name == "dover.csv" or _FETV.match(name) is not None
 
@@ -144,24 +144,26 @@ def _vbench(path: Path, content: Mapping[str, Any]) -> ScoreFile | None:
     read = {name: clips for name, clips in clips_of.items() if clips}
     if not read:
         return None
-    found, prompts = ScoreFile("VBench results"), _vbench_prompts(path)
+    result, prompts = ScoreFile("VBench results"), _vbench_prompts(path)
     for name, clips in read.items():
         metric, unread = normalised(name), 0
         for clip, value in clips:
             match, score = _INDEXED.match(clip.rpartition("/")[2]), to_score(value)
             prompt = prompts.get(clip) or (match and match["prompt"])
             unread += score is None
-            found.entries.append(ScoreEntry(clip, _model_of(clip), metric, _or_nan(score), prompt))
-        found.roles[name] = "score" if metric == name else f"score {metric}"
-        found.notes += [f"{path.name}: {unread} results of {name} are no number and count as missing"] if unread else []
-    found.roles |= {"video_path": "clip", "video_results": "score; true and false are 1 and 0"}
-    found.roles |= {"first entry of a dimension": "passed over: the mean of all clips, which VBench may scale"}
-    found.roles |= {name: "passed over: no results by clip" for name in clips_of if name not in read}
-    return found
+            result.entries.append(ScoreEntry(clip, _model_of(clip), metric, _or_nan(score), prompt))
+        result.roles[name] = "score" if metric == name else f"score {metric}"
+        result.notes += (
+            [f"{path.name}: {unread} results of {name} are no number and count as missing"] if unread else []
+        )
+    result.roles |= {"video_path": "clip", "video_results": "score; true and false are 1 and 0"}
+    result.roles |= {"first entry of a dimension": "passed over: the mean of all clips, which VBench may scale"}
+    result.roles |= {name: "passed over: no results by clip" for name in clips_of if name not in read}
+    return result
 
 
 def _clips_of_dimension(value: Any) -> Iterator[tuple[str, Any]]:
-    """Clip and result of a dimension, of any list in it."""
+    """Yield clip and result of a dimension, of any list in it."""
     for part in value if isinstance(value, list) else ():
         for entry in part if isinstance(part, list) else ():
             if isinstance(entry, Mapping) and "video_path" in entry and "video_results" in entry:
@@ -169,7 +171,7 @@ def _clips_of_dimension(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _vbench_prompts(path: Path) -> dict[str, str]:
-    """Clip to prompt of the list that VBench writes beside its results."""
+    """Return clip → prompt of the list that VBench writes beside its results."""
     beside = path.with_name(path.name.removesuffix(_RESULTS) + PROMPT_LIST)
     if not path.name.endswith(_RESULTS) or not beside.is_file() or beside.stat().st_size > LARGEST:
         return {}
@@ -184,7 +186,7 @@ def _vbench_prompts(path: Path) -> dict[str, str]:
 
 
 def _model_of(clip: str) -> str | None:
-    """The folder of a clip that may be called after its model: not after a dimension, as in VBench's own layout."""
+    """Return the folder of a clip if it may be its model's: not a dimension's, as in VBench's own layout."""
     folders = [part for part in clip.split("/")[:-1] if part not in {"", ".", ".."}]
     return next((f for f in reversed(folders) if normalised(f) not in _NO_MODEL and not is_metric_name(f)), None)
 
@@ -193,7 +195,7 @@ def _model_of(clip: str) -> str | None:
 
 
 def _fetv(path: Path, model: str, content: Any) -> ScoreFile:
-    found, metric = ScoreFile("FETV-EVAL results"), path.resolve().parent.name
+    result, metric = ScoreFile("FETV-EVAL results"), path.resolve().parent.name
     lines = content if isinstance(content, list) else [content]
     for line in lines:
         if not isinstance(line, Mapping) or any(to_score(value) is None for value in line.values()):
@@ -201,10 +203,10 @@ def _fetv(path: Path, model: str, content: Any) -> ScoreFile:
         for sentence, value in line.items():
             score = to_score(value)
             name = f"{model}/{sentence}"
-            found.entries.append(ScoreEntry(name, model, metric, _or_nan(score)))
-    found.roles |= {"sentence": "clip, called MODEL/sentence", f"folder {metric}": f"score {metric}"}
-    found.roles |= {path.name: f"model {model}"}
-    return found
+            result.entries.append(ScoreEntry(name, model, metric, _or_nan(score)))
+    result.roles |= {"sentence": "clip, called MODEL/sentence", f"folder {metric}": f"score {metric}"}
+    result.roles |= {path.name: f"model {model}"}
+    return result
 
 
 def _record(path: Path) -> ScoreFile | None:
@@ -213,22 +215,22 @@ def _record(path: Path) -> ScoreFile | None:
     Raises:
         SetupError: It is called like one, and no line is of a clip.
     """
-    found = ScoreFile("EvalCrafter's logs")
+    result = ScoreFile("EvalCrafter's logs")
     text = read_text(path, LARGEST, "a log of scores is expected", errors="replace")
     lines = (line for line in text.splitlines() if len(line) <= _LONGEST)
     for match in filter(None, map(_RECORD.search, lines)):
         metric, score = normalised(match["metric"]), to_score(match["value"])
-        found.entries.append(ScoreEntry(match["clip"].strip(), None, metric, _or_nan(score)))
-    if not found.entries:
+        result.entries.append(ScoreEntry(match["clip"].strip(), None, metric, _or_nan(score)))
+    if not result.entries:
         if not is_released(path):
             return None
         raise SetupError(f"{path}: no line 'Vid: CLIP, Current METRIC: SCORE' there, as EvalCrafter writes it")
-    found.roles["Vid"] = "clip"
-    for metric in dict.fromkeys(entry.metric or "" for entry in found.entries):
-        found.roles[f"Current {metric}"] = f"score {metric}"
-        found.lower |= {metric} & _LOWER
-    found.roles["Current avg., Final average"] = "passed over: means of all clips"
-    return found
+    result.roles["Vid"] = "clip"
+    for metric in dict.fromkeys(entry.metric or "" for entry in result.entries):
+        result.roles[f"Current {metric}"] = f"score {metric}"
+        result.lower |= {metric} & _LOWER
+    result.roles["Current avg., Final average"] = "passed over: means of all clips"
+    return result
 
 
 def _dover(path: Path) -> ScoreFile | None:
@@ -237,14 +239,14 @@ def _dover(path: Path) -> ScoreFile | None:
     scores = {name: _DOVER[normalised(name)] for name in table.columns if normalised(name) in _DOVER}
     if "path" not in table.columns or not scores:
         return None
-    found = ScoreFile("EvalCrafter's logs")
+    result = ScoreFile("EvalCrafter's logs")
     for row, clip in enumerate(table.columns["path"]):
         if clip and not str(clip).startswith("Avg. scores"):
             for name, metric in scores.items():
                 score = to_score(table.columns[name][row])
-                found.entries.append(ScoreEntry(str(clip), None, metric, _or_nan(score)))
-    found.roles |= {"path": "clip", **{name: f"score {metric}" for name, metric in scores.items()}}
-    return found
+                result.entries.append(ScoreEntry(str(clip), None, metric, _or_nan(score)))
+    result.roles |= {"path": "clip", **{name: f"score {metric}" for name, metric in scores.items()}}
+    return result
 
 
 # JSON nested by model, clip and metric

@@ -1,4 +1,4 @@
-"""A folder of files of scores: what a file does not say of metric and model, its name and folder do."""
+"""Folders of score files: metric and model are read from file and folder names where the file lacks them."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from vmmetrics.alignment.readers.score_files import (
     is_released,
     read_score_file,
 )
-from vmmetrics.alignment.readers.score_levels import ScoreEntry, is_known_metric, is_metric_name
+from vmmetrics.alignment.readers.score_levels import ScoreEntry, is_metric_name, is_registered_metric
 from vmmetrics.alignment.readers.score_tables import scores_of_table
 from vmmetrics.alignment.readers.tables import TABLE_SUFFIXES, read_table
 from vmmetrics.errors import SetupError
 from vmmetrics.utils.display.markup import listed
 
 MOST_FILES = 5000
-"""Files of a folder that are looked at."""
+"""Maximum files of a folder that are read."""
 FORMS = (
     "run.json (ours), *_eval_results.json (VBench), auto_eval_results_MODEL.json (FETV-EVAL), METRIC_record.txt "
     "(EvalCrafter), or a JSON or CSV file per metric"
 )
-"""What a folder of scores may hold."""
+"""Supported contents of a folder of scores."""
 _TABLES = "scores by clip in tables"
 _GENERAL = frozenset({"score", "scores", "metric", "metrics", "quality"})  # of these words alone: no metric's folder
 _RATINGS = frozenset({"rating", "ratings", "human_ratings", "mos", "annotations"})  # files that hold no scores
@@ -44,7 +44,7 @@ def read_score_folder(path: Path, besides: Path | None = None) -> ScoreFile:
 
     Args:
         path: The folder.
-        besides: A file that holds no scores, such as the ratings.
+        besides: A file to skip, such as the ratings.
 
     Raises:
         SetupError: There are none, or two of them give a clip different scores.
@@ -62,11 +62,11 @@ def read_score_folder(path: Path, besides: Path | None = None) -> ScoreFile:
         raise SetupError(
             f"{path} is no run directory and holds no scores by clip: found {there}; expected {FORMS}", *reasons[:1]
         )
-    found = _together(path, files)
+    merged = _together(path, files)
     passed = [file.relative_to(path).as_posix() for file in paths if file not in files]
     if passed := [name for name in passed if not name.endswith(PROMPT_LIST)]:
-        found.notes.append(f"{path.name}: passed over, no scores by clip were read there: {listed(passed, SHOWN)}")
-    return found
+        merged.notes.append(f"{path.name}: passed over, no scores by clip were read there: {listed(passed, SHOWN)}")
+    return merged
 
 
 def read_score_files(paths: Sequence[Path]) -> ScoreFile | None:
@@ -90,26 +90,26 @@ def read_score_files(paths: Sequence[Path]) -> ScoreFile | None:
 
 
 def _walk(root: Path) -> Iterator[Path]:
-    """The files of a folder and of those below it, but hidden ones, in the order of names; no further than is asked."""
+    """Yield the files of a folder and its subfolders, without hidden ones, sorted by name; lazily."""
     for folder, folders, names in os.walk(root):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         yield from (Path(folder, name) for name in sorted(names) if not name.startswith("."))
 
 
 def _read(file: Path, reasons: list[str]) -> ScoreFile | None:
-    """One file of a folder; None where it has no scores by clip."""
+    """Return one file of a folder; None where it has no scores by clip."""
     if file.suffix.lower() not in {".txt", *TABLE_SUFFIXES} - {".md"} or file.name.endswith(PROMPT_LIST):
         return None
     try:
-        if (found := read_score_file(file)) is not None:
-            return found
+        if (score_file := read_score_file(file)) is not None:
+            return score_file
         if file.stat().st_size > LARGEST or file.suffix.lower() == ".txt":
             return None
         scores = scores_of_table(read_table(file, file.name), file.name)
     except SetupError as error:
         reasons.append(str(error))
         return None
-    if scores.of_models or not (len(scores.values) == 1 or any(map(is_known_metric, scores.values))):
+    if scores.of_models or not (len(scores.values) == 1 or any(map(is_registered_metric, scores.values))):
         return None
     alone = len(scores.values) == 1 and normalised(next(iter(scores.values))) in called.RATING
     if alone and normalised(file.stem) in _RATINGS:
@@ -124,11 +124,11 @@ def _read(file: Path, reasons: list[str]) -> ScoreFile | None:
 
 
 def _together(root: Path, files: Mapping[Path, ScoreFile]) -> ScoreFile:
-    """The files as one; names of files and folders say what is not in them."""
+    """Return the files as one; names of files and folders say what is not in them."""
     unnamed = [file for file, read in files.items() if any(entry.metric is None for entry in read.entries)]
-    metric_of, model_of = _told_by_paths(root, unnamed) if unnamed else ({}, {})
+    metric_of, model_of = _names_from_paths(root, unnamed) if unnamed else ({}, {})
     forms = list(dict.fromkeys(read.form for read in files.values()))
-    found = ScoreFile(f"{len(files)} file{'s' * (len(files) != 1)}, {listed(forms, SHOWN)}")
+    merged = ScoreFile(f"{len(files)} file{'s' * (len(files) != 1)}, {listed(forms, SHOWN)}")
     for file, read in files.items():
         if (metric := metric_of.get(file)) is not None:
             model = model_of.get(file)
@@ -136,22 +136,22 @@ def _together(root: Path, files: Mapping[Path, ScoreFile]) -> ScoreFile:
             read.roles[file.name if file.parent == root else f"{file.parent.name}/{file.name}"] = f"score {metric}" + (
                 f", model {model}" if model else ""
             )
-        found.roles |= read.roles
-        found.notes += read.notes
-        found.lower |= read.lower
-    found.entries = _whole_names(_without_clashes(root, files, found))
-    return found
+        merged.roles |= read.roles
+        merged.notes += read.notes
+        merged.lower |= read.lower
+    merged.entries = _whole_names(_without_clashes(root, files, merged))
+    return merged
 
 
 def _whole_names(entries: Sequence[ScoreEntry]) -> list[ScoreEntry]:
-    """The entries with "1" called "1.mp4" where other files of the folder call it so."""
+    """Return the entries with "1" called "1.mp4" where other files of the folder call it so."""
     names = {entry.clip for entry in entries}
     whole = {stem(name): name for name in names if stem(name) != name}
     return [e._replace(clip=whole[e.clip]) if e.clip in whole else e for e in entries]
 
 
-def _told_by_paths(root: Path, files: Sequence[Path]) -> tuple[dict[Path, str], dict[Path, str]]:
-    """File to its metric, and to its model: of the names of files and of folders, metrics are those more like some.
+def _names_from_paths(root: Path, files: Sequence[Path]) -> tuple[dict[Path, str], dict[Path, str]]:
+    """Return file → metric and file → model from file and folder names; names like those of known metrics are metrics.
 
     Files in one folder none of which is called like a metric are of a model each.
     """
@@ -171,13 +171,13 @@ def _is_general(folder: str) -> bool:
 
 
 def _likeness(names: Iterable[str]) -> float:
-    """Share of some names that are those of metrics."""
+    """Return the share of some names that are those of metrics."""
     distinct = set(names)
     return sum(map(is_metric_name, distinct)) / max(len(distinct), 1)
 
 
-def _without_clashes(root: Path, files: Mapping[Path, ScoreFile], found: ScoreFile) -> list[ScoreEntry]:
-    """All entries; the folders are models where they give one clip different scores, or scores in files of one name."""
+def _without_clashes(root: Path, files: Mapping[Path, ScoreFile], merged: ScoreFile) -> list[ScoreEntry]:
+    """Return all entries; folders are models where scores of one clip differ, or file names repeat."""
     seen: dict[tuple[str | None, str, str | None], tuple[float, Path]] = {}
     clashes = []
     for file, read in files.items():
@@ -195,7 +195,5 @@ def _without_clashes(root: Path, files: Mapping[Path, ScoreFile], found: ScoreFi
             "them, or put the files of each model into a folder of its name"
         )
     folders = list(dict.fromkeys(file.parent.name for file in files))
-    found.notes.append(
-        f"{root.name}: clips have the same names, folders are taken for models: {listed(folders, SHOWN)}"
-    )
+    merged.notes.append(f"{root.name}: clips have the same names, folders are read as models: {listed(folders, SHOWN)}")
     return [entry._replace(model=file.parent.name) for file, read in files.items() for entry in read.entries]

@@ -1,4 +1,4 @@
-"""Scores nested by model, clip and metric: which level of a JSON file is which, by the names on it."""
+"""Nested scores: which level of a JSON file is model, clip or metric, by the names on it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _METRIC_WORDS = frozenset((
     "similarity", "error", "accuracy", "coherence", "ssim", "psnr", "lpips", "niqe", "brisque", "dover", "clipscore",
     "blipscore", "umtscore", "vqa", "warping", "fidelity", "aesthetic", "naturalness",
 ))  # fmt: skip
-"""Words in the names of metrics, apart from those that we have."""
+"""Words in the names of metrics other than ours."""
 _VBENCH = frozenset((
     "subject_consistency", "background_consistency", "temporal_flickering", "motion_smoothness", "dynamic_degree",
     "aesthetic_quality", "imaging_quality", "overall_consistency", "object_class", "multiple_objects", "human_action",
@@ -67,10 +67,10 @@ class NestedScores(NamedTuple):
 
 
 @cache
-def is_known_metric(name: str) -> bool:
-    """Return whether a metric has this name: one of ours, a baseline or a dimension of VBench.
+def is_registered_metric(name: str) -> bool:
+    """Return True if a metric has this name: one of ours, a baseline or a dimension of VBench.
 
-    >>> is_known_metric("mss"), is_known_metric("Warping Error"), is_known_metric("quality")
+    >>> is_registered_metric("mss"), is_registered_metric("Warping Error"), is_registered_metric("quality")
     (True, True, False)
     """
     from vmmetrics.alignment.baselines.catalogue import BASELINES
@@ -80,14 +80,14 @@ def is_known_metric(name: str) -> bool:
 
 @cache
 def is_metric_name(name: str) -> bool:
-    """Return whether a name is known as a metric's, or has a word such as "consistency" in it.
+    """Return True if a name is known as a metric's, or has a word such as "consistency" in it.
 
     >>> is_metric_name("mss"), is_metric_name("CLIPScore-ft"), is_metric_name("cogvideo"), is_metric_name("a.mp4")
     (True, True, False, False)
     """
     words = normalised(name).split("_")
     worded = any(word in _METRIC_WORDS or word.endswith("score") for word in words)
-    return is_known_metric(name) or (worded and not _is_clip_name(name))
+    return is_registered_metric(name) or (worded and not _is_clip_name(name))
 
 
 def nested_scores(content: Any) -> NestedScores | None:
@@ -127,19 +127,19 @@ def _leaves(content: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ..
 
 
 def _order(names: Sequence[Sequence[str]]) -> tuple[str, ...] | None:
-    """Role of each level, outermost first; None where the only one is of metrics."""
+    """Return the role of each level, outermost first; None where the only one is of metrics."""
     depth = len(names)
     if depth == 1:
         return None if all(map(is_metric_name, names[0])) else ("clip",)
     most = max(len(level) for level in names)
 
     def fit(order: tuple[str, ...]) -> float:
-        found = 0.0
+        total = 0.0
         for role, level in zip(order, names, strict=True):
             likely = sum(map(is_metric_name, level)) / len(level)
             clips = sum(map(_is_clip_name, level)) / len(level)
-            found += {"clip": clips + 0.5 * (len(level) == most) - likely, "metric": likely, "model": -likely}[role]
-        return found
+            total += {"clip": clips + 0.5 * (len(level) == most) - likely, "metric": likely, "model": -likely}[role]
+        return total
 
     # of those that fit as well, the first: the layouts that people use most
     usual = [("clip", "metric"), ("model", "clip"), ("metric", "clip")]

@@ -1,4 +1,4 @@
-"""Scores of clips from a table: which column is which, a row per clip."""
+"""Scores from a table: the role of each column, and a row per clip."""
 
 from __future__ import annotations
 
@@ -81,51 +81,51 @@ def scores_of_table(
         SetupError: No column names clips, or two rows of a clip have different scores.
     """
     rows = clips_of(table, clip_column if clip_column in table.columns else None)
-    wanted = {normalised(metric.rpartition(":")[2]) for metric in metrics}
+    requested = {normalised(metric.rpartition(":")[2]) for metric in metrics}
     values: dict[str, FloatArray] = {}
     roles = _roles_of_clips(rows)
     for column in table.columns:
-        asked = normalised(column) in wanted
+        asked = normalised(column) in requested
         if column in rows.used:
             continue
         if called.describes_clip(column) and not asked:
             roles[column] = "passed over: it describes the clip (--metrics NAME reads it)"
-        elif (found := _score_column(table, column, wanted=asked or column in METRICS)) is not None:
-            values[column], roles[column] = found
+        elif (column_scores := _score_column(table, column, required=asked or column in METRICS)) is not None:
+            values[column], roles[column] = column_scores
         else:
             roles[column] = "passed over: not numbers"
     first, notes = _first_rows(table, rows, values)
-    kept = list(first.values())
-    prompts, models = (tuple(of_rows[row] for row in kept) for of_rows in (rows.prompts, rows.models))
-    values = {metric: column[kept] for metric, column in values.items()}
-    told = (*table.notes, *rows.notes, *notes)
-    known = ((name, table.versions),) if table.versions else ()
+    rows_used = list(first.values())
+    prompts, models = (tuple(of_rows[row] for row in rows_used) for of_rows in (rows.prompts, rows.models))
+    values = {metric: column[rows_used] for metric, column in values.items()}
+    all_notes = (*table.notes, *rows.notes, *notes)
+    versions = ((name, table.versions),) if table.versions else ()
     return SourceScores(
-        name, tuple(first), prompts, models, values, told, rows.of_models, {name: roles}, versions=known
+        name, tuple(first), prompts, models, values, all_notes, rows.of_models, {name: roles}, versions=versions
     )
 
 
 def _roles_of_clips(rows: TableClips) -> dict[str, str]:
-    """Columns that say which clip a row is about."""
+    """Return columns that say which clip a row is about."""
     roles = {rows.model: "model"} if rows.model is not None else {}
     roles |= {rows.prompt: "prompt"} if rows.prompt is not None else {}
     return roles if rows.by_prompt else {rows.column: "model" if rows.of_models else "clip", **roles}
 
 
-def _score_column(table: SourceTable, column: str, *, wanted: bool) -> tuple[FloatArray, str] | None:
-    """A column of scores and how it was read; None where it is none."""
+def _score_column(table: SourceTable, column: str, *, required: bool) -> tuple[FloatArray, str] | None:
+    """Return a column of scores and how it was read; None where it is none."""
     cells = table.columns[column]
     flags = [_FLAGS.get(str(cell).strip().casefold()) for cell in cells]
     if any(flag is not None for flag in flags) and all(to_score(cell) is not None for cell in cells):
         return np.array([to_score(cell) for cell in cells], np.float64), "score; true and false are 1 and 0"
-    found = numbers(table, column, wanted=wanted)
-    return None if found is None else (found, "score")
+    values = numbers(table, column, required=required)
+    return None if values is None else (values, "score")
 
 
 def _first_rows(
     table: SourceTable, rows: TableClips, values: Mapping[str, FloatArray]
 ) -> tuple[dict[str, int], list[str]]:
-    """Clip to its first row, and what was left out.
+    """Return clip → first row, and notes on what was left out.
 
     Raises:
         SetupError: Two rows of a clip have different scores.
@@ -143,5 +143,5 @@ def _first_rows(
         again.append(clip)
     nameless = rows.clips.count(None)
     notes = [f"{table.source}: {len(again)} rows are there twice: {listed(again, _SHOWN)}"] if again else []
-    notes += [f"{table.source}: {nameless} rows name no clip and were left out"] if nameless else []
+    notes += [f"{table.source}: {nameless} rows without a clip were left out"] if nameless else []
     return first, notes

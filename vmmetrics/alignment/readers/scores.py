@@ -49,51 +49,51 @@ def read_scores(
         metrics: Take these alone; empty takes every column of numbers that does not describe the clip.
         lower: Metrics of which lower is better; their sign is turned.
         clip_column: Which column names the clip.
-        besides: A file in a folder of scores that holds none, such as the ratings.
+        besides: A file to skip in a folder of scores, such as the ratings.
 
     Raises:
         SetupError: A source cannot be read, holds no scores, or names a clip twice with different scores.
     """
     asked = _Asked(metrics, clip_column, besides)
-    given = as_sources(sources)
-    paths = [Path(source) for source in given if isinstance(source, str | Path)]
-    if len(paths) == len(given) and (together := read_score_files(paths)) is not None:
-        found = [_of_files(together, f"{len(paths)} files", together.form.partition(", ")[2], metrics)]
+    items = as_sources(sources)
+    paths = [Path(source) for source in items if isinstance(source, str | Path)]
+    if len(paths) == len(items) and (together := read_score_files(paths)) is not None:
+        parts = [_of_files(together, f"{len(paths)} files", together.form.partition(", ")[2], metrics)]
     else:
-        found = [_read(source, f"scores {n}", asked) for n, source in enumerate(given, 1)]
-    joined, *others = _told_apart(found)
+        parts = [_read(source, f"scores {n}", asked) for n, source in enumerate(items, 1)]
+    joined, *others = _prefixed_where_alike(parts)
     how = Counter[str]()
     for other in others:
         joined = _joined(joined, other, how)
     if metrics:
-        kept = _named(joined, metrics, "in the scores; they have")
-        joined = replace(joined, values={metric: joined.values[metric] for metric in kept})
+        selected = _named(joined, metrics, "in the scores; they have")
+        joined = replace(joined, values={metric: joined.values[metric] for metric in selected})
     if not joined.values:
         read = (f"{column} ({role})" for roles in joined.columns.values() for column, role in roles.items())
         raise SetupError(
             f"{joined.name}: no column holds scores: {listed(list(read), 12)}; "
-            "--metrics NAME reads a column all the same"
+            "use --metrics NAME to read a column anyway"
         )
     if len(others) > _SHOWN:
-        note = f"{len(found)} sources were put together: {', '.join(f'{count} {name}' for name, count in how.items())}"
+        note = f"{len(parts)} sources were put together: {', '.join(f'{count} {name}' for name, count in how.items())}"
         joined = replace(joined, notes=(*(n for n in joined.notes if not n.startswith(_PUT)), note))
     return _turned(joined, lower)
 
 
 def as_sources(sources: Any) -> list[Any]:
-    """The sources as a list; rows of one table are one source."""
+    """Return the sources as a list; rows of one table are one source."""
     if not isinstance(sources, list | tuple):
         return [sources]
     rows = sources and all(isinstance(source, Mapping) for source in sources)
     if rows and any(isinstance(value, str) for value in sources[0].values()):
         return [sources]
     if not sources:
-        raise SetupError("No scores were given")
+        raise SetupError("Expected at least one source of scores")
     return list(sources)
 
 
 def is_run(path: Path) -> bool:
-    """Whether a path is a run directory."""
+    """Return True if a path is a run directory."""
     return (path / "run.json").is_file()
 
 
@@ -127,7 +127,7 @@ def _read(source: Any, name: str, asked: _Asked) -> SourceScores:
 
 
 def _of_path(path: Path, name: str, asked: _Asked) -> SourceScores:
-    """The scores of a run directory, of a folder or file that another program wrote, or of a table."""
+    """Return the scores of a run directory, of a folder or file that another program wrote, or of a table."""
     if path.name == "scores.jsonl" and is_run(path.parent):
         path = path.parent
     if not path.exists():
@@ -147,7 +147,7 @@ def _of_path(path: Path, name: str, asked: _Asked) -> SourceScores:
 
 
 def _of_files(read: ScoreFile, source: str, name: str, metrics: Sequence[str]) -> SourceScores:
-    """The scores of files that another program wrote; a metric without a name is called after its file."""
+    """Return the scores of files that another program wrote; a metric without a name is called after its file."""
     read.entries = [entry._replace(metric=entry.metric or name) for entry in read.entries]
     scores = scores_of_table(read.table(source), name, metrics)
     passed = {column: role for column, role in scores.columns[name].items() if role.startswith("passed over")}
@@ -156,14 +156,14 @@ def _of_files(read: ScoreFile, source: str, name: str, metrics: Sequence[str]) -
 
 
 def _of_run(path: Path) -> SourceTable:
-    """The newest records of a run directory."""
+    """Return the newest records of a run directory."""
     from vmmetrics.scoring.records import read_records
     from vmmetrics.scoring.versions import differing, versions_of
 
     warnings: list[str] = []
     records = read_records(path, warnings)
     if not records:
-        raise SetupError(f"{path} holds no clips yet")
+        raise SetupError(f"{path} has no clips yet")
     failed = sum(record.failed for record in records)
     notes = [f"{path.name}: {failed} of {len(records)} clips failed, in whole or in part"] if failed else []
     versions = versions_of(records)
@@ -173,7 +173,7 @@ def _of_run(path: Path) -> SourceTable:
 
 
 def _record_columns(records: Sequence[Any]) -> dict[str, list[Any]]:
-    """Records as columns; a metric that every clip lacks is a column too, so that it is not passed over in silence."""
+    """Return records as columns; a metric missing for every clip keeps its column."""
     asked = dict.fromkeys(m for record in records for m in (*record.scores, *record.missing, *record.errors))
     columns: dict[str, list[Any]] = {
         name: [getattr(record, name) for record in records] for name in ("clip", "model", "prompt", "amplitude")
@@ -186,8 +186,8 @@ def _record_columns(records: Sequence[Any]) -> dict[str, list[Any]]:
     return columns | ({"motion_index": index} if any(i is not None for i in index) else {})
 
 
-def _told_apart(sources: Sequence[SourceScores]) -> list[SourceScores]:
-    """The sources with their name before metrics that another source gives for the same clips."""
+def _prefixed_where_alike(sources: Sequence[SourceScores]) -> list[SourceScores]:
+    """Return the sources with their name before metrics that another source gives for the same clips."""
     shared: list[set[str]] = [set() for _ in sources]
     for (m, one), (n, other) in combinations(enumerate(sources), 2):
         both = one.values.keys() & other.values.keys()
@@ -195,21 +195,21 @@ def _told_apart(sources: Sequence[SourceScores]) -> list[SourceScores]:
             shared[m] |= both
             shared[n] |= both
     repeats = Counter(source.name for source in sources)
-    found = []
+    renamed = []
     for number, (source, metrics) in enumerate(zip(sources, shared, strict=True), 1):
         name = f"{source.name} {number}" if repeats[source.name] > 1 else source.name
         called_now = {m: f"{name}:{m}" if m in metrics else m for m in source.values}
         values = {called_now[m]: column for m, column in source.values.items()}
         lower = frozenset(called_now[m] for m in source.lower)
         columns = {name: next(iter(source.columns.values()), {})}
-        found.append(replace(source, values=values, lower=lower, columns=columns))
-    return found
+        renamed.append(replace(source, values=values, lower=lower, columns=columns))
+    return renamed
 
 
 def _match(one: SourceScores, other: SourceScores) -> NameMatch:
-    """Which clip of one source is which of the other; where both know all models, clips of other models are none.
+    """Match the clips of two sources; where both name all models, clips of other models do not match.
 
-    Sources without a model in common may call one differently: other metrics of the same clips are told by their names.
+    Sources without a common model may name it differently: metrics of the same clips are then matched by clip names.
     """
     sides = [list(range(len(scores.clips))) for scores in (one, other)]
     if not one.of_models and all(one.models) and all(other.models):
@@ -219,12 +219,12 @@ def _match(one: SourceScores, other: SourceScores) -> NameMatch:
             shared = set(plain[0]) | set(plain[1])
         sides = [[row for row in rows if models[row] in shared] for rows, models in zip(sides, plain, strict=True)]
     names = ([scores.clips[row] for row in rows] for scores, rows in zip((one, other), sides, strict=True))
-    found = match_names(*names, of_models=one.of_models, sides=(one.name, other.name))
-    return NameMatch(tuple((sides[0][a], sides[1][b]) for a, b in found.pairs), found.how)
+    match = match_names(*names, of_models=one.of_models, sides=(one.name, other.name))
+    return NameMatch(tuple((sides[0][a], sides[1][b]) for a, b in match.pairs), match.how)
 
 
 def _joined(first: SourceScores, second: SourceScores, how: Counter[str]) -> SourceScores:
-    """Two sources side by side, or one below the other where they share no clip; how is counted."""
+    """Join two sources by column, or by row if they share no clip; count how names matched in ``how``."""
     if first.of_models is not second.of_models:
         raise SetupError(f"{first.name} and {second.name}: one scores clips and the other models")
     match = _match(first, second)
@@ -233,12 +233,12 @@ def _joined(first: SourceScores, second: SourceScores, how: Counter[str]) -> Sou
     index = {b: a for a, b in match.pairs}
     added = [number for number in range(len(second.clips)) if number not in index]
     index |= {number: position for position, number in enumerate(added, len(first.clips))}
-    place, none = [index[number] for number in range(len(second.clips))], [None] * len(added)
+    positions, none = [index[number] for number in range(len(second.clips))], [None] * len(added)
     prompts, models = [*first.prompts, *none], [*first.models, *none]
-    for position, prompt, model in zip(place, second.prompts, second.models, strict=True):
+    for position, prompt, model in zip(positions, second.prompts, second.models, strict=True):
         prompts[position], models[position] = prompts[position] or prompt, models[position] or model
     values: dict[str, FloatArray] = {}
-    for scores, rows in ((first, list(range(len(first.clips)))), (second, place)):
+    for scores, rows in ((first, list(range(len(first.clips)))), (second, positions)):
         for metric, column in scores.values.items():
             values.setdefault(metric, np.full(len(prompts), np.nan))[rows] = column
     put = "side by side" if match.pairs else "one below the other"
@@ -255,14 +255,14 @@ def _joined(first: SourceScores, second: SourceScores, how: Counter[str]) -> Sou
 
 
 def _mixed(versions: Sequence[tuple[str, Versions]]) -> tuple[str, ...]:
-    """Say which metrics mean different things in runs that are put one below the other."""
+    """Return notes on metrics that are not comparable between runs."""
     from vmmetrics.scoring.versions import differing
 
     return tuple(f"Scores mean different things: {text}" for text in differing(versions).values())
 
 
 def _turned(scores: SourceScores, lower: Sequence[str]) -> SourceScores:
-    """The same with the sign of some metrics turned, so that higher is better throughout; each is turned once."""
+    """Return the scores with the sign of some metrics turned, so that higher is better; each is turned once."""
     turned = set(_named(scores, lower, "to turn; the scores have")) - scores.lower
     values = {metric: -column if metric in turned else column for metric, column in scores.values.items()}
     note = (f"Lower is better, sign turned: {', '.join(m for m in scores.values if m in turned)}",) if turned else ()
@@ -270,8 +270,8 @@ def _turned(scores: SourceScores, lower: Sequence[str]) -> SourceScores:
 
 
 def _named(scores: SourceScores, names: Sequence[str], what: str) -> list[str]:
-    """The metrics of these names, in their order; a name without its source's prefix takes all that bear it."""
-    found = {name: called.metrics_called(name, scores.values) for name in names}
-    if unknown := [name for name, metrics in found.items() if not metrics]:
+    """Return the metrics of these names, in their order; a name without its source's prefix takes all that bear it."""
+    by_name = {name: called.metrics_called(name, scores.values) for name in names}
+    if unknown := [name for name, metrics in by_name.items() if not metrics]:
         raise SetupError(f"No metric {', '.join(unknown)} {what} {', '.join(scores.values)}")
-    return list(dict.fromkeys(chain.from_iterable(found.values())))
+    return list(dict.fromkeys(chain.from_iterable(by_name.values())))

@@ -1,4 +1,4 @@
-"""Which clip each row of a table is about, or which model, or which prompt of a model."""
+"""Clip, model, or prompt of a model that each row of a table is about."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from vmmetrics.errors import SetupError
 
 
 class TableClips(NamedTuple):
-    """Which clip each row of a table is about.
+    """The clip of each row of a table.
 
     Attributes:
         column: The column that names clips, or models.
@@ -60,7 +60,7 @@ def clips_of(table: SourceTable, asked: str | None) -> TableClips:
     notes: tuple[str, ...] = ()
     if any(times > 1 for times in Counter(name or "" for name, _ in set(zip(names, models, strict=True))).values()):
         names = [f"{model}/{name}" if name and model else name for name, model in zip(names, models, strict=True)]
-        notes = (f"Several models have clips of one name: clips are taken to be called {model}/{clip}",)
+        notes = (f"Several models have clips of one name: clips are read as {model}/{clip}",)
     return TableClips(
         clip,
         {clip, prompt, model},
@@ -77,17 +77,17 @@ def clips_of(table: SourceTable, asked: str | None) -> TableClips:
 def _by_prompt(table: SourceTable, model: str, prompt: str) -> TableClips:
     models, prompts = texts(table, model), texts(table, prompt)
     names = [f"{of}/{text}" if of and text else None for of, text in zip(models, prompts, strict=True)]
-    notes = (f"No column names clips: a row is taken for the clip of its {model} and {prompt}",)
+    notes = (f"No column names clips: each row is matched by its {model} and {prompt}",)
     return TableClips(prompt, {model, prompt}, names, prompts, models, False, notes, prompt, model, True)
 
 
 def _repeats(names: list[str | None]) -> bool:
-    known = [name for name in names if name is not None]
-    return len(set(known)) < len(known)
+    present = [name for name in names if name is not None]
+    return len(set(present)) < len(present)
 
 
 def _clip_column(table: SourceTable, asked: str | None) -> tuple[str, bool]:
-    """The column that names clips, and whether what it names are models."""
+    """Return the column that names clips, and whether what it names are models."""
     if asked is not None:
         if asked not in table.columns:
             raise SetupError(f"{table.source}: no column {asked!r}; it has {table.heading}")
@@ -96,11 +96,11 @@ def _clip_column(table: SourceTable, asked: str | None) -> tuple[str, bool]:
     if "annotation_id" in map(normalised, table.columns):  # then "id" is the number of a task
         named = [column for column in named if normalised(column) != "id"]
     files = [column for column, cells in table.columns.items() if cells and all(map(called.is_clip_file, cells))]
-    found = first_column([c for c in named if called.is_text(table.columns[c])], called.CLIP)
+    match = first_column([c for c in named if called.is_text(table.columns[c])], called.CLIP)
     model = first_column(table.columns, (*called.MODEL, "models"))
-    found = found or first_column(named, called.CLIP) or (files[0] if len(files) == 1 else None)
-    if found is not None:
-        return found, False
+    match = match or first_column(named, called.CLIP) or (files[0] if len(files) == 1 else None)
+    if match is not None:
+        return match, False
     if model is not None:
         return model, True
     raise SetupError(

@@ -1,4 +1,4 @@
-"""Tables as people keep them: CSV, JSON, JSON Lines, Parquet, Markdown, and what Python has; columns out."""
+"""Tables from CSV, JSON, JSON Lines, Parquet, Markdown or Python objects, as columns."""
 
 from __future__ import annotations
 
@@ -75,10 +75,10 @@ class SourceTable:
         cells = [f"{name} {str(column[0])[:_CELL]!r}" for name, column in self.columns.items() if len(column)]
         return f"; its first row: {listed(cells, _SHOWN)}" if cells else ""
 
-    def roles(self, found: Mapping[str, str]) -> dict[str, str]:
-        """How the file's own columns were read, from how this table's were."""
+    def roles(self, by_column: Mapping[str, str]) -> dict[str, str]:
+        """Return how the file's own columns were read, from how this table's were."""
         named: dict[str, list[str]] = {}
-        for column, role in found.items():
+        for column, role in by_column.items():
             named.setdefault(self.origins.get(column, column), []).append(role)
         read = {name: [role for role in roles if not role.endswith("not read")] for name, roles in named.items()}
         return {**self.used, **{name: ", ".join(read[name]) or roles[0] for name, roles in named.items() if name}}
@@ -102,7 +102,7 @@ def read_table(source: Any, name: str) -> SourceTable:
 
 
 def read_json_or_lines(path: Path) -> tuple[Any, tuple[str, ...]]:
-    """The content of a JSON or JSON Lines file (then a list), and notes about its encoding.
+    """Return the content of a JSON or JSON Lines file (then a list), and notes about its encoding.
 
     Raises:
         SetupError: It cannot be read or is no JSON.
@@ -121,7 +121,7 @@ def _lines(text: str) -> list[Any]:
 
 
 def to_number(cell: Any) -> float | None:
-    """A cell as a number: NaN where it is empty or says that there is none, None where it is something else."""
+    """Return a cell as a number: NaN where it is empty or says that there is none, None where it is something else."""
     if cell is None:
         return math.nan
     if isinstance(cell, bool | np.bool_):
@@ -139,18 +139,18 @@ def to_number(cell: Any) -> float | None:
 
 
 def is_blank(cell: Any) -> bool:
-    """Whether a cell is empty or says that there is nothing."""
+    """Return True if a cell is empty or a word for "nothing"."""
     value = to_number(cell)
     return value is not None and math.isnan(value)
 
 
-def numbers(table: SourceTable, column: str, *, wanted: bool = False) -> FloatArray | None:
-    """A column of numbers, or None where it is none.
+def numbers(table: SourceTable, column: str, *, required: bool = False) -> FloatArray | None:
+    """Return a column of numbers, or None where it is none.
 
     Args:
         table: The table.
         column: One of its columns.
-        wanted: Whether the column must be one of numbers; one that is empty or mostly text is none otherwise.
+        required: Whether the column must be one of numbers; one that is empty or mostly text is none otherwise.
 
     Returns:
         (N,) float64, NaN for empty cells and for what is not finite.
@@ -168,18 +168,18 @@ def numbers(table: SourceTable, column: str, *, wanted: bool = False) -> FloatAr
         values = [to_number(cell) for cell in cells]
     bad = [row for row, value in enumerate(values) if value is None]
     good = sum(value is not None and not math.isnan(value) for value in values)
-    if bad and (wanted or good > len(bad)):
+    if bad and (required or good > len(bad)):
         shown = str(cells[bad[0]])[:40]
         raise SetupError(f"{table.source}, row {bad[0] + 1}: expected a number in {column} but got {shown!r}")
-    if bad or (good == 0 and not wanted):
+    if bad or (good == 0 and not required):
         return None
-    found = np.array(values, np.float64)
-    found[~np.isfinite(found)] = np.nan
-    return found
+    array = np.array(values, np.float64)
+    array[~np.isfinite(array)] = np.nan
+    return array
 
 
 def texts(table: SourceTable, column: str | None) -> list[str | None]:
-    """A column as text, blanks in a row taken as one; None for empty cells, and for all where there is no column."""
+    """Return a column as text with single blanks; None for empty cells, and for all if there is no column."""
     if column is None:
         return [None] * len(table)
     return [_as_text(cell) for cell in table.columns[column]]
@@ -208,7 +208,7 @@ def _of_file(path: Path) -> SourceTable:
     names, rows = _of_lines(text, delimiter, path) if delimiter else _of_markdown(text, path)
     if (header := _HEADLESS.get(len(names))) and is_clip_file(names[0]) and to_number(names[-1]) is not None:
         names, rows = header, [names, *rows]
-        notes = (*notes, f"{path.name}: no header; its columns are taken for {', '.join(header)}")
+        notes = (*notes, f"{path.name}: no header; its columns are read as {', '.join(header)}")
     columns = {name: [row[index] for row in rows] for index, name in enumerate(names)}
     commas = {name: cells for name, cells in columns.items() if delimiter in {";", "\t"} and _has_decimal_commas(cells)}
     columns |= {name: [cell.replace(",", ".") for cell in cells] for name, cells in commas.items()}
@@ -217,7 +217,7 @@ def _of_file(path: Path) -> SourceTable:
 
 
 def _of_parquet(path: Path) -> list[Any]:
-    """Rows of a Parquet file without columns of lists; a small file may unfold to many or to large ones."""
+    """Return rows of a Parquet file without columns of lists; a small file may unfold to many or to large ones."""
     rows: list[Any] = []
     with open_parquet(path) as file:
         from pyarrow.types import is_dictionary, is_list
@@ -235,13 +235,13 @@ def _of_parquet(path: Path) -> list[Any]:
 
 
 def _has_decimal_commas(cells: Sequence[str]) -> bool:
-    """Whether a column holds numbers as "3,5" and nothing else, as tables with semicolons do."""
-    said = [cell.strip() for cell in cells if not is_blank(cell)]
-    return any("," in cell for cell in said) and all(_DECIMAL_COMMA.fullmatch(cell) for cell in said)
+    """Return True if a column holds only numbers like "3,5", as tables with semicolons do."""
+    filled = [cell.strip() for cell in cells if not is_blank(cell)]
+    return any("," in cell for cell in filled) and all(_DECIMAL_COMMA.fullmatch(cell) for cell in filled)
 
 
 def _text(path: Path) -> tuple[str, tuple[str, ...]]:
-    """A text file; what is not UTF-8 is read byte by byte as Latin 1, line by line, and counted."""
+    """Return a text file; what is not UTF-8 is read byte by byte as Latin 1, line by line, and counted."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -289,7 +289,7 @@ def _of_lines(text: str, delimiter: str, path: Path) -> tuple[list[str], list[li
 
 
 def _of_markdown(text: str, path: Path) -> tuple[list[str], list[list[str]]]:
-    """The first table of a Markdown file; emphasis is dropped."""
+    """Return the first table of a Markdown file; emphasis is dropped."""
     lines = dropwhile(lambda line: not line.startswith("|"), map(str.strip, text.splitlines()))
     rows = [
         [cell.strip().replace("*", "").strip() for cell in line.strip("|").split("|")]
@@ -308,7 +308,7 @@ def _of_markdown(text: str, path: Path) -> tuple[list[str], list[list[str]]]:
 
 def _refuse_repeats(names: Sequence[str], path: Path) -> None:
     if twice := {name for name in names if name and names.count(name) > 1}:
-        raise SetupError(f"{path}: several columns are called {', '.join(sorted(twice))}")
+        raise SetupError(f"{path}: several columns have the name {', '.join(sorted(twice))}")
 
 
 def _of_python(source: Any, name: str) -> SourceTable:
@@ -324,9 +324,9 @@ def _of_python(source: Any, name: str) -> SourceTable:
 
 
 def _of_content(content: Any, name: str, notes: tuple[str, ...] = ()) -> SourceTable:
-    """A table from rows, from columns, from clip → values, or from one of the layouts of other tools."""
-    if (found := rows_of(content, name)) is not None:
-        content, note = found
+    """Return a table from rows, from columns, from clip → values, or from one of the layouts of other tools."""
+    if (converted := rows_of(content, name)) is not None:
+        content, note = converted
         notes = (*notes, note) if note else notes
     if isinstance(content, Mapping):
         values = list(content.values())
@@ -348,32 +348,32 @@ def _is_column(value: Any) -> bool:
 
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row whose nested scores or ratings stand as columns beside the others; other nested values are left out."""
+    """Return a row with nested scores or ratings as columns; other nested values are left out."""
     plain: dict[str, Any] = {}
     for name, value in row.items():
         if isinstance(value, Mapping) and normalised(name) in _NESTED:
             for inner, cell in value.items():
-                plain |= _by_place(str(inner), cell) if inner not in row or inner == name else {}
-        elif normalised(name) in _BY_PLACE:
-            plain |= _by_place(str(name), answer(value))
+                plain |= _one_column_each(str(inner), cell) if inner not in row or inner == name else {}
+        elif normalised(name) in _RATER_LISTS:
+            plain |= _one_column_each(str(name), answer(value))
         elif not isinstance(cell := answer(_path_of(value)), Mapping):
             plain[str(name)] = cell
     return plain
 
 
 def _path_of(value: Any) -> Any:
-    """The path of a file that the datasets library keeps as its path and bytes; anything else as it is."""
+    """Return the path of a file that the datasets library keeps as its path and bytes; anything else as it is."""
     if isinstance(value, Mapping) and "path" in value and value.keys() <= {"path", "bytes"}:
         return value["path"]
     return value
 
 
-def _by_place(name: str, value: Any) -> dict[str, Any]:
-    """A list of numbers as a column per place, ``ratings_1``, ``ratings_2``, for raters told by it; else as it is."""
+def _one_column_each(name: str, value: Any) -> dict[str, Any]:
+    """Return a list of numbers as columns ``ratings_1``, ``ratings_2``, one per rater; else the value as it is."""
     if isinstance(value, list) and value and all(isinstance(to_number(cell), float) for cell in value):
-        return {f"{name}_{place}": cell for place, cell in enumerate(value, 1)}
+        return {f"{name}_{position}": cell for position, cell in enumerate(value, 1)}
     return {name: value}
 
 
-_BY_PLACE = frozenset({"ratings", "rating", "annotations", "annotation", "human_ratings", "human_scores"})
+_RATER_LISTS = frozenset({"ratings", "rating", "annotations", "annotation", "human_ratings", "human_scores"})
 _NESTED = frozenset({"scores", "metrics", "ratings", "rating", "results", "annotation", "annotations"})

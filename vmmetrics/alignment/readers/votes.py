@@ -1,4 +1,4 @@
-"""What people write to say which of two clips is better: words, signs, numbers and grades, to left, right or tie."""
+"""Votes for one of two clips: words, signs, numbers and grades, to left, right or tie."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _MOST_GRADE = 3  # of ITU-T P.910's comparison category rating
 
 
 class VoteReading(NamedTuple):
-    """How a column of votes is read.
+    """Reading of a column of votes.
 
     Attributes:
         outcome: A cell's outcome; None where it is none.
@@ -73,18 +73,18 @@ def reading_of(
     Returns:
         How to read it, or in words why its numbers cannot be read.
     """
-    said = {_short(cell) for cell in cells}
-    if said and all(map(is_number, said)):
-        return _of_numbers(sorted(said, key=float), scale, graded)
+    votes = {_short(cell) for cell in cells}
+    if votes and all(map(is_number, votes)):
+        return _of_numbers(sorted(votes, key=float), scale, graded)
     words = [_words(cell) for cell in cells]
     if all(word in _GRADES for word in words) and any(_GRADES[word] for word in words):
-        return VoteReading(lambda cell: _turned(_GRADES.get(_words(cell))), f"{_SECOND}; how much is not used")
+        return VoteReading(lambda cell: _turned(_GRADES.get(_words(cell))), f"{_SECOND}; the degree is not used")
     strong = any(_STRENGTHS.search(str(cell).casefold()) for cell in cells)
-    return VoteReading(outcome_of, "how much better is not used" if strong else "")
+    return VoteReading(outcome_of, "the degree is not used" if strong else "")
 
 
 def are_grades(cells: Collection[str]) -> bool:
-    """Return whether these are numbers that can only be grades from -3 to 3.
+    """Return True if these are numbers that can only be grades from -3 to 3.
 
     >>> are_grades(["-1", "2"]), are_grades(["-1", "1"]), are_grades(["1", "2"])
     (True, False, False)
@@ -98,7 +98,7 @@ _SECOND = "grades of the second clip against the first (ITU-T P.910): better cou
 
 
 def outcome_of(cell: str) -> Outcome:
-    """The outcome that a word or a phrase says; None where it says none.
+    """Return the outcome that a word or a phrase says; None where it says none.
 
     >>> outcome_of("leftvote"), outcome_of("video 2 is better"), outcome_of("tie (bothbad)"), outcome_of("a dog")
     (1, -1, 0, None)
@@ -118,41 +118,41 @@ def outcome_of(cell: str) -> Outcome:
 
 
 def is_number(word: str) -> bool:
-    """Whether a cell is a plain number."""
+    """Return True if a cell is a plain number."""
     return re.fullmatch(r"[+-]?\d+(?:\.\d+)?", word) is not None
 
 
-def _of_numbers(said: Sequence[str], scale: tuple[float, float] | None, graded: bool | None) -> VoteReading | str:
-    values = [float(word) for word in said]
+def _of_numbers(cells: Sequence[str], scale: tuple[float, float] | None, graded: bool | None) -> VoteReading | str:
+    values = [float(word) for word in cells]
     if scale is not None:
         low, high = sorted(scale)
         middle = (low + high) / 2
         if values[0] < low or values[-1] > high:
             return f"expected grades from {low:g} to {high:g} (--scale)"
         toward = 1 if scale[0] < scale[1] else -1
-        how = f"grades, {scale[0]:g} the first, {scale[1]:g} the second, {middle:g} a tie; how much is not used"
+        how = f"grades, {scale[0]:g} the first, {scale[1]:g} the second, {middle:g} a tie; the degree is not used"
         return VoteReading(lambda cell: _sign(toward * (middle - float(cell))), how)
-    fitting = [] if graded else [words for words in _NUMBERS if set(said) <= words.keys()]
-    if are_grades(said) or (graded and values[0] >= -_MOST_GRADE and values[-1] <= _MOST_GRADE):
-        how = f"{_SECOND}; how much is not used; --scale {_MOST_GRADE} -{_MOST_GRADE} where above 0 is for the first"
+    fitting = [] if graded else [words for words in _NUMBERS if set(cells) <= words.keys()]
+    if are_grades(cells) or (graded and values[0] >= -_MOST_GRADE and values[-1] <= _MOST_GRADE):
+        how = f"{_SECOND}; the degree is not used; --scale {_MOST_GRADE} -{_MOST_GRADE} if above 0 is for the first"
         return VoteReading(lambda cell: _sign(-float(cell)), how)
     if not fitting:
         return (
             "expected 1 and 2, or 1, -1 and 0, or grades from -3 to 3; grades on another scale are read with "
             "--scale FIRST SECOND, such as --scale 1 7 where 1 is for the first clip and 7 for the second"
         )
-    if graded is None and "-1" in said:
+    if graded is None and "-1" in cells:
         return (
-            f"it holds only {' and '.join(said)}, and its name does not say which clip 1 is for: --scale 1 -1 where it "
-            "is the first, --scale -1 1 where it is the second (as in grades, ITU-T P.910)"
+            f"it holds only {' and '.join(cells)}, and its name does not say which clip 1 is for: use "
+            "--scale 1 -1 if 1 is for the first, --scale -1 1 if 1 is for the second (as in grades, ITU-T P.910)"
         )
-    if "0" in said and set(said) <= _FROM_ZERO.keys():
+    if "0" in cells and set(cells) <= _FROM_ZERO.keys():
         fitting.append(_FROM_ZERO)
-    if len({tuple(words[word] for word in said) for words in fitting}) > 1:
-        held = " and ".join(filter(None, (", ".join(said[:-1]), said[-1])))
-        return f"it holds only {held}, where 0 may be a tie, the left or the right one; write left, right and tie"
+    if len({tuple(words[word] for word in cells) for words in fitting}) > 1:
+        listed = " and ".join(filter(None, (", ".join(cells[:-1]), cells[-1])))
+        return f"it holds only {listed}, where 0 may be a tie, the left or the right one; write left, right and tie"
     names = {LEFT: "the first", RIGHT: "the second", TIE: "a tie"}
-    how = ", ".join(f"{word} {names[fitting[0][word]]}" for word in reversed(said))
+    how = ", ".join(f"{word} {names[fitting[0][word]]}" for word in reversed(cells))
     return VoteReading(lambda cell: fitting[0].get(_short(cell)), how)
 
 
@@ -174,7 +174,7 @@ def _turned(value: int | None) -> Outcome:
 
 
 def _words(cell: str) -> str:
-    """Lower-case words, letters and digits apart: "Video1_better" is "video 1 better", "leftvote" "left vote"."""
+    """Return lower-case words with letters and digits apart: "Video1_better" → "video 1 better"."""
     text = re.sub(r"(?<=[a-z])vote\b", " vote", str(cell).casefold().replace("_", " "))
     text = re.sub(r"(?<=[a-z])(?=[12]\b)", " ", text)
     return " ".join(re.findall(r"[^\W_]+", text))

@@ -79,65 +79,65 @@ def word_ratings(table: SourceTable, columns: Iterable[str]) -> dict[str, WordRa
     Raises:
         SetupError: Most cells of a column are words of a scale, but not all.
     """
-    found: dict[str, WordRatings] = {}
+    ratings: dict[str, WordRatings] = {}
     words: dict[str, list[str]] = {}
     labelled: dict[str, _Labelled] = {}
     for column in columns:
         cells = table.columns[column]
         if (plain := _out_of(cells)) is not None:
-            found[column] = plain
+            ratings[column] = plain
         elif (labels := _labelled(cells)) is not None:
             labelled[column] = labels
         elif all(isinstance(cell, str) or is_blank(cell) for cell in cells):
             words[column] = ["" if is_blank(cell) else _plain(cell) for cell in cells]
     shared = _shared_labels(labelled.values())
     for column, read in labelled.items():
-        found[column] = _of_labels(read.values, shared if shared and _scale(set(read.numbers)) else read.numbers)
-    understood = {column: said for column, said in words.items() if _scale(set(said)) is not None}
-    all_words = {word for said in understood.values() for word in said}
+        ratings[column] = _of_labels(read.values, shared if shared and _scale(set(read.numbers)) else read.numbers)
+    understood = {column: texts for column, texts in words.items() if _scale(set(texts)) is not None}
+    all_words = {word for texts in understood.values() for word in texts}
     together = _scale(all_words)
-    for column, said in words.items():
-        name = together if column in understood and together else _scale(set(said))
+    for column, texts in words.items():
+        name = together if column in understood and together else _scale(set(texts))
         if name is None:
-            _refuse_mixed(table, column, said)
+            _refuse_mixed(table, column, texts)
             continue
         levels = _levels(name)
-        values = np.array([levels.get(word, math.nan) for word in said])
-        occurring = all_words if name == together else set(said)
+        values = np.array([levels.get(word, math.nan) for word in texts])
+        occurring = all_words if name == together else set(texts)
         shown = ", ".join(
             f"{'/'.join(word for word in level if word in occurring) or level[0]} {number}"
             for number, level in enumerate(SCALES[name], 1)
         )
         way = "; higher counts as better: write numbers where it is not" if name == "height" else ""
-        found[column] = WordRatings(values, f"words read as {shown}{way}")
-    return found
+        ratings[column] = WordRatings(values, f"words read as {shown}{way}")
+    return ratings
 
 
 def _levels(scale: str) -> dict[str, int]:
     return {word: number for number, level in enumerate(SCALES[scale], 1) for word in level}
 
 
-def _scale(said: set[str]) -> str | None:
-    """The first scale that has all of these words, blanks aside."""
-    said = said - {""}
-    return next((name for name in SCALES if said and said <= _levels(name).keys()), None)
+def _scale(labels: set[str]) -> str | None:
+    """Return the first scale that has all of these words, blanks aside."""
+    labels = labels - {""}
+    return next((name for name in SCALES if labels and labels <= _levels(name).keys()), None)
 
 
-def _refuse_mixed(table: SourceTable, column: str, said: Sequence[str]) -> None:
+def _refuse_mixed(table: SourceTable, column: str, labels: Sequence[str]) -> None:
     """Refuse a column of which most cells are words of one scale: the others would be dropped in silence."""
-    rows = [row for row, word in enumerate(said) if word]
-    name = max(SCALES, key=lambda scale: sum(said[row] in _levels(scale) for row in rows))
-    odd = [row for row in rows if said[row] not in _levels(name)]
+    rows = [row for row, word in enumerate(labels) if word]
+    name = max(SCALES, key=lambda scale: sum(labels[row] in _levels(scale) for row in rows))
+    odd = [row for row in rows if labels[row] not in _levels(name)]
     if rows and 2 * len(odd) < len(rows):
         words = sorted({str(table.columns[column][row])[:40] for row in odd})
         raise SetupError(
-            f"{table.source}, row {odd[0] + 1}: {column} holds {', '.join(map(repr, words[:5]))} beside "
-            f"{', '.join(level[0] for level in SCALES[name])}; write numbers, or take other columns with --dimension"
+            f"{table.source}, row {odd[0] + 1}: {column} mixes {', '.join(map(repr, words[:5]))} with the scale "
+            f"{', '.join(level[0] for level in SCALES[name])}: write numbers, or choose other columns with --dimension"
         )
 
 
 def _out_of(cells: Sequence[Any]) -> WordRatings | None:
-    """A column of "4/5", "4 out of 5", "4 stars", "80 %" or "★★★★☆", all of one kind."""
+    """Return a column of "4/5", "4 out of 5", "4 stars", "80 %" or "★★★★☆", all of one kind."""
     values, units = list[float](), set[str]()
     for cell in cells:
         text = "" if is_blank(cell) else " ".join(str(cell).split())
@@ -162,7 +162,7 @@ class _Labelled(NamedTuple):
 
 
 def _labelled(cells: Sequence[Any]) -> _Labelled | None:
-    """A column of labels with numbers: each number has one label throughout, and a label one number."""
+    """Return a column of labels with numbers: each number has one label throughout, and a label one number."""
     numbers: dict[str, float] = {}
     values: list[float] = []
     for cell in cells:
@@ -184,7 +184,7 @@ def _labelled(cells: Sequence[Any]) -> _Labelled | None:
 
 
 def _shared_labels(columns: Iterable[_Labelled]) -> dict[str, float]:
-    """The labels of all columns that are words of one scale; empty where they are of several, or contradict."""
+    """Return the labels of all columns that are words of one scale; empty where they are of several, or contradict."""
     shared: dict[str, float] = {}
     for _, numbers in columns:
         for label, number in numbers.items() if _scale(set(numbers)) else ():
@@ -194,7 +194,7 @@ def _shared_labels(columns: Iterable[_Labelled]) -> dict[str, float]:
 
 
 def _of_labels(values: Sequence[float], numbers: Mapping[str, float]) -> WordRatings:
-    """The numbers of labels, turned where the words fall as the numbers rise."""
+    """Return the numbers of labels, turned where the words fall as the numbers rise."""
     how = ", ".join(f"{label} {number:g}" for label, number in sorted(numbers.items(), key=lambda item: item[1]))
     turned = _ends(numbers)
     if turned is None:
@@ -205,7 +205,7 @@ def _of_labels(values: Sequence[float], numbers: Mapping[str, float]) -> WordRat
 
 
 def _ends(numbers: Mapping[str, float]) -> float | None:
-    """Lowest and highest number of a scale that falls, added; None where it does not fall.
+    """Return the sum of the lowest and highest number of a falling scale; None for other scales.
 
     Its levels are counted from 1 or from 0. Where they are counted otherwise, the labels that occur are its ends.
     """

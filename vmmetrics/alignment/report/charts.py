@@ -32,21 +32,21 @@ _NOTE_LENGTH = 34
 _LEADER = {"arrowstyle": "-", "linewidth": 0.6, "shrinkA": 0, "shrinkB": 0}
 
 
-_TOLD = {"single rater": "single rater against the others", "model's name": "model's name alone"}
+_REFERENCE_LABELS = {"single rater": "single rater against the others", "model's name": "model's name alone"}
 _Mark = tuple[Estimate, str, str, Literal["-", "--"]]
-"""A vertical line to read the rows against: where, its name, colour and dashes."""
+"""Vertical reference line: value, name, colour and dashes."""
 
 
 def intervals_chart(report: StudyReport, dimension: str) -> Figure:
-    """Pooled and within-model ρ of each metric: the picture of a study.
+    """Draw pooled and within-model ρ of each metric with intervals.
 
     Args:
         report: The report.
         dimension: What people judged.
     """
     pairs = [pair for pair in report.ranked(dimension) if not hardly_varies(pair)]
-    people = next((ceiling for ceiling in report.ceilings if ceiling.dimension == dimension), None)
-    baseline = next((known for known in report.baselines if known.dimension == dimension), None)
+    people = next((agreement for agreement in report.ceilings if agreement.dimension == dimension), None)
+    baseline = next((candidate for candidate in report.baselines if candidate.dimension == dimension), None)
     shuffled = [pair.shuffled for pair in pairs]
     marks_left: list[_Mark] = [(people.overall, "single rater", canvas.PEOPLE, "-")] if people else []
     marks_left += [(baseline.overall, "model's name", canvas.NAME, "--")] if baseline else []
@@ -73,13 +73,13 @@ def intervals_chart(report: StudyReport, dimension: str) -> Figure:
         handles.append(Line2D([], [], color=canvas.NULL, linewidth=7, label="ratings shuffled inside models"))
     for estimate, name, colour, dashes in marks_left:
         if estimate.value is not None:
-            handles.append(Line2D([], [], color=colour, linewidth=1.5, linestyle=dashes, label=_TOLD[name]))
+            handles.append(Line2D([], [], color=colour, linewidth=1.5, linestyle=dashes, label=_REFERENCE_LABELS[name]))
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
     return figure
 
 
 def accuracy_chart(report: StudyReport, dimension: str) -> Figure:
-    """Preference accuracy of each metric and combination, against chance.
+    """Draw the preference accuracy of each metric and combination, with chance level.
 
     Args:
         report: The report.
@@ -97,7 +97,7 @@ def accuracy_chart(report: StudyReport, dimension: str) -> Figure:
 
 
 def _range(estimates: Sequence[Estimate], low: float, high: float) -> tuple[float, float]:
-    """The range that holds the estimates with their intervals, and these two."""
+    """Return the range that holds the estimates with their intervals, and these two."""
     ends = [end for e in estimates for end in (e.value, e.low, e.high) if end is not None]
     return min([low, *ends]), max([high, *ends])
 
@@ -134,7 +134,7 @@ def _forest(
         axes.text(1.01, row, number(estimate.value), transform=edge, va="center_baseline", fontsize=8.5, color=INK)
 
 
-# Two overviews of a study: who correlates with whom, and how scores and ratings spread over the models.
+# Two overviews of a study: correlations between metrics, and how scores and ratings spread over the models.
 
 _COLUMNS = 3
 _SQUARES_NAME = 20
@@ -143,7 +143,7 @@ _DARK_CELL = 0.6  # |ρ| above which letters are white
 
 
 def matrix_chart(matrix: Matrix) -> Figure:
-    """Spearman of every metric with every other and with people, the numbers in the cells; none on under ten clips.
+    """Draw Spearman of every metric with every other and with people; without numbers for under ten clips.
 
     Args:
         matrix: The correlations.
@@ -180,7 +180,7 @@ def matrix_chart(matrix: Matrix) -> Figure:
 
 
 def _short(value: float) -> str:
-    """Two decimals, without the nought in front."""
+    """Return two decimals, without the nought in front."""
     if np.isnan(value):
         return NONE
     text = f"{abs(value):.2f}"
@@ -189,7 +189,7 @@ def _short(value: float) -> str:
 
 
 def models_chart(study: Study, report: StudyReport, dimension: str) -> Figure:
-    """Box plots over each model's clips: ratings first, then the scores that face them.
+    """Draw box plots over each model's clips: ratings first, then the paired scores.
 
     Args:
         study: Scores and ratings; at least one model is known.
@@ -202,7 +202,7 @@ def models_chart(study: Study, report: StudyReport, dimension: str) -> Figure:
     columns = [rating, *(study.scores[pair.metric] for pair in pairs)]
     models = np.array(study.models)
     means = {
-        model: float(rating[known].mean()) if (known := (models == model) & np.isfinite(rating)).any() else -np.inf
+        model: float(rating[rated].mean()) if (rated := (models == model) & np.isfinite(rating)).any() else -np.inf
         for model in sorted({model for model in study.models if model})
     }
     order = sorted(means, key=lambda model: -means[model])  # those without last
@@ -215,9 +215,9 @@ def models_chart(study: Study, report: StudyReport, dimension: str) -> Figure:
         boxes = [values[(models == model) & np.isfinite(values)] for model in order]
         if not any(box.size for box in boxes):
             canvas.nothing_to_draw(axes, "no values")
-        for place, (model, box) in enumerate(zip(order, boxes, strict=True)):
+        for row, (model, box) in enumerate(zip(order, boxes, strict=True)):
             if box.size:
-                _box(axes, place, box, looks[model][0])
+                _box(axes, row, box, looks[model][0])
         axes.set_yticks(range(len(order)), [label(model, _SQUARES_NAME) for model in order])
         axes.set_ylim(len(order) - 0.4, -0.6)
         axes.tick_params(axis="y", length=0)
@@ -225,13 +225,13 @@ def models_chart(study: Study, report: StudyReport, dimension: str) -> Figure:
 
 
 def _box(axes: Axes, row: int, values: FloatArray, colour: str) -> None:
-    """Quartiles, whiskers to the last value within 1.5 times their distance (Tukey), and what lies beyond."""
-    found = boxplot_stats(values)[0]
-    axes.barh(row, found["q3"] - found["q1"], 0.6, found["q1"], color=colour, alpha=0.55)
-    axes.plot([found["med"]] * 2, [row - 0.3, row + 0.3], color=INK, linewidth=1.5)
-    for box_end, whisker in ((found["q1"], found["whislo"]), (found["q3"], found["whishi"])):
+    """Draw quartiles, whiskers to the last value within 1.5 times their distance (Tukey), and outliers."""
+    stats = boxplot_stats(values)[0]
+    axes.barh(row, stats["q3"] - stats["q1"], 0.6, stats["q1"], color=colour, alpha=0.55)
+    axes.plot([stats["med"]] * 2, [row - 0.3, row + 0.3], color=INK, linewidth=1.5)
+    for box_end, whisker in ((stats["q1"], stats["whislo"]), (stats["q3"], stats["whishi"])):
         axes.plot([box_end, whisker], [row, row], color=colour, linewidth=1.2)
-    beyond = found["fliers"]
+    beyond = stats["fliers"]
     axes.plot(beyond, [row] * len(beyond), ".", color=colour, markersize=4, rasterized=len(beyond) > canvas.MANY_POINTS)
 
 
@@ -246,9 +246,9 @@ def draw_charts(study: Study, report: StudyReport) -> dict[str, Figure]:
         report: What it returned.
 
     Returns:
-        Key to figure: ``intervals-<dimension>`` (the picture of the study), ``scatter-<dimension>``,
-        ``calibration-<dimension>``, ``models-<dimension>`` (where models are known) for each dimension that a metric
-        faces; ``accuracy-<dimension>`` for each with preferences; ``matrix``.
+        Key to figure: ``intervals-<dimension>`` (the main chart), ``scatter-<dimension>``,
+        ``calibration-<dimension>``, ``models-<dimension>`` (where models are known) for each dimension with a
+        metric; ``accuracy-<dimension>`` for each with preferences; ``matrix``.
     """
     charts: dict[str, Figure] = {}
     study = study_of(study, report)

@@ -1,4 +1,4 @@
-"""Small multiples, a panel per metric: each clip's score against its rating, and ratings along the score."""
+"""Scatter plots, a panel per metric: score against rating, and calibration."""
 
 from __future__ import annotations
 
@@ -58,34 +58,34 @@ def scatter_chart(study: Study, report: StudyReport, dimension: str) -> Figure:
 
 
 def _panels(report: StudyReport, dimension: str) -> tuple[Figure, list[tuple[Axes, PairAlignment]]]:
-    """A figure with a panel per metric, the best first."""
+    """Return a figure with a panel per metric, the best first."""
     pairs = report.ranked(dimension)
     figure, panels = canvas.grid_of(len(pairs), _COLUMNS, _HEIGHT, share_y=True)
-    for place, axes in enumerate(panels):
+    for index, axes in enumerate(panels):
         axes.grid()
-        if place % _COLUMNS == 0:
+        if index % _COLUMNS == 0:
             axes.set_ylabel(f"people: {label(dimension, 18)}")
     return figure, list(zip(panels, pairs, strict=True))
 
 
 def _cloud(axes: Axes, study: Study, pair: PairAlignment, looks: dict[str, tuple[str, str]]) -> None:
     score, rating = study.scores[pair.metric], study.mean_rating(pair.dimension)
-    known = canvas.both_known(score, rating)
-    if not known.any():
+    both = canvas.both_known(score, rating)
+    if not both.any():
         canvas.nothing_to_draw(axes, "no clip has a score and a rating")
         return
-    ratings = study.ratings[pair.dimension][known]
-    if ratings.shape[1] > 1 and known.sum() <= _MOST_BARS:
+    ratings = study.ratings[pair.dimension][both]
+    if ratings.shape[1] > 1 and both.sum() <= _MOST_BARS:
         low, high = np.nanmin(ratings, axis=1), np.nanmax(ratings, axis=1)
         # one path for all, broken by NaN: a path each would make the page twice as large
         ends = np.stack([low, high, np.full(len(low), np.nan)], axis=1).ravel()
-        axes.plot(np.repeat(score[known], 3), ends, color=FAINT, linewidth=0.7, alpha=0.35, zorder=1)
+        axes.plot(np.repeat(score[both], 3), ends, color=FAINT, linewidth=0.7, alpha=0.35, zorder=1)
     models = np.array(study.models)
-    if known.sum() > canvas.MANY_POINTS:
-        _mist(axes, score[known], rating[known], models[known], looks)
+    if both.sum() > canvas.MANY_POINTS:
+        _mist(axes, score[both], rating[both], models[both], looks)
         return
-    unnamed = known & ~np.isin(models, list(looks))
-    groups = [(unnamed, METRIC, "o"), *((known & (models == model), *look) for model, look in looks.items())]
+    unnamed = both & ~np.isin(models, list(looks))
+    groups = [(unnamed, METRIC, "o"), *((both & (models == model), *look) for model, look in looks.items())]
     for chosen, colour, marker in groups:
         axes.plot(
             score[chosen], rating[chosen], linestyle="", marker=marker, color=colour, markersize=4.5,
@@ -96,7 +96,7 @@ def _cloud(axes: Axes, study: Study, pair: PairAlignment, looks: dict[str, tuple
 def _mist(
     axes: Axes, score: FloatArray, rating: FloatArray, models: np.ndarray, looks: dict[str, tuple[str, str]]
 ) -> None:
-    """Many clips: painted in random order, so that no model lies over another, and spread where ratings are steps."""
+    """Paint many clips in random order, jittered where ratings are discrete."""
     rng = np.random.default_rng(0)
     steps = np.diff(np.unique(rating))
     if 0 < len(steps) < _MOST_STEPS:
@@ -109,7 +109,7 @@ def _mist(
 
 
 def calibration_chart(study: Study, report: StudyReport, dimension: str) -> Figure:
-    """Mean rating in quantile bins of the score, and the best rising fit.
+    """Draw the mean rating in quantile bins of the score, and the isotonic fit.
 
     Args:
         study: Scores and ratings.
@@ -129,27 +129,27 @@ def calibration_chart(study: Study, report: StudyReport, dimension: str) -> Figu
 
 
 def _calibration(axes: Axes, score: FloatArray, rating: FloatArray, prompts: np.ndarray) -> None:
-    known = canvas.both_known(score, rating)
-    if not known.any():
+    both = canvas.both_known(score, rating)
+    if not both.any():
         canvas.nothing_to_draw(axes, "no clip has a score and a rating")
         return
-    bins = rating_bins(score[known], rating[known], prompts[known])
-    axes.axhline(float(rating[known].mean()), color=FAINT, linewidth=0.8, linestyle="--", zorder=1)
-    levels, place = np.unique(score[known], return_inverse=True)
-    counts = np.bincount(place)
-    means = np.bincount(place, rating[known]) / counts
+    bins = rating_bins(score[both], rating[both], prompts[both])
+    axes.axhline(float(rating[both].mean()), color=FAINT, linewidth=0.8, linestyle="--", zorder=1)
+    levels, level_index = np.unique(score[both], return_inverse=True)
+    counts = np.bincount(level_index)
+    means = np.bincount(level_index, rating[both]) / counts
     fit = isotonic_regression(means, weights=counts)
     corners = np.unique([fit.blocks[:-1], fit.blocks[1:] - 1])  # it is flat between them
     axes.plot(levels[corners], fit.x[corners], color=canvas.PEOPLE, linewidth=1.5, zorder=2)
-    for found in bins:
-        if found.half is not None:
-            ends = (found.rating - found.half, found.rating + found.half)
-            axes.plot([found.score, found.score], ends, color=METRIC, linewidth=1.5, zorder=3)
-        axes.plot([found.score], [found.rating], "o", color=METRIC, markersize=5, zorder=4)
+    for point in bins:
+        if point.half is not None:
+            ends = (point.rating - point.half, point.rating + point.half)
+            axes.plot([point.score, point.score], ends, color=METRIC, linewidth=1.5, zorder=3)
+        axes.plot([point.score], [point.rating], "o", color=METRIC, markersize=5, zorder=4)
 
 
 class RatingBin(NamedTuple):
-    """Clips of like score.
+    """Clips in one quantile bin of the score.
 
     Attributes:
         score: Their mean score.
@@ -165,7 +165,7 @@ class RatingBin(NamedTuple):
 
 
 def rating_bins(score: FloatArray, rating: FloatArray, prompts: np.ndarray) -> list[RatingBin]:
-    """Mean rating in quantile bins of the score; clips of equal score share a bin.
+    """Return the mean rating in quantile bins of the score; clips of equal score share a bin.
 
     The interval is Student's with clips of one prompt counted as one (sandwich variance of a mean over clusters).
 
@@ -174,12 +174,12 @@ def rating_bins(score: FloatArray, rating: FloatArray, prompts: np.ndarray) -> l
         rating: (N,) finite.
         prompts: (N,) whole number per prompt.
     """
-    wanted = int(np.clip(len(score) // _CLIPS_PER_BIN, 1, _MOST_BINS))
-    edges = np.unique(np.quantile(score, np.linspace(0, 1, wanted + 1)[1:-1]))
+    count = int(np.clip(len(score) // _CLIPS_PER_BIN, 1, _MOST_BINS))
+    edges = np.unique(np.quantile(score, np.linspace(0, 1, count + 1)[1:-1]))
     member = np.digitize(score, edges)
     bins = []
-    for place in np.unique(member):
-        chosen = member == place
+    for bin_number in np.unique(member):
+        chosen = member == bin_number
         mean = float(rating[chosen].mean())
         totals = np.bincount(prompts[chosen], rating[chosen] - mean)
         clusters = len(np.unique(prompts[chosen]))

@@ -1,4 +1,4 @@
-"""What an alignment report says of metrics among themselves, of preferences, of power, and of the clips to look at."""
+"""Tables of an alignment report: differences, preferences, ablations, power, and clips to look at."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from vmmetrics.utils.display.tables import DisplayCell, DisplayTable, count, hea
 from vmmetrics.utils.statistics.bootstrap import Estimate
 
 SIGNIFICANT = 0.05
-"""Below which p a difference is listed where only the significant ones are."""
+"""Largest p (after Holm) of a listed difference."""
 _MOST_DIFFERENCES = 20
 
 
 def comparison_parts(report: results.StudyReport) -> list[tables.Part]:
-    """Preferences, ablations, differences that are significant, and power."""
+    """Return preferences, ablations, differences that are significant, and power."""
     dimensions = list(dict.fromkeys(accuracy.dimension for accuracy in report.preferences))
     parts: list[tables.Part] = [_preferences(report, dimension) for dimension in dimensions]
     parts += [_ablation(ablation) for ablation in report.ablations]
@@ -36,7 +36,7 @@ def comparison_parts(report: results.StudyReport) -> list[tables.Part]:
 
 
 def accuracies_of(report: results.StudyReport, dimension: str) -> list[results.PreferenceAccuracy]:
-    """The accuracies on a dimension, best first."""
+    """Return the accuracies on a dimension, best first."""
     here = [accuracy for accuracy in report.preferences if accuracy.dimension == dimension]
     return sorted(here, key=lambda a: (a.baseline, *a.accuracy.descending, a.name))
 
@@ -57,7 +57,7 @@ def _preferences(report: results.StudyReport, dimension: str) -> DisplayTable:
         share = table.estimate(accuracy.accuracy)
         clauses = [clause for clause in rule if clause not in shared]
         if measures_amount(accuracy.name) and not measures_amount(dimension):
-            clauses.append("more of it is counted as better, though neither end of an amount is")
+            clauses.append("counted as higher-is-better, though an amount has no better end")
         mark = table.mark("; ".join(clauses))
         pairs = DisplayCell(count(accuracy.pairs), "", mark)
         ties = map(count, (accuracy.human_ties, accuracy.metric_ties))
@@ -66,7 +66,7 @@ def _preferences(report: results.StudyReport, dimension: str) -> DisplayTable:
 
 
 def _models(figures: ModelFigures) -> tuple[DisplayTable, DisplayTable]:
-    """Models by people, and how well metrics rank them."""
+    """Return a table of models by win ratio, and one of how well metrics rank them."""
     about = clean(figures.dimension)
     source = f"From {clean(figures.wins.source)}."
     strengths = {each.model: each.strength for each in figures.strengths.models}
@@ -80,17 +80,17 @@ def _models(figures: ModelFigures) -> tuple[DisplayTable, DisplayTable]:
         by_people, strength = models.estimate(model.people), models.estimate(strengths.get(model.model, Estimate(None)))
         models.add(model.model, count(model.pairs), by_people, strength, *of_metrics)
     caption = (
-        "Soft pairwise accuracy: agreement with people on how surely one model is the better, mean over pairs of models"
-        " (a metric that knows nothing: about 0.5). Win ratios: correlation over models with people's. "
+        "Soft pairwise accuracy: agreement with people on how surely one model is better, mean over pairs of models "
+        "(chance: about 0.5). Win ratios: correlation over models with people's. "
         f"p: no difference from {figures.reference} in ρ over all clips, by PERM-BOTH (swaps of standardised scores), "
         "of the metrics next best, not corrected for how many they are."
     )
     columns = heads("metric", "soft pairwise", "ρ of win ratios", "r of win ratios", "p, PERM-BOTH")
     ranking = DisplayTable(f"ranking-{figures.dimension}", f"Ranking of models: {about}", caption, columns)
-    for found in figures.wins.agreements:
-        soft = ranking.estimate(figures.soft_pairwise.get(found.metric, Estimate(None)))
-        ratios = (ranking.estimate(e, interval=False) for e in (found.spearman, found.pearson))
-        ranking.add(found.metric, soft, *ratios, p_value(figures.permuted.get(found.metric)))
+    for agreement in figures.wins.agreements:
+        soft = ranking.estimate(figures.soft_pairwise.get(agreement.metric, Estimate(None)))
+        ratios = (ranking.estimate(e, interval=False) for e in (agreement.spearman, agreement.pearson))
+        ranking.add(agreement.metric, soft, *ratios, p_value(figures.permuted.get(agreement.metric)))
     return models, ranking
 
 
@@ -98,8 +98,8 @@ def _ablation(ablation: results.Ablation) -> DisplayTable:
     by = "a fitted model" if ablation.combination == "fitted" else clean(ablation.combination)
     key, title = f"ablation-{ablation.combination}-{ablation.dimension}", f"Combination by {by}"
     caption = (
-        "All metrics that have a direction and enough scores, each order of clips once and no mixtures; without one "
-        "(and the weight it has among all), and added one by one, best first."
+        "All metrics with a direction and enough scores, without repeats and mixtures; then without each metric (and "
+        "its weight among all), and added one by one, best first."
     )
     columns = heads("metrics", "accuracy", "ρ all clips", "ρ within model", "weight")
     table = DisplayTable(key, f"{title}: {clean(ablation.dimension)}", caption, columns)
@@ -111,13 +111,13 @@ def _ablation(ablation: results.Ablation) -> DisplayTable:
     add("all", ablation.full)
     for metric, figure in ablation.left_out.items():
         add(f"without {metric}", figure, ablation.weights.get(metric))
-    for place, (metric, figure) in enumerate(ablation.added):
-        add(f"+ {metric}" if place else metric, figure)
+    for step, (metric, figure) in enumerate(ablation.added):
+        add(f"+ {metric}" if step else metric, figure)
     return table
 
 
 def differences_part(differences: Sequence[results.MetricDifference], *, only_significant: bool) -> tables.Part:
-    """Pairs of metrics; those whose pooled or within-model difference is significant, or all."""
+    """Return pairs of metrics; those whose pooled or within-model difference is significant, or all."""
     shown, key, title, chosen = list(differences), "pairs", "All pairs of metrics", ""
     if only_significant:
         key, title = "differences", "Differences between metrics"
@@ -134,8 +134,8 @@ def differences_part(differences: Sequence[results.MetricDifference], *, only_si
         return tables.Lines(key, title, (none,))
     caption = (
         f"{chosen}First minus second on the clips that both have, in paired samples of the prompts. Not compared: "
-        "metrics of an amount, which have no better end, those in the order of another, those with hardly two values. "
-        "Holm: p raised for all pairs; BH: expected share of false ones among the pairs up to this one."
+        "metrics of an amount (no better end), repeats of another, and those with few distinct values. Holm: p "
+        "corrected for all pairs; BH: expected share of false discoveries among the pairs up to this one."
     )
     columns = heads(
         *("dimension", "first", "second", "Δρ all clips", "p", "Holm", "BH", "Δρ within model", "p", "Holm", "BH"),
@@ -155,34 +155,34 @@ def _power(powers: Sequence[results.Power]) -> DisplayTable:
         *("dimension", "to tell ρ", "power now", "clips for 80 %", "prompts for 80 %"),
         tables.DisplayColumn("raters: clips", number=False),
     )
-    caption = "Chance that a study of this size tells two correlations apart, and the size that has 80 %."
+    caption = "Power of a study of this size to tell two correlations apart, and the size with a power of 80 %."
     table = DisplayTable("power", "Power", caption, columns)
     for power in powers:
         raters = ", ".join(f"{raters}: {clips:,}" for raters, clips in power.raters.items()) or tables.NONE
         now = DisplayCell(number(power.power), "", table.mark(power.note))
-        told = f"{number(power.first)} from {number(power.second)}"
-        table.add(power.dimension, told, now, count(power.clips), count(power.prompts), raters)
+        compared = f"{number(power.first)} from {number(power.second)}"
+        table.add(power.dimension, compared, now, count(power.clips), count(power.prompts), raters)
     return table
 
 
 # Clips on which a metric and people part: where to look for what a metric gets wrong.
 
 SHOWN = 3
-"""Clips per metric and direction."""
+"""Maximum clips listed per metric and direction."""
 _LEAST_CLIPS = 3  # of a model, for a place among them to mean anything
 _LEAST_APART = 0.25  # of the places: less is what two people differ by
 
 
-class PartedClip(NamedTuple):
-    """A clip with its place among its model's clips.
+class MisrankedClip(NamedTuple):
+    """A clip that a metric and people rank differently among its model's clips.
 
     Attributes:
         clip: Name.
         model: Its model, "" where none is known.
         score: What the metric says.
         rating: Mean rating.
-        score_place: Share of the model's clips with a lower score, equal ones half: 0 worst, 1 best.
-        rating_place: The same by rating.
+        score_rank: Share of the model's clips with a lower score, equal ones half: 0 worst, 1 best.
+        rating_rank: The same by rating.
         apart: How much better the metric finds it than people do, in places.
     """
 
@@ -190,13 +190,13 @@ class PartedClip(NamedTuple):
     model: str
     score: float
     rating: float
-    score_place: float
-    rating_place: float
+    score_rank: float
+    rating_rank: float
     apart: float
 
 
-def parted_clips(study: Study, metric: str, dimension: str, most: int = SHOWN) -> list[PartedClip]:
-    """The clips that a metric places much higher or lower among its model's clips than people do.
+def misranked_clips(study: Study, metric: str, dimension: str, most: int = SHOWN) -> list[MisrankedClip]:
+    """Return the clips that a metric ranks much higher or lower among its model's clips than people do.
 
     Places inside a model, because a metric that likes one model too much would otherwise fill the list with its clips.
 
@@ -210,11 +210,11 @@ def parted_clips(study: Study, metric: str, dimension: str, most: int = SHOWN) -
         The overrated first, worst first; then the underrated, worst last.
     """
     score, rating = study.scores[metric], study.mean_rating(dimension)
-    known = np.isfinite(score) & np.isfinite(rating)
+    both = np.isfinite(score) & np.isfinite(rating)
     models = np.array(study.models)
     by_score, by_rating = np.full((2, len(score)), np.nan)
     for model in set(study.models):
-        rows = np.flatnonzero(known & (models == model))
+        rows = np.flatnonzero(both & (models == model))
         if rows.size >= _LEAST_CLIPS:
             by_score[rows], by_rating[rows] = ((rankdata(v[rows]) - 0.5) / rows.size for v in (score, rating))
     apart = by_score - by_rating
@@ -223,22 +223,24 @@ def parted_clips(study: Study, metric: str, dimension: str, most: int = SHOWN) -
     over, under = far[apart[far] > 0][:most], far[apart[far] < 0]
     figures = np.stack([score, rating, by_score, by_rating, apart], axis=1)
     return [
-        PartedClip(study.clips[row], study.models[row], *figures[row].tolist())
+        MisrankedClip(study.clips[row], study.models[row], *figures[row].tolist())
         for row in (*over, *under[max(0, len(under) - most) :])
     ]
 
 
-def parted_table(study: Study, report: results.StudyReport, dimension: str) -> DisplayTable | None:
-    """The parted clips of every metric that faces a dimension; None where there are none."""
+def misranked_table(study: Study, report: results.StudyReport, dimension: str) -> DisplayTable | None:
+    """Return a table of the clips each metric ranks unlike people on a dimension; None if there are none."""
     caption = (
-        "Places among the clips of the same model, 0 worst and 1 best. Apart is above 0 where the metric likes a clip "
-        "more than people do. Watch these to learn what a metric sees wrong, or people overlook."
+        "Ranks among the clips of the same model, 0 worst and 1 best. Difference above 0: the metric rates a clip "
+        "higher than people do. Watch these clips to see what the metric gets wrong, or people overlook."
     )
-    columns = heads("metric", "clip", "model", "score", "rating", "place by score", "place by people", "apart", texts=3)
-    title = f"Clips on which metric and people part: {clean(dimension)}"
+    columns = heads(
+        "metric", "clip", "model", "score", "rating", "rank by score", "rank by people", "difference", texts=3
+    )
+    title = f"Clips on which metric and people disagree: {clean(dimension)}"
     table = DisplayTable(f"parted-{dimension}", title, caption, columns)
     for pair in report.ranked(dimension):
-        for clip in parted_clips(study, pair.metric, dimension):
-            places = map(number, (clip.score_place, clip.rating_place, clip.apart))
-            table.add(pair.metric, clip.clip, clip.model, f"{clip.score:.4g}", f"{clip.rating:.3g}", *places)
+        for clip in misranked_clips(study, pair.metric, dimension):
+            ranks = map(number, (clip.score_rank, clip.rating_rank, clip.apart))
+            table.add(pair.metric, clip.clip, clip.model, f"{clip.score:.4g}", f"{clip.rating:.3g}", *ranks)
     return table if table.rows else None

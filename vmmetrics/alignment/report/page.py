@@ -1,4 +1,4 @@
-"""An alignment study as one page that needs no network: claims first, then the picture, the tables, the clips."""
+"""HTML page of an alignment study, without network access: claims, chart, tables, clips."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from vmmetrics.alignment.report import tables as parts
 from vmmetrics.alignment.report.charts import draw_charts
-from vmmetrics.alignment.report.comparisons import comparison_parts, differences_part, parted_table
+from vmmetrics.alignment.report.comparisons import comparison_parts, differences_part, misranked_table
 from vmmetrics.alignment.report.reading import column_tables
 from vmmetrics.alignment.results import Agreement, StudyReport
 from vmmetrics.alignment.study import Study
@@ -76,25 +76,25 @@ for (const button of document.querySelectorAll("th button")) button.onclick = ()
 """
 
 
-def chart(figure: Figure, key: str, told: str) -> str:
-    """A chart in the page's own colours.
+def chart(figure: Figure, key: str, caption: str) -> str:
+    """Return a chart in the page's own colours.
 
     Args:
         figure: The chart.
         key: Short name, unique on the page: its ids begin with it.
-        told: What it shows, for those who do not see it.
+        caption: What it shows, for those who do not see it.
     """
     svg = to_svg(figure)
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], count=1, flags=re.DOTALL)
     svg = re.sub(r"<[^>]+>", lambda tag: _tag(tag.group(), key), svg)
-    opening = f'<svg role="img" aria-label="{text(told)}" '
-    return f"<figure>{svg.replace('<svg ', opening, 1)}<figcaption>{text(told)}</figcaption></figure>"
+    opening = f'<svg role="img" aria-label="{text(caption)}" '
+    return f"<figure>{svg.replace('<svg ', opening, 1)}<figcaption>{text(caption)}</figcaption></figure>"
 
 
 def _tag(tag: str, key: str) -> str:
-    """A tag of a chart with ids of its own and colours of the page, and no names of schemata."""
+    """Return a tag of a chart with ids of its own and colours of the page, and no names of schemata."""
     tag = re.sub(r'\bid="', f'id="{key}-', tag)
-    tag = re.sub(r'href="#|url\(#', lambda found: f"{found.group()}{key}-", tag)
+    tag = re.sub(r'href="#|url\(#', lambda match: f"{match.group()}{key}-", tag)
     tag = re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", tag)
     for colour, name in _THEMED.items():
         tag = tag.replace(colour, f"var(--{name})")
@@ -105,32 +105,31 @@ TITLE = "How far can these scores be trusted?"
 _TERMS = {
     "ρ": "Spearman's rank correlation: 1 where score and people put the clips in the same order, 0 where the order is "
     "chance, −1 where it is reversed.",
-    "over all clips": "The easiest to reach: a score that only tells good models from bad ones gets far without "
-    "looking at any clip.",
-    "within model": "ρ among the clips of one model, then the mean over models. Recognising the model wins nothing.",
-    "both out": "Correlation of ranks after prompt and model are both taken out by least squares: neither good models "
-    "nor easy prompts win anything.",
-    "lowest ρ without a model": "ρ over the clips of all models but the one whose absence costs most.",
+    "over all clips": "The easiest to raise: telling good models from bad ones is enough.",
+    "within model": "ρ among the clips of one model, then the mean over models. Telling models apart does not help.",
+    "both out": "Correlation of ranks after prompt and model are both taken out by least squares: good models and easy "
+    "prompts do not help.",
+    "lowest ρ without a model": "Lowest ρ when the clips of one model are left out.",
     "model level": "ρ of the models' mean scores with their mean ratings.",
-    "r fitted, RMSE": "Pearson's r after a logistic curve was fitted, and its error; the fit flatters weak scores.",
-    "soft pairwise": "How surely a metric and people find the same one of two models better, mean over pairs of "
-    "models; 0.5 for a metric that knows nothing.",
-    "single rater": "The ρ of one person with the mean of the others. Over all clips the model's name alone comes near "
+    "r fitted, RMSE": "Pearson's r after a logistic fit, and the error of the fit; optimistic for weak scores.",
+    "soft pairwise": "Agreement of metric and people on how surely one of two models is better, mean over pairs of "
+    "models; chance: 0.5.",
+    "single rater": "ρ of one rater with the mean of the others. Over all clips the model's name alone comes near "
     "it, so read metrics against it within models.",
-    "model's name": "Guesses each clip's rating without opening it: its model's mean rating over the other half of the "
-    "prompts, over many halves.",
-    "shuffled": "ρ over all clips when ratings are shuffled among the clips of each model, and where 95 % of the "
-    "shuffles lie: what differences between models are worth by themselves.",
-    "interval": "95 %, from drawing prompts (not clips) anew: it speaks of other prompts like these, for these models "
-    "and raters. Of correlations: Student's t with the standard error of the draws; of shares, win ratios and "
-    "strengths: the percentiles of the draws.",
+    "model's name": "Predicts each clip's rating without reading the clip: its model's mean rating over the other "
+    "half of the prompts, over many halves.",
+    "shuffled": "ρ over all clips when ratings are shuffled among the clips of each model, with 95 % of the "
+    "shuffles: the ρ that differences between models give by themselves.",
+    "interval": "95 % bootstrap interval over prompts (not clips): it generalises to other prompts like these, for "
+    "these models and raters. Correlations: Student's t with the bootstrap standard error; shares, win ratios and "
+    "strengths: percentiles.",
 }
 _CLAIMS_SHOWN = 12  # what stands above the fold of a screen
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 
 
 def to_html(study: Study, report: StudyReport) -> str:
-    """Everything a study says on one page, charts, styles and data inside.
+    """Return the report as one HTML page with charts, styles and data inside.
 
     Args:
         study: What ``align`` was called with.
@@ -164,7 +163,7 @@ def _opening(report: StudyReport) -> Iterator[str]:
 
 
 def _dimensions(study: Study, report: StudyReport, charts: dict[str, Figure]) -> Iterator[str]:
-    groups = {found.key: found for found in parts.group_tables(report)}
+    groups = {table.key: table for table in parts.group_tables(report)}
     for dimension in parts.dimensions_of(report):
         yield f"<section>\n<h2>Against {text(dimension)}</h2>"
         yield _drawn(
@@ -178,13 +177,13 @@ def _dimensions(study: Study, report: StudyReport, charts: dict[str, Figure]) ->
             ("calibration", "Mean rating along the score: a trustworthy score rises, and does not turn."),
             ("models", "Each model's clips, by people and by score: quartiles, and what lies beyond."),
         )
-        for name, told in looks:
-            yield _drawn(charts, f"{name}-{dimension}", told)
+        for name, caption in looks:
+            yield _drawn(charts, f"{name}-{dimension}", caption)
         for name in ("within", "without"):
-            if (found := groups.get(f"{name}-{dimension}")) is not None:
-                yield _folded(found, tables.to_html(found))
-        if dimension in study.ratings and (parted := parted_table(study, report, dimension)) is not None:
-            yield _titled(parted)
+            if (table := groups.get(f"{name}-{dimension}")) is not None:
+                yield _folded(table, tables.to_html(table))
+        if dimension in study.ratings and (table := misranked_table(study, report, dimension)) is not None:
+            yield _titled(table)
         yield "</section>"
 
 
@@ -196,7 +195,7 @@ def _overview(report: StudyReport, charts: dict[str, Figure]) -> Iterator[str]:
             if agreement.disputed:
                 yield _disputed(agreement)
         yield "</section>"
-    yield "<section><h2>Metrics beside one another</h2>"
+    yield "<section><h2>Comparison of metrics</h2>"
     yield _drawn(
         charts,
         "matrix",
@@ -213,7 +212,7 @@ def _overview(report: StudyReport, charts: dict[str, Figure]) -> Iterator[str]:
 
 
 def _closing(study: Study, report: StudyReport) -> Iterator[str]:
-    yield "<section><h2>To repeat this study</h2>"
+    yield "<section><h2>Reproduce this study</h2>"
     yield tables.to_html(parts.matching_lines(report))
     yield from (_folded(read, tables.to_html(read)) for read in column_tables(study.matching.columns))
     table = DisplayTable("settings", "", "", heads("setting", "value", texts=2))
@@ -226,12 +225,12 @@ def _closing(study: Study, report: StudyReport) -> Iterator[str]:
     yield f"<p>Everything above, in full precision: {link}</p></section>"
 
 
-def _drawn(charts: dict[str, Figure], key: str, told: str) -> str:
-    return chart(charts[key], f"c{list(charts).index(key)}", told) if key in charts else ""
+def _drawn(charts: dict[str, Figure], key: str, caption: str) -> str:
+    return chart(charts[key], f"c{list(charts).index(key)}", caption) if key in charts else ""
 
 
 def _titled(part: Part) -> str:
-    """A table or a list under its title."""
+    """Return a table or a list under its title."""
     return f"<h3>{text(part.title)}</h3>\n{tables.to_html(part)}"
 
 

@@ -1,4 +1,4 @@
-"""How files were read and matched, before anything is computed: what ``vmmetrics align --dry-run`` prints."""
+"""Report on how files were read and matched: the output of ``vmmetrics align --dry-run``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST_COLUMNS = 60  # of a source
 
 
 def column_tables(columns: Mapping[str, Mapping[str, str]]) -> Iterator[DisplayTable]:
-    """Tables of how each column was read, one for each source.
+    """Yield tables of how each column was read, one for each source.
 
     Args:
         columns: Source to its columns and how each was read, as in :class:`vmmetrics.alignment.study.Matching`.
@@ -34,30 +34,31 @@ def column_tables(columns: Mapping[str, Mapping[str, str]]) -> Iterator[DisplayT
 
 
 def study_parts(study: Study) -> list[Part]:
-    """What matches, and which metric is compared with which dimension of ratings.
+    """Return what matches, and which metric is compared with which dimension of ratings.
 
     Args:
         study: The matched data.
     """
     matching = study.matching
     models, prompts = (len(set(names) - {""}) for names in (study.models, study.prompts))
-    lines = [f"{len(study.clips)} clips with a score and a rating, {prompts} prompts, {models} models"]
+    of_models = f"{models} model{'s' * (models != 1)}" if models else "models not known"
+    lines = [f"{len(study.clips)} clips with a score and a rating, {prompts} prompts, {of_models}"]
     for what, names in (("scores", matching.scores_only), ("ratings", matching.ratings_only)):
         lines += [f"{len(names)} clips only in the {what}: {listed(names, _EXAMPLES)}"] if names else []
     parts: list[Part] = [Lines("matching", "Matched", tuple(map(clean, (*lines, *matching.notes))))]
-    faced = DisplayTable(
+    compared = DisplayTable(
         "facing", "Compared", "", heads("metric", "dimension", "clips with both", "raters", texts=2)
     )  # pairs have no clips of their own
-    for metric, dimensions in study.facing.items():
+    for metric, dimensions in study.pairing.items():
         for dimension in dimensions:
-            faced.add(metric, dimension, *_sizes(study, metric, dimension))
-    unfaced = [metric for metric in study.scores if metric not in study.facing]
-    faced.notes += [f"Compared with nothing: {', '.join(unfaced)} (--pair METRIC=DIMENSION)"] if unfaced else []
-    return [*parts, faced]
+            compared.add(metric, dimension, *_sizes(study, metric, dimension))
+    not_compared = [metric for metric in study.scores if metric not in study.pairing]
+    compared.notes += [f"Not compared: {', '.join(not_compared)} (--pair METRIC=DIMENSION)"] if not_compared else []
+    return [*parts, compared]
 
 
 def _sizes(study: Study, metric: str, dimension: str) -> tuple[str, str]:
-    """How many clips have both, and how many people rated or compared them."""
+    """Return how many clips have both, and how many people rated or compared them."""
     scored = np.isfinite(study.scores[metric])
     if dimension in study.ratings:
         rated = np.isfinite(study.ratings[dimension])

@@ -1,4 +1,4 @@
-"""What an alignment report says of metrics and of people, as tables; :func:`report_parts` puts them in order."""
+"""Tables of an alignment report; :func:`report_parts` puts them in order."""
 
 from __future__ import annotations
 
@@ -26,33 +26,33 @@ _MODEL_LENGTH = 10  # characters of a model's name under a number: the table mus
 _MAIN = {
     "n": "clips with a score and a rating",
     "ρ all clips": "Spearman over all clips",
-    "ρ within model": "mean Spearman among clips of one model: recognising the model wins nothing here",
+    "ρ within model": "mean Spearman among clips of one model: telling models apart does not help",
     "ρ both out": "correlation of ranks with model and prompt both taken out",
     "ρ within prompt": "mean Spearman among clips of one prompt",
-    "lowest ρ without a model": "all clips but those of one model, the model whose absence costs most",
+    "lowest ρ without a model": "lowest value when the clips of one model are left out",
     "model level": "Spearman of the models' means",
     "τb": "Kendall's rank correlation τ-b",
     "τc": "Kendall's τ-c, as FETV-EVAL and others print it",
     "r": "Pearson's correlation",
-    "r fitted": "Pearson's correlation after a monotone logistic fit (VQEG); it flatters: see docs/alignment.md",
+    "r fitted": "Pearson's correlation after a monotone logistic fit (VQEG); optimistic: see docs/alignment.md",
     "RMSE": "error of that fit, in the unit of the ratings",
-    "shuffled": "ρ over all clips when ratings are shuffled inside each model: the worth of knowing it",
+    "shuffled": "ρ over all clips when ratings are shuffled inside each model",
 }
 
 
 def study_of(study: Study, report: StudyReport) -> Study:
-    """The study that the numbers of a report speak of, from the study that was given.
+    """Return the study on which the numbers of a report were computed, from the study passed to it.
 
     Args:
         study: What ``align`` was called with.
         report: What it returned.
     """
     left_out = set(report.settings.get("left out", ())) & set(study.models)
-    return with_averages(replace(without_models(study, left_out), facing=report.facing))[0]
+    return with_averages(replace(without_models(study, left_out), pairing=report.facing))[0]
 
 
 def flat_settings(report: StudyReport) -> Iterator[tuple[str, Any]]:
-    """Settings by name, those inside others as ``outer.inner``; lists with commas."""
+    """Yield settings by name, those inside others as ``outer.inner``; lists with commas."""
     for name, setting in report.settings.items():
         if isinstance(setting, Mapping):
             yield from ((f"{name}.{inner}", value) for inner, value in setting.items())
@@ -63,14 +63,14 @@ def flat_settings(report: StudyReport) -> Iterator[tuple[str, Any]]:
 
 
 _BRIEF_METRICS = 12
-"""Rows of metrics on a terminal over all dimensions; a dimension has three at least."""
+"""Maximum rows of metrics on a terminal over all dimensions; at least three per dimension."""
 
 
 def brief_parts(report: StudyReport) -> list[display.Part]:
-    """What a terminal shows: what the data support, then one table of a line per metric for each dimension."""
+    """Return what a terminal shows: the claims, then a table with a line per metric for each dimension."""
     matched = matching_lines(report)
-    told = (line for line in matched.lines if _WORDS_READ in line)
-    shown = tuple(dict.fromkeys([*matched.lines[:_MATCHING_SHOWN], *told]))
+    words_lines = (line for line in matched.lines if _WORDS_READ in line)
+    shown = tuple(dict.fromkeys([*matched.lines[:_MATCHING_SHOWN], *words_lines]))
     if more := len(matched.lines) - len(shown):
         shown += (f"and {_of(more, 'more line')} in the written report",)
     parts: list[display.Part] = [replace(matched, lines=shown)]
@@ -88,7 +88,7 @@ _BRIEF = ("n", "ρ all clips", "ρ within model", "ρ both out", "τb", "τc")
 
 
 def brief_table(report: StudyReport, dimension: str, most: int) -> DisplayTable:
-    """The best metrics of a dimension and what to read them against, a line each."""
+    """Return the best metrics of a dimension and their reference values, a line each."""
     columns = heads("metric", *(DisplayColumn(name, hint=_MAIN[name]) for name in _BRIEF))
     pairs = report.ranked(dimension)
     caption = "Spearman's ρ [95 % interval]; both out: model and prompt taken out."
@@ -117,7 +117,7 @@ def _one_line(estimate: Estimate) -> str:
 
 
 def report_parts(report: StudyReport) -> list[display.Part]:
-    """Everything people are shown, in the order of reading."""
+    """Return all parts of the report in reading order."""
     parts: list[display.Part] = [matching_lines(report)]
     if report.claims:
         parts.append(display.Lines("claims", "What the data support", tuple(map(clean, report.claims))))
@@ -130,34 +130,34 @@ def report_parts(report: StudyReport) -> list[display.Part]:
 
 
 def dimensions_of(report: StudyReport) -> list[str]:
-    """Dimensions in the order in which metrics face them, then those that only people speak of."""
-    found: dict[str, None] = {}
+    """Return the dimensions in the order of their metrics, then those that have only ratings."""
+    dimensions: dict[str, None] = {}
     for group in (report.alignments, report.baselines, report.ceilings):
-        found |= dict.fromkeys(part.dimension for part in group)
-    return list(found)
+        dimensions |= dict.fromkeys(part.dimension for part in group)
+    return list(dimensions)
 
 
 def matching_lines(report: StudyReport) -> display.Lines:
-    """What was matched, and which score faces which dimension."""
+    """Return lines on what was matched, and which score is compared with which dimension."""
     head = f"{_of(report.clips, 'clip')}, {_of(report.prompts, 'prompt')}, {_of(report.models, 'model')}"
     by_dimensions: dict[tuple[str, ...], list[str]] = {}
     for metric, dimensions in report.facing.items():
         by_dimensions.setdefault(tuple(dimensions), []).append(metric)
-    faces = "; ".join(
+    paired = "; ".join(
         clean(f"{', '.join(metrics)} → {', '.join(dimensions) or 'nothing'}")
         for dimensions, metrics in by_dimensions.items()
     )
-    lines = [head, *([f"compared with: {faces}"] if faces else [])]
+    lines = [head, *([f"compared with: {paired}"] if paired else [])]
     lines += map(clean, (*report.matching, *report.settings.get("averages", ())))
     return display.Lines("matching", "Matched", tuple(lines))
 
 
 def main_table(report: StudyReport, dimension: str) -> DisplayTable:
-    """Every metric that faces a dimension, the best within model first, and what to read it against."""
+    """Return every metric on a dimension, the best within model first, and its reference values."""
     caption = (
         "Spearman's ρ with the mean rating [95 % interval over prompts]. Read the metrics against the last rows: "
-        f"“{HUMAN}” is one person against the mean of the others (of one fewer than the metrics face, so a little "
-        f"low); “{NAME_ONLY}” is a model's mean rating over the other half of the prompts, without opening the clip. "
+        f"“{HUMAN}” is one rater against the mean of the others (one fewer than for the metrics, so slightly low); "
+        f"“{NAME_ONLY}” is a model's mean rating over the other half of the prompts, without reading the clip. "
         "Shuffled: ratings shuffled inside each model [95 % of the shuffles]."
     )
     columns = heads("metric", *(DisplayColumn(name, hint=hint) for name, hint in _MAIN.items()))
@@ -177,9 +177,9 @@ def main_table(report: StudyReport, dimension: str) -> DisplayTable:
             *map(number, (pair.fitted_pearson, pair.rmse)),
             table.estimate(pair.shuffled),  # with its spread: the mean alone would hide how far chance reaches
         )
-    for ceiling in report.ceilings:
-        if ceiling.dimension == dimension:
-            figures = (ceiling.overall, ceiling.within_model, ceiling.without_both, ceiling.within_prompt)
+    for agreement in report.ceilings:
+        if agreement.dimension == dimension:
+            figures = (agreement.overall, agreement.within_model, agreement.without_both, agreement.within_prompt)
             levels = map(table.estimate, figures)
             table.add(HUMAN, "", *levels, reference=True)
     for baseline in report.baselines:
@@ -191,7 +191,7 @@ def main_table(report: StudyReport, dimension: str) -> DisplayTable:
 
 
 def _remark(pair: PairAlignment) -> str | None:
-    """Why a row says less than others: clips without a score, hardly two values."""
+    """Return why a row says less than others: clips without a score, few distinct values."""
     remarks = [f"{_of(pair.missing, 'rated clip')} without a score"] if pair.missing else []
     if hardly_varies(pair):
         remarks.append(
@@ -201,26 +201,26 @@ def _remark(pair: PairAlignment) -> str | None:
 
 
 def _over_models(inside: Estimate, models: int) -> Estimate:
-    """A mean over models with the note that it is of fewer than there are."""
+    """Return a mean over models with the note that it is of fewer than there are."""
     if inside.value is None or inside.n == models:
         return inside
     return with_note(inside, f"over {_of(inside.n, 'model')} of {models}")
 
 
 def _lowest(without: Mapping[str, Estimate], table: DisplayTable) -> DisplayCell:
-    known = {model: e.value for model, e in without.items() if e.value is not None}
-    if not known:
+    values = {model: e.value for model, e in without.items() if e.value is not None}
+    if not values:
         reasons = [e.note for e in without.values() if e.note]
         return DisplayCell(display.NONE, "", table.mark(reasons[0] if reasons else "no models are known"))
-    model = min(known, key=lambda m: known[m])
-    return DisplayCell(number(known[model]), f"({shortened(clean(model), _MODEL_LENGTH)})")
+    model = min(values, key=lambda m: values[m])
+    return DisplayCell(number(values[model]), f"({shortened(clean(model), _MODEL_LENGTH)})")
 
 
 def people_parts(report: StudyReport) -> list[display.Part]:
-    """How far raters agree, who parts from the others, and on which clips."""
+    """Return tables on inter-rater agreement, outlying raters and disputed clips."""
     if not report.agreements:
         return []
-    ceilings = {ceiling.dimension: ceiling for ceiling in report.ceilings}
+    by_dimension = {human.dimension: human for human in report.ceilings}
     caption = (
         "Krippendorff's α, intraclass correlation of one rater (2,1) and of the mean of all (2,k), Cohen's κ (mean "
         "over pairs; weighted: quadratic), Fleiss' κ; split half: ρ of the means of two halves of the raters, and "
@@ -231,24 +231,24 @@ def people_parts(report: StudyReport) -> list[display.Part]:
         *("κ Fleiss", "split half", "mean's reliability"),
     )
     table = DisplayTable("agreement", "Agreement between raters", caption, columns)
-    for found in report.agreements:
-        ceiling, none = ceilings.get(found.dimension), Estimate(None)
-        halves = (ceiling.split_half, ceiling.split_half_full) if ceiling is not None else (none, none)
+    for each in report.agreements:
+        human, none = by_dimension.get(each.dimension), Estimate(None)
+        halves = (human.split_half, human.split_half_full) if human is not None else (none, none)
         figures = (
-            *(found.alpha_nominal, found.alpha_ordinal, found.alpha_interval, found.icc_single, found.icc_mean),
-            *(found.cohen, found.cohen_weighted, found.fleiss, *halves),
+            *(each.alpha_nominal, each.alpha_ordinal, each.alpha_interval, each.icc_single, each.icc_mean),
+            *(each.cohen, each.cohen_weighted, each.fleiss, *halves),
         )
-        shown = (table.estimate(e, interval=place in _WITH_INTERVAL) for place, e in enumerate(figures))
-        table.add(found.dimension, *shown)
+        shown = (table.estimate(e, interval=column in _WITH_INTERVAL) for column, e in enumerate(figures))
+        table.add(each.dimension, *shown)
     lines = [line for agreement in report.agreements for line in _people_lines(agreement)]
-    return [table, display.Lines("people", "Raters and clips apart", tuple(lines))] if lines else [table]
+    return [table, display.Lines("people", "Outlying raters and disputed clips", tuple(lines))] if lines else [table]
 
 
 def _people_lines(agreement: Agreement) -> Iterable[str]:
     dimension = clean(agreement.dimension)
     for rater in agreement.outlying:
-        told = f"ρ {number(rater.correlation)} with their mean, {number(rater.bias)} from it"
-        yield f"{dimension}: {clean(rater.rater)} parts from the other raters ({told}): {clean(rater.reason)}"
+        figures = f"ρ {number(rater.correlation)} with their mean, {number(rater.bias)} from it"
+        yield f"{dimension}: {clean(rater.rater)} disagrees with the other raters ({figures}): {clean(rater.reason)}"
     shown = [
         f"{clean(clip.clip)} ({', '.join(f'{rating:g}' for rating in clip.ratings)})"
         for clip in agreement.disputed[:_DISPUTED_SHOWN]
@@ -261,7 +261,7 @@ def _people_lines(agreement: Agreement) -> Iterable[str]:
 
 
 def group_tables(report: StudyReport) -> list[DisplayTable]:
-    """What the main tables average: ρ within each model, and without each model; for those who want to look closer."""
+    """Return the tables behind the averages: ρ within each model, and without each model."""
     tables = []
     for dimension in dimensions_of(report):
         pairs = report.ranked(dimension)
@@ -270,15 +270,15 @@ def group_tables(report: StudyReport) -> list[DisplayTable]:
             columns = heads("metric", *map(clean, models))
             table = DisplayTable(f"{key}-{dimension}", f"{title}: {clean(dimension)}", "", columns)
             for pair in pairs:
-                found = pair.within_model.groups if key == "within" else pair.without_model
-                table.add(pair.metric, *(table.estimate(found.get(model, Estimate(None))) for model in models))
+                by_model = pair.within_model.groups if key == "within" else pair.without_model
+                table.add(pair.metric, *(table.estimate(by_model.get(model, Estimate(None))) for model in models))
             tables.append(table)
     return tables
 
 
 def group_tables_of(reports: Mapping[str, StudyReport], column: str) -> list[DisplayTable]:
-    """ρ over all clips of each value of a column, a table per dimension."""
-    found = []
+    """Return ρ over all clips of each value of a column, a table per dimension."""
+    per_dimension = []
     for dimension in dict.fromkeys(name for report in reports.values() for name in dimensions_of(report)):
         names = (f"{group} ({report.clips})" for group, report in reports.items())
         table = DisplayTable(
@@ -290,8 +290,8 @@ def group_tables_of(reports: Mapping[str, StudyReport], column: str) -> list[Dis
         by_metric = [{p.metric: p.spearman for p in r.alignments if p.dimension == dimension} for r in reports.values()]
         for metric in dict.fromkeys(name for of_group in by_metric for name in of_group):
             table.add(metric, *(table.estimate(of_group.get(metric, Estimate(None))) for of_group in by_metric))
-        found.append(table)
-    return found
+        per_dimension.append(table)
+    return per_dimension
 
 
 def _of(number_of: int, thing: str) -> str:

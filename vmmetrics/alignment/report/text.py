@@ -37,12 +37,12 @@ def print_report(report: StudyReport, console: Console, more: Sequence[tables.Di
 
 
 def to_markdown(report: StudyReport) -> str:
-    """Pipe tables and lists in GitHub's dialect."""
+    """Return the report in GitHub's Markdown."""
     return "\n".join(map(tables.to_markdown, report_parts(report)))
 
 
 def to_latex(report: StudyReport) -> str:
-    """A ``tabular`` with booktabs rules per table; everything else as comments."""
+    """Return a ``tabular`` with booktabs rules per table; everything else as comments."""
     return "\n".join(map(tables.to_latex, report_parts(report)))
 
 
@@ -77,12 +77,12 @@ class CsvRow(NamedTuple):
 
 
 def to_csv(report: StudyReport) -> str:
-    """One row per statistic of a report, its sentences and settings as notes; columns as in :class:`CsvRow`."""
+    """Return one row per statistic, sentences and settings as notes; columns as in :class:`CsvRow`."""
     return csv_text([CsvRow._fields, *csv_rows(report)])
 
 
 def csv_rows(report: StudyReport) -> Iterator[CsvRow]:
-    """The rows of :func:`to_csv`."""
+    """Yield the rows of :func:`to_csv`."""
     for name in ("clips", "prompts", "models"):
         yield CsvRow("study", statistic=name, value=getattr(report, name))
     for metric, dimensions in report.facing.items():
@@ -93,10 +93,10 @@ def csv_rows(report: StudyReport) -> Iterator[CsvRow]:
         yield from _figures("name_baseline", "", baseline)
     for difference in report.differences:
         yield from _figures("difference", f"{difference.first} - {difference.second}", difference)
-    for ceiling in report.ceilings:
-        yield from _figures("ceiling", "", replace(ceiling, raters={}))
-        for rater, found in ceiling.raters.items():
-            yield CsvRow("ceiling", "", ceiling.dimension, "rater", rater, *astuple(found))
+    for human in report.ceilings:
+        yield from _figures("ceiling", "", replace(human, raters={}))
+        for rater, value_ in human.raters.items():
+            yield CsvRow("ceiling", "", human.dimension, "rater", rater, *astuple(value_))
     for agreement in report.agreements:
         yield from _figures("agreement", "", agreement)
         key = ("agreement", "", agreement.dimension)
@@ -104,8 +104,8 @@ def csv_rows(report: StudyReport) -> Iterator[CsvRow]:
             yield CsvRow(*key, "outlying_correlation", person.rater, person.correlation, note=person.reason)
             yield CsvRow(*key, "outlying_bias", person.rater, person.bias, note=person.reason)
         for clip in agreement.disputed:
-            said = " ".join(f"{rating:g}" for rating in clip.ratings)
-            yield CsvRow(*key, "disputed_spread", clip.clip, clip.spread, n=len(clip.ratings), note=said)
+            ratings = " ".join(f"{rating:g}" for rating in clip.ratings)
+            yield CsvRow(*key, "disputed_spread", clip.clip, clip.spread, n=len(clip.ratings), note=ratings)
     for accuracy in report.preferences:
         yield from _figures("preference", accuracy.name, accuracy, accuracy.rule)
     for ablation in report.ablations:
@@ -131,7 +131,7 @@ def csv_rows(report: StudyReport) -> Iterator[CsvRow]:
 
 
 def _figures(section: str, metric: str, part: Any, note: str | None = None) -> Iterator[CsvRow]:
-    """The estimates and numbers of a part of a report, in the order of its fields; of groups their mean first."""
+    """Yield the estimates and numbers of a part of a report in the order of its fields; of groups the mean first."""
     for field in fields(part):
         value = getattr(part, field.name)
         key = (section, metric, part.dimension, field.name)
@@ -141,26 +141,26 @@ def _figures(section: str, metric: str, part: Any, note: str | None = None) -> I
         if isinstance(value, Estimate):
             yield CsvRow(*key, "", *astuple(value))
         elif isinstance(value, Mapping):
-            yield from (CsvRow(*key, group, *astuple(found)) for group, found in value.items())
+            yield from (CsvRow(*key, group, *astuple(estimate)) for group, estimate in value.items())
         elif value is None or isinstance(value, int | float):
             yield CsvRow(*key, value=value, note=note)
 
 
 def _models(figures: ModelFigures) -> Iterator[CsvRow]:
-    def row(metric: str, statistic: str, group: str, found: Estimate) -> CsvRow:
-        return CsvRow("models", metric, figures.dimension, statistic, group, *astuple(found))
+    def row(metric: str, statistic: str, group: str, estimate: Estimate) -> CsvRow:
+        return CsvRow("models", metric, figures.dimension, statistic, group, *astuple(estimate))
 
     for model in figures.wins.models:
         yield row("", "win_ratio", model.model, model.people)
-        for metric, found in model.metrics.items():
-            yield row(metric, "win_ratio", model.model, found)
+        for metric, estimate in model.metrics.items():
+            yield row(metric, "win_ratio", model.model, estimate)
     for strength in figures.strengths.models:
         yield row("", "bradley_terry", strength.model, strength.strength)
     for agreement in figures.wins.agreements:
         yield row(agreement.metric, "win_ratio_spearman", "", agreement.spearman)
         yield row(agreement.metric, "win_ratio_pearson", "", agreement.pearson)
-    for metric, found in figures.soft_pairwise.items():
-        yield row(metric, "soft_pairwise_accuracy", "", found)
+    for metric, estimate in figures.soft_pairwise.items():
+        yield row(metric, "soft_pairwise_accuracy", "", estimate)
     for metric, p in figures.permuted.items():
         note = f"against {figures.reference}, pooled Spearman"
         yield CsvRow("models", metric, figures.dimension, "perm_both", p=p, note=note)
@@ -170,7 +170,7 @@ def _ablation(ablation: Ablation) -> Iterator[CsvRow]:
     key = ("ablation", ablation.combination, ablation.dimension)
     figures = [("all", "", ablation.full)]
     figures += [("without", metric, figure) for metric, figure in ablation.left_out.items()]
-    figures += [(f"added {place}", metric, figure) for place, (metric, figure) in enumerate(ablation.added, 1)]
+    figures += [(f"added {rank}", metric, figure) for rank, (metric, figure) in enumerate(ablation.added, 1)]
     for step, metric, figure in figures:
         for name in ("accuracy", "spearman", "within_model"):
             yield CsvRow(*key, f"{step}: {name}", metric, *astuple(getattr(figure, name)))

@@ -1,1 +1,1 @@
-"""How a commonsense classifier does on labelled clips."""
+"""Evaluation of a commonsense classifier on labelled clips."""

@@ -1,4 +1,4 @@
-"""How well a classifier agrees with labels: accuracy, error in levels, order, calibration (``vmmetrics cas eval``)."""
+"""Evaluation of a classifier: accuracy, error in levels, rank correlation, calibration (``vmmetrics cas eval``)."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from vmmetrics.types import FloatArray
 from vmmetrics.video import read_clip
 
 CALIBRATION_BINS = 10
-"""Of equal width in confidence."""
+"""Calibration bins, of equal width in confidence."""
 FEWEST_FOR_ORDER = 3
-"""Clips without which a rank correlation says nothing."""
+"""Minimum clips for a rank correlation."""
 BOOTSTRAP_DRAWS = 1000
 INTERVAL = (2.5, 97.5)
 """Percentiles of the bootstrap that bound an interval."""
 
 EXPECTED_DIGITS = 9
-"""Decimals of the expected level that count: sums that differ by rounding alone are ties."""
+"""Decimals of the expected level in rank correlations, so that rounding makes no order."""
 
 Level = NDArray[np.int64]
 
@@ -143,7 +143,7 @@ def evaluate(probabilities: FloatArray, levels: Level, seed: int = 0) -> Evaluat
 
 
 def rank_correlations(first: FloatArray, second: FloatArray | Level) -> FloatArray:
-    """Spearman's correlation of each row of (D, N) with the same row of another; NaN where one does not vary."""
+    """Return Spearman's correlation of each row of (D, N) with the same row of another; NaN where one does not vary."""
     ranks = [rankdata(values, axis=1) for values in (first, second)]
     ours, theirs = (values - values.mean(axis=1, keepdims=True) for values in ranks)
     scale = np.sqrt((ours**2).sum(axis=1) * (theirs**2).sum(axis=1))
@@ -156,10 +156,10 @@ def calibration_bins(probabilities: FloatArray, levels: Level) -> tuple[Bin, ...
     """Bin clips by the probability of their likeliest level."""
     confidence = probabilities.max(axis=1)
     right = probabilities.argmax(axis=1) == levels
-    place = np.minimum((confidence * CALIBRATION_BINS).astype(int), CALIBRATION_BINS - 1)
+    bin_index = np.minimum((confidence * CALIBRATION_BINS).astype(int), CALIBRATION_BINS - 1)
     return tuple(
-        Bin(int((place == b).sum()), float(confidence[place == b].mean()), float(right[place == b].mean()))
-        for b in np.unique(place)
+        Bin(int((bin_index == b).sum()), float(confidence[bin_index == b].mean()), float(right[bin_index == b].mean()))
+        for b in np.unique(bin_index)
     )
 
 
@@ -171,7 +171,7 @@ def _figure(value: float, drawn: FloatArray) -> Interval:
 # A classifier against labelled clips: ``vmmetrics cas eval``.
 
 EMBEDDED = "embedded"
-"""In place of a checkpoint: the classifier that ships, which needs no torch."""
+"""Name of the embedded classifier, which needs no torch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +189,7 @@ class LoadedClassifier:
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """What was found.
+    """Evaluated clips and their agreement with the labels.
 
     Attributes:
         report: Agreement with the labels.
@@ -204,9 +204,9 @@ class Evaluated:
     failed: tuple[tuple[str, str], ...]
 
     def to_json(self) -> dict[str, Any]:
-        """All of it as plain values."""
-        told = {"clips": list(self.clips), "seen_in_training": list(self.seen), "failed": dict(self.failed)}
-        return asdict(self.report) | told
+        """Return all of it as plain values."""
+        clip_fields = {"clips": list(self.clips), "seen_in_training": list(self.seen), "failed": dict(self.failed)}
+        return asdict(self.report) | clip_fields
 
 
 def load_judge(name: str, device: str | None = None, precision: str | None = None) -> LoadedClassifier:
@@ -243,14 +243,14 @@ def load_judge(name: str, device: str | None = None, precision: str | None = Non
     return LoadedClassifier(lambda clip: model.probabilities(clip.frames), seen)
 
 
-def hold_against(
+def evaluate_classifier(
     judge: LoadedClassifier,
     data: LabelledClips,
     *,
     include_seen: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> Evaluated:
-    """Classify labelled clips over all views, and hold the probabilities against the labels.
+    """Classify labelled clips over all views, and compare the probabilities with the labels.
 
     Args:
         judge: The classifier.
@@ -261,22 +261,23 @@ def hold_against(
     Raises:
         SetupError: No clip is left.
     """
-    wanted = [clip for clip in data.clips if include_seen or clip.prompt_key not in judge.trained_prompts]
-    names = {clip.clip for clip in wanted}
+    selected = [clip for clip in data.clips if include_seen or clip.prompt_key not in judge.trained_prompts]
+    names = {clip.clip for clip in selected}
     seen = tuple(clip.clip for clip in data.clips if clip.clip not in names)
     rows, judged, failed = [], [], []
-    for done, clip in enumerate(wanted, 1):
+    for done, clip in enumerate(selected, 1):
         try:
             rows.append(judge.classify(read_clip(clip.path, prompt=clip.prompt)).mean(axis=0))
             judged.append(clip)
         except ClipError as error:
             failed.append((clip.clip, str(error)))
         if progress is not None:
-            progress(done, len(wanted))
+            progress(done, len(selected))
     if not judged:
         raise SetupError(
             f"No clip is left to evaluate: {len(seen)} of {len(data.clips)} are of prompts that the classifier was "
-            f"trained on, {len(failed)} cannot be read or judged"
+            f"trained on, {len(failed)} cannot be read or judged; "
+            "use --include-seen to evaluate on training prompts"
         )
     probabilities = np.stack(rows)
     scores = probabilities @ LEVEL_VALUES

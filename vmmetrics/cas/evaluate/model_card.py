@@ -1,4 +1,4 @@
-"""What a trained classifier is, what it learnt from and how far it can be trusted: ``card.md`` and ``card.json``."""
+"""Model card of a trained classifier: ``card.md`` and ``card.json``."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ from vmmetrics.utils.display.tables import DisplayCell, DisplayTable
 from vmmetrics.utils.storage.provenance import now, version_of
 
 
-def training_chart(history: Sequence[Epoch], kept: int) -> Figure:
+def training_chart(history: Sequence[Epoch], best: int) -> Figure:
     """Draw loss and accuracy over epochs, and mark the epoch that is kept."""
     panels = {
         "loss": {
             "training (mixed and smoothed labels)": [epoch.loss for epoch in history],
-            "prompts held out": [epoch.held_out_loss for epoch in history],
+            "held-out prompts": [epoch.held_out_loss for epoch in history],
         },
-        "accuracy": {"prompts held out": [epoch.held_out_accuracy for epoch in history]},
+        "accuracy": {"held-out prompts": [epoch.held_out_accuracy for epoch in history]},
     }
     with chart_style():
         figure, rows = grid_of(len(panels), 1, 2.6, share_y=False)
         for axes, (title, curves) in zip(rows, panels.items(), strict=True):
             axes.set_title(title)
-            axes.axvline(kept, color=hexadecimal(FAULT), linewidth=1)
+            axes.axvline(best, color=hexadecimal(FAULT), linewidth=1)
             for (name, values), colour in zip(curves.items(), MODEL_COLOURS, strict=False):
                 axes.plot(range(1, len(values) + 1), values, "o-", color=colour, markersize=3, label=name)
             axes.set_ylim(bottom=0)
             axes.legend(fontsize=8)
-        rows[-1].set_xlabel(f"epoch; the line marks epoch {kept}, which is kept", color=FAINT, loc="left", fontsize=8)
+        rows[-1].set_xlabel(f"epoch; the line marks the best one, {best}", color=FAINT, loc="left", fontsize=8)
     return figure
 
 
@@ -53,7 +53,7 @@ def calibration_chart(bins: Sequence[Bin]) -> Figure:
     with chart_style():
         figure = Figure(figsize=(5, 5), layout="constrained")
         axes = figure.subplots()
-        axes.set_title("share right, against confidence (area: clips)")
+        axes.set_title("accuracy against confidence (area: clips)")
         axes.grid(color=RULE)
         axes.plot([0, 1], [0, 1], color=FAINT, linewidth=1)
         axes.vlines(confidence, accuracy, confidence, color=hexadecimal(FAULT), linewidth=1)
@@ -73,7 +73,7 @@ FIGURES = {
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """What a run gives.
+    """Result of a training run.
 
     Attributes:
         checkpoint: The best epoch's weights.
@@ -157,31 +157,31 @@ def _markdown(content: Mapping[str, Any], report: EvaluationReport) -> str:
         f"{content['versions']['torch']}, seed {settings['seed']}. Labels: SHA-256 `{content['labels']}`.",
         "## Data",
         tables.pipe_table(heads, ["---"] * len(heads), parts),
-        f"Held out are whole prompts: none of them was trained on. {data['without_level']} clips had no level, "
+        f"Whole prompts are held out of training. {data['without_level']} clips had no level, "
         f"{len(data['unreadable'])} could not be read.",
-        "## The clips held out",
+        "## Held-out clips",
         tables.to_markdown(agreement_table(report)).rstrip(),
-        "The epoch was chosen on these clips, so the figures are a little kind; evaluate on clips of your own with "
+        "The epoch was chosen on these clips, so the figures are slightly optimistic; evaluate on your own clips with "
         "`vmmetrics cas eval`.",
-        f"## Training: epoch {content['best_epoch']} of {len(content['history'])} kept",
+        f"## Training: best epoch {content['best_epoch']} of {len(content['history'])}",
         "![loss and accuracy by epoch](curves.png)",
         "![confidence against accuracy](calibration.png)",
         "## Settings",
         f"```json\n{json.dumps(settings, indent=2)}\n```",
         "## Limits",
-        "It knows what its labels say of clips like these. Levels given by other people, to other generators or "
-        "lengths, may mean something else; compare scores only where they come from the same checkpoint.",
+        "It reproduces its labels on clips like these. Levels by other raters, or of other generators or lengths, may "
+        "differ; compare only scores of the same checkpoint.",
     ]
     return "\n\n".join(blocks) + "\n"
 
 
 def agreement_table(report: EvaluationReport) -> DisplayTable:
-    """Return a row for all clips and one per group, and what the figures are to be held against."""
+    """Return a row for all clips and one per group, with the chance level and the mean within groups as caption."""
     within, majority = report.spearman_within_groups, report.accuracy_of_the_commonest_level
-    told = "none can be given" if within is None else f"{within:.3f}"
+    mean = "not defined, as no group has several levels" if within is None else f"{within:.3f}"
     caption = (
-        f"Always naming the commonest level is right in {majority:.3f} of the clips. Mean Spearman within groups: "
-        f"{told}; only that cannot be won by recognising the generator. Brackets: 95 % bootstrap intervals over clips."
+        f"Accuracy of always predicting the commonest level: {majority:.3f}. Mean Spearman within groups: {mean}; "
+        "it does not reward telling generators apart. Brackets: 95 % bootstrap intervals over clips."
     )
     title = "Agreement with the labels"
     table = DisplayTable("agreement", title, caption, tables.heads("group", "clips", *FIGURES.values()))

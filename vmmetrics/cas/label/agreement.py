@@ -1,4 +1,4 @@
-"""How far raters agree, and how well the fitted model describes what they said."""
+"""Rater agreement, and goodness of fit of the model."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from vmmetrics.utils.statistics.ties import LOSS, TIE, WIN
 
 Repeats = Literal["share", "keep"]
 TIE_BINS = 3
-"""Parts, by fitted strength difference, in which predicted and observed ties are compared."""
+"""Bins by fitted strength difference in which predicted and observed ties are compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +44,15 @@ def settle_repeats(rows: Sequence[Comparison], policy: Repeats) -> tuple[tuple[C
     Returns:
         The comparisons, as many and in the same order, with the weights to fit; and how many repeat.
     """
-    said: dict[tuple[str, tuple[str, str]], list[Comparison]] = defaultdict(list)
+    judgements: dict[tuple[str, tuple[str, str]], list[Comparison]] = defaultdict(list)
     for row in rows:
         if row.rater is not None:
-            said[row.rater, row.pair].append(row)
-    repeated = sum(len(group) - 1 for group in said.values())
-    contradicted = sum(len({row.better for row in group}) > 1 for group in said.values())
+            judgements[row.rater, row.pair].append(row)
+    repeated = sum(len(group) - 1 for group in judgements.values())
+    contradicted = sum(len({row.better for row in group}) > 1 for group in judgements.values())
     if policy == "share":
         rows = [
-            row if row.rater is None else replace(row, weight=row.weight / len(said[row.rater, row.pair]))
+            row if row.rater is None else replace(row, weight=row.weight / len(judgements[row.rater, row.pair]))
             for row in rows
         ]
     return tuple(rows), RepeatCounts(repeated, contradicted)
@@ -99,7 +99,7 @@ def rate_raters(rows: Sequence[Comparison], fit: Strengths) -> list[RaterSummary
             again[row.pair].append(row.better)
         lead = [strength[row.a] - strength[row.b] for row in own]
         decided = [(d > 0) == (row.outcome == "a") for d, row in zip(lead, own, strict=True) if row.outcome != "tie"]
-        steady = _share([len(set(said)) == 1 for said in again.values() if len(said) > 1])
+        steady = _share([len(set(outcomes)) == 1 for outcomes in again.values() if len(outcomes) > 1])
         repeated = len(own) - len(again)
         summaries.append(RaterSummary(rater, len(own), len(same), _share(same), repeated, steady, _share(decided)))
     return summaries
@@ -110,7 +110,7 @@ def _share(truths: Sequence[bool]) -> float | None:
 
 
 def goodness_of_fit(fit: Strengths) -> dict[str, Any]:
-    """How well the model describes the comparisons it was fitted to.
+    """Return how well the model describes the comparisons it was fitted to.
 
     Returns:
         ``log_likelihood``; ``log_likelihood_equal``, that of equal strengths with the best tie share;

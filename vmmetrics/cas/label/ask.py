@@ -1,4 +1,4 @@
-"""Which pairs to ask next: those that make the strengths of the pool best known.
+"""Active choice of pairs to ask next: those that reduce the uncertainty of the strengths most.
 
 The covariance C of the centred strengths says how well they are known. One more comparison of clips i and j, with
 e = e_i − e_j and information λ about their difference, changes it to C − λ (Ce)(Ce)' / (1 + λ e'Ce) (Sherman and
@@ -30,9 +30,9 @@ Ints = NDArray[np.int64]
 Reason = Literal["connect", "inform"]
 
 MAX_POOL = 2000
-"""Clips in one pool: beyond that the matrices of pairs grow out of hand."""
+"""Maximum clips in one pool, limited by the memory of pair matrices."""
 SPARE = 1
-"""A clip is asked about at most this many times more, in one batch, than if all were asked about equally often."""
+"""Maximum questions about a clip in one batch beyond the equal share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +72,9 @@ def choose_pairs(
     """
     rng = np.random.default_rng(seed)
     cap = math.ceil(2 * number / max(len(clips), 1)) + SPARE
-    known = _Known(len(clips), fit)
+    estimate = _Estimate(len(clips), fit)
     group = np.unique([repr(key) for key in groups], return_inverse=True)[1]
-    pools = [_Pool(members, group[members], known, cap, rng) for members in _pools(group, known.component)]
+    pools = [_Pool(members, group[members], estimate, cap, rng) for members in _pools(group, estimate.component)]
     links = sorted(((size, at, pair) for at, pool in enumerate(pools) for size, pair in pool.links()), reverse=True)
     chosen = [pools[at].take(pair, "connect") for _, at, pair in links[:number]]
     while len(chosen) < number:
@@ -89,8 +89,8 @@ def choose_pairs(
     return questions
 
 
-class _Known:
-    """What the fit says of every clip; before there is one, nothing: equal strengths, no ties."""
+class _Estimate:
+    """Estimates of the fit for every clip; before a fit, equal strengths and no ties."""
 
     def __init__(self, size: int, fit: Strengths | None) -> None:
         self.model: TieModel = Davidson() if fit is None else fit.model
@@ -110,7 +110,7 @@ class _Known:
 
 
 def _pools(group: Ints, component: Ints) -> list[Ints]:
-    """Clips that belong together: of one group, or linked by comparisons, in any number of steps."""
+    """Return clips that belong together: of one group, or linked by comparisons, in any number of steps."""
     size = len(group)
     shift = int(group.max(initial=-1)) + 1
     ends = np.concatenate([group, shift + component])  # two-coloured graph: clips, and what they belong to
@@ -120,24 +120,24 @@ def _pools(group: Ints, component: Ints) -> list[Ints]:
 
 
 class _Pool:
-    """The pairs of one pool and what asking about them is worth.
+    """Pairs of one pool and the value of asking about them.
 
     Attributes:
         best: The largest gain in summed variance, and its pair; gain 0 where no pair is left.
     """
 
-    def __init__(self, members: Ints, group: Ints, known: _Known, cap: int, rng: np.random.Generator) -> None:
+    def __init__(self, members: Ints, group: Ints, estimate: _Estimate, cap: int, rng: np.random.Generator) -> None:
         if len(members) > MAX_POOL:
             raise SetupError(f"{len(members)} clips may be compared with each other, at most {MAX_POOL} can be handled")
         self.members, self.group, self.cap = members, group, cap
-        self.component, self.times = known.component[members], known.times[members].copy()
+        self.component, self.times = estimate.component[members], estimate.times[members].copy()
         self.asked = np.zeros(len(members), np.int64)
-        laplacian = known.laplacian[members][:, members].toarray()
-        self.covariance = centred_inverse(laplacian, known.prior_sd**-2)
+        laplacian = estimate.laplacian[members][:, members].toarray()
+        self.covariance = centred_inverse(laplacian, estimate.prior_sd**-2)
         self.square = self.covariance @ self.covariance
         self.start = max(float(np.trace(self.covariance)), np.finfo(float).tiny)
-        strength = known.strength[members]
-        self.information = information(known.model, strength[:, None] - strength, known.tau)
+        strength = estimate.strength[members]
+        self.information = information(estimate.model, strength[:, None] - strength, estimate.tau)
         self.open = np.triu(group[:, None] == group, 1)
         # among equals (at the start all are) chance decides, not the alphabet
         self.jitter = 1 + 1e-9 * rng.random(self.open.shape)
@@ -145,7 +145,7 @@ class _Pool:
         self.best = self._find_best()
 
     def links(self) -> list[tuple[int, tuple[int, int]]]:
-        """Pairs (positions in the pool) that would link its components, each with how many pairs it links."""
+        """Return pairs (positions in the pool) that would link its components, each with how many pairs it links."""
         _, own, sizes = np.unique(self.component, return_inverse=True, return_counts=True)
         joined = np.arange(len(sizes))
         used = self.times.copy()
@@ -189,6 +189,6 @@ class _Pool:
 
 
 def _of_differences(matrix: Floats) -> Floats:
-    """(e_i − e_j)' M (e_i − e_j) for every pair."""
+    """Return (e_i − e_j)' M (e_i − e_j) for every pair."""
     diagonal = np.diag(matrix)
     return np.maximum(diagonal[:, None] + diagonal - 2 * matrix, 0)

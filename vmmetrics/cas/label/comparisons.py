@@ -21,7 +21,7 @@ from vmmetrics.utils.tables import SEPARATORS, csv_rows
 
 T = TypeVar("T")
 MAX_PROBLEMS = 20
-"""Problems of a file that are listed before the rest is only counted."""
+"""Maximum problems of a file that are listed; the rest is counted."""
 
 _USED = frozenset({"a", "b", "winner", "loser", "tie", "rater", "prompt", "prompt_a", "prompt_b", "weight"})
 _TRUE, _FALSE = {"1", "true", "yes"}, {"", "0", "false", "no"}
@@ -34,7 +34,7 @@ class Comparison(PairJudgement):
     Attributes:
         rater: Who judged, or None.
         prompt_a: Prompt of the first clip, or None where the line does not say.
-        prompt_b: Prompt of the second clip, likewise.
+        prompt_b: Prompt of the second clip, or None.
         where: File and line, for messages.
     """
 
@@ -56,7 +56,7 @@ class Comparison(PairJudgement):
 
 @dataclass(frozen=True, slots=True)
 class Comparisons:
-    """What was read.
+    """Comparisons read from files.
 
     Attributes:
         rows: The comparisons in the order read.
@@ -89,7 +89,7 @@ def read_comparisons(paths: Iterable[str | Path]) -> Comparisons:
 
 
 def read_lines(paths: Iterable[str | Path], make: Callable[[Mapping[str, Any], str], T]) -> list[T]:
-    """What ``make`` makes of the fields of each line and of where it stands, in JSON Lines, CSV or TSV files.
+    """Yield ``make(fields, where)`` of each line of JSON Lines, CSV or TSV files.
 
     In a table an empty cell is a field that is not there.
 
@@ -192,7 +192,7 @@ def _comparison(fields: Mapping[str, Any], where: str) -> Comparison:
 
 
 def required_text(fields: Mapping[str, Any], name: str) -> str:
-    """The text under ``name``.
+    """Return the text under ``name``.
 
     Raises:
         ValueError: It is not there, empty or no text.
@@ -203,7 +203,7 @@ def required_text(fields: Mapping[str, Any], name: str) -> str:
 
 
 def optional_text(fields: Mapping[str, Any], name: str) -> str | None:
-    """The text under ``name``, or None where there is none.
+    """Return the text under ``name``, or None where there is none.
 
     Raises:
         ValueError: It is empty or no text.
@@ -215,7 +215,7 @@ def optional_text(fields: Mapping[str, Any], name: str) -> str | None:
 
 
 def shown_prompts(a: str | None, b: str | None) -> dict[str, str | None]:
-    """The fields of a comparison that say what its clips were generated from."""
+    """Return the fields of a comparison that say what its clips were generated from."""
     return {"prompt": a} if a == b else {"prompt_a": a, "prompt_b": b}
 
 
@@ -266,7 +266,7 @@ def read_clip_list(path: Path) -> list[ListedClip]:
 
 
 def collect_clips(rows: Iterable[Comparison], listed: Iterable[ListedClip] | None = None) -> list[ListedClip]:
-    """Every clip of the comparisons and of the list, sorted, with what either says of it.
+    """Return every clip of the comparisons and of the list, sorted, with prompt and group.
 
     Args:
         rows: Comparisons.
@@ -278,13 +278,13 @@ def collect_clips(rows: Iterable[Comparison], listed: Iterable[ListedClip] | Non
     Raises:
         SetupError: A clip has two prompts, or is compared and not listed.
     """
-    known = {entry.clip: entry for entry in listed or ()}
-    prompts = {name: entry.prompt for name, entry in known.items()}
+    entries = {entry.clip: entry for entry in listed or ()}
+    prompts = {name: entry.prompt for name, entry in entries.items()}
     source = dict.fromkeys(prompts, "the list of clips")
     problems = []
     for row in rows:
         for clip, prompt in ((row.a, row.prompt_a), (row.b, row.prompt_b)):
-            if listed is not None and clip not in known:
+            if listed is not None and clip not in entries:
                 problems.append(f"{row.where}: {clip} is not in the list of clips")
             elif prompts.get(clip) is None:
                 prompts[clip], source[clip] = prompt, row.where
@@ -293,7 +293,7 @@ def collect_clips(rows: Iterable[Comparison], listed: Iterable[ListedClip] | Non
     raise_problems(problems)
     collected = []
     for clip in sorted(prompts):
-        given, folder = known.get(clip), clip.partition("/")[0] if "/" in clip else ""
-        group = folder if given is None or given.group is None else given.group
+        record, folder = entries.get(clip), clip.partition("/")[0] if "/" in clip else ""
+        group = folder if record is None or record.group is None else record.group
         collected.append(ListedClip(clip, prompts[clip], group or None))
     return collected

@@ -30,7 +30,7 @@ Scope = Literal["auto", "pooled", "prompt", "component"]
 
 @dataclass(frozen=True, slots=True)
 class LabelSettings:
-    """How comparisons become labels.
+    """Settings of labelling.
 
     Attributes:
         ties: Tie model, ``"davidson"`` or ``"rao-kupper"``.
@@ -83,7 +83,7 @@ class Labelling:
     notes: tuple[str, ...]
 
     def rows(self) -> list[dict[str, Any]]:
-        """One JSON-ready record per clip, see docs/cas-labels.md."""
+        """Return one JSON-ready record per clip, see docs/cas-labels.md."""
         rows = []
         for number, entry in enumerate(self.clips):
             level = int(self.levels.level[number])
@@ -100,16 +100,16 @@ class Labelling:
         return rows
 
     def uncertain(self) -> list[int]:
-        """Clips whose level is less likely than not, by number, the least certain first."""
+        """Return clips whose level is less likely than not, by number, the least certain first."""
         # without a level all probabilities are NaN, and no comparison with them holds
         certainty = np.take_along_axis(self.levels.probabilities, self.levels.level[:, None], axis=1)[:, 0]
         doubtful = np.flatnonzero(certainty < UNCERTAIN)
-        found: list[int] = doubtful[np.argsort(certainty[doubtful], kind="stable")].tolist()
-        return found
+        numbers: list[int] = doubtful[np.argsort(certainty[doubtful], kind="stable")].tolist()
+        return numbers
 
     def meta(self) -> dict[str, Any]:
-        """What is recorded beside the labels: the fit, the cuts, the components, the raters."""
-        fit, given = self.fit, self.levels.level[self.levels.level >= 0]
+        """Return what is recorded beside the labels: the fit, the cuts, the components, the raters."""
+        fit, levels = self.fit, self.levels.level[self.levels.level >= 0]
         model = {"name": fit.model.name, "parameter": fit.model.parameter, "value": fit.tau, "se": fit.tau_error}
         return {
             "tie_model": model if fit.has_ties else dict.fromkeys(model),
@@ -119,7 +119,7 @@ class Labelling:
             "components": self.components(),
             "scope": self.scope,
             "cuts": self._cuts(),
-            "level_shares": {name: float(np.mean(given == k)) for k, name in enumerate(LEVELS)},
+            "level_shares": {name: float(np.mean(levels == k)) for k, name in enumerate(LEVELS)},
             "uncertain_clips": len(self.uncertain()),
             "repeats": asdict(self.repeats),
             "raters": [asdict(rater) for rater in self.raters],
@@ -127,7 +127,7 @@ class Labelling:
         }
 
     def components(self) -> list[dict[str, Any]]:
-        """Per component its number, its clips, how many strongly connected parts they fall into, and the first clip."""
+        """Return per component its number, clips, strongly connected parts and first clip."""
         graph = self.fit.graph
         first, sizes = np.unique(graph.component, return_index=True, return_counts=True)[1:]
         parts = np.bincount(graph.component[np.unique(graph.block, return_index=True)[1]])
@@ -138,10 +138,10 @@ class Labelling:
 
     def _cuts(self) -> list[dict[str, Any]]:
         cuts = []
-        for pool, places in self.levels.cuts.items():
+        for pool, bounds in self.levels.cuts.items():
             inside = np.flatnonzero(self.pool == pool)
             name = self.clips[inside[0]].prompt if self.scope == "prompt" else None
-            shown = [place if math.isfinite(place) else None for place in places]
+            shown = [bound if math.isfinite(bound) else None for bound in bounds]
             cuts.append({"pool": pool, "prompt": name, "clips": len(inside), "strengths": shown})
         return cuts
 
@@ -185,7 +185,7 @@ def label_clips(
 def _pools(
     clips: Sequence[ListedClip], fit: Strengths, scope: Scope, times: NDArray[np.float64]
 ) -> tuple[Scope, NDArray[np.int64]]:
-    """The scope that ``auto`` stands for, and each clip's pool."""
+    """Return the scope that ``auto`` stands for, and each clip's pool."""
     component = fit.graph.component
     if scope == "auto":
         scope = "pooled" if len(np.unique(component[times > 0])) == 1 else "component"

@@ -1,4 +1,4 @@
-"""From strengths to the five levels Bad, Poor, Fair, Good, Perfect.
+"""Levels Bad, Poor, Fair, Good, Perfect from strengths.
 
 Three ways to cut, each within a *pool* of clips (all of them, a prompt, or a component of the win graph):
 
@@ -33,7 +33,7 @@ NORMAL_CUTS = tuple(float(ndtri(share)) for share in (0.2, 0.4, 0.6, 0.8))
 SAME = 1e-6
 """Strengths closer than this (log odds) are equal: the fit is exact to some 1e-9."""
 UNCERTAIN = 0.5
-"""A level with a smaller probability than this is called uncertain: another level, or others together, are likelier."""
+"""Probability of the assigned level below which it is called uncertain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +87,15 @@ def cut_levels(
             level[inside] = np.floor(share * len(LEVELS) + 1e-9)
             cuts[int(number)] = _between(values, level[inside])
         else:
-            places = fixed if fixed is not None else values.mean() + values.std() * np.array(NORMAL_CUTS)
-            level[inside] = np.searchsorted(np.asarray(places), values, side="right")
-            cuts[int(number)] = tuple(float(place) for place in places)
+            bounds = fixed if fixed is not None else values.mean() + values.std() * np.array(NORMAL_CUTS)
+            level[inside] = np.searchsorted(np.asarray(bounds), values, side="right")
+            cuts[int(number)] = tuple(float(bound) for bound in bounds)
         probabilities[inside] = _probabilities(strength[inside], error[inside], cuts[int(number)])
     return Levels(level, probabilities, cuts)
 
 
 def _snap(values: Floats) -> Floats:
-    """Give the values of a run of near-equal ones the mean of the run, so that rounding decides nothing."""
+    """Replace runs of near-equal values by their mean, so that rounding makes no order."""
     order = np.argsort(values, kind="stable")
     ordered = values[order]
     run = np.concatenate([[0], np.cumsum(np.diff(ordered) > SAME)])
@@ -105,7 +105,7 @@ def _snap(values: Floats) -> Floats:
 
 
 def _between(values: Floats, level: NDArray[np.int64]) -> tuple[float, ...]:
-    """Cuts half way between the best clip below and the worst above."""
+    """Return cuts half way between the best clip below and the worst above."""
     cuts = []
     for number in range(1, len(LEVELS)):
         low = max(values[level < number], default=-math.inf)
@@ -115,7 +115,7 @@ def _between(values: Floats, level: NDArray[np.int64]) -> tuple[float, ...]:
 
 
 def _probabilities(strength: Floats, error: Floats, cuts: tuple[float, ...]) -> Floats:
-    """Φ of the standardised distances to the cuts, differenced."""
+    """Return Φ of the standardised distances to the cuts, differenced."""
     edges = np.array([-math.inf, *cuts, math.inf])
     distance = (edges - strength[:, None]) / error[:, None]
     upper = np.diff(ndtr(distance), axis=1)

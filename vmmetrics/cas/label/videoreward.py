@@ -131,8 +131,8 @@ class VideoReward:
         patches, grid = self._patches(clip)
         device, precision = self.head.device, self.head.dtype
         video = self.tokenizer.convert_tokens_to_ids(_VIDEO_TOKEN)
-        places = math.prod(grid) // _MERGE**2
-        ids = torch.tensor([[*self._before, *[video] * places, *self._after]], device=device)
+        tokens = math.prod(grid) // _MERGE**2
+        ids = torch.tensor([[*self._before, *[video] * tokens, *self._after]], device=device)
         with torch.inference_mode():
             sizes = torch.tensor([grid], device=device)
             seen = self.model.visual(patches.to(device, precision), grid_thw=sizes).pooler_output
@@ -144,7 +144,7 @@ class VideoReward:
         return MotionReward(raw, (raw - self.settings.mean) / self.settings.std)
 
     def _patches(self, clip: Clip) -> tuple[Any, tuple[int, int, int]]:
-        """Frames chosen, resized, normalised and cut up: (patches, 1176), and how many in time, height and width."""
+        """Return (patches, 1176) of the chosen, resized, normalised frames, and patches in time, height and width."""
         torch = require("torch")
         count = frames_shown(len(clip), clip.fps, self.settings.fps, self.settings.frames)
         # in float32, as the reference's sampler
@@ -160,24 +160,24 @@ class VideoReward:
         return cut.permute(0, 3, 6, 4, 7, 2, 1, 5, 8).reshape(math.prod(grid), -1), grid
 
 
-def frames_shown(frames: int, fps: float, wanted_fps: float | None, wanted: int | None) -> int:
-    """How many frames of a clip the model is shown: an even number, at ``wanted_fps`` at least four if there are.
+def frames_shown(frames: int, fps: float, target_fps: float | None, target: int | None) -> int:
+    """Return how many frames the model is shown: an even number, at ``target_fps`` at least four if there are.
 
     Raises:
         ClipError: The clip has one frame.
     """
     if frames < _TUBELET:
         raise ClipError(f"VideoReward needs at least two frames but the clip has {frames}")
-    if wanted_fps is None:
-        count = round((wanted or 0) / _TUBELET) * _TUBELET
+    if target_fps is None:
+        count = round((target or 0) / _TUBELET) * _TUBELET
     else:
         most = min(frames, _MAX_FRAMES) // _TUBELET * _TUBELET
-        count = round(min(max(frames / fps * wanted_fps, _MIN_FRAMES), most) / _TUBELET) * _TUBELET
+        count = round(min(max(frames / fps * target_fps, _MIN_FRAMES), most) / _TUBELET) * _TUBELET
     return max(_TUBELET, min(count, frames // _TUBELET * _TUBELET))
 
 
 def frame_size(height: int, width: int, max_pixels: int) -> tuple[int, int]:
-    """Height and width to resize to: multiples of 28 near the given ones, within the bounds on their product."""
+    """Return height and width to resize to: multiples of 28 near the given ones, within the bounds on their product."""
     side = _PATCH * _MERGE
     sizes = max(side, round(height / side) * side), max(side, round(width / side) * side)
     if math.prod(sizes) > max_pixels:
@@ -192,7 +192,7 @@ def frame_size(height: int, width: int, max_pixels: int) -> tuple[int, int]:
 
 
 def _chat(tokenizer: Any, text: str) -> str:
-    """The conversation up to the MQ token."""
+    """Return the conversation up to the MQ token."""
     turn = {"role": "user", "content": [{"type": "video"}, {"type": "text", "text": text}]}
     whole: str = tokenizer.apply_chat_template([turn], tokenize=False, add_generation_prompt=True)
     if whole.count(_VIDEO_TOKEN) != 1 or whole.count(REWARD_TOKENS[MQ]) != 1:
@@ -203,7 +203,7 @@ def _chat(tokenizer: Any, text: str) -> str:
 
 
 def _merge(model: Any, plain: dict[str, Any], lora: dict[str, tuple[Any, Any]], scale: float) -> None:
-    """Put the checkpoint's weights in place and add the LoRA's products, in float32."""
+    """Load the checkpoint's weights and add the LoRA products, in float32."""
     torch = require("torch")
     own = model.state_dict()
     if surplus := sorted(name for name in [*plain, *lora] if name not in own):
@@ -233,20 +233,20 @@ RATER = "VideoReward"
 
 @dataclass(frozen=True, slots=True)
 class RewardStep:
-    """One clip done.
+    """Result of one clip.
 
     Attributes:
         clip: Its name.
         reward: Raw motion quality, or None where it failed.
         error: Why it failed, or None.
-        known: Whether the reward was in the file before.
+        cached: Whether the reward was read from the file of an earlier run.
         prompt: Its prompt, or None.
     """
 
     clip: str
     reward: float | None
     error: str | None = None
-    known: bool = False
+    cached: bool = False
     prompt: str | None = None
 
 
@@ -305,32 +305,32 @@ def reward_clips(
         SetupError: The file holds rewards of another model, or cannot be written.
     """
     journal = Journal(rewards)
-    known: dict[tuple[str, str], float] = {}
+    cached: dict[tuple[str, str], float] = {}
     for line in journal.read_as(_Line):
         if line.model != model_id:
             raise SetupError(f"{rewards} has rewards of another model or setting; name another file")
-        known[line.clip, line.sha256] = line.mq_raw
+        cached[line.clip, line.sha256] = line.mq_raw
     if journal.damaged:
         raise SetupError(*journal.warnings(), f"remove these lines from {rewards}, or name another file")
     for source in sources:
         try:
             check_header(source.path)
             prompt, content = prompts.lookup(source).prompt, fingerprint(source.path)
-            if (source.name, content) in known:
-                yield RewardStep(source.name, known[source.name, content], known=True, prompt=prompt)
+            if (source.name, content) in cached:
+                yield RewardStep(source.name, cached[source.name, content], cached=True, prompt=prompt)
                 continue
-            found = model.score(read_clip(source.path, name=source.name))
+            reward = model.score(read_clip(source.path, name=source.name))
         except (ClipError, OSError) as error:
             yield RewardStep(source.name, None, str(error))
             continue
         record = {"clip": source.name, "sha256": content, "model": model_id, "prompt": prompt, "group": source.model}
-        journal.append([record | {"mq_raw": found.raw, "mq": found.normalised}])
-        yield RewardStep(source.name, found.raw, prompt=prompt)
+        journal.append([record | {"mq_raw": reward.raw, "mq": reward.normalised}])
+        yield RewardStep(source.name, reward.raw, prompt=prompt)
 
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """What is taken from a line of the file."""
+    """Fields of a line of the file."""
 
     clip: str
     sha256: str

@@ -22,9 +22,9 @@ from vmmetrics.utils.tables import sha256_of
 from vmmetrics.utils.tensors import load_tensors, reading
 
 REWARD_TOKENS = ("<|VQ_reward|>", "<|MQ_reward|>", "<|TA_reward|>")
-"""The places of the text where visual quality, motion quality and text alignment are read, in order of the outputs."""
+"""Tokens at which visual quality, motion quality and text alignment are read, in order of the outputs."""
 MQ = 1
-"""Which of them is motion quality."""
+"""Index of motion quality among them."""
 INSTALL = "pip install torch transformers safetensors"
 _PROMPT_FIELD = "{text_prompt}"
 _LORA = re.compile(r"(?P<target>.+)\.lora_(?P<side>[AB])(?:\.default)?\.weight")
@@ -44,7 +44,7 @@ def require(module: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class RewardSettings:
-    """What ``model_config.json`` says that a score depends on.
+    """Settings in ``model_config.json`` that a score depends on.
 
     Attributes:
         fps: Frames per second shown to the model, or None where ``frames`` says how many.
@@ -121,7 +121,7 @@ def read_weights(folder: Path, settings: RewardSettings) -> tuple[dict[str, Any]
 
 
 def weights_hash(folder: Path) -> str:
-    """Twelve letters for the newest checkpoint's weight files."""
+    """Return the first twelve hexadecimal digits of a hash of the newest checkpoint's weight files."""
     newest = _newest(folder)
     files = sorted([*newest.glob("*.pth"), *newest.glob("*.safetensors")])
     return hashlib.sha256(b"".join(bytes.fromhex(sha256_of(path)) for path in files)).hexdigest()[:12]
@@ -148,7 +148,7 @@ def _load(checkpoint: Path) -> dict[str, Any]:
 
 
 def _today(name: str) -> str:
-    """A name of transformers 4.45 as ``Qwen2VLModel`` has it in transformers 5."""
+    """Return a name of transformers 4.45 as ``Qwen2VLModel`` has it in transformers 5."""
     return "language_model." + name.removeprefix("model.") if name.startswith("model.") else name
 
 
@@ -157,9 +157,9 @@ def _check_lora(sides: dict[str, dict[str, Any]], settings: RewardSettings, fold
         raise SetupError(f"The checkpoint in {folder} has no LoRA weights")
     layers = {name.split(".")[2] for name in sides}
     kinds = {".".join(name.split(".")[3:]) for name in sides}
-    wanted = [f"language_model.layers.{n}.{kind}" for n in sorted(layers) for kind in sorted(kinds)]
+    expected = [f"language_model.layers.{n}.{kind}" for n in sorted(layers) for kind in sorted(kinds)]
     missing = sorted(name for name, pair in sides.items() if len(pair) < 2)
-    missing += [name for name in wanted if name not in sides]
+    missing += [name for name in expected if name not in sides]
     if missing:
         raise SetupError(f"The LoRA in {folder} is incomplete, it lacks {', '.join(missing[:5])}")
     ranks = {int(pair["A"].shape[0]) for pair in sides.values()}
@@ -167,24 +167,24 @@ def _check_lora(sides: dict[str, dict[str, Any]], settings: RewardSettings, fold
         raise SetupError(f"The LoRA in {folder} has rank {sorted(ranks)}, model_config.json says {settings.rank}")
 
 
-def find_instruction(folder: Path, given: Path | None) -> str:
-    """The instruction the model was trained with, its prompt left out.
+def find_instruction(folder: Path, file: Path | None) -> str:
+    """Return the instruction the model was trained with, its prompt left out.
 
     It belongs to the authors and is not part of this package: it is read, as data, from their ``prompt_template.py``
     (the text with all three reward tokens), or from a text file that holds it.
 
     Args:
         folder: Checkpoint folder; the file is looked for in it and above it, where VideoAlign's checkout has it.
-        given: The file, or None to look for it.
+        file: The file, or None to look for it.
 
     Raises:
         SetupError: There is no such file, or no such text in it.
     """
-    places = [given] if given else [folder / "prompt_template.py", folder.resolve().parent / "prompt_template.py"]
-    path = next((place for place in places if place.is_file()), None)
+    candidates = [file] if file else [folder / "prompt_template.py", folder.resolve().parent / "prompt_template.py"]
+    path = next((candidate for candidate in candidates if candidate.is_file()), None)
     if path is None:
         raise SetupError(
-            f"VideoReward's instruction is not in {', '.join(map(str, places))}. Get prompt_template.py from the "
+            f"VideoReward's instruction is not in {', '.join(map(str, candidates))}. Get prompt_template.py from the "
             "repository KwaiVGI/VideoAlign and name it (--instruction)"
         )
     texts = [path.read_text("utf-8-sig")]
@@ -194,9 +194,9 @@ def find_instruction(folder: Path, given: Path | None) -> str:
         except SyntaxError as error:
             raise SetupError(f"Cannot read {path} as Python: {error}") from error
         texts = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
-    found = [t for t in texts if all(t.count(token) == 1 for token in REWARD_TOKENS)]
-    if len(found) != 1:
+    matches = [t for t in texts if all(t.count(token) == 1 for token in REWARD_TOKENS)]
+    if len(matches) != 1:
         raise SetupError(
-            f"Expected one text with each of {', '.join(REWARD_TOKENS)} once in {path}, found {len(found)}"
+            f"Expected one text with each of {', '.join(REWARD_TOKENS)} once in {path}, found {len(matches)}"
         )
-    return found[0].replace(_PROMPT_FIELD, "")
+    return matches[0].replace(_PROMPT_FIELD, "")

@@ -1,4 +1,4 @@
-"""Batches of training views: which clip stands where is a function of seed, epoch and place alone."""
+"""Batches of training views: the order is a function of seed, epoch and position alone."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from vmmetrics.video import read_clip
 ASPECT = 4 / 3
 """Largest ratio of sides of a crop, either way, before it is resized to a square."""
 ERASED = (0.02, 0.2)
-"""Share of the picture that is greyed out."""
+"""Share of the frame that is greyed out."""
 LUMA = np.array([0.299, 0.587, 0.114], np.float32)
 """ITU-R BT.601."""
 
@@ -88,7 +88,7 @@ def change_colour(view: NDArray[np.uint8], amount: float, draw: np.random.Genera
 
 
 READERS = 4
-"""Threads that try the clips before training; FFmpeg decodes outside Python's lock."""
+"""Threads that decode clips before training; FFmpeg releases Python's lock."""
 
 _ORDER, _VIEW = 1, 2  # keep the draws of order and views apart
 
@@ -110,7 +110,7 @@ def try_clips(clips: Sequence[LabelledClip], progress: Callable[[int, int], None
 
 
 def level_weights(clips: Sequence[LabelledClip], power: float) -> FloatArray:
-    """(5,) weights of the levels' losses: 1 / count ** power, scaled so that the mean over clips is 1.
+    """Return (5,) weights of the levels' losses: 1 / count ** power, scaled so that the mean over clips is 1.
 
     A level without clips has weight 0.
     """
@@ -121,7 +121,7 @@ def level_weights(clips: Sequence[LabelledClip], power: float) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Which clips make up which step.
+    """Order of clips in training steps.
 
     Attributes:
         clips: Number of training clips.
@@ -141,15 +141,17 @@ class Order:
         return max(1, self.clips // (self.batch * self.processes))
 
     def batches(self, epoch: int, first: int, rank: int) -> Iterator[list[tuple[int, int]]]:
-        """(epoch, clip) pairs of one process for the steps from ``first`` on.
+        """Yield (epoch, clip) pairs of one process for the steps from ``first`` on.
 
         The processes share out one global batch, so that it is the same for any number of them.
         """
         whole = self.batch * self.processes
-        places = np.random.default_rng([self.seed, _ORDER, epoch]).permutation(self.clips)
-        places = np.resize(places, self.steps * whole)
+        permutation = np.random.default_rng([self.seed, _ORDER, epoch]).permutation(self.clips)
+        permutation = np.resize(permutation, self.steps * whole)
         for step in range(first, self.steps):
-            yield [(epoch, int(place)) for place in places[step * whole : (step + 1) * whole][rank :: self.processes]]
+            yield [
+                (epoch, int(clip)) for clip in permutation[step * whole : (step + 1) * whole][rank :: self.processes]
+            ]
 
 
 class TrainingViews(Dataset):  # type: ignore[misc]
@@ -158,9 +160,9 @@ class TrainingViews(Dataset):  # type: ignore[misc]
     def __init__(self, clips: Sequence[LabelledClip], plan: ViewPlan, settings: TrainSettings) -> None:
         self._clips, self._plan, self._settings = clips, plan, settings
 
-    def __getitem__(self, place: tuple[int, int]) -> tuple[torch.Tensor, int]:
-        """(3, T, size, size) float32 and the level."""
-        clip = self._clips[place[1]]
-        draw = np.random.default_rng([self._settings.seed, _VIEW, *place])
+    def __getitem__(self, index: tuple[int, int]) -> tuple[torch.Tensor, int]:
+        """Return (3, T, size, size) float32 and the level."""
+        clip = self._clips[index[1]]
+        draw = np.random.default_rng([self._settings.seed, _VIEW, *index])
         view = training_view(read_clip(clip.path).frames, self._plan, self._settings.augmentation, draw)
         return torch.from_numpy(view), clip.level

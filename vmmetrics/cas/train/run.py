@@ -18,7 +18,7 @@ from vmmetrics.cas.evaluate.evaluation import report
 from vmmetrics.cas.evaluate.model_card import Trained, write_card
 from vmmetrics.cas.labelled_clips import LabelledClips, split_by_prompt
 from vmmetrics.cas.train.data import try_clips
-from vmmetrics.cas.train.settings import Nobody, TrainSettings, Watcher
+from vmmetrics.cas.train.settings import SilentWatcher, TrainSettings, Watcher
 from vmmetrics.cas.train.state import BEST, join
 from vmmetrics.cas.train.trainer import Trainer
 from vmmetrics.functional.cas import LEVELS
@@ -37,7 +37,7 @@ def train(
     workers: int = 2,
     watcher: Watcher | None = None,
 ) -> Trained | None:
-    """Train a classifier; a run that was stopped goes on where it was.
+    """Train a classifier, or resume a run that was stopped.
 
     Args:
         data: Clips with levels.
@@ -47,19 +47,19 @@ def train(
             fine-tuned, to start from.
         device: ``"cuda"``, ``"cpu"``; None takes a GPU where there is one.
         workers: Processes that make views, per process that trains.
-        watcher: Who is told how it goes.
+        watcher: Callbacks of the progress.
 
     Returns:
-        The result, in the first process of a team; None in the others.
+        The result, in the first process of a process_group; None in the others.
 
     Raises:
         SetupError: The clips do not allow it, ``out`` holds another run, or ``start`` does not fit.
     """
-    with join(device) as team:
-        watcher = watcher if watcher is not None and team.leads else Nobody()
+    with join(device) as process_group:
+        watcher = watcher if watcher is not None and process_group.leads else SilentWatcher()
         check_folder(out, holds="checkpoints")
         out.mkdir(parents=True, exist_ok=True)
-        tried = team.gather(try_clips(data.clips[team.rank :: team.size], watcher.reading))
+        tried = process_group.gather(try_clips(data.clips[process_group.rank :: process_group.size], watcher.reading))
         failed = dict(sorted((name, reason) for part in tried for name, reason in part.items()))
         for name, reason in failed.items():
             watcher.notice(f"left out: {name}: {reason}")
@@ -75,17 +75,17 @@ def train(
             "start": origin,
             "labels": data.labels_sha256,
             "clips": len(data.clips) - len(failed),
-            "processes": team.size,
+            "processes": process_group.size,
         }
-        trainer = Trainer(model, split, settings, team, out, run, workers, watcher)
+        trainer = Trainer(model, split, settings, process_group, out, run, workers, watcher)
         trainer.train()
         best = trainer.load_best()
         probabilities = trainer.held_out_probabilities(trainer.plan)  # over all views
-        if not team.leads:
+        if not process_group.leads:
             return None
         levels = np.array([clip.level for clip in split.held_out])
-        found = report(probabilities, levels, [clip.group for clip in split.held_out])
-        trained = Trained(out / BEST, best, tuple(trainer.state.history), found, split)
+        agreement = report(probabilities, levels, [clip.group for clip in split.held_out])
+        trained = Trained(out / BEST, best, tuple(trainer.state.history), agreement, split)
         write_card(out, {**run, "weights": sum(map(torch.numel, model.parameters()))}, trained, data, failed)
         return trained
 
@@ -93,7 +93,7 @@ def train(
 def _build_model(
     start: Architecture | Path, settings: TrainSettings, watcher: Watcher
 ) -> tuple[VideoMAE, dict[str, str] | None]:
-    """The model to train, and the file it started from."""
+    """Return the model to train, and the file it started from."""
     if isinstance(start, Architecture):
         checkpoint, net = None, start
     else:

@@ -1,4 +1,4 @@
-"""Everything that decides what a training run gives, apart from clips and labels; and what it says on its way."""
+"""Settings of a training run, and its progress callbacks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Precision = Literal["fp32", "fp16", "bf16"]
 
 @dataclass(frozen=True, slots=True)
 class Augmentation:
-    """How much a training view may differ from its clip.
+    """Bounds of data augmentation.
 
     Every change is the same in all frames, so that no defect in time is made or mended. Frames are never dropped,
     repeated, reversed or mixed in order, and never turned upside down.
@@ -57,7 +57,7 @@ class TrainSettings:
         patience: Epochs without a better held-out loss after which training stops.
         rate: Every how many frames of a clip a view takes one.
         precision: Of matrix products.
-        checkpointing: Compute blocks anew in the backward pass, for memory.
+        checkpointing: Recompute blocks in the backward pass, to save memory.
         save_every: Steps between saves within an epoch.
         augmentation: Of training views.
     """
@@ -98,7 +98,7 @@ class TrainSettings:
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """What one pass came to.
+    """Results of one epoch.
 
     Attributes:
         number: From 1.
@@ -116,23 +116,23 @@ class Epoch:
 
 
 class Watcher(Protocol):
-    """Is told how training goes."""
+    """Callbacks of training."""
 
     def notice(self, text: str) -> None:
-        """Something the user should know."""
+        """Report a notice to the user."""
 
     def reading(self, done: int, total: int) -> None:
-        """So many clips have been tried."""
+        """Report how many clips have been decoded."""
 
     def step(self, step: int, steps: int, loss: float) -> None:
-        """A step is done, of so many at most."""
+        """Report a step that is done, of at most so many."""
 
     def epoch(self, history: Sequence[Epoch]) -> None:
-        """A pass is done; the last entry is new."""
+        """Report an epoch that is done; the last entry is new."""
 
 
-class Nobody:
-    """A :class:`Watcher` that looks away."""
+class SilentWatcher:
+    """A :class:`Watcher` that ignores everything."""
 
     def notice(self, text: str) -> None:
         """Ignore."""

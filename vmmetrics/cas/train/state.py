@@ -17,14 +17,14 @@ from vmmetrics.errors import SetupError, cannot
 from vmmetrics.utils.storage.provenance import differences
 from vmmetrics.utils.tensors import default_device, load_tensors, reading
 
-# The processes that train together, as torchrun starts them; one process is a team of one.
+# The processes that train together, as torchrun starts them; one process is a group of one.
 
-Thing = TypeVar("Thing")
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
-class Team:
-    """This process's place.
+class ProcessGroup:
+    """Rank, size and device of this process in its process group.
 
     Attributes:
         rank: From 0; the first one speaks and writes.
@@ -38,7 +38,7 @@ class Team:
 
     @property
     def leads(self) -> bool:
-        """Whether this process speaks and writes."""
+        """Return True if this process prints and writes (rank 0)."""
         return self.rank == 0
 
     def wait(self) -> None:
@@ -46,18 +46,18 @@ class Team:
         if self.size > 1:
             distributed.barrier()
 
-    def gather(self, thing: Thing) -> list[Thing]:
-        """What every process holds, by rank."""
+    def gather(self, value: Value) -> list[Value]:
+        """Return the values of all processes, by rank."""
         if self.size == 1:
-            return [thing]
-        boxes: list[Thing] = [thing] * self.size
-        distributed.all_gather_object(boxes, thing)
+            return [value]
+        boxes: list[Value] = [value] * self.size
+        distributed.all_gather_object(boxes, value)
         return boxes
 
 
 @contextmanager
-def join(device: str | None) -> Iterator[Team]:
-    """Join the team that torchrun's environment describes, and leave it at the end.
+def join(device: str | None) -> Iterator[ProcessGroup]:
+    """Join the process group that torchrun's environment describes, and leave it at the end.
 
     Args:
         device: ``"cuda"``, ``"cpu"`` or any other of torch; None takes a GPU where there is one.
@@ -66,27 +66,27 @@ def join(device: str | None) -> Iterator[Team]:
     kind = device or default_device()
     if kind == "cuda":
         kind = f"cuda:{os.environ.get('LOCAL_RANK', '0')}"
-    place = torch.device(kind)
-    if place.type == "cuda":
-        torch.cuda.set_device(place)
+    chosen = torch.device(kind)
+    if chosen.type == "cuda":
+        torch.cuda.set_device(chosen)
     if size > 1:
-        distributed.init_process_group("nccl" if place.type == "cuda" else "gloo")
-    team = Team(rank, size, place)
+        distributed.init_process_group("nccl" if chosen.type == "cuda" else "gloo")
+    process_group = ProcessGroup(rank, size, chosen)
     try:
-        yield team
-        team.wait()  # one that left while another still writes would pull the connection from under it
+        yield process_group
+        process_group.wait()  # one that left while another still writes would pull the connection from under it
     finally:
         if size > 1:
             distributed.destroy_process_group()
 
 
 LAST, BEST = "last.pt", "best.pt"
-"""The files of a run: to go on from, and to score with."""
+"""Files of a run: the state to resume from, and the checkpoint to score with."""
 
 
 @dataclass(slots=True)
 class State:
-    """How far a run has come; everything else follows from its settings and the step.
+    """Progress of a run; everything else follows from its settings and the step.
 
     Attributes:
         step: Steps done.
@@ -104,7 +104,7 @@ class State:
         return min(self.history, key=lambda epoch: epoch.held_out_loss, default=None)
 
     def worn_out(self, patience: int) -> bool:
-        """Whether ``patience`` epochs have passed without a better one."""
+        """Return True if ``patience`` epochs have passed without improvement."""
         return self.best is not None and len(self.history) - self.best.number >= patience
 
 
@@ -126,7 +126,7 @@ def save(content: Mapping[str, Any], path: Path) -> None:
 
 
 def read_last(path: Path, run: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """What an earlier start left to go on from, or None.
+    """Return the state that an earlier start saved to resume from, or None.
 
     Args:
         path: The file.
@@ -137,7 +137,7 @@ def read_last(path: Path, run: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """
     if not path.exists():
         return None
-    with reading(f"{path}: cannot be gone on from"):
+    with reading(f"{path}: cannot be resumed from"):
         stored: Mapping[str, Any] = load_tensors(path)
         theirs = stored["run"]
     if differing := differences(run, theirs):

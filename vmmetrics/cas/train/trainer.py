@@ -1,4 +1,4 @@
-"""The training loop: steps, epochs, held-out loss, early stop; every draw is a function of seed, step and place."""
+"""Training loop: steps, epochs, held-out loss, early stopping; every draw is a function of seed, step and rank."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from torch.utils.data import DataLoader
 from vmmetrics.cas.labelled_clips import Split
 from vmmetrics.cas.train.data import Order, TrainingViews, level_weights
 from vmmetrics.cas.train.settings import Epoch, TrainSettings, Watcher
-from vmmetrics.cas.train.state import BEST, LAST, State, Team, read_last, save
+from vmmetrics.cas.train.state import BEST, LAST, ProcessGroup, State, read_last, save
 from vmmetrics.errors import SetupError
 from vmmetrics.functional.cas import LEVELS
 from vmmetrics.perception.views import ViewPlan
@@ -32,11 +32,11 @@ from vmmetrics.video import read_clip
 # AdamW with a learning rate per layer, and how it rises and falls.
 
 BETAS = (0.9, 0.999)
-"""VideoMAE V2's for fine-tuning, and AdamW's own."""
+"""Betas of AdamW, its defaults, as in VideoMAE V2's fine-tuning."""
 
 
 def layer_of(name: str, depth: int) -> int:
-    """Number of a weight's layer: 0 the patches, 1 to ``depth`` the blocks, then the last norm and the head.
+    """Return the number of a weight's layer: 0 the patches, 1 to ``depth`` the blocks, then the last norm and the head.
 
     >>> layer_of("patch_embed.proj.weight", 12), layer_of("blocks.0.norm1.bias", 12), layer_of("head.bias", 12)
     (0, 1, 13)
@@ -64,7 +64,7 @@ def make_optimiser(model: VideoMAE, settings: TrainSettings) -> torch.optim.Adam
 
 
 def learning_rate(step: int, steps: int, settings: TrainSettings) -> float:
-    """Learning rate of the head at a step of ``steps``: a linear rise, then half a cosine down.
+    """Return the learning rate of the head at a step of ``steps``: a linear rise, then half a cosine down.
 
     >>> recipe = TrainSettings(lr=1.0, warmup=0.2, final_lr=0.1)
     >>> [round(learning_rate(step, 10, recipe), 3) for step in (0, 1, 2, 6, 9)]
@@ -85,107 +85,114 @@ def set_learning_rate(optimiser: torch.optim.AdamW, rate: float) -> None:
 
 
 STOPPING_SEGMENTS, STOPPING_CROPS = 3, 1
-"""Views that the held-out loss of an epoch is taken over; the final evaluation has all of them."""
+"""Views per clip in the held-out loss of an epoch; the final evaluation uses all."""
 
 LEAST_PROBABILITY = 1e-12
-"""Below, a held-out clip's loss is not followed: one hopeless clip must not make the loss infinite."""
+"""Minimum probability in the held-out loss, so that one clip cannot make it infinite."""
 
 FIRST_SCALE = 1024.0
-"""Of fp16 losses; it doubles by itself. torch's 65536 overflows in the first steps, which are then lost."""
+"""Initial loss scale for fp16; torch's 65536 overflows in the first steps."""
 
 _MIXUP, _DEPTH = 3, 4  # keep these draws apart from those of order and views (data.py)
 
 
 @dataclass(eq=False)
 class Trainer:
-    """Trains one model.
+    """Trainer of one model.
 
     Args:
         model: Initialised, on any device.
         split: Clips to learn from and to stop by.
         settings: The recipe.
-        team: This process's place.
+        process_group: This process's place.
         out: Directory for checkpoints; it exists.
         run: What the run is made from, as plain values: a resumed one must have the same.
         workers: Processes that make views.
-        watcher: Who is told; only the first process tells.
+        watcher: Callbacks, called by the first process only.
     """
 
     model: VideoMAE
     split: Split
     settings: TrainSettings
-    team: Team
+    process_group: ProcessGroup
     out: Path
     run: Mapping[str, Any]
     workers: int
     watcher: Watcher
 
     def __post_init__(self) -> None:
-        model, split, settings, team = self.model.to(self.team.device), self.split, self.settings, self.team
+        model, split, settings, process_group = (
+            self.model.to(self.process_group.device),
+            self.split,
+            self.settings,
+            self.process_group,
+        )
         self.state = State()
         self.plan = ViewPlan(frames=model.net.frames, rate=settings.rate, size=model.net.image)
-        self._order = Order(len(split.trained), settings.batch, team.size, settings.seed)
+        self._order = Order(len(split.trained), settings.batch, process_group.size, settings.seed)
         self.steps = settings.epochs * self._order.steps  # if training is not stopped early
         self._views = TrainingViews(split.trained, self.plan, settings)
         self._optimiser = make_optimiser(model, settings)
         half = settings.precision == "fp16"
-        self._scaler = torch.amp.GradScaler(team.device.type, init_scale=FIRST_SCALE, enabled=half)
+        self._scaler = torch.amp.GradScaler(process_group.device.type, init_scale=FIRST_SCALE, enabled=half)
         weights = level_weights(split.trained, settings.balance)
-        self._weights = torch.tensor(weights, dtype=torch.float32, device=team.device)
+        self._weights = torch.tensor(weights, dtype=torch.float32, device=process_group.device)
         self._resume()
         # The only buffer holds fixed positions: nothing to broadcast.
-        together = team.size > 1
+        together = process_group.size > 1
         self._parallel = DistributedDataParallel(model, broadcast_buffers=False) if together else model
 
     def train(self) -> None:
-        """Go on until the last epoch, or until no epoch has been better for a while."""
+        """Train until the last epoch, or until ``patience`` epochs brought no improvement."""
         while self.state.step < self.steps and not self.state.worn_out(self.settings.patience):
             self._train_epoch()
             self._finish_epoch()
 
     def load_best(self) -> Epoch:
-        """Put the best epoch's weights into the model; return that epoch."""
+        """Load the best epoch's weights into the model; return that epoch."""
         if (best := self.state.best) is None:
             raise SetupError("No epoch was finished, so there is nothing to evaluate")
-        self.team.wait()  # for the first process to have written it
-        self.model.load_state_dict(load_tensors(self.out / BEST, self.team.device)["model"])
+        self.process_group.wait()  # for the first process to have written it
+        self.model.load_state_dict(load_tensors(self.out / BEST, self.process_group.device)["model"])
         return best
 
     def held_out_probabilities(self, plan: ViewPlan) -> FloatArray:
-        """(N, 5) mean probabilities over the views of each clip held out, in their order."""
-        clips, team = self.split.held_out, self.team
-        judge = VideoMAEPlausibility(self.model, plan, str(team.device), self.settings.precision)
+        """Return (N, 5) mean probabilities over the views of each clip held out, in their order."""
+        clips, process_group = self.split.held_out, self.process_group
+        judge = VideoMAEPlausibility(self.model, plan, str(process_group.device), self.settings.precision)
         mine = {
             number: judge.probabilities(read_clip(clips[number].path).frames).mean(axis=0)
-            for number in range(team.rank, len(clips), team.size)
+            for number in range(process_group.rank, len(clips), process_group.size)
         }
-        everyones = {number: row for part in team.gather(mine) for number, row in part.items()}
+        everyones = {number: row for part in process_group.gather(mine) for number, row in part.items()}
         return np.stack([everyones[number] for number in range(len(clips))])
 
     def _train_epoch(self) -> None:
         epoch, first = divmod(self.state.step, self._order.steps)
-        batches = list(self._order.batches(epoch, first, self.team.rank))
+        batches = list(self._order.batches(epoch, first, self.process_group.rank))
         self._parallel.train()
         pinned = torch.cuda.is_available()
         loader = DataLoader(self._views, batch_sampler=batches, num_workers=self.workers, pin_memory=pinned)
         for clips, levels in loader:
             set_learning_rate(self._optimiser, learning_rate(self.state.step, self.steps, self.settings))
-            loss = self._train_step(clips.to(self.team.device), levels.to(self.team.device))
+            loss = self._train_step(clips.to(self.process_group.device), levels.to(self.process_group.device))
             self.state.step += 1
             self.state.losses.append(loss)
-            if self.team.leads:
+            if self.process_group.leads:
                 if self.state.step % self.settings.save_every == 0:
                     self._save_last()
                 self.watcher.step(self.state.step, self.steps, loss)
 
     def _train_step(self, clips: Tensor, levels: Tensor) -> float:
-        settings, place = self.settings, (self.state.step, self.team.rank)
-        depth_seed = np.random.SeedSequence((settings.seed, _DEPTH, *place)).generate_state(1, np.uint64)[0]
+        settings, step_and_rank = self.settings, (self.state.step, self.process_group.rank)
+        depth_seed = np.random.SeedSequence((settings.seed, _DEPTH, *step_and_rank)).generate_state(1, np.uint64)[0]
         torch.manual_seed(int(depth_seed >> 1))  # for stochastic depth, inside the model
         targets = soft_labels(levels, settings.smoothing)
-        clips, targets = mix(clips, targets, settings.mixup, np.random.default_rng([settings.seed, _MIXUP, *place]))
+        clips, targets = mix(
+            clips, targets, settings.mixup, np.random.default_rng([settings.seed, _MIXUP, *step_and_rank])
+        )
         half = settings.precision != "fp32"
-        with torch.autocast(self.team.device.type, dtype=DTYPES[settings.precision], enabled=half):
+        with torch.autocast(self.process_group.device.type, dtype=DTYPES[settings.precision], enabled=half):
             logits = self._parallel(clips)
         loss = F.cross_entropy(logits.float(), targets, weight=self._weights)
         value = float(loss.detach())
@@ -214,7 +221,7 @@ class Trainer:
         epoch = Epoch(len(state.history) + 1, loss, held_out_loss, accuracy, rate)
         state.history.append(epoch)
         state.losses.clear()
-        if self.team.leads:
+        if self.process_group.leads:
             if state.best == epoch:
                 self._save_best()
             self._save_last()
@@ -250,12 +257,12 @@ class Trainer:
         self._scaler.load_state_dict(stored["scaler"])
         plain = stored["state"]
         self.state = State(plain["step"], list(plain["losses"]), [Epoch(**epoch) for epoch in plain["history"]])
-        if self.team.leads:
-            self.watcher.notice(f"going on after step {self.state.step} of {self.steps}")
+        if self.process_group.leads:
+            self.watcher.notice(f"resuming after step {self.state.step} of {self.steps}")
 
 
 def soft_labels(levels: Tensor, smoothing: float) -> Tensor:
-    """(B,) levels to (B, 5) probabilities, ``smoothing`` of which is spread over all levels."""
+    """Return (B,) levels to (B, 5) probabilities, ``smoothing`` of which is spread over all levels."""
     return F.one_hot(levels, len(LEVELS)).float() * (1 - smoothing) + smoothing / len(LEVELS)
 
 

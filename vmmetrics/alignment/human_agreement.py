@@ -1,4 +1,4 @@
-"""What a person reaches against other people: the scale that a metric's correlation is read against.
+"""Human agreement: how well one rater, or half of them, predicts the others; the scale to read correlations on.
 
 Leave-one-rater-out: each rater's Spearman with the mean of the others, which is what a metric would have to reach to be
 as good as one more rater. Split-half: the means of two halves of the raters against each other, stepped up to the
@@ -18,7 +18,7 @@ from itertools import combinations, compress
 import numpy as np
 
 from vmmetrics.alignment import power
-from vmmetrics.alignment.results import Ceiling, Power
+from vmmetrics.alignment.results import HumanAgreement, Power
 from vmmetrics.alignment.study import Study
 from vmmetrics.types import BoolArray, FloatArray, IntArray
 from vmmetrics.utils.statistics import bootstrap, correlation
@@ -27,11 +27,13 @@ from vmmetrics.utils.statistics.correlation import spearman_statistic
 from vmmetrics.utils.statistics.partial import partial_statistic
 
 MAX_SPLITS = 126
-"""All distinct splits of ten raters; of more raters as many random ones. Splits share raters: more would add little."""
+"""Maximum splits of raters: all distinct ones of ten raters; of more raters, as many random ones."""
 
 
-def measure_ceiling(study: Study, dimension: str, resamples: int = RESAMPLES, seed: int = SEED) -> Ceiling:
-    """What people reach on a dimension; intervals over prompts.
+def measure_human_agreement(
+    study: Study, dimension: str, resamples: int = RESAMPLES, seed: int = SEED
+) -> HumanAgreement:
+    """Measure human agreement on a dimension; intervals over prompts.
 
     Ratings may be missing: each comparison uses the clips that both of its sides rated. Where the columns of a released
     set are "first, second, third rating" rather than people, each figure is that of a mixed person: raters who use the
@@ -50,8 +52,8 @@ def measure_ceiling(study: Study, dimension: str, resamples: int = RESAMPLES, se
     twice = (~np.isnan(ratings)).sum(axis=1) >= 2
     names = study.rater_names(dimension)
     if not twice.any():
-        none = Estimate(None, note="no clip was rated by two people: there is no one to hold a rater against")
-        return Ceiling(dimension, {}, none, none, none, none, none, none, none)
+        none = Estimate(None, note="no clip was rated by two people: there is no one to compare a rater with")
+        return HumanAgreement(dimension, {}, none, none, none, none, none, none, none)
     ratings, halves = ratings[twice], splits(len(names), seed)
     prompts, models = tuple(compress(study.prompts, twice)), tuple(compress(study.models, twice))
     sides = [(ratings[:, rater], mean_of_defined(np.delete(ratings, rater, axis=1))) for rater in range(len(names))]
@@ -66,27 +68,27 @@ def measure_ceiling(study: Study, dimension: str, resamples: int = RESAMPLES, se
     ]
 
     def statistic(weights: FloatArray) -> FloatArray:
-        """Each rater's own correlation, then the means of the levels."""
+        """Return each rater's own correlation, then the means of the levels."""
         each = [np.column_stack([of_weights(weights) for of_weights in level]) for level in levels]
         return np.column_stack([each[0], *map(mean_of_defined, each)])
 
-    found, samples = bootstrap.sampled(statistic, prompts, resamples, seed)
+    estimates, samples = bootstrap.sampled(statistic, prompts, resamples, seed)
 
-    def figure(place: int, undefined: str = _UNDEFINED, n: int | None = None) -> Estimate:
-        return correlation.estimate_of(found[place], samples[:, place], prompts, undefined, n)
+    def figure(index: int, undefined: str = _UNDEFINED, n: int | None = None) -> Estimate:
+        return correlation.estimate_of(estimates[index], samples[:, index], prompts, undefined, n)
 
     sizes = _sizes(~np.isnan(ratings), halves)
 
-    def reliability(place: int, undefined: str, n: int | None = None) -> Estimate:
-        """The halves' correlation stepped up to all raters."""
-        stepped = (step_up(values[..., place], *sizes) for values in (found, samples))
+    def reliability(index: int, undefined: str, n: int | None = None) -> Estimate:
+        """Return the halves' correlation stepped up to all raters."""
+        stepped = (step_up(values[..., index], *sizes) for values in (estimates, samples))
         full = bootstrap.estimate(float(next(stepped)), next(stepped), prompts, undefined, n)
-        return replace(full, p=None, note="the halves do not agree at all") if found[place] <= 0 else full
+        return replace(full, p=None, note="the halves do not agree at all") if estimates[index] <= 0 else full
 
     clips = [int((~np.isnan(own - others)).sum()) for own, others in sides]
     raters = {name: figure(r, n=clips[r]) for r, name in enumerate(names)}
     of_models = (_NO_GROUP.format("model"), correlation.group_count(models))
-    return Ceiling(
+    return HumanAgreement(
         dimension=dimension,
         raters=raters,
         overall=figure(-6),
@@ -104,7 +106,7 @@ _NO_GROUP = "no {} has three clips on which both sides vary"
 
 
 def splits(raters: int, seed: int) -> list[tuple[IntArray, IntArray]]:
-    """Splits of raters into halves, the smaller first: every distinct one for ten raters or fewer, else random ones.
+    """Return splits of raters into halves, the smaller first: all distinct ones for up to ten raters, else random ones.
 
     >>> [(one.tolist(), other.tolist()) for one, other in splits(3, seed=0)]
     [([0], [1, 2]), ([1], [0, 2]), ([2], [0, 1])]
@@ -121,7 +123,7 @@ def splits(raters: int, seed: int) -> list[tuple[IntArray, IntArray]]:
 
 
 def step_up(between: FloatArray, smaller: float, larger: float, full: float) -> FloatArray:
-    """Reliability of the mean of ``full`` ratings from the correlation of means of ``smaller`` and ``larger`` ones.
+    """Return the reliability of ``full`` ratings from the correlation of the means of ``smaller`` and ``larger``.
 
     With r the reliability of one rating, a mean of m has m r / (1 + (m − 1) r), and two means correlate at the root of
     the product of theirs: a quadratic equation in r. For halves of equal size this is 2ρ / (1 + ρ).
@@ -145,7 +147,7 @@ def step_up(between: FloatArray, smaller: float, larger: float, full: float) -> 
 
 
 def _sizes(there: BoolArray, halves: Sequence[tuple[IntArray, IntArray]]) -> tuple[float, float, float]:
-    """Mean number of ratings of a clip in the smaller half, in the larger, and in all."""
+    """Return the mean number of ratings of a clip in the smaller half, in the larger, and in all."""
     in_halves = []
     for both in halves:
         counts = np.stack([there[:, half].sum(axis=1) for half in both])
@@ -159,13 +161,13 @@ def _sizes(there: BoolArray, halves: Sequence[tuple[IntArray, IntArray]]) -> tup
 # What a study that there is can tell apart: its size, prompts and raters put into the closed form.
 
 FIRST, SECOND = 0.6, 0.7
-"""The two correlations that are to be told apart."""
+"""The two correlations that a study should tell apart."""
 RATERS = (1, 2, 3, 5, 10)
-"""Numbers of raters for which the clips needed are worked out, beside the number there is."""
+"""Numbers of raters for which the required clips are computed, besides the actual number."""
 
 
 def measure_power(study: Study, dimension: str, metrics: Sequence[str], seed: int = SEED) -> Power:
-    """What a study of this size can tell apart, and what size it would need.
+    """Return which differences a study of this size detects, and the size it would need.
 
     The two correlations are meant with the mean of the raters there are; with other numbers of raters both grow or
     shrink with the reliability of the mean. The variance between prompts is estimated from ratings and scores, the
@@ -174,7 +176,7 @@ def measure_power(study: Study, dimension: str, metrics: Sequence[str], seed: in
     Args:
         study: The study.
         dimension: One of its dimensions, with ratings.
-        metrics: Metrics that face it.
+        metrics: Metrics compared with it.
         seed: Of the splits of raters where there are over ten.
     """
     ratings = bootstrap.finite(study.ratings[dimension])
@@ -187,20 +189,20 @@ def measure_power(study: Study, dimension: str, metrics: Sequence[str], seed: in
     clustered = sum(count**2 for count in each) / max(1, rated.size)
     design = power.design_effect(clustered, _shared_variance(mean[rated], scores, prompts)) if rated.size else 1.0
     needed = power.clips_needed(FIRST, SECOND, between, design)
-    whole = measure_ceiling(study, dimension, resamples=0, seed=seed).split_half_full.value
-    said = [
+    whole = measure_human_agreement(study, dimension, resamples=0, seed=seed).split_half_full.value
+    notes = [
         f"{rated.size} clips of {len(each)} prompts, design effect {design:.2f}",
         f"two metrics that correlate at {between:.2f} ({how})",
         f"two-sided test at {power.LEVEL:.0%}, {power.POWER:.0%} power for the clips needed",
     ]
     by_raters: dict[int, int] = {}
     if whole is None or whole <= 0:
-        said.append("what more raters would bring is not known: it takes two ratings of a clip that agree")
+        notes.append("the gain from more raters is unknown: it takes two ratings of a clip that agree")
     else:
         counts = (~np.isnan(ratings)).sum(axis=1)
         raters, there = float(counts[counts >= 2].mean()), float(counts[rated].mean())
         single = whole / (raters - (raters - 1) * whole)
-        said.append(f"reliability of one rating {single:.2f}, {there:.3g} ratings a clip")
+        notes.append(f"reliability of one rating {single:.2f}, {there:.3g} ratings a clip")
         by_raters = _by_raters(between, design, single, there)
     inside, named = _less_model_means(mean[rated], scores, models)
     share = _shared_variance(inside[0], inside[1:], prompts) if rated.size else 0.0
@@ -216,12 +218,12 @@ def measure_power(study: Study, dimension: str, metrics: Sequence[str], seed: in
         prompts=prompts_needed,
         raters=by_raters,
         smallest=smallest,
-        note="; ".join(said),
+        note="; ".join(notes),
     )
 
 
 def prompt_share(values: FloatArray, prompts: Sequence[str]) -> float | None:
-    """Share of variance between prompts: ICC(1) of Shrout and Fleiss, for unequal numbers by Donner's mean size.
+    """Return the share of variance between prompts: ICC(1) of Shrout and Fleiss, with Donner's mean size.
 
     Args:
         values: (N,), NaN where missing.
@@ -230,74 +232,74 @@ def prompt_share(values: FloatArray, prompts: Sequence[str]) -> float | None:
     Returns:
         0 to 1 (0 where prompts differ by less than chance); None where no prompt has two clips or nothing varies.
     """
-    known = np.flatnonzero(~np.isnan(values))
-    if not known.size:
+    finite = np.flatnonzero(~np.isnan(values))
+    if not finite.size:
         return None
-    prompt = np.unique(np.asarray(prompts, dtype=object)[known].astype(str), return_inverse=True)[1]
+    prompt = np.unique(np.asarray(prompts, dtype=object)[finite].astype(str), return_inverse=True)[1]
     sizes = np.bincount(prompt)
-    spare = known.size - sizes.size
+    spare = finite.size - sizes.size
     if spare < 1 or sizes.size < 2:
         return None
-    centred = values[known] - values[known].mean()
+    centred = values[finite] - values[finite].mean()
     means = np.bincount(prompt, weights=centred) / sizes
     between = (sizes * means**2).sum() / (sizes.size - 1)
     within = ((centred - means[prompt]) ** 2).sum() / spare
-    size = (known.size - (sizes**2).sum() / known.size) / (sizes.size - 1)
+    size = (finite.size - (sizes**2).sum() / finite.size) / (sizes.size - 1)
     whole = between + (size - 1) * within
     return float(min(max((between - within) / whole, 0.0), 1.0)) if whole > 0 else None
 
 
 def _shared_variance(ratings: FloatArray, scores: Sequence[FloatArray], prompts: Sequence[str]) -> float:
-    """Share between prompts of the ratings, times that of the scores on average; squared where there is no score."""
+    """Return the between-prompt share of the ratings times the mean share of the scores; squared without a score."""
     of_ratings = prompt_share(ratings, prompts) or 0.0
     of_scores = [share for share in (prompt_share(score, prompts) for score in scores) if share is not None]
     return of_ratings * (float(np.mean(of_scores)) if of_scores else of_ratings)
 
 
 def _follows(scores: FloatArray, ratings: FloatArray) -> bool:
-    """Whether scores rise with the ratings: only such metrics are rivals of one another."""
+    """Return True if scores rise with the ratings; only such metrics are compared with one another."""
     once = np.ones((1, len(ratings)))
     return bool(spearman_statistic(scores, ratings)(once)[0, 0] > 0)
 
 
 def _between(scores: Sequence[FloatArray]) -> tuple[float, str]:
-    """Correlation of two metrics with each other, and where it is from."""
+    """Return the correlation of two metrics with each other, and its source as text."""
     once = np.ones((1, len(scores[0]))) if scores else np.ones((1, 0))
-    found = [float(spearman_statistic(one, other)(once)[0, 0]) for one, other in combinations(scores, 2)]
-    found = [value for value in found if not np.isnan(value)]
-    if not found:
-        return FIRST * SECOND, "assumed: nothing in common but what people see"
-    mean = float(np.mean(found))
+    correlations = [float(spearman_statistic(one, other)(once)[0, 0]) for one, other in combinations(scores, 2)]
+    correlations = [value for value in correlations if not np.isnan(value)]
+    if not correlations:
+        return FIRST * SECOND, "assumed: correlated only through the ratings"
+    mean = float(np.mean(correlations))
     possible = power.feasible(mean, FIRST, SECOND)
     how = (
-        f"the mean over {len(found)} pairs of metrics that rise with the ratings"
-        if len(found) > 1
+        f"the mean over {len(correlations)} pairs of metrics that rise with the ratings"
+        if len(correlations) > 1
         else "as the two metrics do"
     )
-    return possible, how if possible == mean else f"{how}, moved to where such correlations are possible"
+    return possible, how if possible == mean else f"{how}, moved to the nearest possible correlation"
 
 
 def _by_raters(between: float, design: float, single: float, there: float) -> dict[int, int]:
-    """Clips needed by number of raters; numbers that would lift a correlation to 1 are left out."""
-    found, of_those_there = {}, power.mean_reliability(single, there)
+    """Return clips needed by number of raters; numbers that would lift a correlation to 1 are left out."""
+    clips, of_those_there = {}, power.mean_reliability(single, there)
     for raters in sorted({*RATERS, round(there)}):
         # the number there is on average stands for itself, so that it gives the clips needed
         gain = 1.0 if raters == round(there) else math.sqrt(power.mean_reliability(single, raters) / of_those_there)
         one, other = FIRST * gain, SECOND * gain
         if max(abs(one), abs(other)) < 1:
-            found[raters] = power.clips_needed(one, other, power.feasible(between, one, other), design)
-    return found
+            clips[raters] = power.clips_needed(one, other, power.feasible(between, one, other), design)
+    return clips
 
 
 def _less_model_means(
     ratings: FloatArray, scores: Sequence[FloatArray], models: Sequence[str]
 ) -> tuple[list[FloatArray], Counter[str]]:
-    """Ratings and each score less their mean over the model, NaN for clips of no known model; and clips per model."""
+    """Return ratings and scores less their mean over the model, NaN for clips without a model; and clips per model."""
     names, model = np.unique(np.asarray(models, dtype=object).astype(str), return_inverse=True)
     centred = []
     for values in (ratings, *scores):
-        known = np.isfinite(values)
-        counts = np.bincount(model[known], minlength=names.size)
-        means = np.bincount(model[known], weights=values[known], minlength=names.size) / np.maximum(counts, 1)
-        centred.append(np.where(known & (names[model] != ""), values - means[model], np.nan))
+        finite = np.isfinite(values)
+        counts = np.bincount(model[finite], minlength=names.size)
+        means = np.bincount(model[finite], weights=values[finite], minlength=names.size) / np.maximum(counts, 1)
+        centred.append(np.where(finite & (names[model] != ""), values - means[model], np.nan))
     return centred, Counter(name for name in models if name)

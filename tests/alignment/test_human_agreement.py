@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 from tests.alignment.made_study import crossed_study, study_of
-from vmmetrics.alignment.ceiling import MAX_SPLITS, measure_ceiling, splits, step_up
-from vmmetrics.alignment.results import Ceiling
+from vmmetrics.alignment.human_agreement import MAX_SPLITS, measure_human_agreement, splits, step_up
+from vmmetrics.alignment.results import HumanAgreement
 from vmmetrics.types import FloatArray
 from vmmetrics.utils.statistics.bootstrap import Estimate
 
 NAN = np.nan
 
 
-def figures(ceiling: Ceiling) -> dict[str, Estimate]:
+def figures(ceiling: HumanAgreement) -> dict[str, Estimate]:
     found = {field.name: getattr(ceiling, field.name) for field in fields(ceiling)}
     return {name: value for name, value in found.items() if isinstance(value, Estimate)}
 
@@ -26,7 +26,7 @@ def figures(ceiling: Ceiling) -> dict[str, Estimate]:
 def test_each_rater_against_the_mean_of_the_others() -> None:
     study = crossed_study(12, models=3, raters=4, seed=1)
     ratings = study.ratings["motion"]
-    ceiling = measure_ceiling(study, "motion", resamples=50)
+    ceiling = measure_human_agreement(study, "motion", resamples=50)
     wanted, in_prompts, in_models = [], [], []
     for rater in range(4):
         others = np.delete(ratings, rater, axis=1).mean(axis=1)
@@ -52,7 +52,7 @@ def test_split_half_over_every_split() -> None:
         spearmanr(ratings[:, [0, partner]].mean(1), np.delete(ratings, [0, partner], axis=1).mean(1)).statistic
         for partner in (1, 2, 3)
     ]
-    ceiling = measure_ceiling(study, "motion", resamples=50)
+    ceiling = measure_human_agreement(study, "motion", resamples=50)
     assert ceiling.split_half.value == pytest.approx(np.mean(wanted))
     assert ceiling.split_half_full.value == pytest.approx(2 * np.mean(wanted) / (1 + np.mean(wanted)))
 
@@ -84,7 +84,7 @@ def test_reliability_is_the_squared_correlation_with_the_truth() -> None:
     rng = np.random.default_rng(3)
     truth = rng.normal(size=4000)
     ratings = truth[:, None] + rng.normal(size=(4000, 3))
-    found = measure_ceiling(study_of(ratings), "motion", resamples=5).split_half_full.value
+    found = measure_human_agreement(study_of(ratings), "motion", resamples=5).split_half_full.value
     # Spearman of bivariate normals lies a little below Pearson, which moves the step by less than 0.02
     assert found == pytest.approx(np.corrcoef(truth, ratings.mean(axis=1))[0, 1] ** 2, abs=0.03)
 
@@ -93,7 +93,7 @@ def test_missing_ratings_use_the_clips_both_sides_rated() -> None:
     study = crossed_study(15, raters=5, seed=4)
     ratings = study.ratings["motion"]
     ratings[np.random.default_rng(4).random(ratings.shape) < 0.3] = NAN
-    ceiling = measure_ceiling(study, "motion", resamples=50)
+    ceiling = measure_human_agreement(study, "motion", resamples=50)
     others = np.array([np.mean(row[~np.isnan(row)]) if (~np.isnan(row)).any() else NAN for row in ratings[:, 1:]])
     both = ~np.isnan(ratings[:, 0] + others)
     assert ceiling.raters["rater0"].value == pytest.approx(spearmanr(ratings[both, 0], others[both]).statistic)
@@ -107,14 +107,14 @@ def test_missing_ratings_use_the_clips_both_sides_rated() -> None:
     [np.full((5, 3), NAN), np.array([[1.0], [2.0], [3.0]]), np.array([[1.0, NAN], [NAN, 3.0]]), np.zeros((0, 2))],
 )
 def test_without_a_second_opinion_there_is_no_ceiling(ratings: FloatArray) -> None:
-    ceiling = measure_ceiling(study_of(ratings), "motion")
+    ceiling = measure_human_agreement(study_of(ratings), "motion")
     assert ceiling.raters == {}
     assert all(figure.value is None and "two people" in figure.note for figure in figures(ceiling).values())
 
 
 def test_two_clips_and_constant_ratings_are_said() -> None:
     for ratings in (np.array([[1.0, 2.0], [2.0, 3.0]]), np.full((6, 3), 2.0)):
-        ceiling = measure_ceiling(study_of(ratings), "motion", resamples=20)
+        ceiling = measure_human_agreement(study_of(ratings), "motion", resamples=20)
         assert all(figure.value is None and figure.note for figure in figures(ceiling).values())
         assert all(figure.value is None and figure.note for figure in ceiling.raters.values())
 
@@ -122,20 +122,20 @@ def test_two_clips_and_constant_ratings_are_said() -> None:
 def test_a_constant_rater_is_left_out_of_the_mean() -> None:
     study = crossed_study(10, raters=3, seed=5)
     study.ratings["motion"][:, 1] = 3
-    ceiling = measure_ceiling(study, "motion", resamples=20)
+    ceiling = measure_human_agreement(study, "motion", resamples=20)
     assert ceiling.raters["rater1"].value is None
     assert ceiling.overall.value == pytest.approx((ceiling.raters["rater0"].value + ceiling.raters["rater2"].value) / 2)
 
 
 def test_halves_that_disagree_have_reliability_zero() -> None:
     ratings = np.array([[1.0, 5], [2, 4], [3, 3], [4, 2], [5, 1]])
-    full = measure_ceiling(study_of(ratings), "motion", resamples=20).split_half_full
+    full = measure_human_agreement(study_of(ratings), "motion", resamples=20).split_half_full
     assert full.value == 0
     assert "do not agree" in full.note
 
 
 def test_clips_of_unknown_models_have_no_within_model_ceiling() -> None:
-    ceiling = measure_ceiling(study_of(crossed_study(10).ratings["motion"]), "motion", resamples=20)
+    ceiling = measure_human_agreement(study_of(crossed_study(10).ratings["motion"]), "motion", resamples=20)
     assert ceiling.overall.value is not None
     assert ceiling.within_model.value is None
     assert ceiling.within_prompt.value is None
