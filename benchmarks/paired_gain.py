@@ -36,6 +36,9 @@ DEDUCTIONS: Mapping[str, Mapping[str, float]] = {
     "OIS 0.1, TCS 0.1": {"ois": 0.1, "tcs": 0.1, "pas": 0.05},
     "OIS 0.05, TCS 0.05": {"ois": 0.05, "tcs": 0.05, "pas": 0.05},
     "CAS and MSS alone": {},
+    "OIS 0.3": {"ois": 0.3, "tcs": 0.2, "pas": 0.05},
+    "OIS 0.4": {"ois": 0.4, "tcs": 0.2, "pas": 0.05},
+    "OIS 0.5": {"ois": 0.5, "tcs": 0.2, "pas": 0.05},
 }
 """Share that a score of 0 takes off the index, per variant."""
 

@@ -1,4 +1,4 @@
-"""Scores of the sample clips, as the tree before the house was built anew computed them (commit eca53ec).
+"""Scores of the sample clips by the present versions of the metrics.
 
 On the machine that made them they are equal to the last digit; the tolerance is for other processors, whose vector
 instructions round otherwise.
