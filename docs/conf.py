@@ -19,3 +19,13 @@ napoleon_numpy_docstring = False
 
 html_theme = "furo"
 html_title = f"vmmetrics {release}"
+
+
+def _escape_bars(_app, _what, _name, _obj, _options, lines):
+    """Escape ``|x|`` in docstrings, which is an absolute value there and a substitution in reStructuredText."""
+    lines[:] = [line.replace("|", "\\|") for line in lines]
+
+
+def setup(app):
+    """Connect what changes docstrings before they are parsed."""
+    app.connect("autodoc-process-docstring", _escape_bars, priority=900)
