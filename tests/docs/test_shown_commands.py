@@ -26,6 +26,7 @@ DATA = ROOT / "tests" / "data"
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^(<!-- run -->\n)? *```(\w+)\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
 SHELL = ("bash", "console")
+TOPS = ("benchmarks", "prompts", "tests", "vmmetrics", "weights")
 SEPARATORS = {"&&", "|", ";", ">", "<"}
 
 
@@ -155,6 +156,23 @@ def test_links_of_the_readme_and_of_contributing_lead_to_files() -> None:
         local = [target for target in targets if not target.startswith("http")]
         assert local
         assert [target for target in local if not (ROOT / target).exists()] == []
+
+
+def test_programs_and_files_that_the_docs_name_are_there() -> None:
+    files = {path.relative_to(ROOT) for top in TOPS for path in (ROOT / top).rglob("*.*")}
+    suffixes = {"/".join(path.parts[start:]) for path in files for start in range(len(path.parts))}
+    named: set[str] = set()
+    for page in PAGES:
+        text = page.read_text("utf-8")
+        named |= {f"{name.replace('.', '/')}.py" for name in re.findall(r"python -m (benchmarks\.[\w.]*\w)", text)}
+        named |= {
+            name
+            for name in re.findall(r"`([\w/]+/\w+\.(?:py|toml))`", text)
+            if not re.search(r"/(test_)?(x|NAME)\.", name)
+        }
+    packages = {name for name in named if name.removesuffix(".py") + "/__main__.py" in suffixes}
+    assert len(named) > 40
+    assert sorted(named - suffixes - packages) == []
 
 
 def test_the_docs_are_as_short_as_they_should_be() -> None:
