@@ -1,4 +1,4 @@
-"""The benchmark of docs/understanding.md, "A benchmark of one's own", through the command line."""
+"""The benchmark of docs/understanding.md, "A benchmark of your own", through the command line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[2]
-_TEXT = (ROOT / "docs" / "understanding.md").read_text("utf-8").partition("## A benchmark of one's own")[2]
+_TEXT = (ROOT / "docs" / "understanding.md").read_text("utf-8").partition("## A benchmark of your own")[2]
 CODE = re.findall(r"```python\n(.*?)```", _TEXT, re.DOTALL)[0]
 
 

@@ -89,7 +89,7 @@ def test_policy_and_published_rows_come_from_the_data() -> None:
 
 def test_the_example_in_the_docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = (Path(__file__).parents[3] / "docs" / "understanding.md").read_text("utf-8")
-    code = text.split("## A benchmark of one's own")[1].split("```python\n")[1].split("```")[0]
+    code = text.split("## A benchmark of your own")[1].split("```python\n")[1].split("```")[0]
     monkeypatch.setattr(registry, "_REGISTERED", {})
     exec(code, {})  # noqa: S102 - ours
     row = {"video": "a.mp4", "question": "Which way?", "options": ["in", "out"], "answer": 1, "task": "way"}
