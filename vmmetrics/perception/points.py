@@ -79,7 +79,7 @@ def grid_queries(
         core = eroded
     for step in itertools.count(max(1, int(np.sqrt(core.sum() / max_points)))):
         first = (step - 1) // 2
-        rows, columns = (first + step * places for places in np.nonzero(core[first::step, first::step]))
+        rows, columns = (first + step * coordinates for coordinates in np.nonzero(core[first::step, first::step]))
         if len(rows) <= max_points:
             break
     x, y = ((columns + 0.5) * scale[0] - 0.5), ((rows + 0.5) * scale[1] - 0.5)
@@ -152,12 +152,12 @@ def object_queries(objects: Objects, item: SceneObject) -> FloatArray:
     return grid_queries(objects.labels[first] == item.id, objects.scale, first, most)
 
 
-def unsteady_objects(objects: Objects) -> list[SceneObject]:
+def intermittent_objects(objects: Objects) -> list[SceneObject]:
     """Return those that are not seen in every frame; only theirs is a fate to be explained by points."""
     return [item for item in objects.objects if not item.present.all()]
 
 
-def object_tracks(scene: Scene, wanted: Sequence[SceneObject] | None = None) -> Mapping[int, PointTracks]:
-    """Return the tracks of the ``wanted`` objects of ``scene`` (None: all) by their ids."""
-    items = scene.objects.objects if wanted is None else wanted
+def object_tracks(scene: Scene, objects: Sequence[SceneObject] | None = None) -> Mapping[int, PointTracks]:
+    """Return the tracks of the ``objects`` objects of ``scene`` (None: all) by their ids."""
+    items = scene.objects.objects if objects is None else objects
     return {i.id: scene.track(f"object:{i.id}", object_queries(scene.objects, i)) for i in items}

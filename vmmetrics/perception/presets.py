@@ -13,7 +13,7 @@ from vmmetrics.utils.weights.manifest import load_manifest, weight_path
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class PresetOptions:
     """What a preset is to be used for.
 
     Attributes:
@@ -82,8 +82,8 @@ def embedded_models(threads: int | None) -> Models:
     )
 
 
-def _embedded(wanted: Wanted) -> Preset:
-    from vmmetrics.perception.embedded.plausibility.plausibility import LadderPlausibility
+def _embedded(options: PresetOptions) -> Preset:
+    from vmmetrics.perception.embedded.plausibility.plausibility import OrdinalPlausibility
 
     names = (
         "blazepose-detector", "blazepose-landmarks-full", "efficientnet-lite0-stages", "efficientnet-lite0-head",
@@ -91,8 +91,8 @@ def _embedded(wanted: Wanted) -> Preset:
     )  # fmt: skip
     for name in names:
         weight_path(name)  # verified now, before the first clip
-    ladder = LadderPlausibility(threads=wanted.threads)
-    models = replace(embedded_models(wanted.threads), plausibility=ladder, steadiness=ladder)
+    classifier = OrdinalPlausibility(threads=options.threads)
+    models = replace(embedded_models(options.threads), plausibility=classifier, steadiness=classifier)
     description = {
         "flow": EMBEDDED_FLOW,
         "camera": "robust global motion",
@@ -110,7 +110,7 @@ def _embedded(wanted: Wanted) -> Preset:
     )  # fmt: skip
 
 
-def _vmbench(wanted: Wanted) -> Preset:
+def _vmbench(options: PresetOptions) -> Preset:
     try:
         import torch
 
@@ -119,15 +119,15 @@ def _vmbench(wanted: Wanted) -> Preset:
     except ImportError as error:
         raise SetupError(f"The published models need packages ({error}): pip install 'vmmetrics[vmbench]'") from error
 
-    if wanted.threads is not None:
-        torch.set_num_threads(wanted.threads)
-    if wanted.tf32:
+    if options.threads is not None:
+        torch.set_num_threads(options.threads)
+    if options.tf32:
         torch.set_float32_matmul_precision("high")  # of this process: a worker scores with one suite
-    places = preset.locate(wanted.abilities, wanted.protocol)
-    cas = tuple(name for name in places if name == preset.VIDEOMAE)
-    hashes = preset.hashes(tuple(places))
+    paths = preset.locate(options.abilities, options.protocol)
+    cas = tuple(name for name in paths if name == preset.VIDEOMAE)
+    hashes = preset.hashes(tuple(paths))
     return Preset(
-        preset.build_models(places),
+        preset.build_models(paths),
         preset.DESCRIPTION,
         hashes,
         published_models=True,
@@ -136,7 +136,7 @@ def _vmbench(wanted: Wanted) -> Preset:
     )
 
 
-_PRESETS: dict[str, Callable[[Wanted], Preset]] = {"embedded": _embedded, "vmbench": _vmbench}
+_PRESETS: dict[str, Callable[[PresetOptions], Preset]] = {"embedded": _embedded, "vmbench": _vmbench}
 
 
 def preset_names() -> tuple[str, ...]:
@@ -144,12 +144,12 @@ def preset_names() -> tuple[str, ...]:
     return tuple(_PRESETS)
 
 
-def load_preset(name: str, wanted: Wanted | None = None) -> Preset:
+def load_preset(name: str, options: PresetOptions | None = None) -> Preset:
     """Build a preset's models.
 
     Args:
         name: One of :func:`preset_names`.
-        wanted: What for; None for everything.
+        options: What for; None for everything.
 
     Raises:
         ValueError: No such preset.
@@ -157,9 +157,9 @@ def load_preset(name: str, wanted: Wanted | None = None) -> Preset:
     """
     if name not in _PRESETS:
         raise ValueError(f"Expected preset to be one of {', '.join(preset_names())} but got {name!r}")
-    if wanted is not None and wanted.tf32 and name == "embedded":
+    if options is not None and options.tf32 and name == "embedded":
         raise ValueError("preset embedded runs on the CPU; TF32 is for the matrix products of preset vmbench on a GPU")
-    return _PRESETS[name](wanted or Wanted())
+    return _PRESETS[name](options or PresetOptions())
 
 
 def with_cas_model(preset: Preset, path: Path) -> Preset:

@@ -99,11 +99,11 @@ def _chained(steps: FloatArray, valid: BoolArray, grid: FloatArray) -> Way:
 
 def _joined(ways: list[Way]) -> Way:
     """Return the way along all of ``ways``, one after another."""
-    at, held = ways[0]
+    at, valid = ways[0]
     for there, ok in ways[1:]:
-        held = held & (look_up(ok.astype(np.float32), at) > 0.5)
+        valid = valid & (look_up(ok.astype(np.float32), at) > 0.5)
         at = look_up(there, at)
-    return at, held
+    return at, valid
 
 
 def _statistics(image: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -114,13 +114,13 @@ def _statistics(image: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 def _seen_again(image: FloatArray, statistics: tuple[FloatArray, FloatArray], other: FloatArray, way: Way) -> BoolArray:
     """Return (h, w) whether the surface in ``image`` is seen in the picture ``other`` where ``way`` leads."""
-    at, held = way
+    at, valid = way
     mean, variance = statistics
     there = look_up(other, at)
     there_mean, there_variance = _statistics(there)
     together = cv2.blur(image * there, (WINDOW, WINDOW)) - mean * there_mean
     # Likeness is (2 together + NOISE²) / (variance + there_variance + NOISE²).
-    return np.asarray(held & (2 * together + NOISE**2 > ALIKE * (variance + there_variance + NOISE**2)))
+    return np.asarray(valid & (2 * together + NOISE**2 > ALIKE * (variance + there_variance + NOISE**2)))
 
 
 def _share(mask: BoolArray, tiles: tuple[int, int]) -> FloatArray:

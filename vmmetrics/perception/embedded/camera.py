@@ -237,14 +237,14 @@ class GlobalMotion:
         apart = apart.reshape(-1, 2, len(some)) - (few.targets.T * strictness).astype(np.float32)
         kernel = 1.0 / (1.0 + apart[:, 0] ** 2 + apart[:, 1] ** 2)
         agreement = kernel * kernel
-        found: list[FloatArray] = [np.eye(3)]
+        candidates: list[FloatArray] = [np.eye(3)]
         weights = few.weights
         for _ in range(3):
             best = int(np.argmax(agreement @ weights))
             model = self._refine("affine", few, models[best], few.weights, (0.3, 0.5, 0.7, 1.0))
-            found.append(model)
+            candidates.append(model)
             weights = weights * (1.0 - few.agreement(model, strictness=0.5))
-        return found
+        return candidates
 
     def _refine(
         self, kind: Kind, sample: _Sample, start: FloatArray, weights: FloatArray, strictness: tuple[float, ...]
@@ -266,12 +266,12 @@ class GlobalMotion:
         for t, (sample, model) in enumerate(zip(samples, models, strict=True)):
             if sample is not None and model is not None:
                 followed[t] = sample.agreement(model)
-        known = np.isfinite(followed)
+        measured = np.isfinite(followed)
         prior = np.ones_like(followed)
         for t in range(len(samples)):
             around = slice(max(0, t - MEMORY), t + MEMORY + 1)
-            count = known[around].sum(0)
-            prior[t] = np.where(known[around], followed[around], 0.0).sum(0) / np.maximum(count, 1)
+            count = measured[around].sum(0)
+            prior[t] = np.where(measured[around], followed[around], 0.0).sum(0) / np.maximum(count, 1)
         # 0.05 keeps a place that was covered until now from being ignored for good.
         return 0.05 + np.square(prior)
 

@@ -96,20 +96,20 @@ def _within(x: FloatArray, y: FloatArray, height: int, width: int) -> BoolArray:
     return np.asarray((x > -0.5) & (x < width - 0.5) & (y > -0.5) & (y < height - 0.5))
 
 
-def in_frame(places: FloatArray) -> BoolArray:
-    """Whether ``places`` (h, w, 2) x, y of a picture (h, w) lie between the centres of its outermost pixels."""
-    height, width = places.shape[:2]
-    x, y = places[..., 0], places[..., 1]  # numpy is slow over a last axis of two
+def in_frame(points: FloatArray) -> BoolArray:
+    """Whether ``points`` (h, w, 2) x, y of a picture (h, w) lie between the centres of its outermost pixels."""
+    height, width = points.shape[:2]
+    x, y = points[..., 0], points[..., 1]  # numpy is slow over a last axis of two
     return np.asarray((x >= 0) & (x <= width - 1) & (y >= 0) & (y <= height - 1))
 
 
-def look_up(image: FloatArray, places: FloatArray) -> FloatArray:
-    """Bilinear ``image`` (h, w) or (h, w, C) float32 at ``places`` (N, K, 2) x, y; beyond the border, the border."""
+def look_up(image: FloatArray, points: FloatArray) -> FloatArray:
+    """Bilinear ``image`` (h, w) or (h, w, C) float32 at ``points`` (N, K, 2) x, y; beyond the border, the border."""
     no_second_map: Any = None
-    looked = cv2.remap(
-        image, places.astype(np.float32, copy=False), no_second_map, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE
+    values = cv2.remap(
+        image, points.astype(np.float32, copy=False), no_second_map, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE
     )
-    return looked.astype(np.float32, copy=False)
+    return values.astype(np.float32, copy=False)
 
 
 @lru_cache(maxsize=16)
@@ -260,8 +260,8 @@ def sample(image: FloatArray, points: FloatArray) -> tuple[FloatArray, BoolArray
     """Bilinear ``image`` (h, w) or (h, w, 2) float32 at ``points`` (N, K, 2), and (N, K) whether they lie inside it."""
     height, width = image.shape[:2]
     # Far places overflow OpenCV's fixed-point coordinates.
-    places = np.clip(points, -16.0, np.array([width + 16.0, height + 16.0]))
-    return look_up(image, places), inside(points, height, width)
+    clipped = np.clip(points, -16.0, np.array([width + 16.0, height + 16.0]))
+    return look_up(image, clipped), inside(points, height, width)
 
 
 def _moments(values: FloatArray, weights: FloatArray, total: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

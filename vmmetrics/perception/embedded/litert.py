@@ -53,7 +53,7 @@ def _without_notices() -> Iterator[None]:
     """
     with tempfile.TemporaryFile() as aside:
         try:
-            kept = os.dup(2)
+            stderr_copy = os.dup(2)
         except OSError:  # stderr is closed: nobody would read it
             yield
             return
@@ -61,8 +61,8 @@ def _without_notices() -> Iterator[None]:
             os.dup2(aside.fileno(), 2)
             yield
         finally:
-            os.dup2(kept, 2)
-            os.close(kept)
+            os.dup2(stderr_copy, 2)
+            os.close(stderr_copy)
             aside.seek(0)
             with contextlib.suppress(OSError):
                 os.write(2, b"".join(line for line in aside if not line.startswith(_NOTICE)))

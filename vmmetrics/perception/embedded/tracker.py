@@ -93,7 +93,7 @@ class _Walk:
         count, frames = len(start), len(self.images)
         self.at = at.copy()
         self.seen = np.zeros(count, np.bool_)
-        self.last_known = start.copy()
+        self.last_seen = start.copy()
         self.linear = np.tile(np.eye(2), (count, 1, 1))
         self.layout = at.copy()
         self.reference = Patches.cut(np.zeros((1, 1), np.float32), at)
@@ -111,8 +111,8 @@ class _Walk:
                 break
             following = self.images[t + order.step].astype(np.float32)
             if len(active):
-                found = self._step(t, active, image, following)
-                self._close_gaps(found, t + order.step, xy)
+                reappeared = self._step(t, active, image, following)
+                self._close_gaps(reappeared, t + order.step, xy)
             image = following
 
     def _step(self, t: int, active: IntArray, image: FloatArray, following: FloatArray) -> IntArray:
@@ -131,16 +131,16 @@ class _Walk:
         fits = self._inside(at) & (likeness >= np.where(safe, ALIKE, SURE))
         fits &= safe | hidden | (np.hypot(*(at - expected).T) < REACH / 2)
         now = self._supported(at, fits)
-        found = now & ~seen
+        reappeared = now & ~seen
         if hidden and self._convincing(active, likeness, at - expected):
-            carried, found = expected, np.ones_like(seen)
+            carried, reappeared = expected, np.ones_like(seen)
         elif hidden:
-            now, found = np.zeros_like(seen), np.zeros_like(seen)
+            now, reappeared = np.zeros_like(seen), np.zeros_like(seen)
         self.at[active] = np.where(now[:, None], at, carried)
         self.seen[active] = now
         self._remember(pair, active, linear, vanished=bool(seen.any() and not now.any()))
         self._renew(pair, active, image, following, was, now & safe & (likeness < RENEW_BELOW))
-        return active[found]
+        return active[reappeared]
 
     def _remember(self, pair: int, active: IntArray, linear: FloatArray, vanished: bool) -> None:
         """Keep the arrangement of the points while it can be trusted; a set out of sight returns to it.
@@ -211,10 +211,10 @@ class _Walk:
         distinct = self.reference[active].corner() > DISTINCT
         if distinct.sum() < 4:
             return False
-        found = distinct & (likeness >= SURE + 0.05)
-        if found.any():
-            found &= np.hypot(*(shifted - np.median(shifted[found], axis=0)).T) < 1.0
-        return bool(found.sum() >= 0.35 * distinct.sum())
+        matched = distinct & (likeness >= SURE + 0.05)
+        if matched.any():
+            matched &= np.hypot(*(shifted - np.median(shifted[matched], axis=0)).T) < 1.0
+        return bool(matched.sum() >= 0.35 * distinct.sum())
 
     def _supported(self, at: FloatArray, fits: BoolArray) -> BoolArray:
         """Leave out chance finds in a set of eight or more.
@@ -230,16 +230,16 @@ class _Walk:
         return supported
 
     def _renew(
-        self, pair: int, active: IntArray, image: FloatArray, following: FloatArray, was: FloatArray, wanted: BoolArray
+        self, pair: int, active: IntArray, image: FloatArray, following: FloatArray, was: FloatArray, stale: BoolArray
     ) -> None:
         """Give points that changed slowly, with nothing passing in front of them, a new reference patch."""
-        wanted = wanted.copy()
+        stale = stale.copy()
         for dx, dy in ((-3, -3), (3, -3), (-3, 3), (3, 3)):
-            wanted &= self._is_valid(pair, was + np.array([dx, dy]))
-        which = active[wanted]
+            stale &= self._is_valid(pair, was + np.array([dx, dy]))
+        which = active[stale]
         if len(which) == 0:
             return
-        lately = Patches.cut(image, was[wanted])
+        lately = Patches.cut(image, was[stale])
         upright = np.tile(np.eye(2), (len(which), 1, 1))
         likeness, _ = lately.likeness(following, self.at[which], upright)
         which = which[likeness >= 0.9]
@@ -257,24 +257,24 @@ class _Walk:
         along, across = np.arange(-12.0, 1.2 * length + 13.0, 3.0), np.arange(-9.0, 10.0, 3.0)
         grid = np.stack(np.meshgrid(along, across), -1).reshape(-1, 2)
         offsets = grid @ np.array([ahead, [-ahead[1], ahead[0]]])
-        places = carried[some] + offsets[:, None]
-        within = self._inside(places)
+        candidates = carried[some] + offsets[:, None]
+        within = self._inside(candidates)
         possible = within.mean(1) >= 0.2 if len(some) else np.zeros(len(offsets), np.bool_)
         if len(some) < 4 or not possible.any():
             return np.zeros(2)
-        offsets, places, within = offsets[possible], places[possible], within[possible]
+        offsets, candidates, within = offsets[possible], candidates[possible], within[possible]
         reference = self.reference[active[some]].coarse(len(offsets))
         turn = np.tile(linear[some], (len(offsets), 1, 1))
-        likeness, shift = reference.likeness(image, places.reshape(-1, 2), turn)
+        likeness, shift = reference.likeness(image, candidates.reshape(-1, 2), turn)
         hit = (likeness > 0.6) & (np.abs(shift) < LIGHTING)
         share = (hit.reshape(within.shape) & within).mean(1)
         best = int(np.argmax(share))
         return offsets[best] if share[best] >= 0.2 else np.zeros(2)
 
-    def _close_gaps(self, found: IntArray, now: int, xy: FloatArray) -> None:
+    def _close_gaps(self, reappeared: IntArray, now: int, xy: FloatArray) -> None:
         """Let points that were found again have moved evenly, but for the camera, since they were last known."""
-        for since in np.unique(self.last_known[found]).tolist():
-            which = found[self.last_known[found] == since]
+        for since in np.unique(self.last_seen[reappeared]).tolist():
+            which = reappeared[self.last_seen[reappeared] == since]
             gap = abs(now - since)
             path = [xy[since, which]]
             for k in range(gap):
@@ -282,8 +282,8 @@ class _Walk:
             missed = self.at[which] - path[-1]
             for k in range(1, gap):
                 xy[since + k if self.forwards else since - k, which] = path[k] + missed * (k / gap)
-        self.last_known[self.seen] = now
-        self.last_known[found] = now
+        self.last_seen[self.seen] = now
+        self.last_seen[reappeared] = now
 
     def _is_valid(self, pair: int, points: FloatArray) -> BoolArray:
         height, width = self.images.shape[1:]

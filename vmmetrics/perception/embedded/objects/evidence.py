@@ -110,7 +110,7 @@ class Evidence:
             chain = self.camera[t] @ chain
         return chain if start <= stop else np.linalg.inv(chain)
 
-    def places(self, one: int, other: int) -> FloatArray:
+    def positions(self, one: int, other: int) -> FloatArray:
         """(h, w, 2) float32: where every pixel of frame ``one`` is in frame ``other``, by the camera's motion."""
         return mapped(self.camera_between(one, other), self.grid)
 
@@ -131,8 +131,8 @@ def gather_evidence(scene: Scene) -> Evidence:
     sx, sy = clip.width / width, clip.height / height
     to_clip = np.array([[sx, 0, 0.5 * sx - 0.5], [0, sy, 0.5 * sy - 0.5], [0, 0, 1]])
     homographies = np.asarray(np.linalg.inv(to_clip) @ camera.homographies @ to_clip)
-    known = np.array([kind != "unknown" for kind in camera.kinds], bool)
-    motion = _Motion(colour, homographies, known, clip.fps)
+    has_camera = np.array([kind != "unknown" for kind in camera.kinds], bool)
+    motion = _Motion(colour, homographies, has_camera, clip.fps)
     motion.add(forward, forward_ok, slice(None))
     motion.add(backward, backward_ok, slice(None, None, -1))
     velocity, strength, support = motion.result()
@@ -208,9 +208,9 @@ def centre(mask: BoolArray) -> FloatArray:
 class _Motion:
     """Accumulates, over both directions and gaps, how far a pixel moves by itself and whether that explains it."""
 
-    def __init__(self, colour: UInt8Array, camera: FloatArray, known: BoolArray, fps: float) -> None:
+    def __init__(self, colour: UInt8Array, camera: FloatArray, has_camera: BoolArray, fps: float) -> None:
         count, height, width = colour.shape[:3]
-        self.colour, self.camera, self.known = colour, camera, known
+        self.colour, self.camera, self.has_camera = colour, camera, has_camera
         self.grid = pixel_grid(width, height)
         self.doublings = int(np.clip(round(np.log2(max(2.0, SLOW_SECONDS * fps))), 1, np.log2(MAX_GAP)))
         self.strength = np.zeros((count, height, width), np.float32)
@@ -226,7 +226,7 @@ class _Motion:
 
     def add(self, steps: FloatArray, ok: BoolArray, order: slice) -> None:
         """Take in the flow in one ``order`` of the frames: steps of one frame, then doubled up to the gap."""
-        colour, known, steps, ok = self.colour[order], self.known[order], steps[order], ok[order]
+        colour, has_camera, steps, ok = self.colour[order], self.has_camera[order], steps[order], ok[order]
         matrices = self.camera if order.step is None else np.linalg.inv(self.camera[order])
         # After a sudden change the flow agrees with itself by chance in places: it must lead to the same colour.
         for t, step in enumerate(steps):
@@ -234,9 +234,9 @@ class _Motion:
             alike = (apart < ALIKE_LEVELS + ALIKE_SHARE * contrast(colour[t])).view(np.uint8)
             ok[t] &= cv2.medianBlur(alike, 5).view(np.bool_)
         first, first_matrices, gap, way = steps, matrices, 1, 0 if order.step is None else 1
-        strength, total, weight = (kept[order] for kept in (self.strength, self.total, self.weight))
+        strength, total, weight = (whole[order] for whole in (self.strength, self.total, self.weight))
         for level in range(self.doublings + 1):
-            for t in np.flatnonzero(known).tolist() if level in (0, self.doublings) else ():
+            for t in np.flatnonzero(has_camera).tolist() if level in (0, self.doublings) else ():
                 still, there = mapped(matrices[t], self.grid), self.grid + steps[t]
                 residual = there - still
                 size = _length(residual)
@@ -269,7 +269,7 @@ class _Motion:
                 steps, ok = self._doubled(steps, ok, gap, out=steps if level else None)
                 joined = [b @ a for a, b in zip(matrices[:-gap], matrices[gap:], strict=True)]
                 matrices = np.stack(joined or [np.eye(3)])
-                known = known[:-gap] & known[gap:]
+                has_camera = has_camera[:-gap] & has_camera[gap:]
                 gap *= 2
 
     def _doubled(
@@ -281,12 +281,12 @@ class _Motion:
         """
         count = max(0, len(steps) - gap)
         longer = np.empty((count, *steps.shape[1:]), np.float32) if out is None else out[:count]
-        held = np.zeros(longer.shape[:3], np.bool_)
+        valid = np.zeros(longer.shape[:3], np.bool_)
         for t in range(count):
             position = self.grid + steps[t]
             longer[t] = steps[t] + warp(steps[t + gap], position)
-            held[t] = ok[t] & warp_mask(ok[t + gap], position)
-        return longer, held
+            valid[t] = ok[t] & warp_mask(ok[t + gap], position)
+        return longer, valid
 
     def result(self) -> tuple[FloatArray, FloatArray, BoolArray]:
         """Velocity (T, h, w, 2), strength (T, h, w) and support (T, h, w)."""
@@ -312,9 +312,9 @@ def _shrunk(
     if zoom == (1.0, 1.0):
         return steps, ok.copy()
     small = np.empty((len(steps), size[1], size[0], 2), np.float32)
-    held = np.empty((len(steps), size[1], size[0]), np.bool_)
+    valid = np.empty((len(steps), size[1], size[0]), np.bool_)
     for t in range(len(steps)):
         small[t] = cv2.resize(steps[t], size, interpolation=cv2.INTER_AREA) * np.array(zoom, np.float32)
         share = cv2.resize(ok[t].view(np.uint8) * np.uint8(255), size, interpolation=cv2.INTER_AREA)
-        held[t] = share > 127
-    return small, held
+        valid[t] = share > 127
+    return small, valid

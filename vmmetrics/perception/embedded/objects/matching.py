@@ -19,7 +19,7 @@ from vmmetrics.types import BoolArray, FloatArray, UInt8Array
 
 SAME_LEVELS = 9.0
 """Colour levels within which two pixels look the same, beyond 3 deviations of the noise."""
-FOUND_SHARE = 0.55
+REAPPEARANCE_SHARE = 0.55
 """Share of an object's pixels that must look the same where it is found again."""
 
 LEFT_SHARE = 0.35
@@ -37,11 +37,11 @@ def same_levels(evidence: Evidence) -> float:
 
 def aligned(evidence: Evidence, t: int, other: int) -> tuple[UInt8Array, BoolArray]:
     """Frame ``other`` seen from frame ``t``'s camera, and where it has something to show."""
-    there = evidence.places(t, other)
+    there = evidence.positions(t, other)
     return np.asarray(warp(evidence.colour[other], there), np.uint8), in_frame(there)
 
 
-def changed_places(evidence: Evidence, t: int, other: int) -> BoolArray:
+def changed_pixels(evidence: Evidence, t: int, other: int) -> BoolArray:
     """(h, w) bool: places of frame ``t`` that look different in frame ``other``."""
     picture, inside = aligned(evidence, t, other)
     limit = same_levels(evidence) + CONTRAST_SHARE * np.minimum(contrast(evidence.colour[t]), contrast(picture))
@@ -58,8 +58,8 @@ def survival(evidence: Evidence, mask: BoolArray, t: int) -> float:
     position = evidence.grid[window] + evidence.forward[t][window]
     there = warp(evidence.colour[t + 1], position)
     gap = 0.5 * np.abs(evidence.colour[t][window].astype(np.float32) - there).sum(-1)
-    held = evidence.forward_ok[t][window] & (gap < same_levels(evidence))
-    return float(held[inside].mean())
+    survives = evidence.forward_ok[t][window] & (gap < same_levels(evidence))
+    return float(survives[inside].mean())
 
 
 def find_again(evidence: Evidence, mask: BoolArray, start: int, stop: int, velocity: FloatArray) -> FloatArray | None:
@@ -79,7 +79,7 @@ def find_again(evidence: Evidence, mask: BoolArray, start: int, stop: int, veloc
         return None
     height, width = evidence.shape
     # Search in the pixels of ``start``: the camera is out of the picture, a shift remains.
-    scene = np.asarray(warp(evidence.colour[stop], evidence.places(start, stop)))
+    scene = np.asarray(warp(evidence.colour[stop], evidence.positions(start, stop)))
     x, y, w, h = cv2.boundingRect(mask.astype(np.uint8))
     expected = velocity * (stop - start)
     reach = max(6.0, 0.5 * max(w, h)) + float(np.abs(expected).max())
@@ -92,7 +92,7 @@ def find_again(evidence: Evidence, mask: BoolArray, start: int, stop: int, veloc
     cost = cv2.matchTemplate(area, template, cv2.TM_SQDIFF, mask=weight)
     _, _, (best_x, best_y), _ = cv2.minMaxLoc(cost)
     dx, dy = left + best_x - x, top + best_y - y
-    if _matches(evidence, _own_places(evidence, mask, scene, start), scene, start, dx, dy)[mask].mean() < FOUND_SHARE:
+    if _matches(evidence, _own_pixels(evidence, mask, scene, start), scene, start, dx, dy)[mask].mean() < REAPPEARANCE_SHARE:
         return None
     return _shifted(evidence.camera_between(start, stop), dx, dy)
 
@@ -111,8 +111,8 @@ def remainder(
     Returns:
         (3, 3) mapping to frame ``start`` + 1, and the part (h, w) of ``mask`` that goes on; None where too little does.
     """
-    scene = np.asarray(warp(evidence.colour[start + 1], evidence.places(start, start + 1)))
-    own = _own_places(evidence, mask, scene, start)
+    scene = np.asarray(warp(evidence.colour[start + 1], evidence.positions(start, start + 1)))
+    own = _own_pixels(evidence, mask, scene, start)
     best: tuple[int, FloatArray, BoolArray] | None = None
     for dx, dy in np.round(velocity + NEARBY).astype(int).tolist():
         same = _matches(evidence, own, scene, start, dx, dy) & mask
@@ -133,7 +133,7 @@ def _shifted(camera: FloatArray, dx: int, dy: int) -> FloatArray:
     return np.asarray(camera @ np.array([[1, 0, dx], [0, 1, dy], [0, 0, 1]], np.float64))
 
 
-def _own_places(evidence: Evidence, mask: BoolArray, scene: UInt8Array, start: int) -> BoolArray:
+def _own_pixels(evidence: Evidence, mask: BoolArray, scene: UInt8Array, start: int) -> BoolArray:
     """(h, w) bool: where a match tells something, which what already stood there beside the object does not."""
     return np.asarray(mask | (colour_gap(evidence.colour[start], scene) > same_levels(evidence)))
 
@@ -154,7 +154,7 @@ def mean_velocity(evidence: Evidence, labels: Labels, identity: int, frames: Seq
 
 # What became of an object that is not seen any more: gone through the edge, hidden, or vanished.
 
-Fate = Literal["left", "hidden", "vanished"]
+DisappearanceCause = Literal["left", "hidden", "vanished"]
 
 BLINK_FRAMES = 3
 """Out of sight for no longer than this is a spoilt frame or two, not an absence."""
@@ -219,17 +219,17 @@ def absences(evidence: Evidence, labels: Labels, identity: int) -> tuple[BoolArr
         if inner and stop - start <= BLINK_FRAMES:
             occluded[start:stop] = True
             continue
-        fates = []
+        causes = []
         if start > 0:
-            fates.append(fate_after(evidence, labels, identity, start - 1, inner))
+            causes.append(disappearance_cause(evidence, labels, identity, start - 1, inner))
         if stop < count:
-            fates.append(fate_after(evidence.reversed(), labels[::-1], identity, count - 1 - stop, inner))
-        left[start:stop] = "left" in fates
-        occluded[start:stop] = "left" not in fates and "hidden" in fates
+            causes.append(disappearance_cause(evidence.reversed(), labels[::-1], identity, count - 1 - stop, inner))
+        left[start:stop] = "left" in causes
+        occluded[start:stop] = "left" not in causes and "hidden" in causes
     return occluded, left
 
 
-def fate_after(evidence: Evidence, labels: Labels, identity: int, last: int, returns: bool = False) -> Fate:
+def disappearance_cause(evidence: Evidence, labels: Labels, identity: int, last: int, returns: bool = False) -> DisappearanceCause:
     """Judge why an object seen in frame ``last`` is not seen in the next.
 
     Args:
@@ -329,9 +329,9 @@ def _is_replaced(evidence: Evidence, labels: Labels, identity: int, last: int, v
     settled = [s for s in (after + SETTLING[0], after + SETTLING[1]) if s < len(evidence) - 1]
     # Too near the end of the clip there is no telling.
     for start in settled or [len(evidence) - 2]:
-        place = warp_mask(mask, evidence.places(start, whole))
+        mask_there = warp_mask(mask, evidence.positions(start, whole))
         later = min(start + GLANCE, len(evidence) - 1)
-        if start > after and _changed_share(evidence, place, start, later) <= UNREST_SHARE:
+        if start > after and _changed_share(evidence, mask_there, start, later) <= UNREST_SHARE:
             return True
     return False
 
@@ -351,14 +351,14 @@ def _sharpness_changes(evidence: Evidence, labels: Labels, first: int, last: int
 def _around_changed(evidence: Evidence, labels: Labels, mask: BoolArray, one: int, other: int) -> float:
     """Share of what surrounds ``mask`` in frame ``one``, other objects aside, that looks different in ``other``."""
     near = cv2.dilate(mask.view(np.uint8), disc(2 * round(AROUND * np.sqrt(np.count_nonzero(mask))) + 5)) > 0
-    things = (labels[one] > 0) | warp_mask(labels[other] > 0, evidence.places(one, other))
+    things = (labels[one] > 0) | warp_mask(labels[other] > 0, evidence.positions(one, other))
     ring = near & (cv2.dilate((things | mask).view(np.uint8), np.ones((5, 5), np.uint8)) == 0)
-    return float(changed_places(evidence, one, other)[ring].mean()) if ring.any() else 0.0
+    return float(changed_pixels(evidence, one, other)[ring].mean()) if ring.any() else 0.0
 
 
 def _changed_share(evidence: Evidence, mask: BoolArray, one: int, other: int) -> float:
     """Share of the place ``mask`` of frame ``one`` that looks different in frame ``other``; out of view is changed."""
     if not mask.any():
         return 1.0
-    gap = colour_gap(evidence.colour[one], np.asarray(warp(evidence.colour[other], evidence.places(one, other))))
+    gap = colour_gap(evidence.colour[one], np.asarray(warp(evidence.colour[other], evidence.positions(one, other))))
     return float((gap[mask] > same_levels(evidence)).mean())

@@ -13,7 +13,7 @@ import numpy as np
 from vmmetrics.perception.embedded.camera import fit_similarity
 from vmmetrics.perception.embedded.flow import look_up
 from vmmetrics.perception.embedded.objects.evidence import Evidence, Labels, centre, colour_gap, mapped, warp, warp_mask
-from vmmetrics.perception.embedded.objects.matching import changed_places, mean_velocity, same_levels
+from vmmetrics.perception.embedded.objects.matching import changed_pixels, mean_velocity, same_levels
 from vmmetrics.types import BoolArray, FloatArray
 
 # Joins the pieces of one object that was out of sight in between.
@@ -209,10 +209,10 @@ def _bare_run(evidence: Evidence, mask: BoolArray, resting: list[int], moves: li
 
 def _bare_share(evidence: Evidence, mask: BoolArray, t: int) -> float:
     """Share of the object's mask in frame ``t`` that looks as the place does when the object is elsewhere."""
-    common = [np.count_nonzero(mask[s] & warp_mask(mask[t], evidence.places(s, t))) for s in range(len(mask))]
+    common = [np.count_nonzero(mask[s] & warp_mask(mask[t], evidence.positions(s, t))) for s in range(len(mask))]
     free = np.flatnonzero(np.array(common) < FREE_SHARE * np.count_nonzero(mask[t]))
     some = free[np.unique(np.linspace(0, len(free) - 1, COMPARED).round().astype(int))].tolist() if len(free) else []
-    return max((1 - float(changed_places(evidence, t, s)[mask[t]].mean()) for s in some), default=0.0)
+    return max((1 - float(changed_pixels(evidence, t, s)[mask[t]].mean()) for s in some), default=0.0)
 
 
 def drop_unmoved(evidence: Evidence, labels: Labels) -> None:
@@ -228,7 +228,7 @@ def drop_unmoved(evidence: Evidence, labels: Labels) -> None:
 
 def _moved_between(evidence: Evidence, labels: Labels, identity: int, one: int, other: int) -> bool:
     """Whether the object's place in frame ``one`` looks different in ``other``, and the object is found elsewhere."""
-    there = evidence.places(one, other)
+    there = evidence.positions(one, other)
     mine: BoolArray = labels[one] == identity
     mine = mine & ~warp_mask((labels[other] > 0) & (labels[other] != identity), there)
     if not mine.any():

@@ -9,7 +9,7 @@ import numpy as np
 
 from vmmetrics.perception.embedded.objects import pruning
 from vmmetrics.perception.embedded.objects.evidence import Evidence, Labels, disc, gather_evidence, warp, warp_mask
-from vmmetrics.perception.embedded.objects.matching import absences, aligned, changed_places
+from vmmetrics.perception.embedded.objects.matching import absences, aligned, changed_pixels
 from vmmetrics.perception.embedded.objects.tracking import NEW_SHARE, Mask, MaskTracker, filled, moving_map
 from vmmetrics.perception.scene import Objects, Scene, SceneObject
 from vmmetrics.types import BoolArray, FloatArray, UInt8Array
@@ -43,12 +43,12 @@ nearly all exceed one or the other.
 """
 
 
-Pop = tuple[int, bool, dict[int, BoolArray]]
+PopIn = tuple[int, bool, dict[int, BoolArray]]
 """A thing that came or went on the spot: the frame in which it is fully seen (the first after the change where it came,
 the last before it where it went), whether it came, and (h, w) where it is, by frame, from the change on to that one."""
 
 
-def find_pops(evidence: Evidence, labels: Labels, moving: BoolArray) -> list[Pop]:
+def pop_ins(evidence: Evidence, labels: Labels, moving: BoolArray) -> list[PopIn]:
     """Find the unlabelled things that come or go on the spot, earliest first.
 
     Args:
@@ -57,30 +57,30 @@ def find_pops(evidence: Evidence, labels: Labels, moving: BoolArray) -> list[Pop
         moving: (T, h, w) what moves by itself.
     """
     count, area = len(evidence), labels.shape[1] * labels.shape[2]
-    found: list[tuple[int, int, int, BoolArray]] = []
+    changes: list[tuple[int, int, int, BoolArray]] = []
 
     @lru_cache(maxsize=4 * (STEPS[-1] + 1))  # what a long step ends with, a short one begins with later
     def change(one: int, other: int) -> BoolArray:
-        return changed_places(evidence, one, other)
+        return changed_pixels(evidence, one, other)
 
     for t, step in ((t, step) for t in range(1, count) for step in STEPS if t < count - step - 1):
         if np.count_nonzero(change(t, t + step)) < LEAST_SHARE * area:
             continue
         # Not what changed before already, nor what still changes once the step is over.
-        after = warp_mask(change(t + step, t + step + 1), evidence.places(t, t + step))
+        after = warp_mask(change(t + step, t + step + 1), evidence.positions(t, t + step))
         changed = change(t, t + step) & ~change(t, t - 1) & ~after
         labelled = np.asarray(labels[t - 1 : t + step + 2].any(0), np.uint8)
         changed &= np.asarray(cv2.dilate(labelled, disc(7))) == 0
         lasting = (mask for mask in _things(changed, area) if _stays(evidence, mask, t, step))
-        found += [(int(m.sum()), t, step, m) for m in lasting if _alone(evidence, moving, m, t, step)]
-    pops: list[Pop] = []
+        changes += [(int(m.sum()), t, step, m) for m in lasting if _alone(evidence, moving, m, t, step)]
+    changes_on_spot: list[PopIn] = []
     taken = np.zeros(labels.shape, np.bool_)
-    for _, t, step, mask in sorted(found, key=lambda one: (-one[0], one[2], one[1])):
+    for _, t, step, mask in sorted(changes, key=lambda one: (-one[0], one[2], one[1])):
         if not (taken[t : t + step + 1].any(0) & mask).any():
-            pops.append(_resolved(evidence, mask, t, step))
+            changes_on_spot.append(_resolved(evidence, mask, t, step))
             spread = cv2.dilate(mask.view(np.uint8), disc(TOGETHER)) > 0
             taken[max(0, t - 2 * STAYS) : t + step + 2 * STAYS] |= spread
-    return sorted(pops, key=lambda pop: pop[0])
+    return sorted(changes_on_spot, key=lambda change_on_spot: change_on_spot[0])
 
 
 def _things(changed: BoolArray, frame_area: int) -> list[BoolArray]:
@@ -103,12 +103,12 @@ def _things(changed: BoolArray, frame_area: int) -> list[BoolArray]:
 def _stays(evidence: Evidence, mask: BoolArray, t: int, step: int) -> bool:
     """Whether the place was the same for some frames before and is for some frames afterwards."""
     early, late = max(0, t - STAYS), min(len(evidence) - 1, t + step + STAYS)
-    across = changed_places(evidence, t, late)[mask].mean() >= STAYS_SHARE
-    before = changed_places(evidence, t, early)[mask].mean() <= 1 - STAYS_SHARE
-    later_mask = warp_mask(mask, evidence.places(t + step, t))
+    across = changed_pixels(evidence, t, late)[mask].mean() >= STAYS_SHARE
+    before = changed_pixels(evidence, t, early)[mask].mean() <= 1 - STAYS_SHARE
+    later_mask = warp_mask(mask, evidence.positions(t + step, t))
     if not later_mask.any():
         return False
-    after = changed_places(evidence, t + step, late)[later_mask].mean() <= 1 - STAYS_SHARE
+    after = changed_pixels(evidence, t + step, late)[later_mask].mean() <= 1 - STAYS_SHARE
     return bool(across and before and after)
 
 
@@ -119,16 +119,16 @@ def _alone(evidence: Evidence, moving: BoolArray, mask: BoolArray, t: int, step:
     ring = near & (cv2.dilate(mask.view(np.uint8), disc(7)) == 0)
     first, last = max(0, t - SETTLED), min(len(evidence) - 1, t + step + SETTLED)
     for one, other in ((t, t + step), (first, last)):
-        if np.count_nonzero(changed_places(evidence, one, other) & ring) > AROUND_CHANGED * size:
+        if np.count_nonzero(changed_pixels(evidence, one, other) & ring) > AROUND_CHANGED * size:
             return False
     for s in range(max(0, t - 1), min(len(evidence), t + step + 2)):
-        moves = warp_mask(moving[s], evidence.places(t, s))
+        moves = warp_mask(moving[s], evidence.positions(t, s))
         if np.count_nonzero(moves & near) > AROUND_MOVING * size:
             return False
     return True
 
 
-def _resolved(evidence: Evidence, mask: BoolArray, t: int, step: int) -> Pop:
+def _resolved(evidence: Evidence, mask: BoolArray, t: int, step: int) -> PopIn:
     """Decide which side shows the object, and from which frame on the other one is seen."""
     old = evidence.colour[t].astype(np.float32)
     new = aligned(evidence, t, t + step)[0].astype(np.float32)
@@ -144,7 +144,7 @@ def _resolved(evidence: Evidence, mask: BoolArray, t: int, step: int) -> Pop:
         # The earliest step that shows a fade ends as the fade does, give or take its last shade.
         came, full = True, min(t + step + SETTLED, len(evidence) - 1)
         frames = range(first_new, full + 1)
-    return full, came, {frame: warp_mask(mask, evidence.places(frame, t)) for frame in frames}
+    return full, came, {frame: warp_mask(mask, evidence.positions(frame, t)) for frame in frames}
 
 
 def _outlined(picture: FloatArray, mask: BoolArray) -> float:
@@ -170,13 +170,13 @@ LEVEL = 0.75
 """Strength, as a share of the explained pixels' median, that belongs to the region: around it the flow fades out."""
 
 
-def faint_maps(evidence: Evidence) -> BoolArray:
+def low_contrast_regions(evidence: Evidence) -> BoolArray:
     """(T, h, w) bool: regions that move as a whole, and for :data:`LASTING_SECONDS` on end."""
-    found = np.stack([_standing_out(evidence, t) for t in range(len(evidence))])
-    before = _ages(found, evidence)
-    after = _ages(found[::-1], evidence.reversed())[::-1]
-    least = min(len(found), max(3, round(LASTING_SECONDS * evidence.fps)))
-    return np.asarray(found & (before + after - 1 >= least))
+    candidates = np.stack([_standing_out(evidence, t) for t in range(len(evidence))])
+    before = _ages(candidates, evidence)
+    after = _ages(candidates[::-1], evidence.reversed())[::-1]
+    least = min(len(candidates), max(3, round(LASTING_SECONDS * evidence.fps)))
+    return np.asarray(candidates & (before + after - 1 >= least))
 
 
 def _standing_out(evidence: Evidence, t: int) -> Mask:
@@ -187,22 +187,22 @@ def _standing_out(evidence: Evidence, t: int) -> Mask:
     explained = support & (strong > 0)
     hits = np.bincount(parts[explained], minlength=count)
     area = stats[:, cv2.CC_STAT_AREA]
-    found = np.zeros(strong.shape, np.bool_)
+    regions = np.zeros(strong.shape, np.bool_)
     for part in np.flatnonzero((area >= NEW_SHARE * strong.size) & (hits >= EXPLAINED_SHARE * area)):
         if part == 0:
             continue
         inside = parts == part
-        found |= inside & (strength > LEVEL * np.median(strength[inside & explained]))
-    return cv2.morphologyEx(filled(found).astype(np.uint8), cv2.MORPH_OPEN, disc(3)) > 0
+        regions |= inside & (strength > LEVEL * np.median(strength[inside & explained]))
+    return cv2.morphologyEx(filled(regions).astype(np.uint8), cv2.MORPH_OPEN, disc(3)) > 0
 
 
-def _ages(found: BoolArray, evidence: Evidence) -> FloatArray:
+def _ages(regions: BoolArray, evidence: Evidence) -> FloatArray:
     """(T, h, w) frames for which what is found at a pixel has been found on end, following the flow."""
-    ages = np.zeros(found.shape, np.float32)
-    ages[0] = found[0]
-    for t in range(1, len(found)):
+    ages = np.zeros(regions.shape, np.float32)
+    ages[0] = regions[0]
+    for t in range(1, len(regions)):
         before = warp(cv2.dilate(ages[t - 1], disc(3)), evidence.grid + evidence.backward[t - 1], nearest=True)
-        ages[t] = np.where(found[t], 1 + before, 0)
+        ages[t] = np.where(regions[t], 1 + before, 0)
     return ages
 
 
@@ -220,30 +220,30 @@ class MotionSegmenter:
         """Find the objects of ``scene``."""
         evidence = gather_evidence(scene)
         moving = np.stack([moving_map(evidence, t) for t in range(len(evidence))])
-        kept, out = _objects(evidence, moving)
-        if not kept:
-            moving = faint_maps(evidence)
-            kept, out = _objects(evidence, moving)
+        objects, labels = _objects(evidence, moving)
+        if not objects:
+            moving = low_contrast_regions(evidence)
+            objects, labels = _objects(evidence, moving)
         height, width = evidence.shape
-        return Objects(out, tuple(kept), (scene.clip.width / width, scene.clip.height / height), moving)
+        return Objects(labels, tuple(objects), (scene.clip.width / width, scene.clip.height / height), moving)
 
 
 def _objects(evidence: Evidence, moving: BoolArray) -> tuple[list[SceneObject], UInt8Array]:
     """Objects, and their labels (T, h, w), of what is ``moving`` (T, h, w)."""
     labels = _follow(evidence, moving)
     pruning.join_pieces(evidence, labels)
-    kept: list[SceneObject] = []
+    objects: list[SceneObject] = []
     least = min(len(evidence), max(3, round(MIN_SECONDS * evidence.fps)))
     out = np.zeros(labels.shape, np.uint8)
     for identity in np.unique(labels)[1:].tolist():
         mask = labels == identity
         present = mask.any((1, 2))
-        if present.sum() < least or len(kept) == MAX_OBJECTS:
+        if present.sum() < least or len(objects) == MAX_OBJECTS:
             continue
         occluded, left = absences(evidence, labels, identity)
-        kept.append(SceneObject(len(kept) + 1, "object", present, occluded, left))
-        out[mask] = len(kept)
-    return kept, out
+        objects.append(SceneObject(len(objects) + 1, "object", present, occluded, left))
+        out[mask] = len(objects)
+    return objects, out
 
 
 def _follow(evidence: Evidence, moving: BoolArray) -> Labels:
@@ -268,14 +268,14 @@ def _follow(evidence: Evidence, moving: BoolArray) -> Labels:
     pruning.drop_unmoved(evidence, labels)
     pruning.drop_replaced(labels, moved)
     pruning.merge_parts(labels)
-    _add_pops(evidence, labels, moving)
+    _add_pop_ins(evidence, labels, moving)
     return labels
 
 
-def _add_pops(evidence: Evidence, labels: Labels, moving: BoolArray) -> None:
+def _add_pop_ins(evidence: Evidence, labels: Labels, moving: BoolArray) -> None:
     """Label what comes or goes without ever moving, and follow it to the other end of its life."""
     last = len(evidence) - 1
-    for full, came, masks in find_pops(evidence, labels, moving):
+    for full, came, masks in pop_ins(evidence, labels, moving):
         if (labels[full] > 0)[masks[full]].mean() > 0.5:
             continue
         identity = int(labels.max()) + 1

@@ -44,7 +44,7 @@ class Track:
         areas: Pixels by frame.
         moved: Number of frames in which it moved by itself.
         blind_until: Frame in which it was found again while passing over spoilt ones ...
-        found: ... and its membership there.
+        reacquired: ... and its membership there.
         lost: Whether it is followed no more.
     """
 
@@ -54,7 +54,7 @@ class Track:
     areas: dict[int, int] = field(default_factory=dict)
     moved: int = 0
     blind_until: int = -1
-    found: FloatArray = field(default_factory=lambda: np.zeros((0, 0), np.float32))
+    reacquired: FloatArray = field(default_factory=lambda: np.zeros((0, 0), np.float32))
     lost: bool = False
 
 
@@ -134,7 +134,7 @@ class MaskTracker:
             if t < track.blind_until:
                 continue
             if t == track.blind_until:
-                track.soft = track.found
+                track.soft = track.reacquired
                 continue
             if survival(evidence, track.soft > 0.5, t - 1) >= SURVIVES:
                 soft = warp(track.soft, position) * np.where(arrived, 1.0, 0.0).astype(np.float32)
@@ -166,7 +166,7 @@ class MaskTracker:
             if ahead == t:
                 track.soft = moved
             else:
-                track.blind_until, track.found = ahead, moved
+                track.blind_until, track.reacquired = ahead, moved
             return
         track.lost = True
 
@@ -210,11 +210,11 @@ class MaskTracker:
                 near = cv2.dilate(moving.astype(np.uint8), disc(3)) > 0
                 label[mask & ~near] = 0
                 track.moved += 1
-        known = {track.id for track in current}
+        current_ids = {track.id for track in current}
         for part in components(moving, 0.25 * least):
             claims = {i: c for i, c in _counted(label[part]).items() if i != 0}
             rest = part & (label == 0)
-            mine = [i for i, c in claims.items() if i in known and c >= 0.1 * min(part.sum(), (label == i).sum())]
+            mine = [i for i, c in claims.items() if i in current_ids and c >= 0.1 * min(part.sum(), (label == i).sum())]
             claimed = sum(claims.values())
             lasting = start_new and self._lasts(part, t)
             if lasting and claimed < min(least, 0.35 * rest.sum()) and rest.sum() >= least:

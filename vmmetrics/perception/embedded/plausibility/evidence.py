@@ -213,10 +213,10 @@ def _distances(rows: FloatArray) -> FloatArray:
     return np.asarray(np.sqrt(np.maximum(squares[:, None] + squares[None] - 2 * rows @ rows.T, 0)))
 
 
-def bilinear(image: FloatArray, places: FloatArray) -> FloatArray:
-    """Return ``image`` (h, w, channels), any number of channels, at ``places`` (h, w, 2) x, y; beyond it, its edge."""
+def bilinear(image: FloatArray, points: FloatArray) -> FloatArray:
+    """Return ``image`` (h, w, channels), any number of channels, at ``points`` (h, w, 2) x, y; beyond it, its edge."""
     height, width = image.shape[:2]
-    x, y = np.clip(places[..., 0], 0, width - 1), np.clip(places[..., 1], 0, height - 1)
+    x, y = np.clip(points[..., 0], 0, width - 1), np.clip(points[..., 1], 0, height - 1)
     left, top = np.minimum(x.astype(int), width - 2), np.minimum(y.astype(int), height - 2)
     across, down = (x - left)[..., None], (y - top)[..., None]
     upper = image[top, left] * (1 - across) + image[top, left + 1] * across

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from vmmetrics.errors import SetupError
 from vmmetrics.perception.embedded.plausibility import evidence as measured
 from vmmetrics.perception.embedded.plausibility.evidence import MAPS, STILL, PlausibilityEvidence
-from vmmetrics.perception.embedded.plausibility.views import Backbone, choose_strands, pictures
+from vmmetrics.perception.embedded.plausibility.views import Backbone, subsequences_of, pictures
 from vmmetrics.perception.scene import Scene
 from vmmetrics.types import BoolArray, FloatArray, Look
 from vmmetrics.utils.weights.manifest import weight_path
@@ -101,9 +101,9 @@ def summarise_map(name: str, values: FloatArray) -> FloatArray:
         return np.full(len(SUMMARIES), np.nan)
     flat = values.reshape(len(values), -1)
     best, worst = np.quantile(flat, (0.25, 0.9))
-    place, calm = np.quantile(flat.mean(0), 0.95), np.quantile(flat.mean(1), 0.25)
-    found = np.array([flat.mean(), worst, place, best, calm])
-    return found if name in _LINEAR else np.log(found + _FLOOR)
+    worst_cells, calm = np.quantile(flat.mean(0), 0.95), np.quantile(flat.mean(1), 0.25)
+    numbers = np.array([flat.mean(), worst, worst_cells, best, calm])
+    return numbers if name in _LINEAR else np.log(numbers + _FLOOR)
 
 
 def _pace(flow: FloatArray, cuts: BoolArray) -> tuple[float, float]:
@@ -229,8 +229,8 @@ def standardised(numbers: FloatArray, centre: FloatArray, slope: FloatArray, sca
 
 def ramped(standard: FloatArray) -> FloatArray:
     """Return (len(RAMPS), N, F) of standardised numbers (N, F); an unknown (NaN) counts as usual."""
-    known = np.nan_to_num(standard, nan=0.0, posinf=0.0, neginf=0.0)
-    return np.stack([np.clip(known, low, high) - low for low, high in RAMPS])
+    values = np.nan_to_num(standard, nan=0.0, posinf=0.0, neginf=0.0)
+    return np.stack([np.clip(values, low, high) - low for low, high in RAMPS])
 
 
 def sigmoid(values: FloatArray) -> NDArray[np.float64]:
@@ -273,7 +273,7 @@ class _View:
     numbers: FloatArray
 
 
-class LadderPlausibility:
+class OrdinalPlausibility:
     """Five levels of commonsense from a clip, without torch.
 
     Args:
@@ -305,15 +305,15 @@ class LadderPlausibility:
         The mean over the picture of the smaller of two Jensen-Shannon divergences of ImageNet's classes, in bits, at
         the pace of the views; between their frames it is interpolated. 0 for clips too short to tell.
         """
-        found: dict[int, float] = {}
+        unsteadiness_of: dict[int, float] = {}
         for view in self._views(scene):
             maps = view.evidence.maps["foreign kind"][view.first : view.first + len(view.frames)]
-            known = ~np.isnan(maps[:, 0, 0])  # not at the ends and beside cuts, where a neighbour is missing
-            found |= {view.frames[i]: float(maps[i].mean() / np.log(2)) for i in np.flatnonzero(known)}
-        if not found:
+            defined = ~np.isnan(maps[:, 0, 0])  # not at the ends and beside cuts, where a neighbour is missing
+            unsteadiness_of |= {view.frames[i]: float(maps[i].mean() / np.log(2)) for i in np.flatnonzero(defined)}
+        if not unsteadiness_of:
             return np.zeros(len(scene.clip))
-        frames = sorted(found)
-        return np.interp(np.arange(len(scene.clip)), frames, [found[f] for f in frames])
+        frames = sorted(unsteadiness_of)
+        return np.interp(np.arange(len(scene.clip)), frames, [unsteadiness_of[f] for f in frames])
 
     def looked(self, scene: Scene) -> tuple[Look, ...]:
         """Return where the worst view's score comes from: how its badness falls with parts of the evidence hidden.
@@ -331,12 +331,12 @@ class LadderPlausibility:
 
     def _measure(self, scene: Scene) -> list[_View]:
         views = []
-        for strand in choose_strands(scene.clip):
-            images = pictures(scene.clip.frames, strand)
+        for subsequence in subsequences_of(scene.clip):
+            images = pictures(scene.clip.frames, subsequence)
             evidence = measured.gather(images, self.backbone.features(images))
-            for first, stop in strand.views:
+            for first, stop in subsequence.views:
                 numbers = summarise(evidence, first, stop)
-                views.append(_View(strand.frames[first:stop], evidence, first, numbers))
+                views.append(_View(subsequence.frames[first:stop], evidence, first, numbers))
         return sorted(views, key=lambda view: view.frames)
 
     def _occlusion(self, view: _View) -> tuple[Look, ...]:
@@ -347,12 +347,12 @@ class LadderPlausibility:
         before = _badness(self.model, view.numbers)
         edges = np.linspace(0, measured.CELLS, PARTS + 1).astype(int)
 
-        def gain(first: int, stop: int, asked: FloatArray) -> FloatArray:
-            found = np.zeros((PARTS, PARTS))
-            for row, column in np.argwhere(asked).tolist():
+        def gain(first: int, stop: int, cells: FloatArray) -> FloatArray:
+            falls = np.zeros((PARTS, PARTS))
+            for row, column in np.argwhere(cells).tolist():
                 rows, columns = slice(*edges[row : row + 2]), slice(*edges[column : column + 2])
-                found[row, column] = before - _badness(self.model, _hidden(view, names, (first, stop), rows, columns))
-            return np.maximum(found, 0.0)
+                falls[row, column] = before - _badness(self.model, _hidden(view, names, (first, stop), rows, columns))
+            return np.maximum(falls, 0.0)
 
         # What is wrong in one place throughout hardly shows when a quarter of the time is hidden: share out the whole.
         whole = gain(0, MOMENTS, np.ones((PARTS, PARTS)))
@@ -361,8 +361,8 @@ class LadderPlausibility:
         reason = next(text for start, text in sorted(REASONS.items(), reverse=True) if names[0].startswith(start))
         looks = []
         for moment, gains in enumerate(whole * alone / alone.sum(0)):
-            place = round((moment + 0.5) / MOMENTS * (len(view.frames) - 1))
-            looks.append(Look(view.frames[place], tuple(map(tuple, gains.tolist())), reason))
+            index = round((moment + 0.5) / MOMENTS * (len(view.frames) - 1))
+            looks.append(Look(view.frames[index], tuple(map(tuple, gains.tolist())), reason))
         return tuple(looks)
 
 

@@ -36,7 +36,7 @@ MOST_VIEWS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Strand:
+class Subsequence:
     """Frames at an even pace, and the views cut from them.
 
     Attributes:
@@ -48,7 +48,7 @@ class Strand:
     views: tuple[tuple[int, int], ...]
 
 
-def choose_strands(clip: Clip) -> list[Strand]:
+def subsequences_of(clip: Clip) -> list[Subsequence]:
     """Return what ``clip`` is judged by; nothing where it has fewer than :data:`LEAST` frames.
 
     Views of a strand that overlap share it, so that no frame of it is measured twice.
@@ -71,7 +71,7 @@ def choose_strands(clip: Clip) -> list[Strand]:
     return _joined(sorted(views), stride, len(clip))
 
 
-def _joined(views: Sequence[tuple[int, int, int]], stride: int, num_frames: int) -> list[Strand]:
+def _joined(views: Sequence[tuple[int, int, int]], stride: int, num_frames: int) -> list[Subsequence]:
     """Return views (offset, first, last + 1), sorted, as strands; those that overlap in one."""
     runs: list[list[tuple[int, int, int]]] = []
     for view in views:
@@ -79,19 +79,19 @@ def _joined(views: Sequence[tuple[int, int, int]], stride: int, num_frames: int)
             runs[-1].append(view)
         else:
             runs.append([view])
-    strands = []
+    subsequences = []
     for run in runs:
         first, last = run[0][1], run[-1][2]
         frames = tuple(range(run[0][0], num_frames, stride)[first:last])
-        strands.append(Strand(frames, tuple((start - first, stop - first) for _, start, stop in run)))
-    return strands
+        subsequences.append(Subsequence(frames, tuple((start - first, stop - first) for _, start, stop in run)))
+    return subsequences
 
 
-def pictures(frames: UInt8Array, strand: Strand) -> UInt8Array:
-    """Return the frames of ``strand`` as (n, SIDE, SIDE, 3) uint8, area-averaged."""
-    small = np.empty((len(strand.frames), SIDE, SIDE, 3), np.uint8)
+def pictures(frames: UInt8Array, subsequence: Subsequence) -> UInt8Array:
+    """Return the frames of ``subsequence`` as (n, SIDE, SIDE, 3) uint8, area-averaged."""
+    small = np.empty((len(subsequence.frames), SIDE, SIDE, 3), np.uint8)
     shrinking = min(frames.shape[1:3]) >= SIDE
-    for image, index in zip(small, strand.frames, strict=True):
+    for image, index in zip(small, subsequence.frames, strict=True):
         interpolation = cv2.INTER_AREA if shrinking else cv2.INTER_LINEAR
         image[...] = cv2.resize(frames[index], (SIDE, SIDE), interpolation=interpolation)
     return small
@@ -122,15 +122,15 @@ class Backbone:
         """
         with self._lock:
             network = self._network
-            given = network.get_input_details()[0]["index"]
+            input_index = network.get_input_details()[0]["index"]
             outputs = sorted(network.get_output_details(), key=lambda d: -d["shape"][1])
             maps: list[list[FloatArray]] = [[] for _ in outputs]
             for image in images:
-                network.set_tensor(given, image[None].astype(np.float32))
+                network.set_tensor(input_index, image[None].astype(np.float32))
                 network.invoke()
-                for kept, output in zip(maps, outputs, strict=True):
-                    kept.append(network.get_tensor(output["index"])[0].copy())
-        return tuple(np.stack(kept) for kept in maps)
+                for stage_maps, output in zip(maps, outputs, strict=True):
+                    stage_maps.append(network.get_tensor(output["index"])[0].copy())
+        return tuple(np.stack(stage_maps) for stage_maps in maps)
 
     @cached_property
     def _network(self) -> Any:

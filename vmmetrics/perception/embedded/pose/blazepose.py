@@ -63,7 +63,7 @@ class Region:
         middle = np.full(2, (size - 1) / 2)
         return np.column_stack([linear, np.array([self.x, self.y]) - linear @ middle])
 
-    def place(self, xy: FloatArray, size: int) -> FloatArray:
+    def to_pixels(self, xy: FloatArray, size: int) -> FloatArray:
         """(..., 2) pixels of the image of ``xy`` in 0..1 of a ``size`` × ``size`` crop."""
         affine = self.to_image(size)
         return np.asarray((xy * size - 0.5) @ affine[:, :2].T + affine[:, 2])
@@ -170,7 +170,7 @@ class BlazePoseNetworks:
         points = raw[:, 4:].reshape(-1, 4, 2) + centres[:, None]
         middle, half = raw[:, :2] + centres, raw[:, 2:4] / 2
         merged = weighted_nms(scores[keep], np.hstack([middle - half, middle + half]), points)
-        return Detections(merged.scores, region.place(merged.points, DETECTOR_SIDE))
+        return Detections(merged.scores, region.to_pixels(merged.points, DETECTOR_SIDE))
 
     def landmarks(self, frame: Pyramid, region: Region) -> Landmarks:
         """Find the landmarks of the person in ``region`` of ``frame``."""
@@ -178,7 +178,7 @@ class BlazePoseNetworks:
         values, flag, mask, heatmap, _ = _infer(self._networks[1], crop.astype(np.float32) / np.float32(255))
         table = values.reshape(39, 5).astype(np.float64)
         xy, peak = refine(table[:, :2] / LANDMARK_SIDE, heatmap[0])
-        placed = region.place(xy, LANDMARK_SIDE)
+        placed = region.to_pixels(xy, LANDMARK_SIDE)
         small = cv2.resize(mask[0, :, :, 0], (MASK_SIDE, MASK_SIDE), interpolation=cv2.INTER_AREA)
         person = np.rint(255 * _sigmoid(np.asarray(small, np.float64))).astype(np.uint8)
         return Landmarks(placed, _sigmoid(table[:, 3]), peak, float(flag[0, 0]), person, region)

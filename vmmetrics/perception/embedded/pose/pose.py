@@ -40,14 +40,14 @@ def exchanged_sides(keypoints: FloatArray, scores: FloatArray, torso: float) -> 
     """
     order = np.tile(np.arange(keypoints.shape[1]), (len(keypoints), 1))
     for pairs in GROUPS:
-        found = [joint for pair in pairs for joint in pair]
+        joints = [joint for pair in pairs for joint in pair]
         swapped = [joint for pair in pairs for joint in reversed(pair)]
-        points = np.stack([keypoints[:, found], keypoints[:, swapped]], axis=1) / torso
-        weights = np.stack([scores[:, found], scores[:, swapped]], axis=1)
+        points = np.stack([keypoints[:, joints], keypoints[:, swapped]], axis=1) / torso
+        weights = np.stack([scores[:, joints], scores[:, swapped]], axis=1)
         moved = np.linalg.norm(points[1:, None] - points[:-1, :, None], axis=-1)
         trust = np.minimum(weights[1:, None], weights[:-1, :, None])
         leap = (np.maximum(moved - FREE, 0) * trust).sum(axis=-1)  # (N-1, from, to)
-        order[:, found] = np.where(exchanged(leap, FLIPPED)[:, None], swapped, found)
+        order[:, joints] = np.where(exchanged(leap, FLIPPED)[:, None], swapped, joints)
     return order
 
 
@@ -184,15 +184,15 @@ def assemble(people: Sequence[PersonTrack], num_frames: int, frame_size: tuple[i
     last = np.array(frame_size) - 1.0
     for person, track in enumerate(people):
         frames = sorted(track.poses)
-        found = [track.poses[frame] for frame in frames]
-        xy = np.stack([pose.xy[list(COCO)] for pose in found])
+        poses = [track.poses[frame] for frame in frames]
+        xy = np.stack([pose.xy[list(COCO)] for pose in poses])
         outside = ((xy < 0) | (xy > last)).any(axis=-1)
-        score = np.where(outside, 0.0, np.stack([keypoint_scores(pose) for pose in found]))
-        size = float(np.median([torso(pose) for pose in found]))
+        score = np.where(outside, 0.0, np.stack([keypoint_scores(pose) for pose in poses]))
+        size = float(np.median([torso(pose) for pose in poses]))
         order = exchanged_sides(xy, score, size)
         keypoints[frames, person] = np.take_along_axis(xy, order[..., None], axis=1)
         scores[frames, person] = np.take_along_axis(score, order, axis=1)
-        for frame, pose in zip(frames, found, strict=True):
+        for frame, pose in zip(frames, poses, strict=True):
             outlines[frame, person] = silhouettes(pose, keypoints[frame, person], size)
         corners = np.stack([np.clip(xy.min(axis=1), 0, last), np.clip(xy.max(axis=1), 0, last)], axis=1)
         boxes[frames, person] = corners.reshape(-1, 4)

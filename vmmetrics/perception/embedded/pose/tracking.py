@@ -78,8 +78,8 @@ def same_person(one: Landmarks, other: Landmarks) -> bool:
 
 def probe_frames(count: int, fps: float) -> list[int]:
     """Frames to search for people, evenly spread, the first half a step into the clip."""
-    wanted = round(count / max(fps * PROBE_SECONDS, 1.0))
-    number = min(count, max(MIN_PROBES, min(wanted, MAX_PROBES)))
+    count_by_length = round(count / max(fps * PROBE_SECONDS, 1.0))
+    number = min(count, max(MIN_PROBES, min(count_by_length, MAX_PROBES)))
     return [int((i + 0.5) * count / number) for i in range(number)]
 
 
@@ -124,18 +124,18 @@ class PeopleTracker:
         people = self._join([t for t in tracks if t.quality >= PERSON_QUALITY])
         people = [t for t in people if len(t.poses) >= self._fewest]
         people.sort(key=lambda t: -t.quality * len(t.poses))
-        kept: list[PersonTrack] = []
+        selected: list[PersonTrack] = []
         for track in people:
-            if len(kept) < MAX_PEOPLE and not any(_lies_on(track, other) for other in kept):
-                kept.append(track)
-        return kept
+            if len(selected) < MAX_PEOPLE and not any(_lies_on(track, other) for other in selected):
+                selected.append(track)
+        return selected
 
     def _take(self, tracks: list[PersonTrack], frame: int, points: FloatArray) -> None:
         """Start a track from a detection, unless it belongs to one."""
         if any(frame in t.poses and _on_body(points, t.poses[frame]) for t in tracks):
             return
         region = Region.from_alignment(points[0], points[1])
-        if any(frame == other and _same_place(region, seen) for other, seen in self._rejected):
+        if any(frame == other and _same_region(region, seen) for other, seen in self._rejected):
             return
         seed = self._network.landmarks(self._frames[frame], region)
         if quality(seed) >= KEEP_QUALITY:
@@ -189,7 +189,7 @@ def steady(old: Region, new: Region) -> Region:
     return old if moved < 0.03 and turned < 0.06 and abs(new.side / old.side - 1) < 0.05 else new
 
 
-def _same_place(one: Region, other: Region) -> bool:
+def _same_region(one: Region, other: Region) -> bool:
     """Whether two regions show nearly the same, so that a second look would tell nothing new."""
     apart = np.hypot(one.x - other.x, one.y - other.y) / max(one.side, other.side)
     return bool(apart < 0.15 and 0.75 < one.side / max(other.side, 1e-6) < 1.33)

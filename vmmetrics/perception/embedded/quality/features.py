@@ -190,8 +190,8 @@ def displaced(flow: Flow) -> tuple[list[FloatArray], FloatArray]:
             pace = look_up(onward[t + length], _there(path / spacing))
             fields += [length * pace - path, -(length * left + path) / (length + 1)]
         from_left, *others = without_camera(np.stack(fields))
-        for kept, from_right, from_chord in zip(off, others[::2], others[1::2], strict=False):
-            kept[t] = _off_path(from_left, from_right, from_chord)
+        for offset, from_right, from_chord in zip(off, others[::2], others[1::2], strict=False):
+            offset[t] = _off_path(from_left, from_right, from_chord)
     return off, speed
 
 
@@ -289,9 +289,9 @@ def breaks(flow: Flow, shape: tuple[int, int]) -> tuple[FloatArray, BoolArray]:
         more than keep the cadence (T,).
     """
     motion, change = steps(flow, shape)
-    found = np.zeros(len(flow.images))
+    breaks_by = np.zeros(len(flow.images))
     repeats: list[int] = []
-    held = np.zeros(len(flow.images), np.bool_)
+    cadence = np.zeros(len(flow.images), np.bool_)
     leaps: list[float] = []
     start = 1
     while start < len(motion):
@@ -303,17 +303,17 @@ def breaks(flow: Flow, shape: tuple[int, int]) -> tuple[FloatArray, BoolArray]:
         leap = _leap(motion, change, start, run)
         missed = _pace(motion, start - 1, _moving(motion, start - 1))
         if leap > 1 and run > 1:
-            found[after] = missed
+            breaks_by[after] = missed
         else:
-            found[first:after] = missed
-            held[first:after] = True
+            breaks_by[first:after] = missed
+            cadence[first:after] = True
             repeats.append(first)
             leaps.append(leap)
         start += run
     # A frame rate repeats frames and skips none.
-    if _is_cadence(repeats, len(found)) and float(np.median(leaps)) < 1:
-        return np.where(held, 0, found), held
-    return found, np.zeros_like(held)
+    if _is_cadence(repeats, len(breaks_by)) and float(np.median(leaps)) < 1:
+        return np.where(cadence, 0, breaks_by), cadence
+    return breaks_by, np.zeros_like(cadence)
 
 
 def _freeze(motion: FloatArray, change: FloatArray, start: int) -> int:
@@ -365,13 +365,13 @@ def _moving(motion: FloatArray, step: int) -> BoolArray:
 
 def _is_cadence(repeats: list[int], length: int) -> bool:
     """Whether ``repeats`` come at a steady period in a clip of ``length`` frames: its frame rate, no fault."""
-    places = np.asarray(repeats, dtype=float)
-    if len(places) < FEWEST_REPEATS or np.ptp(places) < CADENCE_SPAN * length:
+    positions = np.asarray(repeats, dtype=float)
+    if len(positions) < FEWEST_REPEATS or np.ptp(positions) < CADENCE_SPAN * length:
         return False
     for period in np.arange(2, LONGEST_PERIOD + 0.01, 0.1):
-        turns = np.round((places - places[0]) / period)
-        offsets = places - turns * period
+        turns = np.round((positions - positions[0]) / period)
+        offsets = positions - turns * period
         off = np.abs(offsets - (offsets.min() + offsets.max()) / 2).max()
-        if off <= CADENCE_SLACK and len(set(turns)) >= CADENCE_SHARE * (np.ptp(places) / period + 1):
+        if off <= CADENCE_SLACK and len(set(turns)) >= CADENCE_SHARE * (np.ptp(positions) / period + 1):
             return True
     return False

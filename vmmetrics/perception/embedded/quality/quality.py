@@ -79,8 +79,8 @@ def gather(scene: Scene, fine: FloatArray, edges: FloatArray) -> dict[str, Float
     pixels. Blur and noise must show in all directions: motion blur spares the one across the motion.
     """
     shape = fine.shape[-2:]
-    rhythm, held = features.breaks(scene.flow, shape)
-    flow = without(scene.flow, held)
+    rhythm, repeated = features.breaks(scene.flow, shape)
+    flow = without(scene.flow, repeated)
     content, contrast = features.foreign(flow, shape)
     offset, speed = features.displaced(flow)
     around = widen(speed, 3, 0.8, REACH)
@@ -93,7 +93,7 @@ def gather(scene: Scene, fine: FloatArray, edges: FloatArray) -> dict[str, Float
     lively = 1 + 0.5 * widen(speed, 5, 0.9, LONG_REACH)
     alien = [excess(values, 3, 0.8, REACH) / hidden for values in content]
     shifted = [excess(values, 5, 0.9, LONG_REACH) / lively for values in offset]
-    shown = np.cumsum(~held) - 1  # a held frame has the evidence of the one it repeats
+    shown = np.cumsum(~repeated) - 1  # a held frame has the evidence of the one it repeats
     return {
         "blur": blurred,
         "noise": noisy,
@@ -106,11 +106,11 @@ def gather(scene: Scene, fine: FloatArray, edges: FloatArray) -> dict[str, Float
     }
 
 
-def without(flow: Flow, held: BoolArray) -> Flow:
-    """Return ``flow`` without the ``held`` frames, each of which is the frame before it once more (lists of views)."""
-    if not held.any():
+def without(flow: Flow, repeated: BoolArray) -> Flow:
+    """Return ``flow`` without the ``repeated`` frames, each of which is the frame before it once more (lists of views)."""
+    if not repeated.any():
         return flow
-    frames = np.flatnonzero(~held)
+    frames = np.flatnonzero(~repeated)
     into = frames[1:] - 1
     names = ("forward", "backward", "forward_valid", "backward_valid")
     views: dict[str, Any] = {name: [getattr(flow, name)[t] for t in into] for name in names}
@@ -123,16 +123,16 @@ def lasting(by_length: Sequence[FloatArray]) -> FloatArray:
     A frame that stands alone is out of place against the frames beyond the next ones too; so the frames after the first
     are charged only with what a shorter defect leaves unexplained.
     """
-    found = np.full_like(by_length[0], -np.inf)
+    result = np.full_like(by_length[0], -np.inf)
     shorter = smooth(by_length[0])
     for length, values in enumerate(by_length[1:], start=2):
         evidence = smooth(values)
-        found = np.maximum(found, evidence)
+        result = np.maximum(result, evidence)
         beyond = evidence - np.maximum(shorter, 0)
-        for later in range(1, min(length, len(found))):
-            found[later:] = np.maximum(found[later:], beyond[: len(found) - later])
+        for later in range(1, min(length, len(result))):
+            result[later:] = np.maximum(result[later:], beyond[: len(result) - later])
         shorter = np.maximum(shorter, evidence)
-    return found
+    return result
 
 
 def widen(values: FloatArray, cells: int, quantile: float, reach: int) -> FloatArray:
