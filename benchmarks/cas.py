@@ -32,7 +32,7 @@ from benchmarks.seal import halves, log
 from vmmetrics.clip import Clip
 from vmmetrics.perception.embedded.plausibility.evidence import gather
 from vmmetrics.perception.embedded.plausibility.plausibility import NAMES, TRAVEL, WEIGHTS, OrdinalModel, summarise
-from vmmetrics.perception.embedded.plausibility.views import Backbone, subsequences_of, pictures
+from vmmetrics.perception.embedded.plausibility.views import Backbone, pictures, subsequences_of
 from vmmetrics.types import FloatArray
 from vmmetrics.utils.weights.manifest import weight_path
 

@@ -18,7 +18,7 @@ from vmmetrics.alignment.perturbations.frames import Frames
 from vmmetrics.clip import Clip
 from vmmetrics.perception.embedded.plausibility.evidence import PlausibilityEvidence, gather
 from vmmetrics.perception.embedded.plausibility.plausibility import summarise
-from vmmetrics.perception.embedded.plausibility.views import Backbone, subsequences_of, pictures
+from vmmetrics.perception.embedded.plausibility.views import Backbone, pictures, subsequences_of
 from vmmetrics.types import FloatArray
 
 SEED = 7

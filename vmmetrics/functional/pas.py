@@ -275,7 +275,12 @@ def _checked_camera(camera: ArrayLike, lengths: set[int]) -> FloatArray:
 
 
 def _score_vmmetrics(
-    subject: FloatArray, visible: BoolArray, homographies: FloatArray, has_camera: BoolArray, size: FrameSize, fps: float
+    subject: FloatArray,
+    visible: BoolArray,
+    homographies: FloatArray,
+    has_camera: BoolArray,
+    size: FrameSize,
+    fps: float,
 ) -> AmplitudeResult:
     both = visible[:-1] & visible[1:]
     diagonal = float(np.hypot(*size))

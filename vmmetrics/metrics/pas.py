@@ -43,7 +43,9 @@ def measure(scene: Scene, protocol: Protocol) -> AmplitudeResult:
         return AmplitudeResult(None, scene.no_subject)
     if released is not None and protocol == "vmbench":
         on_subject, rest = scene.once("released amplitude tracks", lambda: released.amplitude_tracks(scene))
-        return perceptible_amplitude_score(None if on_subject is None else on_subject.xy, rest.xy, size, protocol=protocol)
+        return perceptible_amplitude_score(
+            None if on_subject is None else on_subject.xy, rest.xy, size, protocol=protocol
+        )
     if protocol == "vmbench":
         subject, background = _upstream_tracks(scene)
         return perceptible_amplitude_score(subject.xy, background.xy, size, protocol=protocol)

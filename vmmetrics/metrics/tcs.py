@@ -14,8 +14,8 @@ from vmmetrics.functional.pas import FOLLOWED_SHARE
 from vmmetrics.functional.tcs import LEFT
 from vmmetrics.perception import points
 from vmmetrics.perception.own_motion import own_motion_of
-from vmmetrics.perception.textured_patches import TexturedPatch, textured_patches
 from vmmetrics.perception.scene import Objects, PointTracks, ReleasedFlow, ReleasedObjects, Scene, SceneObject
+from vmmetrics.perception.textured_patches import TexturedPatch, textured_patches
 from vmmetrics.types import Box, Event, MetricResult, Protocol
 
 LEAST_PATCHES = 4

@@ -14,13 +14,13 @@ from vmmetrics.utils.weights.manifest import load_manifest, weight_path
 
 @dataclass(frozen=True, slots=True)
 class PresetOptions:
-    """What a preset is to be used for.
+    """Options of a preset.
 
     Attributes:
-        abilities: What is wanted of it (:data:`vmmetrics.metrics.registry.ABILITIES`), and need be there; None is all.
-        protocol: Which definition.
-        threads: Threads for the neural models; None leaves it to them.
-        tf32: Whether a GPU may round the factors of float32 matrix products to TF32; it changes scores a little.
+        abilities: Abilities that are needed, of :data:`vmmetrics.metrics.registry.ABILITIES`; None for all.
+        protocol: Definition of the metrics.
+        threads: Threads of the neural models; None leaves it to them.
+        tf32: True lets a GPU round the factors of float32 matrix products to TF32; scores differ a little.
     """
 
     abilities: Collection[str] | None = None
@@ -31,17 +31,17 @@ class PresetOptions:
 
 @dataclass(frozen=True)
 class Preset:
-    """Models ready to use, and what they are.
+    """Models ready to use, with their description.
 
     Attributes:
         models: One model per ability.
         description: Ability to model name, for the run's provenance.
         weights: Weight name to SHA-256 of every file loaded.
-        published_models: Whether these are the models of the paper.
-        side_by_side: Whether abilities may run at the same time, which on a CPU fills its cores.
-        reads_ahead: Whether the next clip is read meanwhile, which on a CPU would only take turns.
-        cas_weights: Those of :attr:`weights` that belong to the commonsense classifier.
-        pose_weights: Those that belong to the pose estimator.
+        published_models: True for the models of the paper.
+        side_by_side: True if abilities may run at the same time, to use all cores of a CPU.
+        reads_ahead: True if the next clip is read meanwhile, which does not pay on a CPU.
+        cas_weights: Names in :attr:`weights` that belong to the commonsense classifier.
+        pose_weights: Names that belong to the pose estimator.
     """
 
     models: Models
@@ -54,7 +54,7 @@ class Preset:
     pose_weights: tuple[str, ...] = ()
 
     def unused(self, needs: Collection[str]) -> frozenset[str]:
-        """Return the models and weights that only OIS or CAS have a use for, where their needs are not among these."""
+        """Return the models and weights of poses and plausibility, used by OIS and CAS, that ``needs`` lack."""
         poses = () if "poses" in needs else ("pose", *self.pose_weights)
         plausibility = () if "plausibility" in needs else ("plausibility", *self.cas_weights)
         return frozenset((*poses, *plausibility))
@@ -64,7 +64,7 @@ EMBEDDED_FLOW = "DIS optical flow (OpenCV)"
 
 
 def embedded_models(threads: int | None) -> Models:
-    """Return the embedded models but for the commonsense classifier; no weights are read before they are needed."""
+    """Return the embedded models without the commonsense classifier; weights are read on first use."""
     from vmmetrics.perception.embedded.camera import GlobalMotion
     from vmmetrics.perception.embedded.flow import DISFlow
     from vmmetrics.perception.embedded.objects.segmenter import MotionSegmenter
@@ -140,7 +140,7 @@ _PRESETS: dict[str, Callable[[PresetOptions], Preset]] = {"embedded": _embedded,
 
 
 def preset_names() -> tuple[str, ...]:
-    """Return the presets that exist."""
+    """Return the names of the presets."""
     return tuple(_PRESETS)
 
 
@@ -149,16 +149,16 @@ def load_preset(name: str, options: PresetOptions | None = None) -> Preset:
 
     Args:
         name: One of :func:`preset_names`.
-        options: What for; None for everything.
+        options: Its options; None for the defaults.
 
     Raises:
-        ValueError: No such preset.
+        ValueError: No such preset, or TF32 for ``embedded``.
         SetupError: A weight file or package is missing.
     """
     if name not in _PRESETS:
         raise ValueError(f"Expected preset to be one of {', '.join(preset_names())} but got {name!r}")
     if options is not None and options.tf32 and name == "embedded":
-        raise ValueError("preset embedded runs on the CPU; TF32 is for the matrix products of preset vmbench on a GPU")
+        raise ValueError("Expected tf32 with preset vmbench on a GPU but got preset embedded, which runs on the CPU")
     return _PRESETS[name](options or PresetOptions())
 
 
@@ -166,7 +166,7 @@ def with_cas_model(preset: Preset, path: Path) -> Preset:
     """Return ``preset`` with another commonsense classifier.
 
     Args:
-        preset: Whose other models are kept.
+        preset: Preset of the other models.
         path: Checkpoint in VideoMAE V2's layout: one that ``vmmetrics cas train`` wrote, or VMBench's.
 
     Raises:
@@ -178,7 +178,7 @@ def with_cas_model(preset: Preset, path: Path) -> Preset:
         from vmmetrics.perception.vmbench.adapters.plausibility import VideoMAEPlausibility
         from vmmetrics.perception.vmbench.checkpoints import read_checkpoint
     except ImportError as error:
-        raise SetupError(f"A classifier of one's own needs torch ({error}): pip install 'vmmetrics[cas]'") from error
+        raise SetupError(f"A custom CAS classifier needs torch ({error}): pip install 'vmmetrics[cas]'") from error
 
     checkpoint = read_checkpoint(path)
     models = replace(preset.models, plausibility=VideoMAEPlausibility.of(checkpoint))

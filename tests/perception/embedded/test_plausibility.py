@@ -16,8 +16,8 @@ from vmmetrics.perception.embedded.plausibility.plausibility import (
     NAMES,
     REASONS,
     WEIGHTS,
-    OrdinalPlausibility,
     OrdinalModel,
+    OrdinalPlausibility,
     summarise,
     view_of,
 )
@@ -26,8 +26,8 @@ from vmmetrics.perception.embedded.plausibility.views import (
     LENGTH,
     MOST_VIEWS,
     Backbone,
-    subsequences_of,
     pictures,
+    subsequences_of,
 )
 from vmmetrics.perception.scene import Models, Scene
 from vmmetrics.utils.weights.manifest import weight_path
@@ -96,7 +96,9 @@ def test_views_are_even_within_the_clip_and_not_too_many(frames, fps):
 @pytest.mark.parametrize(("frames", "fps"), [(16, 8.0), (33, 16.0), (49, 8.0), (49, 24.0), (24, 16.0)])
 def test_no_frame_of_a_short_clip_is_lost(frames, fps):
     subsequences = subsequences_of(blank(frames, fps))
-    seen = {f for subsequence in subsequences for first, stop in subsequence.views for f in subsequence.frames[first:stop]}
+    seen = {
+        f for subsequence in subsequences for first, stop in subsequence.views for f in subsequence.frames[first:stop]
+    }
     assert seen == set(range(frames))
 
 
